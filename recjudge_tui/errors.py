@@ -1,0 +1,84 @@
+"""The one tree of errors. Each says what happened, why, and what to do next."""
+
+from __future__ import annotations
+
+
+class RecjudgeError(Exception):
+    """An error a user can act on.
+
+    `title` says what happened, `cause` why, `next_step` what to do. All three are shown; the
+    process ends with `exit_code`.
+    """
+
+    exit_code = 1
+
+    def __init__(self, title: str, cause: str = "", next_step: str = "") -> None:
+        super().__init__(title)
+        self.title = title
+        self.cause = cause
+        self.next_step = next_step
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.title, self.cause, self.next_step) if part)
+
+
+class UsageError(RecjudgeError):
+    """The command was called with words that do not fit; exit code 2."""
+
+    exit_code = 2
+
+
+class NotFoundError(RecjudgeError):
+    """A project, run, rater, prompt or case that does not exist."""
+
+
+class StoreError(RecjudgeError):
+    """The database cannot be opened, read or written."""
+
+
+class InputError(RecjudgeError):
+    """A file that cannot be imported; nothing of it was stored."""
+
+
+class PromptError(RecjudgeError):
+    """A prompt file that does not hold together."""
+
+
+class RunError(RecjudgeError):
+    """A run that cannot start or go on."""
+
+
+class LeaseLostError(RunError):
+    """Another process took the run over."""
+
+
+class JudgeError(RecjudgeError):
+    """The judge cannot be used at all: no server, no model, a refused key. Ends the run, resumable."""
+
+
+class CallError(RecjudgeError):
+    """One call failed.
+
+    `kind` is a short stable word (timeout, rate_limit, server_error, connection, overflow, refusal,
+    length, thinking, bad_reply, bad_request). `retry` says whether the same call may succeed later;
+    `retry_after` is the server's own delay in seconds, where it named one.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        title: str,
+        cause: str = "",
+        next_step: str = "",
+        *,
+        retry: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(title, cause, next_step)
+        self.kind = kind
+        self.retry = retry
+        self.retry_after = retry_after
+
+
+class ReplyFault(Exception):  # noqa: N818 - it is a finding about a text, shown to the model in a re-ask
+    """A reply that does not say what was asked; the message names the fault in words the model can use."""

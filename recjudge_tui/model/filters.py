@@ -1,0 +1,124 @@
+"""The filter grammar of verdict lists: `flag:any judge:qwen why:swap conf<.6 "free text"`."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from recjudge_tui.errors import UsageError
+
+WHY = ("swap", "flag", "failed", "disagree")
+STATES = ("ok", "failed")
+
+# key -> what may stand behind it, for messages and completion
+KEYS: dict[str, str] = {
+    "flag": "flag:any or an issue type",
+    "judge": "judge:NAME, any part of a rater's name",
+    "label": "label:poor, label:A, label:tie",
+    "aspect": "aspect:accuracy",
+    "why": f"why:{'|'.join(WHY)}",
+    "system": "system:NAME, any part of a system's name",
+    "user": "user:ID, the whole id",
+    "case": "case:NUMBER",
+    "run": "run:NUMBER",
+    "state": f"state:{'|'.join(STATES)}",
+    "protocol": "protocol:pairwise",
+    "conf": "conf<.6, conf>=.9",
+}
+_NUMBERED = ("case", "run")
+_WORDS = {"why": WHY, "state": STATES}
+_TOKEN = re.compile(r'([A-Za-z_]+)(:|<=|>=|<|>|=)(?:"([^"]*)"?|(\S*))|"([^"]*)"?|(\S+)')
+
+
+class Term(NamedTuple):
+    """One condition. `key` is one of KEYS, or `text` for free text; `op` is `:` or a comparison."""
+
+    key: str
+    op: str
+    value: str
+
+    def chip(self) -> str:
+        """The term as it may be typed again."""
+        value = (
+            f'"{self.value}"'
+            if " " in self.value or (self.key == "text" and ":" in self.value)
+            else self.value
+        )
+        return value if self.key == "text" else f"{self.key}{self.op}{value}"
+
+
+class VerdictFilter(NamedTuple):
+    """Terms of different keys must all hold; of several terms with one key any may hold.
+
+    Free texts must all be found. Comparisons of confidence must all hold.
+    """
+
+    terms: tuple[Term, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    def chips(self) -> tuple[str, ...]:
+        return tuple(term.chip() for term in self.terms)
+
+    def text(self) -> str:
+        """The whole filter as it may be typed again."""
+        return " ".join(self.chips())
+
+    def without_last(self) -> VerdictFilter:
+        return VerdictFilter(self.terms[:-1])
+
+
+def parse_filter(text: str) -> VerdictFilter:
+    """Read a filter. An empty text lets everything through.
+
+    Raises UsageError for an unknown key, a missing value, a number that is none, or an unknown word
+    after `why:` or `state:`; the message names what would fit.
+    """
+    terms: list[Term] = []
+    for match in _TOKEN.finditer(text):
+        key, op, quoted, bare, phrase, word = match.groups()
+        if key is None:
+            value = (phrase if phrase is not None else word).strip()
+            if value:
+                terms.append(Term("text", ":", value))
+            continue
+        term = _term(key.lower(), op, quoted if quoted is not None else bare)
+        if term not in terms:
+            terms.append(term)
+    return VerdictFilter(tuple(terms))
+
+
+def _term(key: str, op: str, value: str) -> Term:
+    if key not in KEYS:
+        raise UsageError(
+            f"no filter “{key}{op}”",
+            f"Known: {', '.join(KEYS)}.",
+            f'To look for the words themselves, quote them: "{key}{op}{value}".',
+        )
+    value = value.strip()
+    if not value:
+        raise UsageError(f"“{key}{op}” needs a value", next_step=f"Write {KEYS[key]}.")
+    if key == "conf":
+        return Term(key, "=" if op == ":" else op, _fraction(value))
+    if op not in (":", "="):
+        raise UsageError(f"“{key}” cannot be compared by {op}", next_step=f"Write {KEYS[key]}.")
+    if key in _NUMBERED and not (value.isascii() and value.isdigit() and len(value) <= 18):
+        raise UsageError(f"“{key}:{value}” is not a number", next_step=f"Write {KEYS[key]}.")
+    if key in _WORDS:
+        value = value.lower()
+        if value not in _WORDS[key]:
+            raise UsageError(f"no “{key}:{value}”", next_step=f"Write {KEYS[key]}.")
+    return Term(key, ":", value)
+
+
+def _fraction(value: str) -> str:
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number <= 1.0:
+        raise UsageError(
+            f"“conf” needs a number from 0 to 1, not “{value}”", next_step=f"Write {KEYS['conf']}."
+        )
+    return value

@@ -1,0 +1,79 @@
+"""What a run is told to do, and what it says of itself."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from recjudge_tui.model.base import Model
+from recjudge_tui.model.prompt import ProtocolName
+
+RunState = Literal["planned", "running", "paused", "stopped", "done", "failed"]
+Wanted = Literal["run", "pause", "stop"]
+
+SIX_MONTHS_DAYS = 183
+
+
+class RunSettings(Model):
+    """The settings of one run, kept with it.
+
+    `systems` empty means all that have lists; `baseline` pairs every other system with that one only.
+    `top_k` items of each list are shown. The history shown ends at `as_of` (ISO 8601 UTC; empty: each
+    user's own last shown event), reaches `history_days` back and holds at most `history` purchases and
+    ratings. `limit` takes the first N cases, `sample` N cases of users drawn with `seed`.
+    `timeout_s` is the deadline of one attempt.
+    """
+
+    protocol: ProtocolName
+    systems: tuple[str, ...] = ()
+    baseline: str = ""
+    top_k: int = Field(default=10, ge=1, le=1000)
+    history: int = Field(default=100, ge=0)
+    history_days: int = Field(default=SIX_MONTHS_DAYS, ge=1)
+    as_of: str = ""
+    no_history: bool = False
+    limit: int | None = Field(default=None, ge=1)
+    sample: int | None = Field(default=None, ge=1)
+    seed: int = 7
+    swap: bool = True
+    concurrency: int | None = Field(default=None, ge=1, le=1024)
+    timeout_s: float = Field(default=120.0, gt=0)
+    max_tokens: int = Field(default=2048, ge=16)
+    use_cache: bool = True
+
+
+class Estimate(Model):
+    """What a run will take, before it starts. Tokens are estimated from rendered prompts (low to high).
+
+    `cost_usd` is None when the price is not known; `seconds` is None when nothing is known of the pace.
+    """
+
+    calls: int
+    cases: int
+    tokens_in_low: int
+    tokens_in_high: int
+    tokens_out: int
+    longest_prompt_tokens: int
+    cost_usd_low: float | None
+    cost_usd_high: float | None
+    seconds: float | None
+    price_note: str = ""
+    left_out: dict[str, int] = {}
+
+
+class Progress(Model):
+    """Where a run stands. `done` + `failed` + outstanding = `calls`; `cached` of the done were not asked again."""
+
+    calls: int
+    done: int
+    failed: int
+    cached: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float | None
+    state: RunState = "running"
+
+    @property
+    def outstanding(self) -> int:
+        return self.calls - self.done - self.failed

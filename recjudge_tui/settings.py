@@ -1,0 +1,34 @@
+"""Where things lie: the database, the config folder, the files shipped with the program."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def database_path(option: str | None = None) -> Path:
+    """The database file: the `--db` option, else `RECJUDGE_DB`, else the platform's data folder."""
+    chosen = option or os.environ.get("RECJUDGE_DB")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("recjudge", appauthor=False) / "recjudge.db"
+
+
+def config_dir() -> Path:
+    """The folder of the user's own settings (prices.toml, keys): `RECJUDGE_CONFIG` or the platform's."""
+    chosen = os.environ.get("RECJUDGE_CONFIG")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_config_path
+
+    return user_config_path("recjudge", appauthor=False)
+
+
+def data_dir(name: str) -> Path:
+    """A shipped folder (`migrations`, `prompts`, `sample_data`): in the wheel, else beside the package."""
+    installed = _PACKAGE / "_data" / name
+    return installed if installed.is_dir() else _PACKAGE.parent / name

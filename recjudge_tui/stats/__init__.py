@@ -1,0 +1,1 @@
+"""Pure functions on NumPy arrays: agreement, correlation, ranking, intervals, offline metrics."""
