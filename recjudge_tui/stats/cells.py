@@ -1,0 +1,212 @@
+"""Two raters' answers as weighted cells, and every statistic as a function of the weights.
+
+Rows with the same pair of values are one cell. A statistic is a function of cell weights
+(r, P) -> (r,), so one implementation serves the figure itself (one row of weights: the counts), the
+resampled figures (a row for each resample) and the figures by group (a row for each group).
+NaN marks an undefined figure; it does not leave this room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from recjudge_tui.stats.arrays import FloatArray, IntArray, encode, ratio
+
+Statistic = Callable[[FloatArray, "Cells"], FloatArray]
+
+
+@dataclass(frozen=True)
+class Side:
+    """The levels of one side of the cells: `code` (P,) of each cell, and the order that sorts them."""
+
+    levels: FloatArray
+    code: IntArray
+    order: IntArray
+    starts: IntArray
+
+    def marginal(self, weights: FloatArray) -> FloatArray:
+        """Weight of each level: (r, P) -> (r, L)."""
+        total: FloatArray = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
+        return total
+
+    def midranks(self, marginal: FloatArray) -> FloatArray:
+        """Rank of each level, the mean rank where tied, from 0.5 on (a constant shift changes nothing)."""
+        total: FloatArray = np.cumsum(marginal, axis=1) - marginal / 2
+        return total
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Distinct pairs of values (P of them) and, where there is one, the label set as sorted values."""
+
+    a: FloatArray
+    b: FloatArray
+    labels: FloatArray | None = None
+
+    @cached_property
+    def side_a(self) -> Side:
+        return side(self.a)
+
+    @cached_property
+    def side_b(self) -> Side:
+        return side(self.b)
+
+    @cached_property
+    def pooled(self) -> Side:
+        return side(np.concatenate([self.a, self.b]))
+
+    @cached_property
+    def onehot(self) -> tuple[FloatArray, FloatArray]:
+        """Indicators (P, q) of the label of each side. Raises ValueError for a value that is no label."""
+        labels = self.label_set()
+        for values in (self.a, self.b):
+            strange = values[~np.isin(values, labels)]
+            if strange.size:
+                raise ValueError(f"{strange[0]:g} is not in the label set")
+        return (
+            (self.a[:, None] == labels).astype(np.float64),
+            (self.b[:, None] == labels).astype(np.float64),
+        )
+
+    @cached_property
+    def signs(self) -> FloatArray:
+        """(P, P): 1 where two cells are concordant, -1 discordant, 0 tied on either side."""
+        return np.sign(self.a[:, None] - self.a) * np.sign(self.b[:, None] - self.b)
+
+    def label_set(self) -> FloatArray:
+        if self.labels is None:
+            raise ValueError("this statistic needs the label set")
+        return self.labels
+
+
+def side(values: FloatArray) -> Side:
+    levels, code = np.unique(values, return_inverse=True)
+    order = np.argsort(code, kind="stable")
+    starts = np.searchsorted(code[order], np.arange(levels.size))
+    return Side(levels, code.astype(np.int64), order.astype(np.int64), starts.astype(np.int64))
+
+
+def make_cells(a: FloatArray, b: FloatArray, labels: FloatArray | None = None) -> tuple[Cells, IntArray]:
+    """The cells of paired rows without missing values, and each row's cell."""
+    code_a = np.unique(a, return_inverse=True)[1].astype(np.int64)
+    levels_b, code_b = np.unique(b, return_inverse=True)
+    codes, count = encode(code_a * levels_b.size + code_b.astype(np.int64))
+    first = np.zeros(count, dtype=np.int64)
+    first[codes[::-1]] = np.arange(codes.size)[::-1]
+    return Cells(a[first], b[first], labels), codes
+
+
+def percent(w: FloatArray, cells: Cells) -> FloatArray:
+    return ratio(w @ (cells.a == cells.b).astype(np.float64), w.sum(axis=1))
+
+
+def bias(w: FloatArray, cells: Cells) -> FloatArray:
+    return ratio(w @ (cells.a - cells.b), w.sum(axis=1))
+
+
+def concurrence(w: FloatArray, cells: Cells) -> FloatArray:
+    directed = cells.b != 0
+    same = directed & (np.sign(cells.a) == np.sign(cells.b))
+    return ratio(w @ same.astype(np.float64), w @ directed.astype(np.float64))
+
+
+def distances(labels: FloatArray, power: int) -> FloatArray:
+    """Disagreement (q, q) between labels: 0 or 1 for power 0, else |difference of values|^power."""
+    gap = np.abs(labels[:, None] - labels)
+    return (gap > 0).astype(np.float64) if power == 0 else gap**power
+
+
+def kappa(w: FloatArray, cells: Cells, power: int = 0) -> FloatArray:
+    cost = distances(cells.label_set(), power)
+    left, right = cells.onehot
+    observed = w @ ((left @ cost) * right).sum(axis=1)
+    expected = ((w @ left @ cost) * (w @ right)).sum(axis=1)
+    return 1 - ratio(observed * w.sum(axis=1), expected)
+
+
+def gwet(w: FloatArray, cells: Cells, power: int = 2) -> FloatArray:
+    labels = cells.label_set()
+    q = labels.size
+    if q < 2:
+        return np.full(w.shape[0], np.nan)
+    cost = distances(labels, power)
+    credit = 1 - cost / cost.max()
+    left, right = cells.onehot
+    n = w.sum(axis=1)
+    observed = ratio(w @ ((left @ credit) * right).sum(axis=1), n)
+    prevalence = ratio((w @ left + w @ right) / 2, n[:, None])
+    chance = credit.sum() / (q * (q - 1)) * (prevalence * (1 - prevalence)).sum(axis=1)
+    return ratio(observed - chance, 1 - chance)
+
+
+def alpha_nominal(w: FloatArray, cells: Cells) -> FloatArray:
+    n = 2 * w.sum(axis=1)
+    observed = 2 * (w @ (cells.a != cells.b).astype(np.float64))
+    marginal = cells.pooled.marginal(np.concatenate([w, w], axis=1))
+    expected = n**2 - (marginal**2).sum(axis=1)
+    return 1 - ratio(observed * (n - 1), expected)
+
+
+def alpha_interval(w: FloatArray, cells: Cells) -> FloatArray:
+    centre = (cells.a.mean() + cells.b.mean()) / 2
+    a, b = cells.a - centre, cells.b - centre
+    n = 2 * w.sum(axis=1)
+    expected = 2 * (n * (w @ (a**2 + b**2)) - (w @ (a + b)) ** 2)
+    marginal = cells.pooled.marginal(np.concatenate([w, w], axis=1))
+    expected[(marginal > 0).sum(axis=1) < 2] = 0
+    return 1 - ratio(2 * (w @ (a - b) ** 2) * (n - 1), expected)
+
+
+def alpha_ordinal(w: FloatArray, cells: Cells) -> FloatArray:
+    # Krippendorff's ordinal distance is the squared difference of pooled mean ranks.
+    marginal = cells.pooled.marginal(np.concatenate([w, w], axis=1))
+    n = 2 * w.sum(axis=1)
+    ranks = cells.pooled.midranks(marginal) - n[:, None] / 2
+    expected = 2 * (n * (marginal * ranks**2).sum(axis=1) - (marginal * ranks).sum(axis=1) ** 2)
+    expected[(marginal > 0).sum(axis=1) < 2] = 0
+    of_a, of_b = np.split(cells.pooled.code, 2)
+    observed = 2 * (w * (ranks[:, of_a] - ranks[:, of_b]) ** 2).sum(axis=1)
+    return 1 - ratio(observed * (n - 1), expected)
+
+
+def _varied(w: FloatArray, cells: Cells) -> FloatArray:
+    """1 where both sides take at least two values, else NaN."""
+    both = ((cells.side_a.marginal(w) > 0).sum(axis=1) > 1) & ((cells.side_b.marginal(w) > 0).sum(axis=1) > 1)
+    return np.where(both, 1.0, np.nan)
+
+
+def pearson(w: FloatArray, cells: Cells) -> FloatArray:
+    a, b = cells.a - cells.a.mean(), cells.b - cells.b.mean()
+    n = w.sum(axis=1)
+    sums = w @ np.stack([a, b, a * a, b * b, a * b], axis=1)
+    mean_a, mean_b = ratio(sums[:, 0], n), ratio(sums[:, 1], n)
+    cov = sums[:, 4] - n * mean_a * mean_b
+    spread = np.maximum(sums[:, 2] - n * mean_a**2, 0) * np.maximum(sums[:, 3] - n * mean_b**2, 0)
+    return np.clip(ratio(cov, np.sqrt(spread)), -1, 1) * _varied(w, cells)
+
+
+def spearman(w: FloatArray, cells: Cells) -> FloatArray:
+    half = w.sum(axis=1)[:, None] / 2
+    left, right = cells.side_a, cells.side_b
+    count_a, count_b = left.marginal(w), right.marginal(w)
+    rank_a, rank_b = left.midranks(count_a) - half, right.midranks(count_b) - half
+    # The weighted mean rank is half the total weight, so the centred ranks need no further mean.
+    cov = (w * rank_a[:, left.code] * rank_b[:, right.code]).sum(axis=1)
+    spread = (count_a * rank_a**2).sum(axis=1) * (count_b * rank_b**2).sum(axis=1)
+    return np.clip(ratio(cov, np.sqrt(spread)), -1, 1) * _varied(w, cells)
+
+
+def kendall(w: FloatArray, cells: Cells) -> FloatArray:
+    n = w.sum(axis=1)
+    # Counts below 2^24 are exact in single precision, and the product is the whole cost.
+    exact = np.float32 if n.max(initial=0) < 2**24 else np.float64
+    net = ((w.astype(exact) @ cells.signs.astype(exact)) * w).sum(axis=1) / 2
+    pairs = n * (n - 1) / 2
+    count_a, count_b = cells.side_a.marginal(w), cells.side_b.marginal(w)
+    untied_a = pairs - (count_a * (count_a - 1)).sum(axis=1) / 2
+    untied_b = pairs - (count_b * (count_b - 1)).sum(axis=1) / 2
+    return np.clip(ratio(net, np.sqrt(untied_a * untied_b)), -1, 1) * _varied(w, cells)

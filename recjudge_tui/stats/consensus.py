@@ -1,0 +1,47 @@
+"""Several raters made one. Arrays are (raters, n), NaN where a rater gave nothing.
+
+`quorum` is how many must have rated an item; below it the item has no consensus (NaN).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.stats.arrays import BoolArray, FloatArray
+
+
+def strict(ratings: npt.ArrayLike, quorum: int = 2) -> FloatArray:
+    """The harsher label: the minimum over the raters (SAER, pointwise)."""
+    table, enough = _table(ratings, quorum)
+    lowest: FloatArray = np.where(np.isnan(table), np.inf, table).min(axis=0, initial=np.inf)
+    return np.where(enough, lowest, np.nan)
+
+
+def conservative(ratings: npt.ArrayLike, quorum: int = 2) -> FloatArray:
+    """The common value of signed preferences, 0 (a tie) on any disagreement (SAER, pairwise)."""
+    table, enough = _table(ratings, quorum)
+    lowest = np.where(np.isnan(table), np.inf, table).min(axis=0, initial=np.inf)
+    highest = np.where(np.isnan(table), -np.inf, table).max(axis=0, initial=-np.inf)
+    return np.where(enough, np.where(lowest == highest, lowest, 0.0), np.nan)
+
+
+def majority(ratings: npt.ArrayLike, quorum: int = 2) -> FloatArray:
+    """The value given by more than half of those who rated; NaN on a split vote: it goes to nobody."""
+    table, enough = _table(ratings, quorum)
+    votes = (~np.isnan(table)).sum(axis=0)
+    out = np.full(table.shape[1], np.nan)
+    for row in table:
+        won = enough & ((table == row).sum(axis=0) * 2 > votes)
+        out[won] = row[won]
+    return out
+
+
+def _table(ratings: npt.ArrayLike, quorum: int) -> tuple[FloatArray, BoolArray]:
+    table = np.asarray(ratings, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError("ratings must be an array of (raters, items)")
+    if quorum < 1:
+        raise ValueError("a quorum is at least one rater")
+    enough: BoolArray = (~np.isnan(table)).sum(axis=0) >= quorum
+    return table, enough

@@ -1,0 +1,28 @@
+import dataclasses
+
+import pytest
+
+from recjudge_tui.stats.estimate import Estimate, joined, undefined
+
+
+def test_an_estimate_is_never_nan() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        Estimate(float("nan"), None, None, 3)
+    with pytest.raises(ValueError, match="finite"):
+        Estimate(0.5, float("-inf"), 1.0, 3)
+
+
+def test_an_undefined_estimate_says_why() -> None:
+    with pytest.raises(ValueError, match="reason"):
+        Estimate(None, None, None, 0)
+    assert undefined("no cases", 4) == Estimate(None, None, None, 4, note="no cases")
+
+
+def test_an_estimate_is_frozen() -> None:
+    estimate, name = undefined("no cases"), "n"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(estimate, name, 5)
+
+
+def test_notes_are_joined_once_each() -> None:
+    assert joined("", "one", "two", "one") == "one; two"
