@@ -1,0 +1,43 @@
+"""Fixtures that every room's tests share: real servers as processes of their own, and material that bites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import HOSTILE
+from tests.servers.process import ServerProcess, start
+
+
+@pytest.fixture(scope="session")
+def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """llama.cpp with a tiny random model; `.url` has no `/v1` at its end."""
+    with start("llama_cpp", "--model-dir", tmp_path_factory.mktemp("model")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def ollama_server() -> Iterator[ServerProcess]:
+    """Ollama's API with the models `hash-judge:latest` and `other:1b`."""
+    with start("ollama_api", "--models", "hash-judge,other:1b") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def openai_server() -> Iterator[ServerProcess]:
+    """Chat completions without delay or faults; `.url` has no `/v1` at its end."""
+    with start("openai_api") as server:
+        yield server
+
+
+@pytest.fixture
+def project_db(tmp_path: Path) -> Path:
+    """Where this test's database goes; no file is there yet."""
+    return tmp_path / "recjudge.db"
+
+
+@pytest.fixture(scope="session")
+def hostile_strings() -> tuple[str, ...]:
+    return HOSTILE
