@@ -1,0 +1,220 @@
+"""Each kind of issue: where it is found and where it must not be."""
+
+from __future__ import annotations
+
+import pytest
+
+from recjudge_tui.judges.rules_issues import DURABLE, OFF_CATEGORY, OWNED, PACING, VARIATION
+from recjudge_tui.model.material import ShownEvent
+from tests.judges.rules_material import bought, clicked, issues, item, look, rated, searched, user
+
+KETTLE = item("Electric Kettle 1.7 l, Steel", "Kitchen Appliances", "Corrick")
+OTHER_KETTLE = item("Compact Kettle 0.8 l", "Kitchen Appliances", "Pellwick")
+SHAMPOO = item("Curl Shampoo, 250 ml", "Shampoo", "Quill")
+TEA = item("Green Tea", "Kitchen Pantry", "Leafy")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "brand"),
+    [
+        ("Everyday Shampoo, Coconut, 300 ml", "Everyday Shampoo, Green Apple, 300 ml", "P"),
+        ("Everyday Shampoo, 300 ml", "Everyday Shampoo, Family Size, 750 ml", "P"),
+        ("Electric Kettle 1.7 l, Steel", "Electric Kettle 1.7 l, Black", "P"),
+        ("Dishwasher Tablets, Lemon, 30 tablets", "Dishwasher Tablets, Lemon (Pack of 60)", "P"),
+        ("Cotton T-Shirt, Red, Size XL", "Cotton T-Shirt, Navy, Size S", "P"),
+        ("Shower Gel 250 ml", "Shower Gel 3 x 250 ml", ""),
+        ("Sensitive Scalp Care Shampoo", "Sensitive Scalp Care Shampoo Advanced", "P"),
+        ("Blade Runner (1982)", "Blade Runner (Director's Cut) (1982)", ""),
+    ],
+)
+def test_variants_are_flagged_at_the_later_place(first: str, second: str, brand: str) -> None:
+    a, b = item(first, brand=brand), item(second, brand=brand)
+    assert issues(user(), a, TEA, b) == [(3, VARIATION)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "brands"),
+    [
+        ("Heat (1995)", "Heat 2 (2025)", ("", "")),
+        ("Heat", "Heat 2", ("", "")),
+        ("Alien (1979)", "Aliens (1986)", ("", "")),
+        ("Three Colors: Red (1994)", "Three Colors: Blue (1993)", ("", "")),
+        ("Sabrina (1954)", "Sabrina (1995)", ("", "")),
+        ("Sonic Toothbrush S3", "Sonic Toothbrush S7", ("B", "B")),
+        ("Everyday Shampoo, 300 ml", "Everyday Conditioner, 300 ml", ("P", "P")),
+        ("Everyday Shampoo, 300 ml", "Everyday Shampoo, 300 ml", ("P", "Q")),
+        ("???", "!!!", ("", "")),
+    ],
+)
+def test_different_things_are_no_variants(first: str, second: str, brands: tuple[str, str]) -> None:
+    assert issues(user(), item(first, brand=brands[0]), item(second, brand=brands[1])) == []
+
+
+def test_colours_are_names_in_a_rated_film_without_a_year() -> None:
+    viewer = user(rated(item("Something Else", "Drama")))
+    assert issues(viewer, item("Three Colors: Red", "Drama"), item("Three Colors: Blue", "Drama")) == []
+
+
+def test_the_same_item_twice_is_flagged() -> None:
+    assert issues(user(), TEA, SHAMPOO, TEA) == [(3, VARIATION)]
+
+
+def test_another_durable_soon_after_the_purchase() -> None:
+    shopper = user(bought(KETTLE, 40))
+    assert issues(shopper, OTHER_KETTLE) == [(1, DURABLE)]
+    assert "40 days ago" in look(shopper, OTHER_KETTLE).findings[0].reason
+
+
+@pytest.mark.parametrize("days", [3 * 365 + 1, 4000])
+def test_a_durable_may_be_replaced_after_its_years(days: float) -> None:
+    assert issues(user(bought(KETTLE, days)), OTHER_KETTLE) == []
+
+
+@pytest.mark.parametrize(
+    "look_after", [{"clicks": (clicked(OTHER_KETTLE, 3),)}, {"searches": (searched("best kettles", 3),)}]
+)
+def test_comparing_after_the_purchase_suspends_the_penalty(look_after: dict[str, tuple[ShownEvent]]) -> None:
+    assert issues(user(bought(KETTLE, 20), **look_after), OTHER_KETTLE) == []
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        {"clicks": (clicked(OTHER_KETTLE, 21),)},  # before the purchase: that was the choosing
+        {"clicks": (clicked(KETTLE, 3),)},  # only what was bought
+        {"clicks": (clicked(SHAMPOO, 3),), "searches": (searched("green tea", 3),)},
+        {"clicks": (ShownEvent(type="click", item=OTHER_KETTLE),)},  # at an unknown time
+    ],
+)
+def test_other_looks_do_not_suspend_it(looks: dict[str, tuple[ShownEvent, ...]]) -> None:
+    assert (1, DURABLE) in issues(user(bought(KETTLE, 20), **looks), OTHER_KETTLE)
+
+
+def test_looks_long_ago_do_not_suspend_it() -> None:
+    assert issues(user(bought(KETTLE, 120), clicks=(clicked(OTHER_KETTLE, 90),)), OTHER_KETTLE) == [
+        (1, DURABLE)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("owned", "accessory"),
+    [
+        ("Cordless Vacuum Cleaner 25 V", "Vacuum Cleaner Dust Bags, Pack of 5"),
+        ("Sonic Electric Toothbrush S3", "Replacement Brush Heads for Electric Toothbrush"),
+        ("Filter Coffee Maker, Glass Jug", "Descaler for Coffee Machine"),
+        ("Dishwasher 60 cm", "Dishwasher Tablets, 30 tablets"),
+        ("Ionic Hair Dryer 2200 W", "Ceramic Hair Straightener"),
+    ],
+)
+def test_what_goes_with_a_durable_is_no_second_one(owned: str, accessory: str) -> None:
+    assert issues(user(bought(item(owned, "Home"))), item(accessory, "Home")) == []
+
+
+def test_a_durable_is_known_by_its_category_too() -> None:
+    first, second = item("Brevo VKT 12", "Kitchen > Kettles"), item("Sorrel 900", "Kitchen > Kettles")
+    assert issues(user(bought(first)), second) == [(1, DURABLE)]
+
+
+def test_film_titles_are_no_durables_and_no_consumables() -> None:
+    viewer = user(
+        *(rated(item(t, "Drama"), 5) for t in ("The Iron Giant", "Vacuum", "Kettle", "Shampoo 250 ml"))
+    )
+    shown = [item(t, "Drama") for t in ("Iron Man", "Vacuum Cleaner", "Kettle of Fish", "Shampoo, 300 ml")]
+    assert issues(viewer, *shown) == []
+
+
+def test_a_rating_beside_purchases_buys_nothing() -> None:
+    assert issues(user(rated(KETTLE), bought(SHAMPOO, 300)), OTHER_KETTLE) == []
+
+
+@pytest.mark.parametrize(
+    ("pack", "days", "early"),
+    [
+        ("Curl Shampoo, 250 ml", 10, True),
+        ("Curl Shampoo, 250 ml", 40, False),
+        ("Curl Shampoo, 750 ml", 40, True),
+        ("Curl Shampoo, 2 x 250 ml", 40, True),
+        ("Curl Shampoo", 10, True),
+        ("Curl Shampoo", 59, False),
+        ("Curl Shampoo, 0 ml", 10, True),
+    ],
+)
+def test_refills_are_paced_by_the_size_of_the_pack(pack: str, days: float, early: bool) -> None:
+    shopper = user(bought(item(pack, "Shampoo", "Quill"), days))
+    assert issues(shopper, item("Green Apple Shampoo, 300 ml", "Shampoo", "Other")) == (
+        [(1, PACING)] if early else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("title", "other"),
+    [
+        ("Bio Laundry Detergent, 80 washes", "Colour Laundry Detergent, 40 washes"),
+        ("Dishwasher Tablets, 60 tablets", "All-in-One Dishwasher Tablets, Pack of 30"),
+        ("Vitamin C, 120 capsules", "Vitamin C Forte, 60 capsules"),
+    ],
+)
+def test_other_measures(title: str, other: str) -> None:
+    assert issues(user(bought(item(title, "Home"), 15)), item(other, "Home")) == [(1, PACING)]
+    assert issues(user(bought(item(title, "Home"), 170)), item(other, "Home")) == []
+
+
+def test_two_packs_last_twice_as_long() -> None:
+    again = item("Mint Shampoo, 250 ml", "Shampoo", "Q")
+    assert issues(user(bought(SHAMPOO, 30)), again) == []
+    assert issues(user(bought(SHAMPOO, 30), bought(SHAMPOO, 31)), again) == [(1, PACING)]
+
+
+def test_the_same_consumable_again_in_time_is_no_fault() -> None:
+    assert issues(user(bought(SHAMPOO, 50)), SHAMPOO) == []
+
+
+def test_people_keep_several_lipsticks() -> None:
+    shopper = user(bought(item("Matte Lipstick, Plum", "Make-up", "Lume"), 5))
+    assert issues(shopper, item("Velvet Lipstick, Rose", "Make-up", "Glim")) == []
+    assert issues(shopper, item("Matte Lipstick, Brick Rose", "Make-up", "Lume")) == [(1, PACING)]
+
+
+def test_undated_purchases_pace_nothing() -> None:
+    assert issues(user(ShownEvent(type="purchase", item=SHAMPOO)), item("Mint Shampoo", "Shampoo")) == []
+
+
+def test_already_owned() -> None:
+    book = item("A Field Guide to Moss", "Books", item_id="1")
+    reissue = item("A FIELD guide to moss", "Books", item_id="2")
+    shopper = user(bought(book, 30))
+    assert issues(shopper, book) == issues(shopper, reissue) == [(1, OWNED)]
+    assert issues(shopper, item("A Field Guide to Ferns", "Books")) == []
+    assert "2024-05-02" in look(shopper, book).findings[0].reason
+
+
+def test_a_rated_film_is_already_owned() -> None:
+    film = item("Heat (1995)", "Crime")
+    assert issues(user(rated(film)), film, item("Heat 2 (2025)", "Crime")) == [(1, OWNED)]
+
+
+def test_a_durable_already_owned_is_severe() -> None:
+    shopper = user(bought(KETTLE, 30))
+    assert issues(shopper, KETTLE) == [(1, OWNED)]
+    assert look(shopper, KETTLE, *(item(f"Thing {n}", "Kitchen Appliances") for n in range(9))).severe
+
+
+def test_off_category_needs_a_clear_profile() -> None:
+    tyre = item("Winter Tyre", "Car Parts")
+    teas = [bought(item(f"Tea No. {n}", "Tea"), n + 1) for n in range(3)]
+    assert issues(user(*teas), tyre) == [(1, OFF_CATEGORY)]
+    assert issues(user(*teas[:2]), tyre) == []
+    assert issues(user(*teas), item("Anything")) == []
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        {"clicks": (clicked(item("Summer Tyre", "Car Parts")),)},
+        {"searches": (searched("winter tyres"),)},
+        {"browsed": ("Car Parts",)},
+    ],
+)
+def test_any_sign_of_interest_makes_it_no_foreigner(evidence: dict[str, object]) -> None:
+    teas = [bought(item(f"Tea No. {n}", "Tea"), n + 1) for n in range(3)]
+    assert issues(user(*teas, **evidence), item("Winter Tyre", "Car Parts")) == []
