@@ -1,0 +1,91 @@
+"""What every protocol is: case -> requests, reply -> answers, answers -> verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recjudge_tui.model.calls import (
+    Answer,
+    Message,
+    Order,
+    ParsedReply,
+    Reply,
+    Request,
+    Sampling,
+    VerdictDraft,
+)
+from recjudge_tui.model.material import CaseKind, Material
+from recjudge_tui.model.prompt import Prompt, ProtocolName
+
+# answers of one case and aspect by the order shown; None where the call failed
+AnswersByOrder = Mapping[Order, Answer | None]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One way of judging, as plain functions.
+
+    `orders` are the orders in which a case is asked; `orders_once` the ones without swapping.
+    `request(prompt, material, order, aspect, sampling)` builds a call; `material` always comes in the
+    order of the systems, the function turns it. `parse(prompt, material, reply, order, aspect)` reads the
+    reply and turns labels back to the systems; it raises ReplyFault. `verdict(prompt, aspect, answers)`
+    makes the verdict by a named rule.
+    """
+
+    name: ProtocolName
+    case_kind: CaseKind
+    orders: tuple[Order, ...]
+    orders_once: tuple[Order, ...]
+    default_top_k: int
+    default_prompts: Mapping[str, str]
+    request: Callable[[Prompt, Material, Order, str, Sampling], Request]
+    parse: Callable[[Prompt, Material, Reply, Order, str], ParsedReply]
+    verdict: Callable[[Prompt, str, AnswersByOrder], VerdictDraft]
+
+
+def reask(request: Request, reply: Reply, fault: str) -> Request:
+    """The same request with the reply and the fault named: the one second chance a reply gets."""
+    return request.model_copy(
+        update={
+            "messages": (
+                *request.messages,
+                Message(role="assistant", content=reply.text or "(empty)"),
+                Message(
+                    role="user",
+                    content=f"That reply cannot be used: {fault}. "
+                    "Answer again with one JSON object in the form asked for, and nothing else.",
+                ),
+            )
+        }
+    )
+
+
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """A JSON schema in the subset every server knows: all fields required, nothing else allowed."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def label_enum(prompt: Prompt, aspect: str) -> dict[str, Any]:
+    return {"type": "string", "enum": [label.reply for label in prompt.labels_of(aspect)]}
+
+
+def only_answer(_: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
+    """The rule for cases asked once: the answer as it is."""
+    answer = next(iter(answers.values()), None)
+    if answer is None:
+        return VerdictDraft(aspect=aspect, state="failed", rule="as answered", note="the call failed")
+    return VerdictDraft(
+        aspect=aspect,
+        state="ok",
+        value=answer.value,
+        label=answer.label,
+        rule="as answered",
+        confidence=answer.confidence,
+    )

@@ -1,0 +1,136 @@
+"""What is wrong with a prompt, found before a model is paid to find it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from recjudge_tui.errors import PromptError, ReplyFault, UsageError
+from recjudge_tui.model.calls import Order, Reply, Request, Sampling
+from recjudge_tui.model.material import ItemView, Material, ShownEvent, SlateView, UserView
+from recjudge_tui.model.prompt import Example, Prompt
+from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.protocols.registry import protocol
+
+SAMPLE_K = 10
+
+
+def lint(prompt: Prompt) -> list[str]:
+    """Everything wrong with a prompt, a sentence each; an empty list when nothing is.
+
+    Both texts are rendered with a full sample case and with one that has nothing but its lists; every
+    example's reply must pass the protocol's own reading; labels, issue types and reply fields must be
+    told to the judge, and the lists shown; a scale asked in both orders must be symmetric.
+    """
+    try:
+        rules = protocol(prompt.protocol)
+    except UsageError as error:
+        return [str(error)]
+    lists = 2 if rules.case_kind == "pair" else 1
+    aspect = prompt.aspects[0].name
+    order = rules.orders[0]
+    try:
+        full = rules.request(prompt, sample_material(lists), order, aspect, Sampling())
+        rules.request(prompt, bare_material(lists), order, aspect, Sampling())
+    except PromptError as error:
+        return [str(error)]
+    return [
+        *_asymmetric(prompt, rules),
+        *_untold(prompt, full),
+        *_unshown(full),
+        *(fault for example in prompt.examples for fault in _bad_example(prompt, example, rules, full)),
+    ]
+
+
+def sample_material(lists: int, length: int = SAMPLE_K) -> Material:
+    """A case that has something in every place a template may ask for."""
+    item = ItemView(item_id="h1", title="Oat Soap Bar", brand="Tarn", category="Bath")
+    return Material(
+        kind="pair" if lists == 2 else "list",
+        user=UserView(
+            user_id="u1",
+            attributes={"age": "30"},
+            as_of="2024-05-31T00:00:00+00:00",
+            history=(
+                ShownEvent(type="purchase", timestamp="2024-05-01T00:00:00+00:00", item=item),
+                ShownEvent(type="rating", item=item, value=4),
+            ),
+            searches=(ShownEvent(type="search", text="soap dish"),),
+            clicks=(ShownEvent(type="click", item=item),),
+            browsed=("Bath",),
+            preferences=("buys soap every month",),
+        ),
+        slates=_slates(lists, length),
+        top_k=max(length, 1),
+    )
+
+
+def bare_material(lists: int, length: int = SAMPLE_K) -> Material:
+    """A case of which nothing is known but its lists."""
+    return sample_material(lists, length).model_copy(update={"user": UserView(user_id="u1")})
+
+
+def _slates(lists: int, length: int) -> tuple[SlateView, ...]:
+    return tuple(
+        SlateView(
+            items=tuple(
+                ItemView(item_id=f"{which}-{place}", title=f"Sample {which} {place}")
+                for place in range(1, length + 1)
+            )
+        )
+        for which in range(1, lists + 1)
+    )
+
+
+def _asymmetric(prompt: Prompt, rules: Protocol) -> Iterator[str]:
+    if "ba" not in rules.orders:
+        return
+    for aspect in prompt.aspects:
+        values = [label.value for label in prompt.labels_of(aspect.name)]
+        if sorted(values) != sorted(-value for value in values) or len(set(values)) < len(values):
+            yield (
+                f"The labels of “{aspect.name}” have the values {', '.join(f'{v:g}' for v in values)}; "
+                "asked in both orders, each needs one counterpart of the opposite value."
+            )
+
+
+def _untold(prompt: Prompt, request: Request) -> Iterator[str]:
+    text = "\n".join(message.content for message in request.messages)
+    for name in request.reply_schema["required"]:
+        if name not in text:
+            yield f"The judge is not told of the field “{name}”."
+    for aspect in prompt.aspects:
+        for label in prompt.labels_of(aspect.name):
+            if label.reply not in text:
+                yield f"The judge is not told of the label “{label.reply}”."
+    # only a pointwise reply names issue types; elsewhere they may stay out of the text
+    if "flagged_items" in request.reply_schema["required"]:
+        for issue in prompt.issues:
+            if issue.name not in text:
+                yield f"The judge is not told of the issue type “{issue.name}”."
+
+
+def _unshown(request: Request) -> Iterator[str]:
+    material, text = request.material, request.messages[-1].content
+    for place, slate in enumerate(material.slates if material else (), start=1):
+        missing = [item.title for item in slate.items if item.title not in text]
+        if missing:
+            yield f"The user text does not show {len(missing)} of the {len(slate.items)} items of list {place}."
+
+
+def _bad_example(prompt: Prompt, example: Example, rules: Protocol, request: Request) -> Iterator[str]:
+    required = set(request.reply_schema["required"])
+    wrong = sorted(required ^ set(example.reply))
+    if wrong:
+        yield f"Example “{example.title}”: its reply lacks, or has too many of, the fields {', '.join(wrong)}."
+    shown = example.input.get("list")
+    length = len(shown) if isinstance(shown, list) else SAMPLE_K
+    lists = 2 if rules.case_kind == "pair" else 1
+    order: Order = rules.orders[0]
+    reply = Reply(text=json.dumps(example.reply, ensure_ascii=False, default=str), structured=True)
+    # with its examples the prompt would refuse the reply as a mere repetition of one
+    bare = prompt.model_copy(update={"examples": ()})
+    try:
+        rules.parse(bare, sample_material(lists, length), reply, order, prompt.aspects[0].name)
+    except (ReplyFault, PromptError) as fault:
+        yield f"Example “{example.title}”: {fault}."

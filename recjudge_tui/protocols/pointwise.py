@@ -1,0 +1,105 @@
+"""Pointwise: one list -> Good, Partial or Poor Match, with reasoning and flagged items (SAER; Liu et al., SIGIR 2026)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recjudge_tui.errors import ReplyFault
+from recjudge_tui.model.calls import Answer, Flag, Order, ParsedReply, Reply, Request, Sampling
+from recjudge_tui.model.material import Material
+from recjudge_tui.model.prompt import Prompt
+from recjudge_tui.protocols.base import Protocol, label_enum, object_schema, only_answer
+from recjudge_tui.protocols.rendering import as_data, messages
+from recjudge_tui.protocols.replies import field_key, label_of, read_fields
+
+
+def _schema(prompt: Prompt, top_k: int) -> dict[str, Any]:
+    aspect = prompt.aspects[0]
+    fields = {"reasoning": {"type": "string"}, aspect.field: label_enum(prompt, aspect.name)}
+    if not prompt.issues:
+        return object_schema(fields)
+    flagged = object_schema(
+        {
+            "item": {"type": "integer", "enum": list(range(1, top_k + 1))},
+            "issue": {"type": "string", "enum": [issue.name for issue in prompt.issues]},
+            "reason": {"type": "string"},
+        }
+    )
+    return object_schema({**fields, "flagged_items": {"type": "array", "items": flagged}})
+
+
+def _request(prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling) -> Request:
+    return Request(
+        messages=messages(prompt, material, aspect),
+        reply_schema=_schema(prompt, material.top_k),
+        schema_name="list_verdict",
+        sampling=sampling,
+        material=material,
+    )
+
+
+def _parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
+    spec = prompt.aspects[0]
+    fields, parsed_by = read_fields(prompt, reply, (spec,))
+    label = label_of(prompt, spec, fields[field_key(spec.field)])
+    return ParsedReply(
+        answers=(
+            Answer(
+                aspect=spec.name,
+                value=label.value,
+                label=label.name,
+                reasoning=str(fields.get("reasoning") or ""),
+                confidence=reply.label_confidence,
+            ),
+        ),
+        flags=_flags(prompt, material, fields.get("flagged_items")),
+        parsed_by=parsed_by,
+    )
+
+
+def _flags(prompt: Prompt, material: Material, raw: object) -> tuple[Flag, ...]:
+    if raw is None or not prompt.issues:
+        return ()
+    if not isinstance(raw, list):
+        raise ReplyFault("“flagged_items” must be a list of objects with item, issue and reason")
+    return tuple(dict.fromkeys(_flag(prompt, material, entry) for entry in raw))
+
+
+def _flag(prompt: Prompt, material: Material, entry: object) -> Flag:
+    if not isinstance(entry, dict):
+        raise ReplyFault("every entry of “flagged_items” must be an object with item, issue and reason")
+    issue = " ".join(str(entry.get("issue", "")).casefold().split())
+    names = {" ".join(spec.name.casefold().split()): spec.name for spec in prompt.issues}
+    if issue not in names:
+        raise ReplyFault(f"issue “{issue[:60]}” is none of {', '.join(names.values())}")
+    return Flag(
+        item_id=_flagged_item(material, entry.get("item")),
+        issue=names[issue],
+        reason=str(entry.get("reason") or ""),
+    )
+
+
+def _flagged_item(material: Material, named: object) -> str:
+    """The id of the item meant by its place in the list, or by its exact title."""
+    items = material.slates[0].items
+    text = str(named).strip()
+    # no place has more than a few digits, and Python refuses to convert thousands of them
+    if text.isdecimal() and len(text) < 10 and 1 <= int(text) <= len(items):
+        return items[int(text) - 1].item_id
+    for item in items:
+        if text.casefold() in (item.title.strip().casefold(), as_data(item.title).casefold()):
+            return item.item_id
+    raise ReplyFault(f"flagged item “{text[:60]}” is not a place in the list (1 to {len(items)})")
+
+
+PROTOCOL = Protocol(
+    name="pointwise",
+    case_kind="list",
+    orders=("",),
+    orders_once=("",),
+    default_top_k=10,
+    default_prompts={"shopping": "pointwise-shopping", "media": "pointwise-media"},
+    request=_request,
+    parse=_parse,
+    verdict=only_answer,
+)

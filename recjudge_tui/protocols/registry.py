@@ -1,0 +1,22 @@
+"""The protocols there are, by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from recjudge_tui.errors import UsageError
+from recjudge_tui.protocols.base import Protocol
+
+_MODULES = {
+    "pointwise": "recjudge_tui.protocols.pointwise",
+    "pairwise": "recjudge_tui.protocols.pairwise",
+}
+PROTOCOLS = tuple(_MODULES)
+
+
+def protocol(name: str) -> Protocol:
+    """The protocol called `name`; raises UsageError for one that does not exist."""
+    if name not in _MODULES:
+        raise UsageError(f"no protocol “{name}”", f"There are: {', '.join(PROTOCOLS)}.")
+    found: Protocol = import_module(_MODULES[name]).PROTOCOL
+    return found

@@ -1,0 +1,149 @@
+"""From a prompt and a case to messages. Text from the data stays data: it cannot become a template or close its frame."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from traceback import walk_tb
+from typing import Any
+
+from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from recjudge_tui.errors import PromptError
+from recjudge_tui.model.calls import Message
+from recjudge_tui.model.material import ItemView, Material, ShownEvent
+from recjudge_tui.model.prompt import Prompt
+from recjudge_tui.model.text import one_line, safe_text
+
+_SPACE = re.compile(r"\s+")
+# the frames of the shipped prompts look like tags: no text from the data may hold what opens one (or looks so)
+_TAG_OPENERS = str.maketrans(dict.fromkeys("<＜﹤", "‹"))
+# what an expression of a sandboxed template can raise besides Jinja2's own errors
+_TEMPLATE_FAULTS = (
+    TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError,
+)  # fmt: skip
+
+
+def as_data(value: object) -> str:
+    """How a value enters the text of a case: on one line, no control characters, no `<` that could end a frame."""
+    return _SPACE.sub(" ", safe_text(value)).translate(_TAG_OPENERS)
+
+
+def as_json(value: object) -> str:
+    """A reply of an example as the JSON a judge should write."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def item_line(item: ItemView) -> str:
+    """`Title | brand: B | category: C` on one line; parts that are not known are left out.
+
+    A `|` inside a part becomes `/`, so that a title cannot pose as a brand or a category.
+    """
+    parts = [_part(item.title)]
+    parts += [
+        f"{name}: {_part(value)}"
+        for name, value in (("brand", item.brand), ("category", item.category))
+        if value
+    ]
+    return one_line(" | ".join(parts))
+
+
+def event_line(event: ShownEvent) -> str:
+    """`2024-05-01 purchase: Title | brand: B | category: C | rated 4` on one line."""
+    what = item_line(event.item) if event.item else f"“{_part(event.text)}”"
+    value = f" | rated {event.value:g}" if event.value is not None and event.type == "rating" else ""
+    return one_line(f"{event.timestamp[:10]} {_part(event.type)}: {what}{value}")
+
+
+@lru_cache(maxsize=16)
+def system_text(prompt: Prompt, top_k: int) -> str:
+    """The shared part: the same for every case of a run, because no case is known here."""
+    return _render(
+        prompt,
+        "system",
+        {
+            "labels": prompt.labels,
+            "aspects": prompt.aspects,
+            "issues": prompt.issues,
+            "examples": prompt.examples,
+            "variables": prompt.variables,
+            "top_k": top_k,
+            "good_from": bound(0.7, top_k),
+            "partial_from": bound(0.4, top_k),
+        },
+    )
+
+
+def user_text(prompt: Prompt, material: Material, aspect: str) -> str:
+    """The text of one case, lists in the order of `material.slates`."""
+    return _render(
+        prompt,
+        "user",
+        {
+            "user": material.user,
+            "slates": material.slates,
+            "explanation": material.explanation,
+            "aspects": [a for a in prompt.aspects if aspect in ("", a.name)],
+            "variables": prompt.variables,
+            "top_k": material.top_k,
+        },
+    )
+
+
+def messages(prompt: Prompt, material: Material, aspect: str = "") -> tuple[Message, Message]:
+    """The two messages of a call: the shared prefix, then the case. Raises PromptError."""
+    return (
+        Message(role="system", content=system_text(prompt, material.top_k)),
+        Message(role="user", content=user_text(prompt, material, aspect)),
+    )
+
+
+def bound(share: float, top_k: int) -> int:
+    """ceil(share * K), exact for one decimal: ceil(0.7 * 10) is 7, not 8."""
+    return -(-round(share * 10) * top_k // 10)
+
+
+def _part(text: str) -> str:
+    return text.replace("|", "/")
+
+
+@lru_cache(maxsize=2)
+def _environment(part: str) -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined,
+        # the system text holds nothing but the prompt file's own words, which keep their lines
+        finalize=as_data if part == "user" else None,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+    )
+    environment.filters.update(json=as_json, item_line=item_line, event_line=event_line)
+    return environment
+
+
+@lru_cache(maxsize=64)
+def _template(source: str, part: str) -> Template:
+    return _environment(part).from_string(source)
+
+
+def _render(prompt: Prompt, part: str, names: dict[str, Any]) -> str:
+    source: str = getattr(prompt, part)
+    try:
+        return _template(source, part).render(names).strip()
+    except _TEMPLATE_FAULTS as error:
+        line = _template_line(error)
+        raise PromptError(
+            f"prompt “{prompt.name}” cannot be rendered",
+            f"In its {part} text{f', line {line}' if line else ''}: {error}.",
+            "Correct the template; “recjudge prompt lint FILE” checks it.",
+        ) from error
+
+
+def _template_line(error: BaseException) -> int | None:
+    """The line of the template at fault, which Jinja2 writes into the traceback."""
+    if isinstance(error, TemplateSyntaxError):
+        return error.lineno
+    lines = [n for frame, n in walk_tb(error.__traceback__) if frame.f_code.co_filename == "<template>"]
+    return lines[-1] if lines else None

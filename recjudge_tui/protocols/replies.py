@@ -1,0 +1,143 @@
+"""Reading a reply: JSON as asked, JSON found in the text, the published text forms; else a fault that names itself.
+
+Labels are matched case- and space-insensitively and in no other way. Only the completion is read, and where
+several answers stand in it the last complete one counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from recjudge_tui.errors import ReplyFault
+from recjudge_tui.model.calls import ParsedBy, Reply
+from recjudge_tui.model.prompt import AspectSpec, LabelSpec, Prompt
+
+Fields = dict[str, Any]
+
+# ValueError: text that is no JSON, and numbers longer than Python converts
+_UNREADABLE = (ValueError, RecursionError)
+_BEGINS_OBJECT = re.compile(r'\{\s*"')
+# a degenerate reply of endless braces must not cost minutes
+_MISSES_ALLOWED = 200
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])')
+
+
+def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) -> tuple[Fields, ParsedBy]:
+    """The reply as a mapping that holds every wanted field with one of its labels' replies.
+
+    Raises ReplyFault saying, in words a model can use, what is missing or wrong.
+    """
+    text = reply.text.strip()
+    if not text:
+        raise ReplyFault("the reply was empty")
+    whole = _loads(text)
+    if isinstance(whole, dict):
+        return _checked(prompt, whole, wanted), "schema" if reply.structured else "json"
+    fault = None
+    for found in reversed(list(_objects(text))):
+        try:
+            return _checked(prompt, found, wanted), "json"
+        except ReplyFault as problem:
+            fault = fault or problem
+    spelled = _spelled_out(prompt, text, wanted)
+    if spelled is not None:
+        return spelled, "text"
+    raise fault or ReplyFault("no JSON object with the fields asked for was found")
+
+
+def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
+    """The label that `value` spells; raises ReplyFault naming the allowed ones."""
+    labels = prompt.labels_of(aspect.name)
+    for label in labels:
+        if _same(str(value), label.reply):
+            return label
+    allowed = ", ".join(f"“{label.reply}”" for label in labels)
+    raise ReplyFault(f"“{aspect.field}” must be one of {allowed}, not “{str(value)[:60]}”")
+
+
+def _checked(prompt: Prompt, found: Fields, wanted: tuple[AspectSpec, ...]) -> Fields:
+    if any(found == example.reply for example in prompt.examples):
+        raise ReplyFault("the reply only repeats an example of the instructions")
+    fields = {field_key(name): value for name, value in found.items()}
+    for aspect in wanted:
+        value = next(
+            (fields[field_key(n)] for n in (aspect.field, *aspect.aliases) if field_key(n) in fields), None
+        )
+        if value is None:
+            raise ReplyFault(f"the field “{aspect.field}” is missing")
+        if isinstance(value, (dict, list, bool)):
+            raise ReplyFault(f"the field “{aspect.field}” must hold one label")
+        fields[field_key(aspect.field)] = label_of(prompt, aspect, value).reply
+    return fields
+
+
+def field_key(name: str) -> str:
+    """The key under which `read_fields` gives a field, however the reply spelled it."""
+    return "_".join(name.casefold().split())
+
+
+def _same(left: str, right: str) -> bool:
+    return " ".join(left.casefold().split()) == " ".join(right.casefold().split())
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except _UNREADABLE:
+        return None
+
+
+def _objects(text: str) -> Iterator[Fields]:
+    """Every outermost complete JSON object in the text, in order; trailing commas are forgiven."""
+    start, misses = text.find("{"), 0
+    while start >= 0 and misses < _MISSES_ALLOWED:
+        found = _decoded(text, start)
+        if found is None and _BEGINS_OBJECT.match(text, start):
+            text = text[:start] + _without_trailing_commas(text[start:])
+            found = _decoded(text, start)
+        if found is None:
+            misses += 1
+            start = text.find("{", start + 1)
+        else:
+            yield found[0]
+            start = text.find("{", found[1])
+
+
+def _decoded(text: str, start: int) -> tuple[Fields, int] | None:
+    try:
+        return json.JSONDecoder().raw_decode(text, start)
+    except _UNREADABLE:
+        return None
+
+
+def _without_trailing_commas(text: str) -> str:
+    """Drop commas that stand before a closing bracket, outside strings; `text` begins outside one."""
+    return _TRAILING_COMMA.sub(lambda m: m.group(1) or "", text)
+
+
+def _spelled_out(prompt: Prompt, text: str, wanted: tuple[AspectSpec, ...]) -> Fields | None:
+    """The published text forms: a line such as `CATEGORY: Good Match` for every aspect; the last line counts.
+
+    What stands before and after those lines is the reasoning.
+    """
+    fields: Fields = {}
+    rest = text
+    for aspect in wanted:
+        line = _label_line(aspect)
+        values = [match.group("value").strip("\"'`“”* ") for match in line.finditer(text)]
+        if not values:
+            return None
+        fields[field_key(aspect.field)] = label_of(prompt, aspect, values[-1]).reply
+        rest = line.sub("", rest)
+    fields["reasoning"] = re.sub(r"^\W*reasoning\W*[:=]\W*", "", rest.strip(), flags=re.I)
+    return fields
+
+
+def _label_line(aspect: AspectSpec) -> re.Pattern[str]:
+    names = (re.escape(name).replace("_", "[ _]") for name in (aspect.field, aspect.name, *aspect.aliases))
+    return re.compile(
+        rf"^[ \t>*#-]*(?:{'|'.join(names)})[ \t*]*[:=][ \t]*(?P<value>[^\n]+?)[ \t.*]*$", re.I | re.M
+    )

@@ -1,0 +1,197 @@
+"""One SQLite file: open it, keep it safe, say plainly what is wrong with it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recjudge_tui.errors import StoreError
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database as Tables
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+BUSY_TIMEOUT_S = 30.0
+
+
+class Database:
+    """A connection with short, explicit transactions. Belongs to the thread that opened it.
+
+    Every sqlite3 error leaves as a StoreError with a cause and a next step, but for IntegrityError,
+    which is the caller's to explain.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self.connection = connection
+        self.path = path
+
+    @property
+    def tables(self) -> Tables:
+        """The same connection as a sqlite_utils.Database, for bulk loading and looking at the schema."""
+        import sqlite_utils
+
+        return sqlite_utils.Database(self.connection, execute_plugins=False)
+
+    def execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
+        with explained(self.path):
+            return self.connection.execute(sql, parameters)
+
+    def execute_many(self, sql: str, rows: Iterable[Parameters]) -> None:
+        with explained(self.path):
+            self.connection.executemany(sql, rows)
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        with explained(self.path):
+            return self.connection.execute(sql, parameters).fetchall()
+
+    def row(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
+        with explained(self.path):
+            found: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
+        return found
+
+    def value(self, sql: str, parameters: Parameters = ()) -> Any:
+        """The first column of the first row, or None when there is no row."""
+        found = self.row(sql, parameters)
+        return None if found is None else found[0]
+
+    def insert(self, sql: str, parameters: Parameters) -> int:
+        """Run an INSERT and return the new row's id."""
+        rowid = self.execute(sql, parameters).lastrowid
+        assert rowid is not None
+        return rowid
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A write transaction: all of it or nothing. Takes the write lock at once; nested use joins the outer."""
+        nested = self.connection.in_transaction
+        if nested:
+            yield
+            return
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            # does nothing where a failed COMMIT (disk full) has rolled back by itself
+            self.connection.rollback()
+            raise
+
+    def interrupt(self) -> None:
+        """End the statement that another thread is waiting for on this connection."""
+        self.connection.interrupt()
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn sqlite3's errors into a StoreError that says what to do."""
+    try:
+        yield
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise _explanation(error, path) from error
+
+
+def _explanation(error: sqlite3.DatabaseError, path: Path) -> StoreError:
+    text = str(error)
+    cases = (
+        (
+            "not a database",
+            f"{path} is not a recjudge database",
+            "Choose another file with --db, or move it away.",
+        ),
+        (
+            "malformed",
+            f"{path} is damaged",
+            "Restore a copy made by “recjudge db backup”; keep the damaged file.",
+        ),
+        (
+            "disk I/O error",
+            f"{path} cannot be read or written",
+            "Check the disk; a network folder is not safe here.",
+        ),
+        (
+            "is full",
+            f"no space left to write {path}",
+            "Free some space and run the command again; nothing was lost.",
+        ),
+        (
+            "readonly",
+            f"{path} is read-only",
+            "Make the file and its folder writable, or choose another with --db.",
+        ),
+        ("locked", f"{path} is busy", "Another process has been writing for a long time; try again."),
+        ("unable to open", f"{path} cannot be opened", "Check that the folder exists and is writable."),
+    )
+    for sign, title, step in cases:
+        if sign in text:
+            return StoreError(title, f"SQLite says: {text}.", step)
+    return StoreError(f"the database {path} refused a statement", f"SQLite says: {text}.")
+
+
+def connect(path: Path, *, must_exist: bool = False) -> Database:
+    """Open the file, make it when new, and bring its schema up to date.
+
+    Raises StoreError when it cannot be opened, is damaged, or comes from a newer version.
+    """
+    from recjudge_tui.store.migrations import migrate
+
+    if must_exist and not path.exists():
+        raise StoreError(f"no database at {path}", next_step="Name it with --db or RECJUDGE_DB.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the folder {path.parent} cannot be made", f"{error.strerror}.", "Choose another with --db."
+        ) from error
+    database = _open(path)
+    try:
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _open(path: Path) -> Database:
+    with explained(path):
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            # a finished call is paid for: it must outlive a power cut, not only a killed process
+            connection.execute("PRAGMA synchronous = FULL")
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode = WAL")
+        except BaseException:
+            connection.close()
+            raise
+    return Database(connection, path)
+
+
+def backup(database: Database, target: Path) -> None:
+    """Copy the database safely while others use it. Raises StoreError when the target exists or fails."""
+    if target.exists():
+        raise StoreError(f"{target} exists already", next_step="Name a file that does not exist yet.")
+    try:
+        with explained(target):
+            copy = sqlite3.connect(target)
+            try:
+                database.connection.backup(copy)
+            finally:
+                copy.close()
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,88 @@
+"""Projects."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.store.clock import now
+from recjudge_tui.store.database import Database
+
+
+def create_project(db: Database, name: str) -> int:
+    """Make a project; raises UsageError for an empty or taken name."""
+    name = name.strip()
+    if not name:
+        raise UsageError("a project needs a name")
+    try:
+        return db.insert("INSERT INTO projects (name, created_at) VALUES (?, ?)", (name, now()))
+    except sqlite3.IntegrityError as error:
+        raise UsageError(f"there is a project “{name}” already") from error
+
+
+def find_project(db: Database, name: str) -> int | None:
+    found: int | None = db.value("SELECT id FROM projects WHERE name = ?", (name.strip(),))
+    return found
+
+
+def project_id(db: Database, name: str) -> int:
+    """The project's id; raises NotFoundError naming the projects there are."""
+    found = find_project(db, name)
+    if found is None:
+        names = [row[0] for row in db.rows("SELECT name FROM projects ORDER BY name LIMIT 20")]
+        hint = (
+            f"There are: {', '.join(names)}." if names else "There is none yet: “recjudge import” makes one."
+        )
+        raise NotFoundError(f"no project “{name}”", hint)
+    return found
+
+
+def delete_project(db: Database, name: str) -> None:
+    """Remove the project and everything in it; snapshots that nothing refers to any more go with it."""
+    identity = project_id(db, name)
+    with db.transaction():
+        # cases refer to slates and explanations without a cascade, so they go first
+        db.execute("DELETE FROM runs WHERE project_id = ?", (identity,))
+        db.execute("DELETE FROM cases WHERE project_id = ?", (identity,))
+        db.execute("DELETE FROM projects WHERE id = ?", (identity,))
+        db.execute("""
+            DELETE FROM snapshots WHERE id NOT IN (
+              SELECT user_snapshot FROM run_cases
+              UNION SELECT slate_a_snapshot FROM run_cases WHERE slate_a_snapshot IS NOT NULL
+              UNION SELECT slate_b_snapshot FROM run_cases WHERE slate_b_snapshot IS NOT NULL
+              UNION SELECT explanation_snapshot FROM run_cases WHERE explanation_snapshot IS NOT NULL)""")
+
+
+def project_overview(db: Database) -> list[sqlite3.Row]:
+    """One row a project: name, cases, verdicts, failed, flagged, runs, last_run, state of the newest run, created_at."""
+    return db.rows("""
+        SELECT p.id, p.name, p.created_at,
+          (SELECT count(*) FROM cases c WHERE c.project_id = p.id) AS cases,
+          (SELECT count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id WHERE r.project_id = p.id) AS verdicts,
+          (SELECT count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
+            WHERE r.project_id = p.id AND v.flag_count > 0) AS flagged,
+          (SELECT count(*) FROM runs ru WHERE ru.project_id = p.id) AS runs,
+          (SELECT max(ru.created_at) FROM runs ru WHERE ru.project_id = p.id) AS last_run,
+          (SELECT ru.state FROM runs ru WHERE ru.project_id = p.id ORDER BY ru.id DESC LIMIT 1) AS state,
+          (SELECT ru.id FROM runs ru WHERE ru.project_id = p.id AND ru.state = 'running' ORDER BY ru.id DESC LIMIT 1)
+            AS running
+        FROM projects p ORDER BY p.name""")
+
+
+def project_counts(db: Database, identity: int) -> sqlite3.Row:
+    """How much of everything a project holds: items, users, events, heldout, slates, explanations, systems, imports."""
+    found = db.row(
+        """
+        SELECT
+          (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :p) AS items,
+          (SELECT count(DISTINCT user_id) FROM users WHERE project_id = :p) AS users,
+          (SELECT count(*) FROM events WHERE project_id = :p AND type NOT LIKE 'heldout\\_%' ESCAPE '\\') AS events,
+          (SELECT count(*) FROM events WHERE project_id = :p AND type LIKE 'heldout\\_%' ESCAPE '\\') AS heldout,
+          (SELECT count(*) FROM v_current_slates WHERE project_id = :p) AS slates,
+          (SELECT count(*) FROM v_current_explanations WHERE project_id = :p) AS explanations,
+          (SELECT count(*) FROM imports WHERE project_id = :p AND undone_at IS NULL) AS imports
+        """,
+        {"p": identity},
+    )
+    assert found is not None
+    return found

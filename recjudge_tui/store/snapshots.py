@@ -1,0 +1,54 @@
+"""What a judge was shown: content-addressed, immutable."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal, NamedTuple
+
+from recjudge_tui.model.base import Model
+from recjudge_tui.model.material import CaseKind, ExplanationView, Material, SlateView, UserView
+from recjudge_tui.store.database import Database
+
+SnapshotKind = Literal["user", "slate", "explanation"]
+
+
+class ShownCase(NamedTuple):
+    """The snapshots of one case in one run, by id."""
+
+    user: int
+    slate_a: int | None = None
+    slate_b: int | None = None
+    explanation: int | None = None
+
+
+def save_snapshot(db: Database, kind: SnapshotKind, content: Model) -> int:
+    """The id of this content, stored when new. Call inside a transaction."""
+    text = content.model_dump_json(exclude_defaults=True)
+    key = hashlib.sha256(f"{kind}:{text}".encode("utf-8", "surrogatepass")).hexdigest()
+    found: int | None = db.value("SELECT id FROM snapshots WHERE digest = ?", (key,))
+    if found is not None:
+        return found
+    return db.insert("INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?)", (key, kind, text))
+
+
+def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Material:
+    """What run `run_id` showed of a case, as it was stored when the run was planned."""
+    row = db.row(
+        """SELECT c.kind, u.content AS user, a.content AS slate_a, b.content AS slate_b, e.content AS explanation
+           FROM run_cases rc JOIN cases c ON c.id = rc.case_id
+           JOIN snapshots u ON u.id = rc.user_snapshot
+           LEFT JOIN snapshots a ON a.id = rc.slate_a_snapshot
+           LEFT JOIN snapshots b ON b.id = rc.slate_b_snapshot
+           LEFT JOIN snapshots e ON e.id = rc.explanation_snapshot
+           WHERE rc.run_id = ? AND rc.case_id = ?""",
+        (run_id, case_id),
+    )
+    assert row is not None, "a planned call has its snapshots"
+    kind: CaseKind = row["kind"]
+    return Material(
+        kind=kind,
+        user=UserView.model_validate_json(row["user"]),
+        slates=tuple(SlateView.model_validate_json(row[n]) for n in ("slate_a", "slate_b") if row[n]),
+        explanation=ExplanationView.model_validate_json(row["explanation"]) if row["explanation"] else None,
+        top_k=top_k,
+    )

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from recjudge_tui.errors import ReplyFault
+from recjudge_tui.model.calls import Answer, Flag, ParsedReply, Sampling
+from recjudge_tui.model.material import Material, SlateView
+from recjudge_tui.protocols.base import reask
+from recjudge_tui.protocols.pointwise import PROTOCOL
+from tests.protocols.cases import SHOPPER, item, listed, reply, shipped
+
+PROMPT = shipped("pointwise-shopping")
+ISSUES = (
+    "minimum-variation redundancy",
+    "durable-goods redundancy",
+    "consumable pacing",
+    "off-category",
+    "already owned",
+    "other",
+)
+
+
+def parse(material: Material | None = None, **fields: Any) -> ParsedReply:
+    return PROTOCOL.parse(PROMPT, material or listed(), reply(**fields), "", "overall")
+
+
+def flagged(*entries: Any, material: Material | None = None) -> tuple[Flag, ...]:
+    return parse(material, reasoning="", category="Poor Match", flagged_items=list(entries)).flags
+
+
+def entry(named: Any, issue: str = "off-category", reason: str = "why") -> dict[str, Any]:
+    return {"item": named, "issue": issue, "reason": reason}
+
+
+@pytest.mark.parametrize("name", ["pointwise-shopping", "pointwise-media"])
+def test_the_schema_is_in_the_subset_every_server_knows(name: str) -> None:
+    schema = PROTOCOL.request(shipped(name), listed(top_k=12), "", "overall", Sampling()).reply_schema
+    assert list(schema["properties"]) == schema["required"] == ["reasoning", "category", "flagged_items"]
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["category"]["enum"] == ["Good Match", "Partial Match", "Poor Match"]
+    flag = schema["properties"]["flagged_items"]["items"]
+    assert flag["required"] == ["item", "issue", "reason"]
+    assert flag["additionalProperties"] is False
+    assert flag["properties"]["item"] == {"type": "integer", "enum": list(range(1, 13))}
+    assert flag["properties"]["issue"]["enum"] == list(ISSUES)
+
+
+@pytest.mark.parametrize(
+    ("said", "label", "value"),
+    [("Good Match", "Good", 2), ("Partial Match", "Partial", 1), ("Poor Match", "Poor", 0)],
+)
+def test_the_category_becomes_label_and_value(said: str, label: str, value: float) -> None:
+    parsed = parse(reasoning="because", category=said, flagged_items=[])
+    assert parsed.answers == (Answer(aspect="overall", value=value, label=label, reasoning="because"),)
+    assert parsed.flags == ()
+
+
+def test_a_flagged_item_is_named_by_place_or_by_title() -> None:
+    assert flagged(entry(1), entry("2"), entry("thing 3 ")) == (
+        Flag(item_id="i1", issue="off-category", reason="why"),
+        Flag(item_id="i2", issue="off-category", reason="why"),
+        Flag(item_id="i3", issue="off-category", reason="why"),
+    )
+
+
+def test_a_title_counts_as_it_was_shown() -> None:
+    shown = SlateView(items=(item(1), item(2, "1917"), item(3, "Soap <b>\nbar")))
+    material = Material(kind="list", user=SHOPPER, slates=(shown,))
+    assert [flag.item_id for flag in flagged(entry(1917), entry("soap ‹b> bar"), material=material)] == [
+        "i2",
+        "i3",
+    ]
+
+
+@pytest.mark.parametrize("named", [0, 11, -1, 1.5, None, True, "", "Thing", "Thing 11", "9" * 5000, [1]])
+def test_an_item_that_is_not_in_the_list_is_a_fault(named: Any) -> None:
+    with pytest.raises(ReplyFault, match=r"is not a place in the list \(1 to 10\)"):
+        flagged(entry(named))
+
+
+def test_places_end_where_a_short_list_ends() -> None:
+    assert flagged(entry(4), material=listed(length=4))[0].item_id == "i4"
+    with pytest.raises(ReplyFault, match=r"1 to 4"):
+        flagged(entry(5), material=listed(length=4))
+
+
+@pytest.mark.parametrize("issue", ISSUES)
+def test_every_issue_type_is_known_whatever_its_case(issue: str) -> None:
+    assert flagged(entry(1, f" {issue.upper()} "))[0].issue == issue
+
+
+@pytest.mark.parametrize(
+    "issue", ["redundancy", "minimum variation redundancy", "", "off_category", "boring"]
+)
+def test_an_unknown_issue_is_a_fault_that_names_the_known_ones(issue: str) -> None:
+    with pytest.raises(ReplyFault, match=r"is none of minimum-variation redundancy, .*, other"):
+        flagged(entry(1, issue))
+
+
+@pytest.mark.parametrize("raw", ["none", {"item": 1}, 3])
+def test_flags_that_are_no_list_are_a_fault(raw: Any) -> None:
+    with pytest.raises(ReplyFault, match="must be a list"):
+        parse(category="Poor Match", flagged_items=raw)
+
+
+def test_a_flag_that_is_no_object_is_a_fault() -> None:
+    with pytest.raises(ReplyFault, match="must be an object"):
+        flagged(3)
+
+
+def test_the_same_flag_twice_is_one() -> None:
+    assert len(flagged(entry(1), entry("1"), entry(1, "other"))) == 2
+
+
+def test_a_label_outside_the_scale_is_a_fault() -> None:
+    with pytest.raises(ReplyFault, match="must be one of"):
+        parse(reasoning="", category="Great Match", flagged_items=[])
+
+
+def test_the_text_form_gives_a_label_and_no_flags() -> None:
+    parsed = PROTOCOL.parse(PROMPT, listed(), reply("It fits.\nCATEGORY: Partial Match"), "", "overall")
+    assert (parsed.answers[0].label, parsed.answers[0].reasoning) == ("Partial", "It fits.")
+    assert (parsed.flags, parsed.parsed_by) == ((), "text")
+
+
+def test_a_prompt_without_issue_types_asks_for_no_flags() -> None:
+    prompt = PROMPT.model_copy(update={"issues": ()})
+    schema = PROTOCOL.request(prompt, listed(), "", "overall", Sampling()).reply_schema
+    assert schema["required"] == ["reasoning", "category"]
+    given = reply(category="Good Match", flagged_items=[entry(1)])
+    assert PROTOCOL.parse(prompt, listed(), given, "", "overall").flags == ()
+
+
+def test_a_field_of_several_words_is_read() -> None:
+    aspect = PROMPT.aspects[0].model_copy(update={"field": "Match Category"})
+    prompt = PROMPT.model_copy(update={"aspects": (aspect,)})
+    parsed = PROTOCOL.parse(prompt, listed(), reply(match_category="Good Match"), "", "overall")
+    assert parsed.answers[0].label == "Good"
+
+
+def test_the_verdict_is_the_answer_and_a_failed_call_a_failed_verdict() -> None:
+    answer = Answer(aspect="overall", value=1, label="Partial", confidence=0.5)
+    verdict = PROTOCOL.verdict(PROMPT, "overall", {"": answer})
+    assert (verdict.state, verdict.value, verdict.label, verdict.confidence) == ("ok", 1, "Partial", 0.5)
+    assert verdict.order_consistent is None
+    failed = PROTOCOL.verdict(PROMPT, "overall", {"": None})
+    assert (failed.state, failed.value, failed.label) == ("failed", None, "")
+
+
+def test_a_second_chance_keeps_the_prefix_and_names_the_fault() -> None:
+    request = PROTOCOL.request(PROMPT, listed(), "", "overall", Sampling())
+    again = reask(request, reply("Great!"), "the field “category” is missing")
+    assert again.messages[:2] == request.messages
+    assert again.messages[2].content == "Great!"
+    assert "the field “category” is missing" in again.messages[3].content
+    assert json.dumps(again.reply_schema) == json.dumps(request.reply_schema)

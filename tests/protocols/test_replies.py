@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recjudge_tui.errors import ReplyFault
+from recjudge_tui.model.calls import Reply
+from recjudge_tui.protocols.rendering import system_text
+from recjudge_tui.protocols.replies import read_fields
+from tests.protocols.cases import reply, shipped
+
+LIST = shipped("pointwise-shopping")
+PAIR = shipped("pairwise-shopping")
+GOOD = '{"reasoning": "r", "category": "Good Match", "flagged_items": []}'
+POOR = '{"reasoning": "s", "category": "Poor Match", "flagged_items": []}'
+
+
+def category(text: str, *, structured: bool = False) -> tuple[str, str]:
+    fields, parsed_by = read_fields(LIST, reply(text, structured=structured), LIST.aspects)
+    return fields["category"], parsed_by
+
+
+def test_a_reply_held_to_the_schema() -> None:
+    assert category(GOOD, structured=True) == ("Good Match", "schema")
+    assert category(GOOD) == ("Good Match", "json")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```json\n{GOOD}\n```",
+        f"Here is my verdict:\n\n{GOOD}",
+        f"{GOOD}\nI hope that helps {{or not}}.",
+        '{"reasoning": "r", "category": "Good Match", "flagged_items": [],}',
+        '{"reasoning": "r, }", "category": "Good Match", "flagged_items": [{"item": 1,},],}',
+        f"[{GOOD}]",
+        f'The 12" pan {{sic}} fits. {GOOD[:-1]},}}',
+        f"{POOR} No, on reflection: {GOOD}",
+        f'{POOR} {{"category": "Good Match",}}',
+        f'{{"category": "Poor Match",}} {GOOD}',
+        f'{GOOD} {{"category": "Excellent"}} {{"note": 1}}',
+        f'{GOOD} {{"category": "Poor Match", "flagged_items": [{{"item": 1}}',
+        '{"Category": "Good Match"} ',
+        f"<think>perhaps {POOR}</think>{GOOD}",
+    ],
+)
+def test_json_is_found_in_text_and_the_last_complete_object_that_fits_counts(text: str) -> None:
+    assert category(text) == ("Good Match", "json")
+
+
+def test_a_comma_inside_a_string_is_kept() -> None:
+    fields, _ = read_fields(
+        LIST, reply('x {"reasoning": "a ,] b ,}", "category": "Good Match",}'), LIST.aspects
+    )
+    assert fields["reasoning"] == "a ,] b ,}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CATEGORY: Good Match",
+        "Reasoning: it fits.\n\n**Category:** **Good Match**",
+        "- category = “good match”.",
+        "Category: Poor Match\nwait\nCategory: Good  Match",
+        "> Overall: GOOD MATCH",
+    ],
+)
+def test_the_published_text_form(text: str) -> None:
+    assert category(text) == ("Good Match", "text")
+
+
+def test_the_text_around_the_label_line_is_the_reasoning() -> None:
+    text = "Reasoning: all fits.\nCATEGORY: Good Match\nThe soap is due."
+    fields, _ = read_fields(LIST, reply(text), LIST.aspects)
+    assert fields["reasoning"].split("\n") == ["all fits.", "", "The soap is due."]
+
+
+def test_the_text_form_of_a_pair() -> None:
+    fields, parsed_by = read_fields(PAIR, reply("Both are fine.\nWinner: Set 2"), PAIR.aspects)
+    assert (fields["winner"], parsed_by) == ("Set 2", "text")
+
+
+@pytest.mark.parametrize(
+    "label", ["good match", "GOOD MATCH", "  Good   Match ", "Good\tMatch", "Good\nMatch"]
+)
+def test_labels_are_matched_whatever_their_case_and_space(label: str) -> None:
+    assert category(json.dumps({"category": label})) == ("Good Match", "json")
+
+
+@pytest.mark.parametrize(
+    "label", ["Good", "good_match", "Good-Match", "Good Match!", "A Good Match", "", "2", "Gut"]
+)
+def test_labels_are_matched_in_no_other_way(label: str) -> None:
+    with pytest.raises(ReplyFault, match="must be one of “Good Match”, “Partial Match”, “Poor Match”"):
+        category(json.dumps({"category": label}))
+    with pytest.raises(ReplyFault):
+        category(f"Category: {label}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("  \n ", "empty"),
+        ("I like this list.", "no JSON object"),
+        ('{"reasoning": "r"}', "“category” is missing"),
+        ('{"category": null}', "“category” is missing"),
+        ('{"category": ["Good Match"]}', "one label"),
+        ('{"category": true}', "one label"),
+        ('{"category": 2}', "must be one of"),
+        ('{"category": NaN}', "must be one of"),
+        ('{"verdict": {"category": "Good Match"}}', "“category” is missing"),
+        ('{"reasoning": "cut short", "category": "Good Ma', "no JSON object"),
+        ("Category:", "no JSON object"),
+        ("Category: Good Match, because it fits", "must be one of"),
+        ('{"category": ' + "1" * 5000 + "}", "no JSON object"),
+        ("null", "no JSON object"),
+    ],
+)
+def test_what_cannot_be_read_is_a_fault_that_names_itself(text: str, said: str) -> None:
+    with pytest.raises(ReplyFault, match=said):
+        read_fields(LIST, Reply(text=text), LIST.aspects)
+
+
+def test_the_fault_named_is_that_of_the_last_object() -> None:
+    with pytest.raises(ReplyFault, match="not “Middling”"):
+        category('{"note": 1} {"category": "Middling"}')
+
+
+def test_a_prompt_repeated_in_the_completion_is_not_the_answer() -> None:
+    echo = system_text(LIST, 10)
+    assert category(f"{echo}\n\n{POOR}") == ("Poor Match", "json")
+    with pytest.raises(ReplyFault, match="repeats an example"):
+        category(echo)
+    with pytest.raises(ReplyFault, match="repeats an example"):
+        category(json.dumps(LIST.examples[1].reply), structured=True)
+
+
+@pytest.mark.parametrize("piece", ['{"', "{", "[", '{"a":', '{"a": 1,} ', '{"a": 1,} {'])
+def test_a_degenerate_reply_is_a_fault_and_costs_no_minutes(piece: str) -> None:
+    with pytest.raises(ReplyFault):
+        category(piece * 10_000)
+
+
+@given(st.text() | st.text('{}[]":,\\ \nCategory Good Match'))
+def test_any_text_is_read_or_is_a_fault(text: str) -> None:
+    try:
+        said = category(text)[0]
+    except ReplyFault:
+        return
+    assert said == "Good Match"
+    assert "good" in text.casefold()
