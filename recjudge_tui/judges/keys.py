@@ -1,0 +1,71 @@
+"""API keys: looked up by the name of an environment variable, and kept out of every text."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+
+from recjudge_tui.errors import JudgeError
+
+SERVICE = "recjudge"
+_SHORTEST_SECRET = 8  # "none", "EMPTY": what people set for servers that want any key at all
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key and the name it was found under. Its repr, and whatever `scrub` returns, hold the name only."""
+
+    variable: str
+    _secret: str = field(repr=False)
+
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._secret}"}
+
+    def scrub(self, text: str) -> str:
+        """The text with the key, should a server have sent it back, replaced by the variable's name.
+
+        Placeholders shorter than 8 characters are no secrets and stay.
+        """
+        if len(self._secret) < _SHORTEST_SECRET or self._secret not in text:
+            return text
+        return text.replace(self._secret, f"[{self.variable}]")
+
+
+def find_key(variable: str) -> Key | None:
+    """The key in the environment, else in the system keyring (service `recjudge`), else None.
+
+    The keyring is asked only where the optional package `keyring` is installed. White space around the key
+    is dropped. Raises JudgeError for a key that no HTTP header can carry.
+    """
+    secret = (os.environ.get(variable) or _from_keyring(variable) or "").strip()
+    if not secret:
+        return None
+    if not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise JudgeError(
+            f"The key in {variable} is not usable",
+            "It holds a space, a line break or a character outside ASCII.",
+            f"Set {variable} again, to the key alone.",
+        )
+    return Key(variable, secret)
+
+
+def missing_key(variable: str, server: str) -> JudgeError:
+    return JudgeError(
+        f"No API key for {server}",
+        f"The environment variable {variable} is not set.",
+        f"Set it: export {variable}=… — or name another one with --api-key-env NAME.",
+    )
+
+
+def _from_keyring(variable: str) -> str | None:
+    if find_spec("keyring") is None:
+        return None
+    keyring = import_module("keyring")
+    errors = import_module("keyring.errors")
+    try:
+        found = keyring.get_password(SERVICE, variable)
+    except errors.KeyringError:  # no keyring service in this session
+        return None
+    return found if isinstance(found, str) else None

@@ -1,0 +1,293 @@
+"""Any server that speaks OpenAI's chat completions: llama.cpp, vLLM, LM Studio, OpenRouter, OpenAI itself."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges.endpoints import Endpoints, checked_url
+from recjudge_tui.judges.http import (
+    Asked,
+    Said,
+    UnreachableError,
+    failure,
+    open_client,
+    send,
+    what_was_said,
+    whole,
+)
+from recjudge_tui.judges.keys import Key, find_key, missing_key
+from recjudge_tui.judges.openai_reply import read_reply
+from recjudge_tui.model.calls import Reply, Request
+from recjudge_tui.model.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.model.records import RaterKind
+
+DEFAULT_URL = "https://api.openai.com/v1"
+DEFAULT_KEY = "OPENAI_API_KEY"
+NEEDS_KEY = "api.openai.com"
+PREPARE_S = 15.0
+
+_DROPPABLE = (
+    "response_format", "temperature", "seed", "max_completion_tokens", "max_tokens", "provider", "logprobs",
+)  # fmt: skip
+# A refusal that names no parameter in a field of its own is known by one of these words beside the name.
+_REFUSING = re.compile(
+    r"not (?:support|permit|allow|available|recogni)|unsupported|unrecogni|unknown|unexpected|unavailable|"
+    r"extra (?:input|field)|invalid|does(?: not|n't) (?:support|accept)|only the default|failed to parse",
+    re.IGNORECASE,
+)
+_SCHEMA_WORDS = re.compile(r"response_format|json_schema|structured output|grammar|guided", re.IGNORECASE)
+
+
+def make(spec: JudgeSpec) -> OpenAIJudge:
+    """The judge for `openai:MODEL`; no call is made. Raises UsageError for a base URL that is none."""
+    urls = spec.base_urls or tuple(filter(None, [os.environ.get("OPENAI_BASE_URL")])) or (DEFAULT_URL,)
+    return OpenAIJudge(spec.spec, spec.target, tuple(map(api_root, urls)), spec.api_key_env)
+
+
+def api_root(url: str) -> str:
+    """The URL up to its version: `/v1` is added unless the path holds a version already."""
+    bare = checked_url(url).removesuffix("/chat/completions")
+    path = urlsplit(bare).path
+    return bare if re.search(r"/v\d", path) else f"{bare}/v1"
+
+
+class OpenAIJudge:
+    """One model at one or more servers. Parameters that a server refuses are left out for the rest of the run."""
+
+    rater_kind: RaterKind = "judge"
+    cacheable = True
+    concurrency = 8
+
+    def __init__(
+        self, name: str, model: str, urls: tuple[str, ...], key_variable: str = "", *, logprobs: bool = False
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._endpoints = Endpoints(urls)
+        self._key_variable = key_variable
+        self._logprobs = logprobs
+        self._key: Key | None = None
+        self._headers = httpx.Headers({"Content-Type": "application/json"})
+        self._client: httpx.AsyncClient | None = None
+        self._dropped: dict[str, None] = {}
+        self._timeout_s = 120.0
+
+    async def prepare(self, workload: Workload) -> Identity:
+        """Ask each server for its models.
+
+        Raises JudgeError when the key is missing or refused, when no server answers, or when a server of
+        one's own lists its models and this one is not among them. A server without a list is taken as it is.
+        """
+        self._timeout_s = workload.timeout_s
+        self._look_up_key()
+        found: list[dict[str, Any]] = []
+        unreachable: list[UnreachableError] = []
+        for url in self._endpoints.urls:
+            try:
+                found.append(await self._look_at(url))
+            except UnreachableError as error:
+                self._endpoints.set_aside(url)
+                unreachable.append(error)
+        if not found:
+            raise _no_server(self._endpoints.urls, unreachable)
+        contexts = [c for c in (whole(entry.get("context")) for entry in found) if c]
+        return Identity(
+            name=self._model,
+            endpoints=self._endpoints.urls,
+            context_length=min(contexts, default=None),
+            details={"servers": sorted({str(entry["owner"]) for entry in found if entry.get("owner")})},
+        )
+
+    async def ask(self, request: Request) -> Reply:
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            sent = self._parameters(request)
+            body = self._body(request, sent)
+            url, response, latency_s = await self._endpoints.call(partial(self._post, body, deadline))
+            asked = self._asked(url)
+            if response.status_code == 200:
+                return read_reply(response, asked, _for_record(sent), tuple(self._dropped), latency_s)
+            said = what_was_said(response)
+            refused = refused_parameter(response.status_code, said, sent)
+            if refused is None:
+                raise failure(response.status_code, response.headers, said, asked)
+            self._dropped[refused] = None  # so the next body is without it: the loop ends
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    def _parameters(self, request: Request) -> dict[str, Any]:
+        """Everything in the body but the model and the messages, without what was refused before."""
+        sampling = request.sampling
+        schema = {"name": request.schema_name, "schema": request.reply_schema, "strict": True}
+        cap = "max_tokens" if "max_completion_tokens" in self._dropped else "max_completion_tokens"
+        wanted: dict[str, Any] = {
+            "response_format": {"type": "json_schema", "json_schema": schema},
+            "temperature": sampling.temperature,
+            "seed": sampling.seed,
+            cap: sampling.max_tokens,
+        }
+        if self._logprobs:
+            wanted["logprobs"] = True
+        if any(urlsplit(url).hostname == "openrouter.ai" for url in self._endpoints.urls):
+            wanted["provider"] = {"require_parameters": True}
+        return {k: v for k, v in wanted.items() if k not in self._dropped and v is not None}
+
+    def _body(self, request: Request, parameters: Mapping[str, Any]) -> bytes:
+        messages = [{"role": m.role, "content": m.content} for m in request.messages]
+        body = {"model": self._model, "messages": messages, **parameters}
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
+
+    async def _post(self, body: bytes, deadline: float, url: str) -> tuple[str, httpx.Response, float]:
+        begin = time.monotonic()
+        response = await send(
+            self._http(),
+            "POST",
+            f"{url}/chat/completions",
+            headers=self._headers,
+            content=body,
+            timeout_s=max(deadline - begin, 0.001),
+        )
+        return url, response, time.monotonic() - begin
+
+    async def _look_at(self, url: str) -> dict[str, Any]:
+        """What the server at `url` says of the model: `owner` and `context` where known."""
+        timeout_s = min(PREPARE_S, self._timeout_s)
+        try:
+            response = await send(
+                self._http(), "GET", f"{url}/models", headers=self._headers, timeout_s=timeout_s
+            )
+        except UnreachableError:
+            raise
+        except CallError as error:
+            raise JudgeError(error.title, error.cause, error.next_step) from None
+        status = response.status_code
+        if status in (401, 402, 403) or 300 <= status < 400:
+            fault = failure(status, response.headers, what_was_said(response), self._asked(url))
+            raise JudgeError(fault.title, fault.cause, fault.next_step)
+        listed = _listed(response)
+        entry = _entry(listed, self._model)
+        if entry is None and listed and _is_local(url):
+            names = ", ".join(sorted(str(e["id"]) for e in listed)[:20])
+            raise JudgeError(
+                f"The server at {url} does not serve “{self._model}”",
+                f"It serves: {names}.",
+                "Write one of these behind openai: — or start the server with the model.",
+            )
+        entry = entry or {}
+        context = whole(entry.get("max_model_len")) or whole(entry.get("context_length"))
+        owner = entry.get("owned_by")
+        if owner == "llamacpp":
+            context = await self._slot_context(url) or context
+        return {"owner": owner, "context": context}
+
+    async def _slot_context(self, url: str) -> int | None:
+        """llama.cpp's context for one call, which it tells outside the versioned API."""
+        root = re.sub(r"/v\d+$", "", url)
+        try:
+            response = await send(
+                self._http(), "GET", f"{root}/props", headers=self._headers, timeout_s=PREPARE_S
+            )
+            props = response.json() if response.status_code == 200 else {}
+        except (CallError, ValueError):
+            return None
+        settings = props.get("default_generation_settings") if isinstance(props, dict) else None
+        return whole(settings.get("n_ctx")) if isinstance(settings, dict) else None
+
+    def _look_up_key(self) -> None:
+        variable = self._key_variable or DEFAULT_KEY
+        self._key = find_key(variable)
+        hosts = [urlsplit(url).hostname for url in self._endpoints.urls]
+        if self._key is None and (self._key_variable or NEEDS_KEY in hosts):
+            raise missing_key(variable, NEEDS_KEY if NEEDS_KEY in hosts else self._endpoints.urls[0])
+        if self._key is not None:
+            self._headers.update(self._key.bearer())
+
+    def _http(self) -> httpx.AsyncClient:
+        if self._client is None:
+            self._client = open_client(self._endpoints.urls)
+        return self._client
+
+    def _asked(self, url: str) -> Asked:
+        if self._key is None:
+            return Asked(url, self._model, self._key_variable)
+        return Asked(url, self._model, self._key.variable, self._key.scrub)
+
+
+def refused_parameter(status: int, said: Said, sent: Mapping[str, Any]) -> str | None:
+    """The parameter among `sent` that the server will not take, by what it said; None when it says otherwise."""
+    if status not in (400, 422, 501):
+        return None
+    named = said.param.partition(".")[0]
+    if named in sent and named in _DROPPABLE:
+        return named
+    if not _REFUSING.search(said.message):
+        return None
+    for name in _DROPPABLE:
+        if name in sent and re.search(rf"(?<![\w]){name}(?![\w])", said.message):
+            return name
+    return "response_format" if "response_format" in sent and _SCHEMA_WORDS.search(said.message) else None
+
+
+def _for_record(sent: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as stored: the schema is known from the prompt, its mode is not."""
+    return {**sent, "response_format": "json_schema"} if "response_format" in sent else sent
+
+
+def _listed(response: httpx.Response) -> list[dict[str, Any]]:
+    """The entries of a model list; empty for a server without one."""
+    if response.status_code != 200:
+        return []
+    try:
+        body = response.json()
+    except ValueError:
+        return []
+    data = body.get("data") if isinstance(body, dict) else None
+    return (
+        [entry for entry in data if isinstance(entry, dict) and "id" in entry]
+        if isinstance(data, list)
+        else []
+    )
+
+
+def _entry(listed: list[dict[str, Any]], model: str) -> dict[str, Any] | None:
+    for entry in listed:
+        aliases = entry.get("aliases")
+        names = {str(entry["id"]), *(map(str, aliases) if isinstance(aliases, list) else ())}
+        if model in names or f"{model}:latest" in names:
+            return entry
+    return None
+
+
+def _is_local(url: str) -> bool:
+    """Whether the host is this machine or one of the same private network."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".lan", ".internal"))
+
+
+def _no_server(urls: tuple[str, ...], errors: list[UnreachableError]) -> JudgeError:
+    local = all(map(_is_local, urls))
+    return JudgeError(
+        f"No server at {', '.join(urls)}",
+        "; ".join(dict.fromkeys(error.cause for error in errors)),
+        "Start it (llama-server, vllm serve, LM Studio, ...), or give its address with --base-url."
+        if local
+        else "Check the address and the network connection.",
+    )

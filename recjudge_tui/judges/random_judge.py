@@ -1,0 +1,76 @@
+"""A baseline that answers by chance: what agreement looks like when nothing was read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from random import Random
+from typing import Any
+
+from recjudge_tui.model.calls import Reply, Request
+from recjudge_tui.model.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.model.records import RaterKind
+
+NOTE = "Chosen at random; nothing was read."
+
+
+def make(spec: JudgeSpec) -> RandomJudge:
+    return RandomJudge(spec.spec)
+
+
+class RandomJudge:
+    """Picks each label uniformly from its enum; the same content and seed give the same answer."""
+
+    rater_kind: RaterKind = "random"
+    cacheable = False
+    concurrency = 1
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def prepare(self, workload: Workload) -> Identity:
+        return Identity(name=self.name, digest="1", structured=True)
+
+    async def ask(self, request: Request) -> Reply:
+        seeded = sha256(f"{request.content_hash()}/{request.sampling.seed}".encode()).digest()
+        answer = draw(request.reply_schema, Random(seeded))
+        return Reply(
+            text=json.dumps(answer, ensure_ascii=False),
+            model=self.name,
+            stop="stop",
+            structured=True,
+            latency_s=0.0,
+            sent={"seed": request.sampling.seed},
+        )
+
+    async def close(self) -> None:
+        return None
+
+
+def draw(schema: Mapping[str, Any], random: Random) -> Any:
+    """A value that fits a reply schema.
+
+    Enums uniformly; objects with every property; arrays empty; strings a note; booleans and numbers uniformly,
+    from 0 to 1 where no bounds are given (integers: `minimum` to `maximum`, else 0 or 1).
+    """
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return random.choice(list(schema["enum"]))
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return draw(random.choice(list(schema[key])), random)
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    if kind == "object":
+        return {name: draw(part, random) for name, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        return []
+    if kind == "boolean":
+        return random.random() < 0.5
+    low, high = schema.get("minimum", 0), schema.get("maximum", 1)
+    if kind == "integer":
+        return random.randint(int(low), int(high))
+    if kind == "number":
+        return round(random.uniform(float(low), float(high)), 3)
+    return None if kind == "null" else NOTE

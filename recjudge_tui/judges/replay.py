@@ -1,0 +1,166 @@
+"""Answers recorded earlier, for tests and for results that anyone can recompute without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.model.calls import Reply, Request
+from recjudge_tui.model.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.model.records import RaterKind
+from recjudge_tui.model.text import one_line
+
+
+def make(spec: JudgeSpec) -> ReplayJudge:
+    """The judge for `replay:FILE`; the file is not opened yet."""
+    return ReplayJudge(Path(spec.target).expanduser())
+
+
+class ReplayJudge:
+    """Looks each request up by its content hash in a JSONL file.
+
+    A line is `{"content_hash": str, "reply": {fields of Reply}}`; further keys are ignored. A line with
+    `"state": "failed"` holds an `"error"` instead (a text, or `kind`, `title`, `cause`, `next_step`), and the
+    same CallError is raised again. Of several lines with one hash the last reply counts; a failure counts
+    only where there is no reply. Only offsets are kept in memory.
+    """
+
+    rater_kind: RaterKind = "judge"
+    cacheable = False
+    concurrency = 1
+
+    def __init__(self, path: Path) -> None:
+        self.name = f"replay:{path.stem}"
+        self._path = path
+        self._offsets: dict[bytes, int] | None = None
+        self._digest = ""
+
+    async def prepare(self, workload: Workload) -> Identity:
+        """Read the whole file once. Raises JudgeError with file:line for the first bad line."""
+        await self._index()
+        recorded = len(self._offsets or {})
+        return Identity(name=self.name, digest=self._digest, details={"recorded": recorded})
+
+    async def ask(self, request: Request) -> Reply:
+        """The recorded reply. Raises CallError `not_recorded`, or the recorded one; neither can be retried."""
+        offsets = await self._index()
+        content_hash = request.content_hash()
+        offset = offsets.get(_key(content_hash))
+        if offset is None:
+            raise CallError(
+                "not_recorded",
+                f"No recorded reply in {self._path.name}",
+                f"Nothing stands there for content {content_hash[:12]}…: it was recorded with another prompt or data.",
+            )
+        line = self._read_at(offset)
+        recorded = _parse(line, f"{self._path} at byte {offset}")
+        if recorded["content_hash"] != content_hash:
+            raise JudgeError(f"{self._path} has changed since it was opened", "", "Start the run again.")
+        if _failed(recorded):
+            raise _recorded_error(recorded.get("error"))
+        return _reply(recorded, str(self._path))
+
+    async def close(self) -> None:
+        self._offsets = None
+
+    async def _index(self) -> dict[bytes, int]:
+        if self._offsets is not None:
+            return self._offsets
+        offsets, self._digest = await asyncio.to_thread(_read_index, self._path)
+        self._offsets = offsets
+        return offsets
+
+    def _read_at(self, offset: int) -> bytes:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(offset)
+                return file.readline()
+        except OSError as error:
+            raise _unreadable(self._path, error) from None
+
+
+def _read_index(path: Path) -> tuple[dict[bytes, int], str]:
+    """Where each hash stands, and the SHA-256 (hex) of the file; every line is checked on the way."""
+    offsets: dict[bytes, int] = {}
+    failures: set[bytes] = set()
+    hasher = sha256()
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                hasher.update(line)
+                if line.strip():
+                    recorded = _parse(line, f"{path}:{number}")
+                    key = _key(recorded["content_hash"])
+                    if not _failed(recorded):
+                        _reply(recorded, f"{path}:{number}")
+                        failures.discard(key)
+                        offsets[key] = offset
+                    elif key not in offsets or key in failures:
+                        failures.add(key)
+                        offsets[key] = offset
+                offset += len(line)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return offsets, hasher.hexdigest()
+
+
+def _key(content_hash: str) -> bytes:
+    """Half a SHA-256 is unique enough, and short: the full hash is compared when the line is read."""
+    return sha256(content_hash.encode("utf-8", "replace")).digest()[:16]
+
+
+def _parse(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        recorded = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _bad_line(where, f"not JSON ({one_line(error, 100)})") from None
+    if not isinstance(recorded, dict) or not isinstance(recorded.get("content_hash"), str):
+        raise _bad_line(where, "no content_hash")
+    return recorded
+
+
+def _failed(recorded: dict[str, Any]) -> bool:
+    return recorded.get("state") == "failed"
+
+
+def _reply(recorded: dict[str, Any], where: str) -> Reply:
+    fields = recorded.get("reply")
+    if not isinstance(fields, dict):
+        raise _bad_line(where, "no reply")
+    try:
+        return Reply.model_validate({k: v for k, v in fields.items() if k in Reply.model_fields})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise _bad_line(where, f"reply.{place}: {first['msg']}") from None
+
+
+def _recorded_error(error: object) -> CallError:
+    if not isinstance(error, dict):
+        return CallError("recorded_failure", one_line(error or "The recorded call failed", 400))
+    texts = {k: one_line(error.get(k) or "", 400) for k in ("kind", "title", "cause", "next_step")}
+    return CallError(
+        texts["kind"] or "recorded_failure",
+        texts["title"] or "The recorded call failed",
+        texts["cause"],
+        texts["next_step"],
+    )
+
+
+def _bad_line(where: str, why: str) -> JudgeError:
+    return JudgeError(
+        f"{where}: {why}",
+        "A line is a JSON object with content_hash and reply.",
+        "Export the calls again, or take the line out.",
+    )
+
+
+def _unreadable(path: Path, error: OSError) -> JudgeError:
+    return JudgeError(f"Cannot read {path}", error.strerror or str(error), "Check the name behind replay:.")

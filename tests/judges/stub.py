@@ -1,0 +1,122 @@
+"""A server in a thread that answers what a test tells it to, byte for byte, and keeps what it was asked."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+Script = Callable[[str, int], bytes | None]
+
+
+@dataclass
+class Stub:
+    """`heads` and `bodies` of the requests in order, and how many connections were made and have ended."""
+
+    url: str
+    heads: list[str] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    connections: int = 0
+    ended: int = 0
+
+    def sent(self, place: int = -1) -> dict[str, Any]:
+        body: dict[str, Any] = json.loads(self.bodies[place])
+        return body
+
+    def wait_until_ended(self, count: int) -> None:
+        end = time.monotonic() + 5
+        while self.ended < count:
+            assert time.monotonic() < end, f"{self.ended} of {count} connections ended"
+            time.sleep(0.005)
+
+
+def answer(status: int, body: object, *headers: str) -> bytes:
+    """A whole response; a body that is no bytes is sent as JSON."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status} Test", f"Content-Length: {len(raw)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + raw
+
+
+def completion(content: object, finish: str = "stop", **message: Any) -> dict[str, Any]:
+    return {
+        "model": "served-model",
+        "choices": [
+            {"message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}
+        ],
+    }
+
+
+@contextmanager
+def serving(script: Script) -> Iterator[Stub]:
+    """`script(request line, number from 0)` gives the bytes of each response.
+
+    An empty response leaves the request open until the client ends it, None closes without an answer. One
+    that does not end with its announced length, or says `Connection: close`, is followed by closing.
+    """
+    listener = socket.create_server(("127.0.0.1", 0))
+    stub = Stub(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    threads: list[threading.Thread] = []
+    connected: list[socket.socket] = []
+
+    def accept() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            stub.connections += 1
+            connected.append(connection)
+            thread = threading.Thread(target=_talk, args=(connection, stub, script))
+            threads.append(thread)
+            thread.start()
+
+    accepting = threading.Thread(target=accept)
+    accepting.start()
+    try:
+        yield stub
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        for connection in connected:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in [accepting, *threads]:
+            thread.join(5)
+
+
+def _talk(connection: socket.socket, stub: Stub, script: Script) -> None:
+    with connection, connection.makefile("rb") as reader:
+        connection.settimeout(5)
+        try:
+            while _answer_one(connection, reader, stub, script):
+                pass
+        except OSError:
+            pass
+    stub.ended += 1
+
+
+def _answer_one(connection: socket.socket, reader: Any, stub: Stub, script: Script) -> bool:
+    lines = []
+    while (line := reader.readline()) not in (b"\r\n", b""):
+        lines.append(line.decode("latin-1").strip())
+    if not lines:
+        return False
+    lengths = [line.partition(":")[2] for line in lines if line.lower().startswith("content-length:")]
+    stub.bodies.append(reader.read(int(lengths[0])) if lengths else b"")
+    stub.heads.append("\n".join(lines))
+    response = script(lines[0], len(stub.heads) - 1)
+    if response is None:
+        return False
+    if not response:
+        reader.read(1)
+        return False
+    connection.sendall(response)
+    head, _, body = response.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
+    sized = f"content-length: {len(body)}".encode() in head.lower() or body.endswith(b"0\r\n\r\n")
+    return sized and b"connection: close" not in head.lower()
