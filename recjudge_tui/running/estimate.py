@@ -1,0 +1,90 @@
+"""What a run will take: calls, tokens, money, time."""
+
+from __future__ import annotations
+
+from recjudge_tui.model.judge import JudgeSpec
+from recjudge_tui.model.material import Material
+from recjudge_tui.model.prompt import Prompt
+from recjudge_tui.model.records import RaterKind
+from recjudge_tui.model.run import Estimate, RunSettings
+from recjudge_tui.model.tokens import estimate_tokens
+from recjudge_tui.protocols.rendering import messages
+from recjudge_tui.running.prices import price_of
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.pace import seconds_a_call
+
+SAMPLED_CASES = 40
+# a verdict with its reasoning and a few flags, as models write it
+TOKENS_A_REPLY = 180
+
+
+class Sample:
+    """The sizes of a plan's cases, with a few of them kept whole: the first ones and the largest."""
+
+    def __init__(self) -> None:
+        self.cases = 0
+        self.characters = 0
+        self.kept: list[tuple[int, Material]] = []
+
+    def add(self, material: Material) -> None:
+        size = _characters(material)
+        self.cases += 1
+        self.characters += size
+        if len(self.kept) < SAMPLED_CASES:
+            self.kept.append((size, material))
+        elif size > max(s for s, _ in self.kept):
+            self.kept[-1] = (size, material)
+
+
+def _characters(material: Material) -> int:
+    user = material.user
+    events = (e.item for e in (*user.history, *user.clicks) if e.item)
+    items = (item for slate in material.slates for item in slate.items)
+    return sum(len(i.title) + len(i.category) + len(i.brand) + 30 for i in (*events, *items))
+
+
+def estimate(
+    db: Database,
+    judge: JudgeSpec,
+    kind: RaterKind,
+    prompt: Prompt,
+    settings: RunSettings,
+    sample: Sample,
+    calls_a_case: int,
+) -> Estimate:
+    """Tokens from rendered prompts of a sample, scaled by size; price from the table; time from earlier runs.
+
+    A judge that is no language model takes no tokens and no money.
+    """
+    calls = sample.cases * calls_a_case
+    if kind != "judge":
+        return Estimate(
+            calls=calls, cases=sample.cases, tokens_in_low=0, tokens_in_high=0, tokens_out=0,
+            longest_prompt_tokens=0, cost_usd_low=0.0, cost_usd_high=0.0,
+            seconds=seconds_a_call(db, judge.spec, 1, calls), price_note="not a language model",
+        )  # fmt: skip
+    rendered = [(size, _tokens(prompt, material)) for size, material in sample.kept]
+    of_sample = sum(size for size, _ in rendered)
+    share = sample.characters / of_sample if of_sample else sample.cases / len(rendered)
+    scale = calls_a_case * share
+    low = round(sum(t[0] for _, t in rendered) * scale)
+    high = round(sum(t[1] for _, t in rendered) * scale)
+    tokens_out = calls * TOKENS_A_REPLY
+    price = price_of(judge)
+    return Estimate(
+        calls=calls,
+        cases=sample.cases,
+        tokens_in_low=low,
+        tokens_in_high=high,
+        tokens_out=tokens_out,
+        longest_prompt_tokens=max(t[1] for _, t in rendered),
+        cost_usd_low=price.cost(low, tokens_out) if price else None,
+        cost_usd_high=price.cost(high, tokens_out * 2) if price else None,
+        seconds=seconds_a_call(db, judge.spec, settings.concurrency or 1, calls),
+        price_note=price.source if price else "price unknown: add it to prices.toml",
+    )
+
+
+def _tokens(prompt: Prompt, material: Material) -> tuple[int, int]:
+    counted = [estimate_tokens(m.content) for m in messages(prompt, material)]
+    return sum(low for low, _ in counted), sum(high for _, high in counted)

@@ -1,0 +1,82 @@
+"""The one place that knows prices: a TOML table, the user's own over the shipped one."""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recjudge_tui.errors import UsageError
+from recjudge_tui.model.calls import Usage
+from recjudge_tui.model.judge import JudgeSpec
+from recjudge_tui.settings import config_dir
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MILLION = 1_000_000
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]", "0.0.0.0")
+
+
+class Price(NamedTuple):
+    """US dollars for a million tokens. `cached_input` None: cached tokens cost what others do."""
+
+    input: float
+    output: float
+    cached_input: float | None
+    source: str
+
+    def cost(self, tokens_in: int, tokens_out: int, cached: int = 0) -> float:
+        """Dollars for one or many calls; `cached` of the `tokens_in` came from the server's cache."""
+        cached_price = self.input if self.cached_input is None else self.cached_input
+        fresh = tokens_in - cached
+        return (fresh * self.input + cached * cached_price + tokens_out * self.output) / MILLION
+
+
+def price_of(judge: JudgeSpec) -> Price | None:
+    """The judge's price; 0 for a server on this machine; None when it is not known, never a guess."""
+    listed = _table(config_dir() / "prices.toml").get(judge.spec)
+    if listed is not None:
+        return listed
+    local_by_default = judge.provider == "ollama" and not judge.base_urls
+    on_this_machine = judge.base_urls and all(
+        any(f"//{host}" in url for host in _LOCAL_HOSTS) for url in judge.base_urls
+    )
+    return Price(0.0, 0.0, None, "local") if local_by_default or on_this_machine else None
+
+
+def cost_of(judge: JudgeSpec, usage: Usage) -> float | None:
+    """What a call cost: as the server said, else by the table; None when either is not known."""
+    if usage.cost_usd is not None:
+        return usage.cost_usd
+    price = price_of(judge)
+    if price is None or usage.input is None or usage.output is None:
+        return None
+    return price.cost(usage.input, usage.output, usage.cached_input or 0)
+
+
+@lru_cache(maxsize=4)
+def _table(path: Path) -> dict[str, Price]:
+    """`["openai:gpt-4o"]` tables with `input`, `output` and, where there is one, `cached_input`."""
+    if not path.exists():
+        return {}
+    try:
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return {
+            name: Price(
+                float(row["input"]),
+                float(row["output"]),
+                float(row["cached_input"]) if "cached_input" in row else None,
+                str(path),
+            )
+            for name, row in content.items()
+        }
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{path} cannot be read as a price table",
+            f"{type(error).__name__}: {error}.",
+            'Write ["openai:MODEL"] with input = and output = in dollars for a million tokens.',
+        ) from error

@@ -1,0 +1,83 @@
+"""Which cases a run judges: every list, or every pair of lists, of the users and systems it names."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.model.material import CaseKind
+from recjudge_tui.model.run import RunSettings
+from recjudge_tui.store.cases import CaseKey
+from recjudge_tui.store.catalogue import current_slates, systems
+from recjudge_tui.store.database import Database
+
+
+class Selection(NamedTuple):
+    """Cases user by user, and how many were left out for which reason."""
+
+    by_user: list[tuple[str, list[CaseKey]]]
+    left_out: Counter[str]
+
+
+def select_cases(db: Database, project_id: int, kind: CaseKind, settings: RunSettings) -> Selection:
+    """The cases in the order they will be judged: all of one user together, users by name or drawn by `seed`."""
+    chosen = chosen_systems(db, project_id, settings, kind)
+    left_out: Counter[str] = Counter()
+    by_user: list[tuple[str, list[CaseKey]]] = []
+    for user_id, slates in current_slates(db, project_id).items():
+        keys = list(_of_user(kind, user_id, slates, chosen, settings.baseline, left_out))
+        if keys:
+            by_user.append((user_id, keys))
+    if settings.sample is not None:
+        random.Random(settings.seed).shuffle(by_user)
+    return Selection(by_user, left_out)
+
+
+def chosen_systems(db: Database, project_id: int, settings: RunSettings, kind: CaseKind) -> list[str]:
+    """The systems of the run by name. Raises UsageError for unknown ones, RunError when there are too few."""
+    known = systems(db, project_id)
+    named = [*settings.systems, *([settings.baseline] if settings.baseline else [])]
+    unknown = sorted({name for name in named if name not in known})
+    if unknown:
+        raise UsageError(
+            f"no lists by {', '.join(f'“{name}”' for name in unknown)} in this project",
+            f"There are lists by: {', '.join(known) or 'nobody'}.",
+        )
+    chosen = sorted(set(named)) if settings.systems else known
+    needed = 2 if kind == "pair" else 1
+    if len(chosen) < needed:
+        raise RunError(
+            "no lists to judge" if not chosen else "a comparison needs lists by two systems",
+            f"The project has lists by: {', '.join(known) or 'nobody'}.",
+            "Import lists with “recjudge import FILE -p PROJECT --as lists”.",
+        )
+    return chosen
+
+
+def _of_user(
+    kind: CaseKind,
+    user_id: str,
+    slates: dict[str, int],
+    chosen: list[str],
+    baseline: str,
+    left_out: Counter[str],
+) -> Iterator[CaseKey]:
+    if kind == "list":
+        for system in chosen:
+            if system in slates:
+                yield CaseKey("list", user_id, system, slate_a=slates[system])
+            else:
+                left_out[f"no list by {system}"] += 1
+        return
+    for first, second in combinations(chosen, 2):
+        if baseline and baseline not in (first, second):
+            continue
+        missing = [system for system in (first, second) if system not in slates]
+        if missing:
+            left_out[f"no list by {' and '.join(missing)}"] += 1
+        else:
+            yield CaseKey("pair", user_id, first, second, slate_a=slates[first], slate_b=slates[second])
