@@ -1,0 +1,97 @@
+"""Two plain recommenders, trained on the shown events only. Every candidate gets a score and a rank."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import numpy.typing as npt
+from records import DAYS_SHOWN, WINDOW_END, World
+
+Matrix = npt.NDArray[np.float64]
+WORD = re.compile(r"[^\W\d_]{3,}")
+MEMORY_DAYS = {"shop": 30, "films": 180}
+INTERACTIONS = ("purchase", "rating", "click")
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One row of a list file."""
+
+    user_id: str
+    system: str
+    item_id: str
+    rank: int
+    score: float
+
+
+def cooccurrence_lists(world: World) -> list[Ranked]:
+    """Item-item cosine over the sets of people who bought (or liked), summed over what the user has.
+
+    Items the user already owns are no candidates. Ratings below 4 do not count as liking.
+    """
+    held = _held(world)
+    counts = held.T @ held
+    norms = np.sqrt(np.diag(counts))
+    cosine = np.divide(counts, np.outer(norms, norms), out=np.zeros_like(counts), where=counts > 0)
+    np.fill_diagonal(cosine, 0.0)
+    return _rank(world, "cooccurrence", held @ cosine, DAYS_SHOWN)
+
+
+def text_lists(world: World) -> list[Ranked]:
+    """TF-IDF cosine between a candidate's title and category and those of what the user dealt with.
+
+    Summed over purchases, ratings and clicks; an item is not counted as its own neighbour. It leaves out
+    only what was bought or rated in the last `MEMORY_DAYS`, so older things come back, as in many a first
+    content-based recommender.
+    """
+    cosine = text_similarity(world)
+    np.fill_diagonal(cosine, 0.0)
+    return _rank(world, "text", _times(world) @ cosine, MEMORY_DAYS[world.name])
+
+
+def text_similarity(world: World) -> Matrix:
+    """Items x items: cosine of TF-IDF vectors, tf the count, idf = ln(N / df) + 1; words of 3+ letters."""
+    texts = [Counter(WORD.findall(f"{i.title} {i.category}".lower())) for i in world.items.values()]
+    vocabulary = sorted({word for text in texts for word in text})
+    counts = np.array([[text[word] for word in vocabulary] for text in texts], dtype=np.float64)
+    weights = counts * (np.log(len(texts) / (counts > 0).sum(axis=0)) + 1.0)
+    weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    similarity: Matrix = weights @ weights.T
+    return similarity
+
+
+def _held(world: World) -> Matrix:
+    """People x items, 1 where the person bought the item or rated it 4 or more."""
+    return (_times(world, ("purchase", "rating")) > 0).astype(np.float64)
+
+
+def _times(world: World, kinds: tuple[str, ...] = INTERACTIONS) -> Matrix:
+    """People x items: 1 where there was any such event (of ratings, only those of 4 or more)."""
+    rows = {person.user_id: row for row, person in enumerate(world.people)}
+    columns = {item_id: column for column, item_id in enumerate(world.items)}
+    seen: Matrix = np.zeros((len(rows), len(columns)))
+    for event in world.events:
+        if event.kind in kinds and (event.value is None or event.value >= 4):
+            seen[rows[event.user_id], columns[event.item_id]] = 1.0
+    return seen
+
+
+def _rank(world: World, system: str, scores: Matrix, memory_days: int) -> list[Ranked]:
+    """Best score first; equal scores (to four places) by how many people hold the item, then by id."""
+    popularity = dict(zip(world.items, _held(world).sum(axis=0).tolist(), strict=True))
+    ranked: list[Ranked] = []
+    for person, row in zip(world.people, scores.tolist(), strict=True):
+        owned = set(world.owned(person.user_id, WINDOW_END - timedelta(days=memory_days)))
+        scored = {
+            key: round(score, 4) for key, score in zip(world.items, row, strict=True) if key not in owned
+        }
+        order = sorted((-score, -popularity[key], key) for key, score in scored.items())
+        ranked += [
+            Ranked(person.user_id, system, key, rank, scored[key])
+            for rank, (_, _, key) in enumerate(order, start=1)
+        ]
+    return ranked

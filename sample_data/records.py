@@ -1,0 +1,122 @@
+"""The few kinds of thing the sample data is made of, and chance that is the same on every machine."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TypeVar
+
+T = TypeVar("T")
+
+START = datetime(2025, 1, 1, tzinfo=timezone.utc)
+DAYS_SHOWN = 273
+WINDOW_END = START + timedelta(days=DAYS_SHOWN)
+OWNING = ("purchase", "rating")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One catalogue row, with what only the simulation knows.
+
+    `line` names the product or film series whose variants are near-duplicates, `lasts` is the days one
+    pack of a consumable lasts (0 when it is not one), `pull` how well known the item is (about 1).
+    """
+
+    item_id: str
+    title: str
+    category: str
+    extra: tuple[tuple[str, str], ...]
+    line: str
+    durable: bool = False
+    lasts: int = 0
+    pull: float = 1.0
+
+    def says(self, words: Sequence[str]) -> str:
+        """The first of these words that stands, whole, in the title or category; else nothing."""
+        text = " ".join(re.findall(r"\w+", f"{self.title} {self.category}".lower()))
+        return next((word for word in words if f" {word} " in f" {text} "), "")
+
+
+@dataclass(frozen=True)
+class Person:
+    """One user. `taste` is the hidden liking (0 to 1) of every item; `words` what they say they like."""
+
+    user_id: str
+    attributes: tuple[tuple[str, str], ...]
+    taste: dict[str, float]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Event:
+    user_id: str
+    kind: str
+    when: datetime
+    item_id: str = ""
+    text: str = ""
+    value: int | None = None
+
+
+@dataclass(frozen=True)
+class World:
+    """One domain: everything the recommenders, explainers and annotators may look at."""
+
+    name: str
+    items: dict[str, Item]
+    people: list[Person]
+    events: list[Event]
+    heldout: list[Event]
+
+    def of(self, user_id: str, kinds: Sequence[str]) -> list[Event]:
+        return [e for e in self.events if e.user_id == user_id and e.kind in kinds]
+
+    def owned(self, user_id: str, since: datetime = START) -> list[str]:
+        """What the user bought or rated since then, oldest first, each item once."""
+        return list(dict.fromkeys(e.item_id for e in self.of(user_id, OWNING) if e.when >= since))
+
+    def hits(self, user_id: str) -> set[str]:
+        return {e.item_id for e in self.heldout if e.user_id == user_id}
+
+
+class Chance:
+    """Draws built only on `random.Random.random`, the one stream Python promises never to change."""
+
+    def __init__(self, seed: int) -> None:
+        self._source = random.Random(seed)
+
+    def unit(self) -> float:
+        return self._source.random()
+
+    def between(self, low: float, high: float) -> float:
+        return low + (high - low) * self.unit()
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number from `low` to `high`, both included."""
+        return low + int(self.unit() * (high - low + 1))
+
+    def normal(self, deviation: float) -> float:
+        """Mean 0; the sum of twelve uniforms, so that no mathematical library decides the last digit."""
+        return (sum(self.unit() for _ in range(12)) - 6.0) * deviation
+
+    def pick(self, things: Sequence[T], weights: Sequence[float] | None = None) -> T:
+        if weights is None:
+            return things[int(self.unit() * len(things))]
+        mark = self.unit() * sum(weights)
+        for thing, weight in zip(things, weights, strict=True):
+            mark -= weight
+            if mark < 0:
+                return thing
+        return things[-1]
+
+    def some(self, things: Sequence[T], count: int, weights: Sequence[float] | None = None) -> list[T]:
+        """`count` different things (or all there are), in the order drawn."""
+        left = list(range(len(things)))
+        taken: list[T] = []
+        while left and len(taken) < count:
+            chosen = self.pick(left, [weights[i] for i in left] if weights is not None else None)
+            left.remove(chosen)
+            taken.append(things[chosen])
+        return taken
