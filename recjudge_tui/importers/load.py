@@ -1,0 +1,222 @@
+"""Files into a project, in one transaction: all of them or nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from recjudge_tui.errors import InputError, UsageError
+from recjudge_tui.importers.base import Read, Request
+from recjudge_tui.importers.mapping import FileMapping, load_mapping
+from recjudge_tui.importers.notes import SHOWN, Notes
+from recjudge_tui.importers.plain import KNOWN, PLAIN, SYSTEM_KINDS
+from recjudge_tui.importers.reading import UTF8, sample_of, sha256_of
+from recjudge_tui.importers.registry import choose_layout
+from recjudge_tui.importers.storing import Known, store_records
+from recjudge_tui.importers.tables import long_fields
+from recjudge_tui.model.base import Model
+from recjudge_tui.model.records import ImportKind
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.imports import begin_import, finish_import, import_of_path, same_import
+from recjudge_tui.store.loading import Target, bulk_writing
+from recjudge_tui.store.projects import create_project, find_project
+
+Progress = Callable[[int], None]
+_TICK = 1_000
+
+
+class FileSummary(Model):
+    """What became of one file. `read = stored + unchanged + skipped`.
+
+    `unchanged` rows were known with the same content. `earlier` is the import that read the same file
+    before: then nothing was done and `import_id` is None. A row of several labels counts once for each.
+    """
+
+    path: str
+    layout: str
+    import_id: int | None = None
+    earlier: int | None = None
+    read: int = 0
+    stored: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    warning_count: int = 0
+
+
+class ImportSummary(Model):
+    """What one command imported. `warnings` are the first 20, as `file:line: text`; all are counted by kind."""
+
+    project: str
+    kind: ImportKind
+    new_project: bool
+    files: tuple[FileSummary, ...]
+    warnings: tuple[str, ...] = ()
+    warning_kinds: dict[str, int] = {}
+
+    @property
+    def import_ids(self) -> tuple[int, ...]:
+        return tuple(f.import_id for f in self.files if f.import_id is not None)
+
+    @property
+    def read(self) -> int:
+        return sum(f.read for f in self.files)
+
+    @property
+    def stored(self) -> int:
+        return sum(f.stored for f in self.files)
+
+    @property
+    def unchanged(self) -> int:
+        return sum(f.unchanged for f in self.files)
+
+    @property
+    def skipped(self) -> int:
+        return sum(f.skipped for f in self.files)
+
+    @property
+    def warning_count(self) -> int:
+        return sum(self.warning_kinds.values())
+
+
+def import_files(
+    db: Database,
+    project: str,
+    paths: Sequence[Path],
+    kind: ImportKind,
+    *,
+    layout: str | None = None,
+    mapping: Path | None = None,
+    system: str | None = None,
+    progress: Progress | None = None,
+) -> ImportSummary:
+    """Import files of one kind into a project, which is made when new.
+
+    One transaction: an error in any file, or an interruption, leaves the database as it was. `system` names
+    the system of lists or explanations, over a column of that name. Files that disagree about one thing:
+    the first stands; over an earlier command the newer stands. `progress` is given the number of rows
+    dealt with so far. Raises UsageError, InputError, StoreError.
+    """
+    if system is not None and kind not in SYSTEM_KINDS:
+        raise UsageError(
+            f"--system does not go with {kind}", f"It names whose {', '.join(SYSTEM_KINDS)} a file has."
+        )
+    if mapping is not None and layout not in (None, PLAIN.name):
+        raise UsageError(
+            "--mapping and --layout do not go together", "A mapping describes the layout itself."
+        )
+    system = _storable(system.strip()) if system else None
+    described = load_mapping(mapping, KNOWN) if mapping is not None else None
+    files: list[tuple[FileSummary, Notes]] = []
+    with long_fields(), bulk_writing(db), db.transaction():
+        found = find_project(db, project)
+        identity = create_project(db, project) if found is None else found
+        command = _Command(db, identity, kind, layout, described, system, progress, Known())
+        for path in paths:
+            since = next((s.import_id for s, _ in files if s.import_id is not None), None)
+            files.append(_import_file(command, path, since, sum(s.read for s, _ in files)))
+    kinds: Counter[str] = Counter()
+    for _, notes in files:
+        kinds.update(notes.kinds)
+    return ImportSummary(
+        project=project.strip(),
+        kind=kind,
+        new_project=found is None,
+        files=tuple(summary for summary, _ in files),
+        warnings=tuple(islice((text for _, notes in files for text in notes.first), SHOWN)),
+        warning_kinds=dict(kinds.most_common()),
+    )
+
+
+class _Command(NamedTuple):
+    """What the files of one command share."""
+
+    db: Database
+    project_id: int
+    kind: ImportKind
+    layout: str | None
+    mapping: FileMapping | None
+    system: str | None
+    progress: Progress | None
+    known: Known
+
+    def how(self, layout: str) -> str:
+        """How a file is read, in words: the same bytes read in another way are another import."""
+        how = f"mapping {self.mapping.name} {self.mapping.digest[:8]}" if self.mapping else layout
+        return f"{how}, system {self.system}" if self.system else how
+
+
+def _import_file(command: _Command, path: Path, since: int | None, rows: int) -> tuple[FileSummary, Notes]:
+    """Read one file and store what it holds, unless the same bytes were read in the same way before."""
+    db, project_id, kind, mapping = command.db, command.project_id, command.kind, command.mapping
+    notes = Notes(path)
+    name = _storable(str(path))
+    sha256 = sha256_of(path)
+    sample = sample_of(path, (mapping.encoding if mapping else "") or UTF8)
+    layout = PLAIN if mapping else choose_layout(sample, kind, command.layout)
+    how = command.how(layout.name)
+    earlier = same_import(db, project_id, kind, how, sha256)
+    if earlier is not None:
+        return FileSummary(path=name, layout=how, earlier=earlier), notes
+    import_id = begin_import(db, project_id, kind, how, name, sha256)
+    if kind == "events":
+        _note_older_version(command, import_id, name, notes)
+    reads = layout.read(Request(path, kind, notes, command.system, mapping))
+    target = Target(db, project_id, import_id, import_id if since is None else since)
+    counts = store_records(target, kind, _ticking(reads, command.progress, rows), notes, command.known)
+    if not counts.records:
+        _nothing(name, kind, notes)
+    read = counts.stored + counts.unchanged + notes.skipped
+    finish_import(
+        db, import_id, read=read, stored=counts.stored, skipped=notes.skipped, warnings=notes.stored_form()
+    )
+    summary = FileSummary(
+        path=name,
+        layout=how,
+        import_id=import_id,
+        read=read,
+        stored=counts.stored,
+        unchanged=counts.unchanged,
+        skipped=notes.skipped,
+        warning_count=sum(notes.kinds.values()),
+    )
+    return summary, notes
+
+
+def _ticking(reads: Iterator[Read], progress: Progress | None, rows: int) -> Iterator[Read]:
+    if progress is None:
+        yield from reads
+        return
+    told = rows
+    for read in reads:
+        yield read
+        rows += len(read.lines) or 1
+        if rows - told >= _TICK:
+            told = rows
+            progress(rows)
+    progress(rows)
+
+
+def _note_older_version(command: _Command, import_id: int, name: str, notes: Notes) -> None:
+    older = import_of_path(command.db, command.project_id, command.kind, name, import_id)
+    if older is not None:
+        text = f"import {older} read another version of this file; its events stand beside these (undo it?)"
+        notes.warn(1, "another version imported before", text)
+
+
+def _nothing(name: str, kind: ImportKind, notes: Notes) -> None:
+    if not notes.skipped:
+        notes.warn(1, "no rows", "a header and no rows")
+        return
+    raise InputError(
+        f"nothing in {name} could be imported as {kind}",
+        "; ".join(notes.first[:3]) + ".",
+        "Nothing was stored. Look at those rows, or at what --as says.",
+    )
+
+
+def _storable(text: str) -> str:
+    """Without the half characters that stand for undecodable bytes in names from the operating system."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,148 @@
+"""From a file on disk to lines of text, or a plain word about why it is not text."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from recjudge_tui.errors import InputError
+from recjudge_tui.importers.base import Sample
+
+UTF8 = "utf-8-sig"
+MAX_FIELD = 10_000_000
+_SAMPLE_BYTES = 65_536
+_GZIP = b"\x1f\x8b"
+
+# first bytes, what the file then is, what to do
+_NOT_TEXT = (
+    (b"PK\x03\x04", "a zip archive or an Excel workbook", "Unpack it, or save the sheet as CSV (UTF-8)."),
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Office file", "Save the sheet as CSV (UTF-8)."),
+    (b"SQLite format 3\x00", "an SQLite database", "Export the table as CSV."),
+    (b"PAR1", "a Parquet file", "Export it as CSV or JSON Lines."),
+    (b"%PDF", "a PDF", "Export the table as CSV."),
+    (b"\x89PNG", "an image", "Choose another file."),
+    (b"BZh", "compressed with bzip2", "Unpack it, or compress it with gzip."),
+    (b"\xfd7zXZ", "compressed with xz", "Unpack it, or compress it with gzip."),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "Unpack it, or compress it with gzip."),
+)
+_UTF16_STEP = "Save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or name its encoding in a mapping file."
+
+
+def sha256_of(path: Path) -> str:
+    """The digest of the file's bytes as they lie on disk. Raises InputError when it cannot be read."""
+    digest = hashlib.sha256()
+    with _explained(path), path.open("rb") as handle:
+        while block := handle.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sample_of(path: Path, encoding: str = UTF8) -> Sample:
+    """The file's beginning. Raises InputError for an empty file and for anything that is not text."""
+    with _explained(path), _opened(path) as handle:
+        start = handle.read(_SAMPLE_BYTES)
+    if not start.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise InputError(f"{path} is empty", next_step="Check how it was made; nothing was imported.")
+    _check_text(path, start, encoding)
+    text = start.decode(encoding, errors="replace")
+    if len(start) == _SAMPLE_BYTES:
+        text = text[: text.rfind("\n") + 1] or text
+    if text.lstrip()[:15].lower().startswith(("<!doctype html", "<html", "<?xml")):
+        raise InputError(
+            f"{path} is a web page or XML, not a table",
+            "A download that needed a login often ends like this.",
+            "Open it in a browser to see, and fetch the table again.",
+        )
+    return Sample(path, text)
+
+
+def text_lines(path: Path, encoding: str = UTF8) -> Iterator[str]:
+    """The lines with their ends as they are, unpacked if gzipped.
+
+    Raises InputError, located, for bytes that are not in the encoding, NUL characters, a damaged
+    archive, and a line over 10 million characters.
+    """
+    number = 0
+    with _explained(path), _opened(path) as handle:
+        text = io.TextIOWrapper(handle, encoding=encoding, newline="")
+        try:
+            while line := text.readline(MAX_FIELD + 1):
+                number += 1
+                if "\0" in line:
+                    raise InputError(
+                        f"{path}:{number}: a NUL character",
+                        "Text has none; the file is damaged or is not a table.",
+                        "Remove it (tr -d '\\000') and import again; nothing was imported.",
+                    )
+                if len(line) > MAX_FIELD:
+                    raise InputError(f"{path}:{number}: a line of more than {MAX_FIELD:,} characters")
+                yield line
+        except UnicodeDecodeError as error:
+            raise _encoding_error(path, encoding, number, error) from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """The bytes, unpacked when they are gzip's, whatever the file is called."""
+    with path.open("rb") as raw:
+        if raw.peek(2)[:2] != _GZIP:
+            yield raw
+            return
+        with gzip.GzipFile(fileobj=raw) as packed:
+            yield cast(BinaryIO, packed)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{path} is a damaged gzip file", f"{error}.", "Fetch it again; nothing was imported."
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read", f"{error.strerror or error}.") from error
+
+
+def _check_text(path: Path, start: bytes, encoding: str) -> None:
+    for magic, what, step in _NOT_TEXT:
+        if start.startswith(magic):
+            raise InputError(f"{path} is {what}, not a table in text", next_step=step)
+    if encoding != UTF8:
+        return
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path} is UTF-16, not UTF-8", next_step=_UTF16_STEP)
+    zeros = start.count(0)
+    if zeros > len(start) // 3:
+        raise InputError(f"{path} looks like UTF-16, not UTF-8", next_step=_UTF16_STEP)
+    if zeros > len(start) // 1000 + 1:
+        raise InputError(f"{path} is binary, not a table in text", next_step="Export it as CSV (UTF-8).")
+
+
+def _encoding_error(path: Path, encoding: str, near: int, error: UnicodeDecodeError) -> InputError:
+    line, byte = near + 1, error.object[error.start]
+    if encoding == UTF8:
+        line, byte = _first_not_utf8(path) or (line, byte)
+    name = "UTF-8" if encoding == UTF8 else encoding
+    return InputError(
+        f"{path}:{line}: not {name} (byte 0x{byte:02x})",
+        "Every file is read as UTF-8 unless a mapping file names another encoding.",
+        'Save it as UTF-8 (iconv -f LATIN1 -t UTF-8), or write “encoding = "latin-1"” in a mapping file.',
+    )
+
+
+def _first_not_utf8(path: Path) -> tuple[int, int] | None:
+    """Line and byte: the decoder reads ahead in blocks, so the bytes are gone over again."""
+    with _opened(path) as handle:
+        for number, line in enumerate(handle, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as found:
+                return number, found.object[found.start]
+    return None

@@ -1,0 +1,275 @@
+"""Records into the store, checked against what the project knows already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal, NamedTuple, TypeVar
+
+from recjudge_tui.errors import InputError, UsageError
+from recjudge_tui.importers.base import Read
+from recjudge_tui.importers.labels import PAIR_NAMES
+from recjudge_tui.importers.notes import Notes
+from recjudge_tui.importers.values import shown
+from recjudge_tui.model.records import Event, Explanation, ImportKind, Item, Label, Slate, User
+from recjudge_tui.store.loading import (
+    Clash,
+    Outcome,
+    Target,
+    add_events,
+    add_explanation,
+    add_items,
+    add_slate,
+    add_users,
+    add_verdict,
+    case_of_label,
+    fingerprint,
+    known_content,
+    known_ids,
+)
+from recjudge_tui.store.raters import ensure_rater
+
+_BATCH = 2_000
+_Record = TypeVar("_Record", Item, User, Event, Slate, Explanation, Label)
+
+
+@dataclass
+class Known:
+    """What the files of one command need to know of the project; filled when first needed.
+
+    `content`: id -> (fingerprint, import) of items or users. `items`, `users`: the ids there are.
+    `raters` and `cases`: those that labels named so far.
+    """
+
+    content: dict[str, tuple[int, int]] | None = None
+    items: set[str] | None = None
+    users: set[str] | None = None
+    raters: dict[tuple[str, str], int] = field(default_factory=dict)
+    cases: dict[tuple[str, ...], tuple[int, bool]] = field(default_factory=dict)
+    told_no_items: bool = False
+
+
+@dataclass
+class Counts:
+    """`records` came from the file; `stored` and `unchanged` count rows."""
+
+    records: int = 0
+    stored: int = 0
+    unchanged: int = 0
+
+
+class _Job(NamedTuple):
+    target: Target
+    notes: Notes
+    known: Known
+    counts: Counts
+
+    def ids(self, kind: Literal["items", "users"]) -> set[str]:
+        found = self.known.items if kind == "items" else self.known.users
+        if found is None:
+            found = known_ids(self.target.db, self.target.project_id, kind)
+            if kind == "items":
+                self.known.items = found
+            else:
+                self.known.users = found
+        return found
+
+
+def store_records(
+    target: Target, kind: ImportKind, reads: Iterator[Read], notes: Notes, known: Known
+) -> Counts:
+    """Store one file's records and note what does not fit with the project. Call inside a transaction."""
+    job = _Job(target, notes, known, Counts())
+    steps: dict[ImportKind, Callable[[_Job, list[Read]], None]] = {
+        "items": _items,
+        "users": _users,
+        "events": _events,
+        "lists": _lists,
+        "explanations": _explanations,
+        "labels": _labels,
+    }
+    while batch := list(islice(reads, _BATCH)):
+        job.counts.records += len(batch)
+        steps[kind](job, batch)
+    return job.counts
+
+
+def _typed(batch: list[Read], wanted: type[_Record]) -> Iterator[tuple[Read, _Record]]:
+    for read in batch:
+        if not isinstance(read.record, wanted):
+            found = type(read.record).__name__
+            raise InputError(
+                f"the layout gave a {found} where a {wanted.__name__} belongs", f"Line {read.line}."
+            )
+        yield read, read.record
+
+
+def _items(job: _Job, batch: list[Read]) -> None:
+    fresh = [
+        item for read, item in _typed(batch, Item) if _is_fresh(job, read.line, "item", item.item_id, item)
+    ]
+    add_items(job.target, fresh)
+
+
+def _users(job: _Job, batch: list[Read]) -> None:
+    fresh = [
+        user for read, user in _typed(batch, User) if _is_fresh(job, read.line, "user", user.user_id, user)
+    ]
+    add_users(job.target, fresh)
+
+
+def _is_fresh(job: _Job, line: int, what: Literal["item", "user"], name: str, record: Item | User) -> bool:
+    """Whether this import has to store the record; counts it, and notes where files disagree."""
+    content = job.known.content
+    if content is None:
+        kind: Literal["items", "users"] = "items" if what == "item" else "users"
+        content = job.known.content = known_content(job.target.db, job.target.project_id, kind)
+    mark, before = fingerprint(record), content.get(name)
+    same = before is not None and before[0] == mark
+    if before is not None and before[1] >= job.target.since:
+        if not same:
+            _note_disagreement(job, line, f"{what} {shown(name)}", before[1])
+            return False
+        job.counts.unchanged += 1
+        content[name] = (mark, job.target.import_id)
+        return before[1] != job.target.import_id
+    if same:
+        job.counts.unchanged += 1
+    else:
+        job.counts.stored += 1
+        if before is not None:
+            _note_replacement(job, line, f"{what} {shown(name)}", before[1])
+    content[name] = (mark, job.target.import_id)
+    return True
+
+
+def _events(job: _Job, batch: list[Read]) -> None:
+    items, users = job.ids("items"), job.ids("users")
+    events = []
+    for read, event in _typed(batch, Event):
+        if items and event.item_id and event.item_id not in items:
+            text = f"item {shown(event.item_id)} is unknown; the event is kept"
+            job.notes.warn(read.line, "unknown item", text)
+        if users and event.user_id not in users:
+            text = f"user {shown(event.user_id)} is unknown; the event is kept"
+            job.notes.warn(read.line, "unknown user", text)
+        events.append(event)
+    add_events(job.target, events)
+    job.counts.stored += len(events)
+
+
+def _lists(job: _Job, batch: list[Read]) -> None:
+    for read, slate in _typed(batch, Slate):
+        lines, slate = _known_items_only(job, read, slate)
+        if not slate.items:
+            text = f"the list of user {shown(slate.user_id)} by {shown(slate.system)} holds no known item; left out"
+            job.notes.warn(read.line, "empty list", text)
+            continue
+        users = job.ids("users")
+        if users and slate.user_id not in users:
+            text = f"user {shown(slate.user_id)} is unknown; the list is kept"
+            job.notes.warn(read.line, "unknown user", text)
+        outcome, source = add_slate(job.target, slate)
+        what = f"the list of user {shown(slate.user_id)} by {shown(slate.system)}"
+        _count_content(job, lines[0], what, outcome, source, len(slate.items))
+
+
+def _known_items_only(job: _Job, read: Read, slate: Slate) -> tuple[tuple[int, ...], Slate]:
+    """The list without items that nobody could show to a judge; all of it while the project has no items."""
+    items, lines = job.ids("items"), read.lines or (read.line,) * len(slate.items)
+    if not items:
+        if not job.known.told_no_items:
+            job.known.told_no_items = True
+            text = "the project has no items yet, so lists are kept by item id; import items before judging"
+            job.notes.warn(read.line, "no items yet", text)
+        return lines, slate
+    if all(item.item_id in items for item in slate.items):
+        return lines, slate
+    kept = []
+    for line, item in zip(lines, slate.items, strict=True):
+        if item.item_id in items:
+            kept.append((line, item))
+        else:
+            text = f"item {shown(item.item_id)} is unknown; taken out of the list, later items move up"
+            job.notes.skip(line, "unknown item", text)
+    return tuple(line for line, _ in kept), slate.model_copy(
+        update={"items": tuple(item for _, item in kept)}
+    )
+
+
+def _explanations(job: _Job, batch: list[Read]) -> None:
+    items, users = job.ids("items"), job.ids("users")
+    for read, explanation in _typed(batch, Explanation):
+        for known, what, name in ((items, "item", explanation.item_id), (users, "user", explanation.user_id)):
+            if known and name not in known:
+                text = f"{what} {shown(name)} is unknown; the explanation is kept"
+                job.notes.warn(read.line, f"unknown {what}", text)
+        outcome, source = add_explanation(job.target, explanation)
+        where = f"item {shown(explanation.item_id)} to user {shown(explanation.user_id)}"
+        what = f"the explanation of {where} by {shown(explanation.system)}"
+        _count_content(job, read.line, what, outcome, source, 1)
+
+
+def _count_content(job: _Job, line: int, what: str, outcome: Outcome, source: int | None, rows: int) -> None:
+    if outcome == "unchanged":
+        job.counts.unchanged += rows
+        return
+    if outcome == "disagrees":
+        _note_disagreement(job, line, what, source, rows)
+        return
+    job.counts.stored += rows
+    if outcome == "replaces":
+        _note_replacement(job, line, what, source)
+
+
+def _note_disagreement(job: _Job, line: int, what: str, source: int | None, rows: int = 1) -> None:
+    where = "above" if source == job.target.import_id else f"in import {source}"
+    text = f"{what} stands {where} with other content; the first is kept"
+    job.notes.skip(line, "disagrees with what came first", text, rows)
+
+
+def _note_replacement(job: _Job, line: int, what: str, source: int | None) -> None:
+    job.notes.warn(
+        line, "replaces an earlier import", f"{what} differs from import {source}; this one now stands"
+    )
+
+
+def _labels(job: _Job, batch: list[Read]) -> None:
+    for read, label in _typed(batch, Label):
+        rater = _rater(job, read.line, label)
+        case, turned = case_of_label(job.target, job.known.cases, label)
+        standing = label
+        if turned:
+            value = 0.0 - label.value
+            standing = label.model_copy(update={"value": value, "label": PAIR_NAMES.get(value, label.label)})
+        clash = add_verdict(job.target, rater, case, standing)
+        if clash is None:
+            job.counts.stored += 1
+        elif clash.same:
+            job.counts.unchanged += 1
+        else:
+            _note_clash(job, read.line, label, clash)
+
+
+def _rater(job: _Job, line: int, label: Label) -> int:
+    key = (label.rater, label.rater_kind)
+    if key not in job.known.raters:
+        try:
+            job.known.raters[key] = ensure_rater(job.target.db, job.target.project_id, *key)
+        except UsageError as error:
+            raise InputError(
+                f"{job.notes.file}:{line}: {error.title}", error.cause, error.next_step
+            ) from error
+    return job.known.raters[key]
+
+
+def _note_clash(job: _Job, line: int, label: Label, clash: Clash) -> None:
+    if clash.import_id == job.target.import_id:
+        origin = "above in this file"
+    elif clash.import_id is not None:
+        origin = f"in import {clash.import_id}"
+    else:
+        origin = f"in run {clash.run_id}" if clash.run_id is not None else "already"
+    text = f"{shown(label.rater)} said {shown(clash.label)} on {label.aspect} of this case {origin}; that is kept"
+    job.notes.skip(line, "another verdict by the same rater", text)

@@ -1,0 +1,33 @@
+"""A database of one's own and a short way to write a file and import it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recjudge_tui.importers.load import ImportSummary, import_files
+from recjudge_tui.model.records import ImportKind
+from recjudge_tui.store.database import Database, connect
+
+Load = Callable[..., ImportSummary]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with connect(tmp_path / "recjudge.db") as database:
+        yield database
+
+
+@pytest.fixture
+def load(db: Database, tmp_path: Path) -> Load:
+    """`load(kind, content, name="in.csv", **options)`: writes the file, imports it into project `p`."""
+
+    def run(kind: ImportKind, content: str | bytes, name: str = "in.csv", **options: Any) -> ImportSummary:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return import_files(db, "p", [path], kind, **options)
+
+    return run

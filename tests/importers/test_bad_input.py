@@ -1,0 +1,232 @@
+"""Bad files: a located, counted warning with the rest imported, or one clear error with nothing imported."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sqlite3
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.errors import InputError
+from recjudge_tui.importers.load import import_files
+from recjudge_tui.model.records import ImportKind
+from recjudge_tui.store.database import Database
+
+from .conftest import Load
+
+ITEMS = "item_id,title\n1,a\n2,b\n3,c\n4,d\n5,e\n"
+LISTS = "user_id,system,item_id,rank\n"
+EVENTS = "user_id,item_id,type,timestamp,value\nu,1,click,,\n"
+
+
+def _zip() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<x/>")
+    return buffer.getvalue()
+
+
+def _sqlite(folder: Path) -> bytes:
+    connection = sqlite3.connect(folder / "other.sqlite")
+    connection.execute("CREATE TABLE items (item_id, title)")
+    connection.commit()
+    connection.close()
+    return (folder / "other.sqlite").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "says"),
+    [
+        ("items", b"", "is empty"),
+        ("items", b"\xef\xbb\xbf \r\n\n", "is empty"),
+        ("items", b"item_id,name\n1,a\n", "no column title.*Found: item_id, name.*items need: item_id, title"),
+        ("events", b"user_id,type\nu,click\n", "no column item_id"),
+        ("items", b'{"id": 1}\n', "no columns item_id, title.*Found: id"),
+        ("items", b"item_id,title,title\n1,a,b\n", "in.csv:1: column “title” stands there more than once"),
+        ("items", b"item_id,title,Title,TITLE\n1,a,b,c\n", None),
+        ("items", b"item_id,Title,TITLE\n1,a,b\n", "more than once"),
+        ("items", ITEMS.encode("utf-16"), "UTF-16"),
+        ("items", ITEMS.encode("utf-16-le"), "looks like UTF-16"),
+        ("items", b"item_id,title\n" + b"1,a\n" * 3000 + b"2,caf\xe9\n", "in.csv:3002: not UTF-8 .byte 0xe9"),
+        ("items", b"item_id,title\n1,a\n2,b\0b\n", "in.csv:3: a NUL"),
+        ("items", bytes(range(256)) * 40, "is binary"),
+        ("items", _zip(), "zip archive or an Excel workbook"),
+        ("items", b"PAR1" + b"\0" * 20, "Parquet"),
+        ("items", b"<!DOCTYPE html><html><body>Sign in</body></html>", "web page"),
+        ("items", b'[{"item_id": 1, "title": "a"}]', "one JSON array"),
+        ("items", b'{\n  "item_id": 1,\n  "title": "a"\n}\n', "no line that is a JSON object"),
+        ("items", gzip.compress(ITEMS.encode() * 99)[:-20], "damaged gzip"),
+        ("items", b'item_id,title\n1,a\n2,"b\n3,c\n', "in.csv:3: a quotation mark in this row is not closed"),
+        (
+            "items",
+            b'item_id,title\n1,"a\n' + b"2,x\n" * 30 + b'3,"c"\n',
+            "in.csv:2: a quotation mark in this row is not closed.*down to 33",
+        ),
+        ("items", b"item_id,title\n,a\n", "nothing in .* could be imported as items .*in.csv:2: item_id is empty"),
+    ],
+)  # fmt: skip
+def test_one_error_and_nothing_imported(
+    load: Load, db: Database, kind: ImportKind, content: bytes, says: str | None
+) -> None:
+    if says is None:
+        assert load(kind, content).stored == 1
+        return
+    with pytest.raises(InputError, match=says):
+        load(kind, content)
+    for table in ("projects", "imports", "items", "events"):
+        assert db.value(f"SELECT count(*) FROM {table}") == 0
+
+
+def test_fields_and_lines_without_end(load: Load) -> None:
+    with pytest.raises(InputError, match=r"in.csv:2: a quotation mark in this row is not closed"):
+        load("items", b'item_id,title\n1,"' + b"x\n" * 6_000_000)
+    with pytest.raises(InputError, match=r"in.csv:2: a line of more than 10,000,000"):
+        load("items", b"item_id,title\n1," + b"x" * 10_000_100)
+
+
+def test_files_that_cannot_be_opened(db: Database, tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_bytes(_sqlite(tmp_path))
+    for path, says in (
+        (tmp_path / "none.csv", "cannot be read No such file"),
+        (tmp_path, "cannot be read Is a directory"),
+        (tmp_path / "other.csv", "is an SQLite database"),
+    ):
+        with pytest.raises(InputError, match=says):
+            import_files(db, "p", [path], "items")
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "warnings", "stored"),
+    [
+        ("items", "item_id,title\n", ["1: a header and no rows"], 0),
+        ("items", "item_id,title\n1,a\n2,b,c\n3\n4,d,\n", ["3: 3 fields where the header has 2", "4: 1 fields"], 2),
+        ("items", 'item_id,title\n1,a\n2,"b" c\n3,d\n', ["3: unbalanced quotation marks; the row left out"], 2),
+        (
+            "items",
+            'item_id,title\n1,"a\n2,"b"\n3,c\n',
+            ["2: unbalanced quotation marks; lines 2 to 3 left out"],
+            1,
+        ),
+        (
+            "items",
+            '{"item_id": 1, "title": "a"}\n{"item_id": 2, "ti\n7\n{"item_id": 3, "title": "c"}',
+            ["2: not a whole JSON object: “{\"item_id\": 2, \"ti”", "3: not a JSON object"],
+            2,
+        ),
+        ("items", '{"item_id": 1, "title": "a"}\n' + "[" * 100_000 + "\n", ["2: not a whole JSON object"], 1),
+        (
+            "items",
+            '{"item_id": 1, "title": "a"}\n{"item_id": 2, "title": "\\ud800"}\n{"item_id": 3, "title": "\\u0000"}',
+            ["2: a half character or a NUL", "3: a half character"],
+            1,
+        ),
+        ("items", "item_id,title\n 1 ,a\n", ["2: item_id “1” has spaces around it; taken off"], 1),
+        ("items", "item_id,title\n1,a\n1,b\n1,a\n", ["3: item “1” stands above with other content"], 1),
+        ("users", "user_id,age\n1,30\n1,31\n", ["3: user “1” stands above with other content"], 1),
+        ("events", EVENTS + "u,1,click,yesterday,\n", ["3: timestamp “yesterday” is not a time"], 1),
+        ("events", EVENTS + "u,1,rating,,NaN\nu,1,rating,,inf\n", ["3: value “NaN” is not a finite", "4: value “inf”"], 1),
+        ("events", EVENTS + "u,,click,,\n,1,click,,\nu,1,,,\n", ["3: neither", "4: user_id is", "5: type is"], 1),
+        ("lists", LISTS + "u,s,1,1\nu,s,2,-1\n", ["3: rank -1 is below 0; row left out"], 1),
+        ("lists", LISTS + "u,s,1,1\nu,s,2,x\nu,s,3,1.5\nu,s,4,\n", ["3: rank “x”", "4: rank “1.5”", "5: rank “”"], 1),
+        ("lists", LISTS + "u,s,1,1\nu,s,2,1\nu,s,3,2\n", ["3: rank 1 stands twice"], 2),
+        ("lists", LISTS + "u,s,1,1\nu,s,1,2\nu,s,3,3\n", ["3: item “1” stands twice"], 2),
+        ("lists", LISTS + "u,s,1,1\nu,s,2,4\n", ["3: a gap in the ranks before 4"], 2),
+        ("lists", LISTS + "u,s,1,1\nv,s,,\n", ["3: item_id is empty", "3: the list of user “v” by “s” is empty"], 1),
+        (
+            "lists",
+            LISTS + "u,s,1,1\nv,s,99,1\n",
+            ["3: item “99” is unknown; taken out", "3: the list of user “v” by “s” holds no known"],
+            1,
+        ),
+        ("lists", LISTS.strip() + ",score\nu,s,1,1,NaN\n", ["2: score “NaN” is not a finite number; the item is kept"], 1),
+        (
+            "explanations",
+            "user_id,item_id,system,text\nu,1,s,a\nu,1,s,b\nu,1,t, \n",
+            ["3: the explanation of", "4: text is empty"],
+            1,
+        ),
+    ],
+)  # fmt: skip
+def test_located_warnings_and_the_rest_imported(
+    load: Load, tmp_path: Path, kind: ImportKind, content: str, warnings: list[str], stored: int
+) -> None:
+    if kind == "lists":
+        load("items", ITEMS, "items.csv")
+    summary = load(kind, content)
+    assert summary.stored == stored
+    assert summary.warning_count == len(warnings) == len(summary.warnings)
+    for expected in warnings:
+        assert any(text.startswith(f"{tmp_path / 'in.csv'}:{expected}") for text in summary.warnings)
+
+
+def test_unknown_items_leave_a_list_that_closes_up(load: Load, db: Database) -> None:
+    load("items", ITEMS, "items.csv")
+    summary = load("lists", LISTS + "u,s,1,1\nu,s,99,2\nu,s,2,3\n")
+    assert (summary.stored, summary.skipped) == (2, 1)
+    assert [tuple(r) for r in db.rows("SELECT rank, item_id FROM slate_items")] == [(1, "1"), (2, "2")]
+
+
+def test_unknown_users_and_items_are_counted_once_they_can_be(load: Load, db: Database) -> None:
+    assert load("events", EVENTS, "before.csv").warning_count == 0
+    load("items", ITEMS, "items.csv")
+    load("users", "user_id\nv\n", "users.csv")
+    events = load("events", EVENTS + "v,77,click,,\n", "after.csv")
+    assert events.stored == 2
+    assert events.warning_kinds == {"unknown user": 1, "unknown item": 1}
+    assert load("lists", LISTS + "u,s,1,1\n").warning_kinds == {"unknown user": 1}
+    text = "user_id,item_id,system,text\nu,77,s,x\n"
+    assert load("explanations", text).warning_kinds == {"unknown user": 1, "unknown item": 1}
+
+
+def test_only_the_first_twenty_are_shown_but_all_counted(load: Load, db: Database) -> None:
+    summary = load("items", ITEMS + "7,\n" * 50)
+    assert summary.warning_kinds == {"no title": 50}
+    assert (len(summary.warnings), summary.skipped) == (20, 50)
+    kept = db.value("SELECT warnings FROM imports")
+    assert "50 in all: no title" in kept
+
+
+def test_files_that_disagree(load: Load, db: Database, tmp_path: Path) -> None:
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    first.write_text("item_id,title\n1,old\n2,same\n")
+    second.write_text("item_id,title\n1,other\n2,same\n3,new\n")
+    summary = import_files(db, "p", [first, second], "items")
+    assert summary.warnings == (
+        f"{second}:2: item “1” stands in import 1 with other content; the first is kept",
+    )
+    assert (summary.stored, summary.unchanged, summary.skipped) == (3, 1, 1)
+    newer = load("items", "item_id,title\n1,newer\n2,same\n", "3.csv")
+    assert newer.warning_kinds == {"replaces an earlier import": 1}
+    assert (newer.stored, newer.unchanged) == (1, 1)
+    titles = [row["title"] for row in db.rows("SELECT title FROM v_current_items ORDER BY item_id")]
+    assert titles == ["newer", "same", "new"]
+
+
+def test_lists_that_disagree(load: Load, db: Database, tmp_path: Path) -> None:
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    first.write_text(LISTS + "u,s,1,1\nu,s,2,2\n")
+    second.write_text(LISTS + "u,s,2,1\nv,s,1,1\n")
+    load("items", ITEMS, "items.csv")
+    summary = import_files(db, "p", [first, second], "lists")
+    assert summary.warning_kinds == {"disagrees with what came first": 1}
+    assert (summary.stored, summary.skipped) == (3, 1)
+    newer = load("lists", LISTS + "v,s,1,1\nu,s,2,1\n", "3.csv")
+    assert (newer.stored, newer.unchanged) == (1, 1)
+    assert newer.warning_kinds == {"replaces an earlier import": 1}
+    current = "SELECT length FROM v_current_slates WHERE user_id = 'u'"
+    assert db.value(current) == 1
+
+
+def test_another_version_of_an_events_file(load: Load) -> None:
+    load("events", EVENTS)
+    summary = load("events", EVENTS + "u,2,click,,\n")
+    assert summary.stored == 2
+    assert "import 1 read another version of this file" in summary.warnings[0]
+
+
+def test_warnings_cannot_drive_the_terminal(load: Load) -> None:
+    summary = load("items", "item_id,title\n1,a\n1,b\n\x1b[31m9\x07,\n")
+    assert not any("\x1b" in text or "\x07" in text for text in summary.warnings)

@@ -1,0 +1,54 @@
+"""An import that is cut off leaves nothing behind."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.importers.load import import_files
+from recjudge_tui.store.database import Database, connect
+
+EVENTS = "user_id,item_id,type\n" + "u,1,click\n" * 20_000
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from recjudge_tui.importers.load import import_files
+from recjudge_tui.store.database import connect
+
+def progress(rows):
+    if rows >= 10_000:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+import_files(connect(Path(sys.argv[1])), "p", [Path(sys.argv[2])], "events", progress=progress)
+"""
+
+
+def test_kill_in_the_middle(tmp_path: Path) -> None:
+    database, file = tmp_path / "a.db", tmp_path / "events.csv"
+    file.write_text(EVENTS)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(database), str(file)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    with connect(database) as db:
+        assert [db.value(f"SELECT count(*) FROM {t}") for t in ("projects", "imports", "events")] == [0, 0, 0]
+        assert db.value("PRAGMA integrity_check") == "ok"
+        assert import_files(db, "p", [file], "events").stored == 20_000
+
+
+def test_interrupt_in_the_middle(db: Database, tmp_path: Path) -> None:
+    file = tmp_path / "events.csv"
+    file.write_text(EVENTS)
+
+    def progress(rows: int) -> None:
+        raise KeyboardInterrupt
+
+    limit, cache = csv.field_size_limit(), db.value("PRAGMA cache_size")
+    with pytest.raises(KeyboardInterrupt):
+        import_files(db, "p", [file], "events", progress=progress)
+    assert [db.value(f"SELECT count(*) FROM {t}") for t in ("projects", "imports", "events")] == [0, 0, 0]
+    assert (csv.field_size_limit(), db.value("PRAGMA cache_size")) == (limit, cache)

@@ -1,0 +1,84 @@
+"""Layouts of other packages, found by their entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.errors import InputError, UsageError
+from recjudge_tui.importers.base import Layout, Read, Request, Sample
+from recjudge_tui.importers.load import import_files
+from recjudge_tui.importers.reading import text_lines
+from recjudge_tui.importers.registry import layouts
+from recjudge_tui.model.records import Event, ImportKind, RankedItem, Slate
+from recjudge_tui.store.database import Database
+
+
+def _fits(sample: Sample, kind: ImportKind) -> bool:
+    return sample.text.startswith("#clicks")
+
+
+def _read(request: Request) -> Iterator[Read]:
+    for line, text in enumerate(text_lines(request.path), start=1):
+        if not text.startswith("#"):
+            user, item = text.split()
+            yield Read(line, Event(user_id=user, item_id=item, type="click"))
+
+
+CLICKS = Layout("clicks", ("events",), "two words a line", _fits, _read)
+
+
+def _read_slates(request: Request) -> Iterator[Read]:
+    yield Read(1, Slate(user_id="u", system=request.system or "s", items=(RankedItem(item_id="1"),)))
+
+
+BROKEN = Layout(
+    "broken", ("events", "lists"), "gives lists for everything", lambda sample, kind: False, _read_slates
+)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with two layouts, as pip would leave it; returns a folder for files."""
+    site = tmp_path / "site"
+    info = site / "other_importers-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-importers\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[recjudge.importers]\nbroken = other_importers:BROKEN\nclicks = other_importers:CLICKS\n"
+    )
+    monkeypatch.syspath_prepend(str(site))
+    module = type(pytest)("other_importers")
+    module.__dict__.update(CLICKS=CLICKS, BROKEN=BROKEN, NOT_ONE="text")
+    monkeypatch.setitem(__import__("sys").modules, "other_importers", module)
+    return tmp_path
+
+
+def test_a_third_partys_layout_is_guessed_and_named(installed: Path, db: Database) -> None:
+    file = installed / "log.txt"
+    file.write_text("#clicks\nu 1\nu 0012\n")
+    assert [layout.name for layout in layouts()] == ["broken", "clicks", "plain"]
+    summary = import_files(db, "p", [file], "events")
+    assert (summary.files[0].layout, summary.stored) == ("clicks", 2)
+    with pytest.raises(InputError, match="layout clicks holds no items"):
+        import_files(db, "p", [file], "items", layout="clicks")
+
+
+def test_a_layout_that_gives_whole_lists(installed: Path, db: Database) -> None:
+    file = installed / "log.txt"
+    file.write_text("anything\n")
+    assert import_files(db, "p", [file], "lists", layout="broken", system="x").stored == 1
+    with pytest.raises(InputError, match="gave a Slate where a Event belongs"):
+        import_files(db, "p", [file], "events", layout="broken")
+
+
+@pytest.mark.parametrize(
+    ("target", "says"), [("other_importers:NOPE", "cannot be loaded"), ("other_importers:NOT_ONE", "is not a recjudge")]
+)  # fmt: skip
+def test_a_broken_package(installed: Path, target: str, says: str) -> None:
+    points = installed / "site" / "other_importers-1.0.dist-info" / "entry_points.txt"
+    points.write_text(f"[recjudge.importers]\nbad = {target}\n")
+    with pytest.raises(UsageError, match=says):
+        layouts()
