@@ -31,19 +31,26 @@ class Request(Model):
 
     `messages[0]` (system) is the shared prefix, the same bytes for every call of a run. `material` is
     the case itself, in the order shown, for judges that read data instead of text (`rules`). `schema_name`
-    names the schema to servers that want a name.
+    names the schema to servers that want a name. `label_field` is the property of the schema, one with an enum,
+    whose probability is of interest; empty: none is.
     """
 
     messages: tuple[Message, ...]
     reply_schema: dict[str, Any]
     schema_name: str = "verdict"
+    label_field: str = ""
     sampling: Sampling = Sampling()
     sample: int = 0
     material: Material | None = None
 
     def content_hash(self) -> str:
         """SHA-256 (hex) of what the judge is asked: text, schema and sample number, but no model."""
-        return digest([[m.role, m.content] for m in self.messages], self.reply_schema, self.sample)
+        whole = hashlib.sha256(digest(self.reply_schema, self.sample).encode())
+        for message in self.messages:
+            text = message.content.encode("utf-8", "surrogatepass")
+            # the length before each text keeps two texts from running into one another
+            whole.update(f"{message.role}:{len(text)}:".encode() + text)
+        return whole.hexdigest()
 
     def request_hash(self, model_identity: str) -> str:
         """SHA-256 (hex) of the content, the model it goes to and the sampling options: the cache key."""
@@ -64,7 +71,8 @@ class Reply(Model):
     """What came back. `text` is the answer alone, `thinking` apart from it.
 
     `structured` says that the server was held to the schema. `stop` is the server's own stop reason.
-    `label_confidence` is the probability of the label from logprobs, when the server gave them.
+    `logprobs` says that the server gave the probabilities of tokens; `label_confidence` is the probability of
+    the label that follows from them, None when it does not.
     `sent` are the parameters that really went out; `dropped` those the server refused.
     """
 
@@ -75,6 +83,7 @@ class Reply(Model):
     structured: bool = False
     usage: Usage = Usage()
     latency_s: float | None = None
+    logprobs: bool = False
     label_confidence: float | None = None
     sent: dict[str, Any] = Field(default_factory=dict)
     dropped: tuple[str, ...] = ()

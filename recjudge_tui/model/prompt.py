@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -88,10 +87,7 @@ class Prompt(Model):
                 return spec.labels or self.labels
         return self.labels
 
-    @cached_property
+    @property
     def content_hash(self) -> str:
         """SHA-256 (hex) of everything a judge could notice; a change makes a new version."""
         return digest(self.model_dump(mode="json", exclude={"description", "source"}))
-
-    def __hash__(self) -> int:
-        return hash(self.content_hash)

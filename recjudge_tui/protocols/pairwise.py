@@ -23,6 +23,7 @@ def _request(prompt: Prompt, material: Material, order: Order, aspect: str, samp
             {"reasoning": {"type": "string"}, spec.field: label_enum(prompt, spec.name)}
         ),
         schema_name="pair_verdict",
+        label_field=spec.field,
         sampling=sampling,
         material=shown,
     )

@@ -33,6 +33,7 @@ def _request(prompt: Prompt, material: Material, order: Order, aspect: str, samp
         messages=messages(prompt, material, aspect),
         reply_schema=_schema(prompt, material.top_k),
         schema_name="list_verdict",
+        label_field=prompt.aspects[0].field,
         sampling=sampling,
         material=material,
     )

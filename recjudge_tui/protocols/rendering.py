@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from traceback import walk_tb
 from typing import Any
@@ -26,8 +27,16 @@ _TEMPLATE_FAULTS = (
 )  # fmt: skip
 
 
+class Lines(str):
+    """Text that has been made data already, line by line; it enters a prompt as it is."""
+
+    __slots__ = ()
+
+
 def as_data(value: object) -> str:
     """How a value enters the text of a case: on one line, no control characters, no `<` that could end a frame."""
+    if isinstance(value, Lines):
+        return value
     return _SPACE.sub(" ", safe_text(value)).translate(_TAG_OPENERS)
 
 
@@ -36,30 +45,66 @@ def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def item_line(item: ItemView) -> str:
+def item_line(item: ItemView) -> Lines:
     """`Title | brand: B | category: C` on one line; parts that are not known are left out.
 
     A `|` inside a part becomes `/`, so that a title cannot pose as a brand or a category.
     """
-    parts = [_part(item.title)]
-    parts += [
-        f"{name}: {_part(value)}"
-        for name, value in (("brand", item.brand), ("category", item.category))
-        if value
-    ]
-    return one_line(" | ".join(parts))
+    return _item_line(item.title, item.brand, item.category)
 
 
-def event_line(event: ShownEvent) -> str:
+# the same items come back in many lists and histories
+@lru_cache(maxsize=20_000)
+def _item_line(title: str, brand: str, category: str) -> Lines:
+    named = [f"{name}: {_part(value)}" for name, value in (("brand", brand), ("category", category)) if value]
+    return Lines(" | ".join([_part(title), *named]))
+
+
+def item_lines(items: Iterable[ItemView]) -> Lines:
+    """A list as numbered lines, from 1."""
+    return Lines("\n".join(f"{place}. {item_line(item)}" for place, item in enumerate(items, start=1)))
+
+
+def event_line(event: ShownEvent) -> Lines:
     """`2024-05-01 purchase: Title | brand: B | category: C | rated 4` on one line."""
     what = item_line(event.item) if event.item else f"“{_part(event.text)}”"
     value = f" | rated {event.value:g}" if event.value is not None and event.type == "rating" else ""
-    return one_line(f"{event.timestamp[:10]} {_part(event.type)}: {what}{value}")
+    head = f"{_part(event.timestamp[:10])} {_part(event.type)}".strip()
+    return Lines(f"{head}: {what}{value}")
+
+
+def event_lines(events: Iterable[ShownEvent]) -> Lines:
+    """Events as lines that begin with a dash, in the order given."""
+    return Lines("\n".join(f"- {event_line(event)}" for event in events))
+
+
+@lru_cache(maxsize=20_000)
+def _part(text: str) -> str:
+    """One part of a line: on one line itself, without what separates parts or opens a tag."""
+    return one_line(text.replace("|", "/")).translate(_TAG_OPENERS)
+
+
+class _Shared:
+    """A prompt as a cache key: cheap to hash, and equal to itself without a look at its fields."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        self.prompt = prompt
+
+    def __hash__(self) -> int:
+        return hash(self.prompt.system)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Shared) and (self.prompt is other.prompt or self.prompt == other.prompt)
+
+
+def system_text(prompt: Prompt, top_k: int) -> str:
+    """The shared part: the same for every case of a run, because no case is known here."""
+    return _system_text(_Shared(prompt), top_k)
 
 
 @lru_cache(maxsize=16)
-def system_text(prompt: Prompt, top_k: int) -> str:
-    """The shared part: the same for every case of a run, because no case is known here."""
+def _system_text(key: _Shared, top_k: int) -> str:
+    prompt = key.prompt
     return _render(
         prompt,
         "system",
@@ -105,10 +150,6 @@ def bound(share: float, top_k: int) -> int:
     return -(-round(share * 10) * top_k // 10)
 
 
-def _part(text: str) -> str:
-    return text.replace("|", "/")
-
-
 @lru_cache(maxsize=2)
 def _environment(part: str) -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
@@ -119,7 +160,13 @@ def _environment(part: str) -> ImmutableSandboxedEnvironment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
     )
-    environment.filters.update(json=as_json, item_line=item_line, event_line=event_line)
+    environment.filters.update(
+        json=as_json,
+        item_line=item_line,
+        item_lines=item_lines,
+        event_line=event_line,
+        event_lines=event_lines,
+    )
     return environment
 
 

@@ -80,37 +80,44 @@ def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:
 
 
 def save_outcome(db: Database, outcome: CallOutcome) -> bool:
-    """Write a finished call with its answers and flags. False when the call had been finished before."""
+    """Write a finished call with its answers and flags. False when the call had been finished before.
+
+    Attempts, tokens and cost are added to what an earlier, failed asking of the call took.
+    """
     reply = outcome.reply or Reply(text="")
     cursor = db.execute(
-        """UPDATE calls SET state = ?, attempts = attempts + ?, content_hash = ?, request_hash = ?, cached_from = ?,
-             reply = ?, thinking = ?, model = ?, stop_reason = ?, parsed_by = ?, structured = ?, tokens_in = ?,
-             tokens_out = ?, tokens_cached = ?, cost_usd = ?, latency_s = ?, sent = ?, error_kind = ?, error = ?,
-             finished_at = ?
-           WHERE id = ? AND state = 'planned'""",
-        (
-            "done" if outcome.parsed else "failed",
-            outcome.attempts,
-            outcome.content_hash,
-            outcome.request_hash,
-            outcome.cached_from,
-            reply.text if outcome.reply else None,
-            reply.thinking or None,
-            reply.model or None,
-            reply.stop or None,
-            outcome.parsed.parsed_by if outcome.parsed else None,
-            reply.structured if outcome.reply else None,
-            reply.usage.input,
-            reply.usage.output,
-            reply.usage.cached_input,
-            outcome.cost_usd,
-            reply.latency_s,
-            _sent(reply),
-            outcome.error_kind,
-            outcome.error,
-            now(),
-            outcome.key.id,
-        ),
+        """UPDATE calls SET state = :state, attempts = attempts + :attempts, content_hash = :content_hash,
+             request_hash = :request_hash, cached_from = :cached_from, reply = :reply, thinking = :thinking,
+             model = :model, stop_reason = :stop, parsed_by = :parsed_by, structured = :structured,
+             tokens_in = ifnull(tokens_in + :tokens_in, ifnull(:tokens_in, tokens_in)),
+             tokens_out = ifnull(tokens_out + :tokens_out, ifnull(:tokens_out, tokens_out)),
+             tokens_cached = ifnull(tokens_cached + :tokens_cached, ifnull(:tokens_cached, tokens_cached)),
+             cost_usd = ifnull(cost_usd + :cost_usd, ifnull(:cost_usd, cost_usd)),
+             latency_s = :latency_s, sent = :sent, error_kind = :error_kind, error = :error, finished_at = :now
+           WHERE id = :id AND state = 'planned'""",
+        {
+            "state": "done" if outcome.parsed else "failed",
+            "attempts": outcome.attempts,
+            "content_hash": outcome.content_hash,
+            "request_hash": outcome.request_hash,
+            "cached_from": outcome.cached_from,
+            "reply": reply.text if outcome.reply else None,
+            "thinking": reply.thinking or None,
+            "model": reply.model or None,
+            "stop": reply.stop or None,
+            "parsed_by": outcome.parsed.parsed_by if outcome.parsed else None,
+            "structured": reply.structured if outcome.reply else None,
+            "tokens_in": reply.usage.input,
+            "tokens_out": reply.usage.output,
+            "tokens_cached": reply.usage.cached_input,
+            "cost_usd": outcome.cost_usd,
+            "latency_s": reply.latency_s,
+            "sent": _sent(reply),
+            "error_kind": outcome.error_kind,
+            "error": outcome.error,
+            "now": now(),
+            "id": outcome.key.id,
+        },
     )
     if cursor.rowcount != 1:
         return False

@@ -66,16 +66,18 @@ def shown_events(
 ) -> list[ShownEvent]:
     """The user's events from `since` to `until` (inclusive, ISO 8601 UTC), newest first, never held-out ones.
 
-    Events without a time are kept and stand last; the same event from two imports stands once.
+    At most `limit` of each type, so that a thousand clicks do not hide the purchases. Events without a
+    time are kept and stand last; the same event from two imports stands once.
     """
     rows = db.rows(
         r"""SELECT e.type, e.timestamp, e.text, e.value, e.item_id, i.title, i.brand, i.category, i.attributes
-           FROM (SELECT type, timestamp, text, value, item_id, min(id) AS place FROM events
+           FROM (SELECT type, timestamp, text, value, item_id, min(id) AS place,
+                   row_number() OVER (PARTITION BY type ORDER BY timestamp DESC, min(id) DESC) AS of_type FROM events
                  WHERE project_id = ?1 AND user_id = ?2 AND type NOT LIKE 'heldout\_%' ESCAPE '\'
                    AND (timestamp = '' OR (timestamp >= ?3 AND (?4 = '' OR timestamp <= ?4)))
-                 GROUP BY type, timestamp, text, value, item_id
-                 ORDER BY timestamp DESC, place DESC LIMIT ?5) e
+                 GROUP BY type, timestamp, text, value, item_id) e
            LEFT JOIN v_current_items i ON i.project_id = ?1 AND i.item_id = e.item_id
+           WHERE e.of_type <= ?5
            ORDER BY e.timestamp DESC, e.place DESC""",
         (project_id, user_id, since, until, limit),
     )

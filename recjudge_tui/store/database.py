@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recjudge_tui.errors import StoreError
+from recjudge_tui.errors import StoreBusyError, StoreError
 
 if TYPE_CHECKING:
     from sqlite_utils import Database as Tables
@@ -102,10 +103,20 @@ def explained(path: Path) -> Iterator[None]:
         raise
     except sqlite3.DatabaseError as error:
         raise _explanation(error, path) from error
+    except UnicodeEncodeError as error:
+        raise StoreError(
+            "a text that is not valid Unicode cannot be stored", f"{error.reason} at {error.start}."
+        ) from error
 
 
 def _explanation(error: sqlite3.DatabaseError, path: Path) -> StoreError:
     text = str(error)
+    if "locked" in text:
+        return StoreBusyError(
+            f"{path} is busy",
+            f"SQLite says: {text}.",
+            "Another process has been writing for a long time; try again.",
+        )
     cases = (
         (
             "not a database",
@@ -132,7 +143,6 @@ def _explanation(error: sqlite3.DatabaseError, path: Path) -> StoreError:
             f"{path} is read-only",
             "Make the file and its folder writable, or choose another with --db.",
         ),
-        ("locked", f"{path} is busy", "Another process has been writing for a long time; try again."),
         ("unable to open", f"{path} cannot be opened", "Check that the folder exists and is writable."),
     )
     for sign, title, step in cases:
@@ -173,25 +183,36 @@ def _open(path: Path) -> Database:
             connection.execute("PRAGMA foreign_keys = ON")
             # a finished call is paid for: it must outlive a power cut, not only a killed process
             connection.execute("PRAGMA synchronous = FULL")
-            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                connection.execute("PRAGMA journal_mode = WAL")
         except BaseException:
             connection.close()
             raise
     return Database(connection, path)
 
 
+def use_wal(database: Database) -> None:
+    """Let readers go on while one writes; kept in the file. Only once the file is known to be ours."""
+    if database.value("PRAGMA journal_mode") != "wal":
+        database.execute("PRAGMA journal_mode = WAL")
+
+
 def backup(database: Database, target: Path) -> None:
-    """Copy the database safely while others use it. Raises StoreError when the target exists or fails."""
+    """Copy the database safely while others use it, whole or not at all.
+
+    Raises StoreError when the target exists or cannot be written.
+    """
     if target.exists():
         raise StoreError(f"{target} exists already", next_step="Name a file that does not exist yet.")
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with explained(target):
-            copy = sqlite3.connect(target)
+            copy = sqlite3.connect(part)
             try:
                 database.connection.backup(copy)
             finally:
                 copy.close()
-    except BaseException:
-        target.unlink(missing_ok=True)
-        raise
+        part.replace(target)
+    except OSError as error:
+        raise StoreError(f"{target} cannot be written", f"{error.strerror}.") from error
+    finally:
+        with suppress(OSError):
+            part.unlink()

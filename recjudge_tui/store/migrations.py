@@ -12,7 +12,7 @@ from typing import NamedTuple
 from recjudge_tui.errors import StoreError
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database, backup
+from recjudge_tui.store.database import Database, backup, use_wal
 
 _RECORD = """
 CREATE TABLE IF NOT EXISTS migrations (
@@ -39,35 +39,53 @@ def migrate(database: Database, folder: Path | None = None) -> None:
     Raises StoreError for a file that is newer than the program, or is somebody else's.
     """
     known = known_migrations(folder)
-    applied = _applied(database)
+    missing = _missing(database, known)
+    use_wal(database)
+    if not missing:
+        return
+    if len(missing) < len(known):
+        _backup_before(database, missing[0])
+    # a table that is made anew would else take every row that refers to it along
+    database.execute("PRAGMA foreign_keys = OFF")
+    try:
+        with database.transaction():
+            for migration in _missing(database, known):
+                _apply(database, migration)
+            if database.rows("PRAGMA foreign_key_check"):
+                raise StoreError(
+                    f"{database.path} cannot be brought up to date", "Rows would lose what they refer to."
+                )
+    finally:
+        database.execute("PRAGMA foreign_keys = ON")
+
+
+def _missing(database: Database, known: list[Migration]) -> list[Migration]:
+    """What is still to be applied. Raises StoreError when the file is not one to touch."""
+    # one statement, because another process may be making the file at this moment
+    tables = {row[0] for row in database.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        return known
+    applied = _applied(database) if "migrations" in tables else {}
     newest = known[-1].version if known else 0
-    if applied and max(applied) > newest:
+    if applied and max(applied) > newest and applied.get(1) == known[0].name:
         raise StoreError(
             f"{database.path} was made by a newer recjudge",
             f"It is at schema {max(applied)}; this program knows up to {newest}.",
             "Update recjudge, or choose another file with --db.",
         )
-    missing = [m for m in known if m.version not in applied]
-    if not missing:
-        return
-    if applied:
-        _backup_before(database, missing[0])
-    elif database.value("SELECT count(*) FROM sqlite_master"):
+    if any(applied.get(m.version, m.name) != m.name for m in known) or 1 not in applied:
         raise StoreError(
             f"{database.path} holds tables that are not recjudge's",
             next_step="Choose another file with --db; this one is left as it is.",
         )
-    with database.transaction():
-        done = _applied(database)
-        for migration in missing:
-            if migration.version not in done:
-                _apply(database, migration)
+    return [m for m in known if m.version not in applied]
 
 
-def _applied(database: Database) -> set[int]:
-    if not database.value("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'migrations'"):
-        return set()
-    return {row[0] for row in database.rows("SELECT version FROM migrations")}
+def _applied(database: Database) -> dict[int, str]:
+    columns = {row[1] for row in database.rows("PRAGMA table_info(migrations)")}
+    if not {"version", "name", "sha256"} <= columns:
+        return {}
+    return {row[0]: row[1] for row in database.rows("SELECT version, name FROM migrations")}
 
 
 def _apply(database: Database, migration: Migration) -> None:

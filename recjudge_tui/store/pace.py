@@ -1,16 +1,19 @@
-"""How fast a judge has been, from the calls that are stored."""
+"""How fast a judge has been, from the runs that are stored."""
 
 from __future__ import annotations
 
 from recjudge_tui.store.database import Database
 
 
-def seconds_a_call(db: Database, judge: str, concurrency: int, calls: int) -> float | None:
-    """Seconds that `calls` calls will take at this concurrency, by the last finished run of the judge; None if none."""
-    mean = db.value(
-        """SELECT avg(latency_s) FROM calls WHERE latency_s IS NOT NULL AND cached_from IS NULL AND run_id = (
-             SELECT max(k.run_id) FROM runs ru JOIN calls k ON k.run_id = ru.id
-             WHERE json_extract(ru.judge, '$.spec') = ? AND k.latency_s IS NOT NULL)""",
+def seconds_a_call(db: Database, judge: str) -> float | None:
+    """Wall-clock seconds a call took in the judge's last run that asked anything, at that run's concurrency."""
+    found: float | None = db.value(
+        """SELECT ru.seconds / count(*) FROM runs ru JOIN calls k ON k.run_id = ru.id
+           WHERE ru.id = (
+             SELECT max(r.id) FROM runs r WHERE json_extract(r.judge, '$.spec') = ? AND r.seconds > 0 AND EXISTS (
+               SELECT 1 FROM calls c WHERE c.run_id = r.id AND c.state = 'done' AND c.cached_from IS NULL))
+             AND k.state = 'done' AND k.cached_from IS NULL
+           GROUP BY ru.id""",
         (judge,),
     )
-    return None if mean is None else mean * calls / max(concurrency, 1)
+    return found

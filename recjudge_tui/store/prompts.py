@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -137,9 +138,14 @@ def _ensure(db: Database, prompt: Prompt, origin: str) -> int:
     return int(version)
 
 
+@lru_cache(maxsize=32)
+def _parsed(content: str) -> Prompt:
+    return Prompt.model_validate_json(content)
+
+
 def _stored(wanted: str, content: str) -> Prompt:
     try:
-        return Prompt.model_validate_json(content)
+        return _parsed(content)
     except ValidationError as error:
         raise PromptError(
             f"the stored prompt “{wanted}” cannot be read", _problems(error), "Use another version of it."

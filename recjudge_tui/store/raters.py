@@ -36,6 +36,15 @@ def find_rater(db: Database, project_id: int, name: str) -> int | None:
     return found
 
 
+def judged_kinds(db: Database, rater_id: int) -> set[str]:
+    """Of which kinds of cases (list, pair, explanation) the rater has a verdict."""
+    rows = db.rows(
+        "SELECT DISTINCT c.kind FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.rater_id = ?",
+        (rater_id,),
+    )
+    return {row[0] for row in rows}
+
+
 def rater_row(db: Database, project_id: int, name: str) -> sqlite3.Row:
     """The rater called `name`; raises NotFoundError naming those there are."""
     found = db.row("SELECT * FROM raters WHERE project_id = ? AND name = ?", (project_id, name))

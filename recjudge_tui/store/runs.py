@@ -93,7 +93,7 @@ def run_summary(db: Database, run_id: int) -> sqlite3.Row:
 
 
 def run_progress(db: Database, run_id: int) -> Progress:
-    """Counts of the run's calls as they are committed now."""
+    """Counts of the run's calls as they are committed now; raises NotFoundError."""
     row = db.row(
         """SELECT count(*) AS calls, ifnull(sum(state = 'done'), 0) AS done, ifnull(sum(state = 'failed'), 0) AS failed,
              ifnull(sum(cached_from IS NOT NULL), 0) AS cached,
@@ -103,8 +103,9 @@ def run_progress(db: Database, run_id: int) -> Progress:
            FROM calls WHERE run_id = ?""",
         (run_id,),
     )
-    assert row is not None
-    state: RunState = db.value("SELECT state FROM runs WHERE id = ?", (run_id,))
+    state: RunState | None = db.value("SELECT state FROM runs WHERE id = ?", (run_id,))
+    if row is None or state is None:
+        raise NotFoundError(f"no run {run_id}", next_step="“recjudge runs list” shows the runs.")
     return Progress(**dict(row), state=state)
 
 
@@ -154,8 +155,10 @@ def beat(db: Database, run_id: int, owner: str) -> None:
         )
 
 
-def set_identity(db: Database, run_id: int, identity: Identity) -> None:
+def set_identity(db: Database, run_id: int, owner: str, identity: Identity) -> None:
+    """Keep what answers; raises LeaseLostError when the run belongs to somebody else by now."""
     with db.transaction():
+        beat(db, run_id, owner)
         db.execute("UPDATE runs SET identity = ? WHERE id = ?", (identity.model_dump_json(), run_id))
 
 
@@ -169,22 +172,25 @@ def release(db: Database, run_id: int, owner: str, state: RunState, seconds: flo
         )
 
 
-def mark_ended(db: Database, run_id: int, state: RunState) -> None:
-    """Say of a run whose process died that nobody works on it; other runs are left as they are."""
+def mark_ended(db: Database, run_id: int, owner: str | None, state: RunState) -> None:
+    """Say of a run whose process `owner` died that nobody works on it; other runs are left as they are."""
     with db.transaction():
         db.execute(
             """UPDATE runs SET state = ?, lease_owner = NULL, heartbeat_at = NULL, finished_at = ?
-               WHERE id = ? AND state = 'running'""",
-            (state, now(), run_id),
+               WHERE id = ? AND state = 'running' AND lease_owner IS ?""",
+            (state, now(), run_id, owner),
         )
 
 
 def reset_failed(db: Database, run_id: int) -> int:
-    """Make the failed calls of a run planned again, and their failed verdicts undone; returns how many calls."""
+    """Make the failed calls of a run planned again, and their failed verdicts undone; returns how many calls.
+
+    Attempts, tokens and cost stay: they were spent.
+    """
     with db.transaction():
         db.execute("DELETE FROM verdicts WHERE run_id = ? AND state = 'failed'", (run_id,))
         cursor = db.execute(
-            """UPDATE calls SET state = 'planned', attempts = 0, error = NULL, error_kind = NULL, reply = NULL,
+            """UPDATE calls SET state = 'planned', error = NULL, error_kind = NULL, reply = NULL,
                  thinking = NULL, finished_at = NULL WHERE run_id = ? AND state = 'failed'""",
             (run_id,),
         )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from recjudge_tui.errors import NotFoundError
 from recjudge_tui.model.base import Model
 from recjudge_tui.model.material import CaseKind, ExplanationView, Material, SlateView, UserView
 from recjudge_tui.store.database import Database
@@ -32,7 +34,7 @@ def save_snapshot(db: Database, kind: SnapshotKind, content: Model) -> int:
 
 
 def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Material:
-    """What run `run_id` showed of a case, as it was stored when the run was planned."""
+    """What run `run_id` showed of a case, as it was stored when the run was planned. Raises NotFoundError."""
     row = db.row(
         """SELECT c.kind, u.content AS user, a.content AS slate_a, b.content AS slate_b, e.content AS explanation
            FROM run_cases rc JOIN cases c ON c.id = rc.case_id
@@ -43,12 +45,24 @@ def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Materi
            WHERE rc.run_id = ? AND rc.case_id = ?""",
         (run_id, case_id),
     )
-    assert row is not None, "a planned call has its snapshots"
+    if row is None:
+        raise NotFoundError(f"run {run_id} does not hold case {case_id}", "It was deleted.")
     kind: CaseKind = row["kind"]
     return Material(
         kind=kind,
-        user=UserView.model_validate_json(row["user"]),
-        slates=tuple(SlateView.model_validate_json(row[n]) for n in ("slate_a", "slate_b") if row[n]),
+        user=_user(row["user"]),
+        slates=tuple(_slate(row[n]) for n in ("slate_a", "slate_b") if row[n]),
         explanation=ExplanationView.model_validate_json(row["explanation"]) if row["explanation"] else None,
         top_k=top_k,
     )
+
+
+# the cases of one user stand together in a run, and share the user and some of the lists
+@lru_cache(maxsize=64)
+def _user(content: str) -> UserView:
+    return UserView.model_validate_json(content)
+
+
+@lru_cache(maxsize=256)
+def _slate(content: str) -> SlateView:
+    return SlateView.model_validate_json(content)

@@ -1,0 +1,128 @@
+"""The command `recjudge`: which words it knows, and how errors leave it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from recjudge_tui import __version__
+from recjudge_tui.errors import RecjudgeError
+
+# word -> (module under recjudge_tui.cli, name of the click command in it); imported when first used
+COMMANDS = {
+    "demo": ("demo", "demo"),
+    "project": ("projects", "project"),
+    "import": ("imports", "import_"),
+    "imports": ("imports", "imports"),
+    "cases": ("cases", "cases"),
+    "prompt": ("prompts", "prompt"),
+    "judge": ("judges", "judge"),
+    "run": ("run", "run"),
+    "runs": ("runs", "runs"),
+    "rater": ("raters", "rater"),
+    "agreement": ("agreement", "agreement"),
+    "leaderboard": ("leaderboard", "leaderboard"),
+    "metrics": ("metrics", "metrics"),
+    "export": ("export", "export"),
+    "db": ("database", "db"),
+}
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when first asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name]
+        found: click.Command = getattr(import_module(f"recjudge_tui.cli.{module}"), name)
+        return found
+
+
+@click.group(
+    cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.option("--db", metavar="FILE", help="The database file for the app.")
+@click.version_option(__version__, prog_name="recjudge")
+@click.pass_context
+def recjudge(ctx: click.Context, db: str | None) -> None:
+    """Let language models judge recommendations, and measure how far to trust them.
+
+    Without a command the app opens on all projects. Every command has --help with an example;
+    --debug anywhere shows the traceback of an error.
+
+    \b
+    Example:
+      recjudge demo
+    """
+    if ctx.invoked_subcommand is None:
+        open_app(db)
+
+
+def open_app(db: str | None, project: str | None = None) -> None:
+    """The app on a terminal; without one an error that says what else there is."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError(
+            "the app needs a terminal; “recjudge --help” lists the commands that need none"
+        )
+    from recjudge_tui.settings import database_path
+    from recjudge_tui.tui.app import run_app
+
+    run_app(database_path(db), project)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point of the console script; ends the process with the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    sys.exit(_run([word for word in words if word != "--debug"], debug))
+
+
+def _run(words: list[str], debug: bool) -> int:
+    try:
+        result = recjudge.main(args=words, prog_name="recjudge", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # the reader of our output (head, less) has gone: nothing is wrong
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except RecjudgeError as error:
+        if debug:
+            raise
+        _show(error)
+        return error.exit_code
+    except Exception as error:
+        if debug:
+            raise
+        click.echo(f"error: something unforeseen: {type(error).__name__}: {_safe(error)}", err=True)
+        click.echo("  Run the same command with --debug and report what it prints.", err=True)
+        return 1
+
+
+def _show(error: RecjudgeError) -> None:
+    click.echo(f"error: {_safe(error.title)}", err=True)
+    for line in (error.cause, error.next_step):
+        if line:
+            click.echo(f"  {_safe(line)}", err=True)
+
+
+def _safe(text: Any) -> str:
+    from recjudge_tui.model.text import safe_text
+
+    return safe_text(text)

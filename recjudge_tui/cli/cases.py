@@ -1,0 +1,49 @@
+"""`recjudge cases`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from recjudge_tui.cli.options import db_option, open_db, project_option, put_table, table_options
+
+
+@click.group()
+def cases() -> None:
+    """Cases, the things that are judged: list, show."""
+
+
+@cases.command("list")
+@project_option
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N only.")
+@db_option
+@table_options
+def list_(project: str, limit: int | None, db: str | None, fmt: str, out: Path | None) -> None:
+    """The cases of a project with their number of verdicts.
+
+    \b
+    Example:
+      recjudge cases list -p movies --limit 20
+    """
+    from recjudge_tui.reports.overview import cases_table
+    from recjudge_tui.store.projects import project_id
+
+    with open_db(db) as database:
+        put_table(cases_table(database, project_id(database, project), limit), fmt, out)
+
+
+@cases.command()
+@click.argument("case_id", metavar="ID", type=int)
+@db_option
+def show(case_id: int, db: str | None) -> None:
+    """One case whole: user, lists with flagged items marked, every verdict with its reasoning.
+
+    \b
+    Example:
+      recjudge cases show 12
+    """
+    from recjudge_tui.reports.overview import case_page
+
+    with open_db(db) as database:
+        click.echo(case_page(database, case_id))

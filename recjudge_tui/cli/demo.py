@@ -1,0 +1,109 @@
+"""`recjudge demo`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from recjudge_tui.cli.options import db_option, narrate, open_db
+
+if TYPE_CHECKING:
+    from recjudge_tui.model.records import ImportKind
+    from recjudge_tui.store.database import Database
+
+PROJECTS = {"synthetic-shop": "shop", "synthetic-films": "films"}
+PROTOCOLS = ("pointwise", "pairwise")
+ANNOTATORS = ("annotator_1", "annotator_2")
+CONSENSUS = {"pointwise": "people-strict", "pairwise": "people-conservative"}
+_FILES: tuple[tuple[ImportKind, tuple[str, ...]], ...] = (
+    ("items", ("items.csv",)),
+    ("users", ("users.csv",)),
+    ("events", ("events.csv", "heldout_events.csv")),
+    ("lists", ("lists_cooccurrence.csv", "lists_text.csv")),
+    ("explanations", ("explanations.csv",)),
+    ("labels", ("labels_pointwise.csv", "labels_pairwise.csv", "labels_explanations.csv")),
+)
+
+
+@click.command()
+@click.option("--no-tui", is_flag=True, help="Print the tables and stop, even on a terminal.")
+@db_option
+def demo(no_tui: bool, db: str | None) -> None:
+    """Judge the synthetic sample data with the built-in judge, print the tables, then open the app.
+
+    Makes the projects synthetic-shop and synthetic-films; a second time nothing is judged again.
+    The built-in judge “rules” is the list guidelines written as code, not a language model.
+
+    \b
+    Example:
+      recjudge demo
+    """
+    with open_db(db) as database:
+        for project, folder in PROJECTS.items():
+            _load(database, project, folder)
+            _judge(database, project)
+            _print(database, project)
+    narrate("delete the demo with: recjudge project delete synthetic-shop (and synthetic-films)")
+    if not no_tui and sys.stdin.isatty() and sys.stdout.isatty():
+        from recjudge_tui.cli.app import open_app
+
+        open_app(db)
+
+
+def _load(database: Database, project: str, folder: str) -> None:
+    from recjudge_tui.importers.load import import_files
+    from recjudge_tui.settings import data_dir
+
+    home: Path = data_dir("sample_data") / folder
+    for kind, files in _FILES:
+        paths = [home / file for file in files]
+        import_files(database, project, paths, kind, layout=None, mapping=None, system=None)
+
+
+def _judge(database: Database, project: str) -> None:
+    from recjudge_tui.model.judge import JudgeSpec
+    from recjudge_tui.model.run import RunSettings
+    from recjudge_tui.protocols.registry import protocol as protocol_named
+    from recjudge_tui.running.consensus import make_consensus
+    from recjudge_tui.running.engine import work
+    from recjudge_tui.running.plan import plan_run
+    from recjudge_tui.store.projects import project_id
+    from recjudge_tui.store.runs import list_runs
+
+    identity = project_id(database, project)
+    done = {row["protocol"] for row in list_runs(database, identity) if row["state"] == "done"}
+    for name in PROTOCOLS:
+        chosen = protocol_named(name)
+        if name not in done:
+            settings = RunSettings(protocol=chosen.name, top_k=chosen.default_top_k)
+            plan = plan_run(database, identity, JudgeSpec(spec="rules"), settings)
+            assert plan.run_id is not None
+            narrate(
+                f"{project}: {name}, {plan.estimate.calls} calls to the judge “rules” (not a language model)"
+            )
+            work(database.path, plan.run_id)
+    make_consensus(database, identity, CONSENSUS["pointwise"], "strict", ANNOTATORS)
+    make_consensus(database, identity, CONSENSUS["pairwise"], "conservative", ANNOTATORS)
+
+
+def _print(database: Database, project: str) -> None:
+    from dataclasses import replace
+
+    from recjudge_tui.reports.agreement import AgreementOptions, agreement_table
+    from recjudge_tui.reports.leaderboard import LeaderboardOptions, leaderboard_table
+    from recjudge_tui.reports.table import write_table
+    from recjudge_tui.store.projects import project_id
+
+    identity = project_id(database, project)
+    tables = [leaderboard_table(database, identity, LeaderboardOptions(name)) for name in PROTOCOLS]
+    for name in PROTOCOLS:
+        raters = (*ANNOTATORS, CONSENSUS[name], "rules")
+        tables.append(agreement_table(database, identity, AgreementOptions(protocol=name, raters=raters)))
+    for table in tables:
+        write_table(
+            replace(table, title=f"{table.title} · {project} (synthetic data; rules is not a language model)")
+        )
+        click.echo()

@@ -1,0 +1,80 @@
+"""Options that many commands share, and the two things every command does: open the database, write a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from recjudge_tui.reports.table import Table
+    from recjudge_tui.store.database import Database
+
+FORMATS = ("text", "json", "csv", "md", "latex", "html")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def db_option(command: Command) -> Command:
+    """`--db FILE`, passed on as `db`: a text or None."""
+    return click.option(
+        "--db",
+        metavar="FILE",
+        help="The database file. Default: RECJUDGE_DB, else the platform's data folder.",
+    )(command)
+
+
+def project_option(command: Command) -> Command:
+    """`-p PROJECT`, required, passed on as `project`."""
+    return click.option("-p", "--project", required=True, metavar="PROJECT", help="The project's name.")(
+        command
+    )
+
+
+def table_options(command: Command) -> Command:
+    """`--format` and `-o`, passed on as `fmt` and `out`."""
+    command = click.option(
+        "-o",
+        "out",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Write to this file, not to stdout.",
+    )(command)
+    return click.option(
+        "--format",
+        "fmt",
+        type=click.Choice(FORMATS),
+        default="text",
+        show_default=True,
+        help="How to write it.",
+    )(command)
+
+
+def open_db(db: str | None) -> Database:
+    """The database that `--db` or the environment names, made when new. Use it in a `with` block."""
+    from recjudge_tui.settings import database_path
+    from recjudge_tui.store.database import connect
+
+    return connect(database_path(db))
+
+
+def put_table(table: Table, fmt: str, out: Path | None) -> None:
+    """Write a table to stdout or a file; to a file says so on stderr."""
+    from recjudge_tui.reports.table import write_table
+
+    write_table(table, fmt, out)
+    if out is not None:
+        narrate(f"written to {out}")
+
+
+def narrate(text: str) -> None:
+    """One line of narration on stderr; safe whatever text from the data is in it."""
+    from recjudge_tui.model.text import safe_text
+
+    click.echo(safe_text(text), err=True)
+
+
+def names(text: str | None) -> tuple[str, ...]:
+    """`A,B,C` as a tuple; () for nothing."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())

@@ -1,0 +1,89 @@
+"""Progress of long work: bars when stderr is a terminal, plain lines when it is not."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from recjudge_tui.model.run import Progress
+
+PLAIN_EVERY_S = 10.0
+
+
+@contextmanager
+def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
+    """A counter without a known end; call what is yielded with the count so far."""
+    last = time.monotonic()
+    shown = False
+
+    def advance(count: int) -> None:
+        nonlocal last, shown
+        now = time.monotonic()
+        terminal = sys.stderr.isatty()
+        if now - last < (0.1 if terminal else PLAIN_EVERY_S):
+            return
+        last, shown = now, shown or terminal
+        click.echo(f"{chr(13) if terminal else ''}{what}: {count:,} {unit}", nl=not terminal, err=True)
+
+    try:
+        yield advance
+    finally:
+        if shown:
+            click.echo(f"\r{' ' * 60}\r", nl=False, err=True)
+
+
+@contextmanager
+def following_run(calls: int) -> Iterator[Callable[[Progress], None]]:
+    """The state of a run as it goes on: a bar on a terminal, a line now and then elsewhere."""
+    if sys.stderr.isatty():
+        with _bar(calls) as show:
+            yield show
+        return
+    last = time.monotonic()
+
+    def say(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= PLAIN_EVERY_S:
+            last = time.monotonic()
+            click.echo(
+                f"{progress.done + progress.failed}/{progress.calls} calls, {progress.failed} failed",
+                err=True,
+            )
+
+    yield say
+
+
+@contextmanager
+def _bar(calls: int) -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("calls · {task.fields[failed]} failed · {task.fields[cached]} from cache"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=calls, failed=0, cached=0)
+
+        def show(progress: Progress) -> None:
+            try:
+                bar.update(
+                    task,
+                    completed=progress.done + progress.failed,
+                    failed=progress.failed,
+                    cached=progress.cached,
+                )
+            except OSError:
+                # the terminal is gone; the run goes on without it
+                bar.stop()
+
+        yield show

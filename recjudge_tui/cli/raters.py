@@ -1,0 +1,95 @@
+"""`recjudge rater`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from recjudge_tui.cli.options import db_option, narrate, open_db, project_option, put_table, table_options
+
+if TYPE_CHECKING:
+    from recjudge_tui.running.consensus import Rule
+
+
+@click.group()
+def rater() -> None:
+    """Raters, all that give verdicts: list, delete, consensus."""
+
+
+@rater.command("list")
+@project_option
+@db_option
+@table_options
+def list_(project: str, db: str | None, fmt: str, out: Path | None) -> None:
+    """The raters of a project with what they judged.
+
+    \b
+    Example:
+      recjudge rater list -p movies
+    """
+    from recjudge_tui.reports.overview import raters_table
+    from recjudge_tui.store.projects import project_id
+
+    with open_db(db) as database:
+        put_table(raters_table(database, project_id(database, project)), fmt, out)
+
+
+@rater.command()
+@click.argument("name")
+@project_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@db_option
+def delete(name: str, project: str, yes: bool, db: str | None) -> None:
+    """Delete a rater with its runs and verdicts.
+
+    \b
+    Example:
+      recjudge rater delete old-judge -p movies --yes
+    """
+    from recjudge_tui.running.lease import refuse_when_active
+    from recjudge_tui.store.projects import project_id
+    from recjudge_tui.store.raters import delete_rater, rater_row
+    from recjudge_tui.store.runs import runs_of_rater
+
+    with open_db(db) as database:
+        identity = project_id(database, project)
+        row = rater_row(database, identity, name)
+        for run in runs_of_rater(database, row["id"]):
+            refuse_when_active(database, run["id"])
+        if not yes:
+            click.confirm(f"Delete rater “{name}” with its runs and verdicts?", abort=True, err=True)
+        gone = delete_rater(database, identity, name)
+    narrate(f"rater “{name}” deleted with {gone:,} verdicts")
+
+
+@rater.command()
+@click.argument("name")
+@click.argument("raters", nargs=-1, required=True, metavar="RATER...")
+@project_option
+@click.option(
+    "--rule",
+    type=click.Choice(["strict", "conservative", "majority"]),
+    required=True,
+    help="strict: the harsher label (single lists); conservative: any disagreement is a tie (pairs);"
+    " majority: more than half, a split vote goes to nobody.",
+)
+@db_option
+def consensus(name: str, raters: tuple[str, ...], project: str, rule: Rule, db: str | None) -> None:
+    """Make a rater of other raters' verdicts, or bring one of the same recipe up to date.
+
+    A question that one of the raters did not judge, or where one failed, gets no verdict; both are counted.
+
+    \b
+    Example:
+      recjudge rater consensus people --rule strict anna ben -p movies
+      recjudge rater consensus people-pairs --rule conservative anna ben -p movies
+    """
+    from recjudge_tui.running.consensus import make_consensus
+    from recjudge_tui.store.projects import project_id
+
+    with open_db(db) as database:
+        summary = make_consensus(database, project_id(database, project), name, rule, raters)
+    for line in summary.lines():
+        narrate(line)

@@ -1,0 +1,183 @@
+"""`recjudge run PROTOCOL`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from recjudge_tui.cli.options import db_option, names, narrate, open_db, project_option
+
+if TYPE_CHECKING:
+    from recjudge_tui.model.judge import JudgeSpec
+    from recjudge_tui.model.run import RunSettings
+    from recjudge_tui.running.plan import Plan
+    from recjudge_tui.store.database import Database
+
+
+@click.command()
+@click.argument("protocol", type=click.Choice(("pointwise", "pairwise")))
+@project_option
+@click.option(
+    "--judge",
+    "spec",
+    required=True,
+    metavar="SPEC",
+    help="rules, random, replay:FILE, ollama:MODEL, openai:MODEL",
+)
+@click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="The server; repeat for several.")
+@click.option(
+    "--api-key-env", metavar="NAME", default="", help="The environment variable that holds the key."
+)
+@click.option("--name", "rater", metavar="RATER", default="", help="The rater's name. Default: the judge's.")
+@click.option(
+    "--prompt", metavar="NAME[@VERSION]", default="", help="Default: the protocol's, by the kind of data."
+)
+@click.option("--systems", metavar="A,B,...", help="Default: all that have lists.")
+@click.option("--baseline", metavar="SYS", default="", help="Compare each system with this one only.")
+@click.option(
+    "--top",
+    "top_k",
+    type=click.IntRange(1, 1000),
+    metavar="K",
+    help="Items shown of each list.  [default: 10]",
+)
+@click.option(
+    "--history",
+    type=click.IntRange(0),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Purchases and ratings shown, at most.",
+)
+@click.option(
+    "--history-days",
+    type=click.IntRange(1),
+    default=183,
+    show_default=True,
+    metavar="D",
+    help="How far back the history reaches.",
+)
+@click.option(
+    "--as-of",
+    default="",
+    metavar="TIME",
+    help="The end of the history. Default: each user's last shown event.",
+)
+@click.option("--no-history", is_flag=True, help="Judge users without any history too.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N cases, user by user.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="N cases of users drawn at random.")
+@click.option("--seed", type=int, default=7, show_default=True, help="For --sample and the judge.")
+@click.option("--swap/--no-swap", default=True, show_default=True, help="Ask pairs in both orders.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Calls at once. Default: what suits the judge.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    metavar="S",
+    help="Deadline of one attempt.",
+)
+@click.option("--no-cache", is_flag=True, help="Ask again even where the same request was answered before.")
+@click.option("--dry-run", is_flag=True, help="Print the estimate and stop.")
+@click.option("--detach", is_flag=True, help="Work in the background; “recjudge runs show ID” tells how far.")
+@db_option
+def run(
+    protocol: str,
+    project: str,
+    spec: str,
+    base_urls: tuple[str, ...],
+    api_key_env: str,
+    rater: str,
+    prompt: str,
+    systems: str | None,
+    top_k: int | None,
+    timeout_s: float,
+    no_cache: bool,
+    dry_run: bool,
+    detach: bool,
+    db: str | None,
+    **rest: object,
+) -> None:
+    """Judge the lists of a project: pointwise (each list alone) or pairwise (two lists, both orders).
+
+    Prints the estimate, then progress, then one line: run id, done, failed, cost. An interrupted run
+    goes on with “recjudge runs resume ID”; no answer that was stored is asked for again.
+
+    \b
+    Example:
+      recjudge run pairwise -p movies --judge rules
+      recjudge run pointwise -p movies --judge ollama:llama3.1:8b --sample 200
+    """
+    from recjudge_tui.model.judge import JudgeSpec
+    from recjudge_tui.model.run import RunSettings
+    from recjudge_tui.protocols.registry import protocol as protocol_named
+
+    chosen = protocol_named(protocol)
+    settings = RunSettings.model_validate(
+        {
+            "protocol": chosen.name,
+            "systems": names(systems),
+            "top_k": top_k or chosen.default_top_k,
+            "timeout_s": timeout_s,
+            "use_cache": not no_cache,
+            **rest,
+        }
+    )
+    judge = JudgeSpec(spec=spec, base_urls=base_urls, api_key_env=api_key_env)
+    with open_db(db) as database:
+        plan = _plan(database, project, judge, settings, rater, prompt, dry_run)
+        if plan.run_id is None:
+            return
+        if detach:
+            from recjudge_tui.running.launch import start_detached
+
+            start_detached(database, plan.run_id)
+            click.echo(f"run {plan.run_id} started in the background")
+            return
+        work_and_report(database, plan.run_id)
+
+
+def _plan(
+    database: Database,
+    project: str,
+    judge: JudgeSpec,
+    settings: RunSettings,
+    rater: str,
+    prompt: str,
+    dry_run: bool,
+) -> Plan:
+    from recjudge_tui.cli.progress import counting
+    from recjudge_tui.reports.estimate import estimate_lines
+    from recjudge_tui.running.plan import plan_run
+    from recjudge_tui.store.projects import project_id
+
+    identity = project_id(database, project)
+    with counting("planning", "cases") as advance:
+        plan = plan_run(
+            database, identity, judge, settings, rater=rater, prompt=prompt, dry_run=dry_run, progress=advance
+        )
+    for line in estimate_lines(plan.estimate, rater=plan.rater, prompt=plan.prompt):
+        narrate(line)
+    return plan
+
+
+def work_and_report(database: Database, run_id: int) -> None:
+    """Work on a run here, showing progress; prints the one line that scripts read. Exit 130 when it was stopped."""
+    from recjudge_tui.cli.progress import following_run
+    from recjudge_tui.reports.estimate import outcome_line
+    from recjudge_tui.running.engine import work
+    from recjudge_tui.store.runs import run_progress
+
+    with following_run(run_progress(database, run_id).calls) as show:
+        ended = work(database.path, run_id, show)
+    click.echo(outcome_line(run_id, ended))
+    if ended.state in ("stopped", "paused"):
+        narrate(f"go on with: recjudge runs resume {run_id}")
+        raise click.exceptions.Exit(130)

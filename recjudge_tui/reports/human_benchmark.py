@@ -1,0 +1,112 @@
+"""A judge against people, as SAER reports it (Liu et al., SIGIR 2026): five tables in one reading order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recjudge_tui.reports.agreement import AgreementOptions, agreement_table
+from recjudge_tui.reports.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.position import position_table, raw_counts_table
+from recjudge_tui.reports.table import Column, Row, Table
+from recjudge_tui.stats.intervals import RESAMPLES
+from recjudge_tui.store.database import Database
+
+_PAIR_COLUMNS = (
+    Column("rater", "Rater"),
+    Column("system", "System"),
+    Column("opponent", "Against"),
+    Column("counted", "Counted"),
+    Column("wins", "Wins", "int"),
+    Column("losses", "Losses", "int"),
+    Column("ties", "Ties", "int"),
+    Column("true_ties", "True ties", "int"),
+    Column("position_ties", "Position ties", "int"),
+    Column("failed", "Failed", "int"),
+    Column("n", "n", "int"),
+    Column("consistency", "Consistency", "share"),
+    Column("ci_low", "CI low", "share"),
+    Column("ci_high", "CI high", "share"),
+)
+
+
+def pair_counts_table(
+    db: Database, project_id: int, judge: str, *, resamples: int = RESAMPLES, seed: int = 0
+) -> Table:
+    """For each pair of systems: verdicts after adjudication, then single calls, with position consistency.
+
+    `system` is the first of the two by name; `wins` are its own.
+    """
+    raw = raw_counts_table(db, project_id, resamples=resamples, seed=seed)
+    position = position_table(db, project_id, resamples=resamples, seed=seed)
+    board = leaderboard_table(
+        db, project_id, LeaderboardOptions("pairwise", rater=judge, resamples=resamples, seed=seed)
+    )
+    adjudicated = {(r["system"], r["opponent"]): r for r in _between(board)}
+    rows: list[Row] = []
+    for counts, place in zip(raw.rows, position.rows, strict=True):
+        if counts["rater"] != judge:
+            continue
+        who = {name: counts[name] for name in ("rater", "system", "opponent")}
+        # calls may be there before the verdict: a run in progress
+        verdicts = adjudicated.get((counts["system"], counts["opponent"]), {})
+        shared = ("wins", "losses", "ties", "failed", "n")
+        rows.append(
+            who
+            | {"counted": "verdicts"}
+            | {name: verdicts.get(name) for name in (*shared, "position_ties")}
+            | {name: place[name] for name in ("true_ties", "consistency", "ci_low", "ci_high")}
+        )
+        rows.append(who | {"counted": "calls"} | {name: counts[name] for name in shared})
+    notes = ("verdicts: both orders adjudicated; calls: each order by itself",)
+    return Table("Pairs, adjudicated and raw", _PAIR_COLUMNS, tuple(rows), notes, {"judge": judge})
+
+
+def _between(board: Table) -> list[Row]:
+    """Rows of one system against one other; with two systems the overall rows are just that."""
+    between = [row for row in board.rows if row["opponent"] is not None]
+    if between or len(board.rows) < 2:
+        return between
+    first, second = sorted(board.rows, key=lambda row: str(row["system"]))
+    return [first | {"opponent": second["system"]}]
+
+
+def human_benchmark(
+    db: Database,
+    project_id: int,
+    judge: str,
+    annotators: tuple[str, ...],
+    consensus: str,
+    pair_consensus: str = "",
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[Table, ...]:
+    """Agreement of people with each other and of the judge with their consensus, shares of labels, pairs.
+
+    `consensus` adjudicates single lists (strict), `pair_consensus` pairs (conservative; by default the
+    same rater). Figures: qwk, percent; for pairs concurrence, raw and adjudicated counts.
+    """
+    options = AgreementOptions(stats=("qwk", "percent"), resamples=resamples, seed=seed)
+    tables = []
+    for protocol, reference in (("pointwise", consensus), ("pairwise", pair_consensus or consensus)):
+        stats = options.stats + (("concurrence",) if protocol == "pairwise" else ())
+        among = agreement_table(db, project_id, replace(options, protocol=protocol, raters=annotators))
+        against = agreement_table(
+            db,
+            project_id,
+            replace(options, protocol=protocol, raters=(judge,), truth=reference, stats=stats),
+        )
+        tables.append(
+            replace(
+                against,
+                title=f"People and judge: {protocol}",
+                rows=among.rows + against.rows,
+                notes=tuple(dict.fromkeys(among.notes + against.notes)),
+            )
+        )
+    tables.append(
+        leaderboard_table(db, project_id, LeaderboardOptions("pointwise", resamples=resamples, seed=seed))
+    )
+    tables.append(pair_counts_table(db, project_id, judge, resamples=resamples, seed=seed))
+    tables.append(position_table(db, project_id, resamples=resamples, seed=seed))
+    return tuple(tables)

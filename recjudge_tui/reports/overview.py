@@ -1,0 +1,240 @@
+"""What there is: projects, imports, cases, raters, judges, prompts, runs."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+
+from recjudge_tui.errors import JudgeError
+from recjudge_tui.model.text import one_line
+from recjudge_tui.reports.case_page import case_page
+from recjudge_tui.reports.table import Column, Row, Table
+from recjudge_tui.store.cases import list_cases
+from recjudge_tui.store.catalogue import event_counts, heldout_types, systems
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.imports import list_imports
+from recjudge_tui.store.overview import case_count, failures_of_run, judges_used
+from recjudge_tui.store.project_panel import project_names
+from recjudge_tui.store.projects import project_counts, project_overview
+from recjudge_tui.store.prompts import list_prompts
+from recjudge_tui.store.raters import list_raters
+from recjudge_tui.store.runs import list_runs, run_row, run_summary
+
+__all__ = [
+    "case_page", "cases_table", "imports_table", "judges_table", "project_table", "projects_table",
+    "prompts_table", "raters_table", "run_table", "runs_table",
+]  # fmt: skip
+
+_RUN_COLUMNS = (
+    Column("id", "Run"),
+    Column("project", "Project"),
+    Column("rater", "Rater"),
+    Column("protocol", "Protocol"),
+    Column("judge", "Judge", minor=True),
+    Column("prompt", "Prompt"),
+    Column("state", "State"),
+    Column("calls", "Calls", "int"),
+    Column("done", "Done", "int"),
+    Column("failed", "Failed", "int"),
+    Column("cached", "Cached", "int", minor=True),
+    Column("tokens_in", "Tokens in", "int", minor=True),
+    Column("tokens_out", "Tokens out", "int", minor=True),
+    Column("cost_usd", "Cost", "usd"),
+    Column("seconds", "Time", "seconds"),
+)
+_RULES_NOTE = "rules is not a language model: the published guidelines written as code"
+
+
+def projects_table(db: Database) -> Table:
+    """One row a project."""
+    columns = (
+        Column("name", "Project"),
+        Column("cases", "Cases", "int"),
+        Column("verdicts", "Verdicts", "int"),
+        Column("flagged", "Flagged", "int"),
+        Column("runs", "Runs", "int"),
+        Column("state", "Newest run"),
+        Column("last_run", "Last run", "time"),
+        Column("created_at", "Made", "time"),
+    )
+    rows = _rows(project_overview(db), columns)
+    notes = () if rows else ("no project yet: “recjudge import FILE -p NAME --as items” makes one",)
+    return Table("Projects", columns, rows, notes)
+
+
+def project_table(db: Database, project_id: int) -> Table:
+    """What one project holds, one row a kind of thing, with their names where they are few."""
+    counts = dict(project_counts(db, project_id))
+    raters = list_raters(db, project_id)
+    details = {
+        "events": ", ".join(f"{name} {count:,}" for name, count in event_counts(db, project_id).items()),
+        "heldout": ", ".join(heldout_types(db, project_id)),
+        "slates": ", ".join(systems(db, project_id)),
+    }
+    rows: list[Row] = [
+        {"what": what, "count": count, "details": details.get(what, "")} for what, count in counts.items()
+    ]
+    rows.append({"what": "cases", "count": case_count(db, project_id), "details": ""})
+    rows.append({"what": "raters", "count": len(raters), "details": ", ".join(row["name"] for row in raters)})
+    rows.append({"what": "verdicts", "count": sum(row["verdicts"] for row in raters), "details": ""})
+    runs = list_runs(db, project_id)
+    states = ", ".join(f"{row['id']} {row['state']}" for row in runs[:5])
+    rows.append({"what": "runs", "count": len(runs), "details": states})
+    columns = (Column("what", "What"), Column("count", "Count", "int"), Column("details", "Details"))
+    return Table(f"Project {dict(project_names(db))[project_id]}", columns, tuple(rows))
+
+
+def imports_table(db: Database, project_id: int) -> Table:
+    """One row an import, newest first."""
+    columns = (
+        Column("id", "Import"),
+        Column("kind", "Kind"),
+        Column("layout", "Layout", minor=True),
+        Column("path", "File"),
+        Column("rows_read", "Read", "int"),
+        Column("rows_stored", "Stored", "int"),
+        Column("rows_skipped", "Skipped", "int"),
+        Column("warnings", "Warnings", "int", minor=True),
+        Column("created_at", "When", "time"),
+        Column("undone_at", "Undone", "time"),
+    )
+    found = _rows(reversed(list_imports(db, project_id)), columns)
+    rows = tuple(row | {"warnings": len(json.loads(str(row["warnings"])))} for row in found)
+    return Table("Imports", columns, rows)
+
+
+def cases_table(db: Database, project_id: int, limit: int | None = None) -> Table:
+    """One row a case with its number of verdicts; the first `limit` of them."""
+    columns = (
+        Column("case_id", "Case"),
+        Column("kind", "Kind"),
+        Column("user_id", "User"),
+        Column("item_id", "Item"),
+        Column("system_a", "System A"),
+        Column("system_b", "System B"),
+        Column("verdicts", "Verdicts", "int"),
+    )
+    rows = _rows(list_cases(db, project_id, limit), columns)
+    total = case_count(db, project_id)
+    notes = (f"{len(rows):,} of {total:,} cases",) if len(rows) < total else ()
+    return Table("Cases", columns, rows, notes)
+
+
+def raters_table(db: Database, project_id: int) -> Table:
+    """One row a rater: what it is, what it judged, what it was made of."""
+    columns = (
+        Column("name", "Rater"),
+        Column("kind", "Kind"),
+        Column("protocols", "Protocols"),
+        Column("verdicts", "Verdicts", "int"),
+        Column("failed", "Failed", "int", minor=True),
+        Column("recipe", "Made of"),
+        Column("created_at", "Made", "time", minor=True),
+    )
+    found = _rows(list_raters(db, project_id), columns)
+    rows = tuple(
+        row | {"recipe": _recipe(str(row["recipe"])), "protocols": str(row["protocols"]).replace(",", ", ")}
+        for row in found
+    )
+    return Table(
+        "Raters", columns, rows, (_RULES_NOTE,) if any(row["kind"] == "rules" for row in rows) else ()
+    )
+
+
+def _recipe(text: str) -> str:
+    recipe = json.loads(text)
+    if "rule" in recipe and "raters" in recipe:
+        return f"{recipe['rule']} of {', '.join(recipe['raters'])}"
+    return "; ".join(f"{key}: {value}" for key, value in recipe.items())
+
+
+def judges_table(db: Database, base_url: str = "") -> Table:
+    """What can judge here: built in, installed in an Ollama server, by other packages, used before."""
+    from recjudge_tui.judges.listing import installed_models
+    from recjudge_tui.judges.registry import spellings
+
+    about = {
+        "rules": "built in, deterministic; not a language model",
+        "random": "built in, seeded labels by chance; a baseline",
+        "replay:FILE": "answers recorded earlier",
+        "ollama:MODEL": "a model of an Ollama server (OLLAMA_HOST or --base-url)",
+        "openai:MODEL": "a model of any OpenAI-compatible server (--base-url, --api-key-env)",
+    }
+    rows: list[Row] = [
+        {
+            "spec": spec,
+            "source": "built in" if spec in about else "another package",
+            "details": about.get(spec, ""),
+        }
+        for spec in spellings()
+    ]
+    notes = [_RULES_NOTE]
+    try:
+        for model in installed_models(base_url):
+            size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
+            facts = (model.parameters, model.quantization, size, model.digest[:12])
+            details = ", ".join(fact for fact in facts if fact)
+            rows.append({"spec": f"ollama:{model.name}", "source": "installed in Ollama", "details": details})
+    except JudgeError as error:
+        notes.append(one_line(f"{error.title}. {error.cause} {error.next_step}"))
+    for row in judges_used(db):
+        details = f"{row['runs']} runs, last {row['last_used'][:16].replace('T', ' ')}"
+        rows.append({"spec": row["spec"], "source": "used before", "details": details})
+    columns = (Column("spec", "Judge"), Column("source", "Where"), Column("details", "What"))
+    return Table("Judges", columns, tuple(rows), tuple(notes))
+
+
+def prompts_table(db: Database) -> Table:
+    """One row a version of a prompt."""
+    columns = (
+        Column("name", "Prompt"),
+        Column("version", "Version", "int"),
+        Column("protocol", "Protocol"),
+        Column("domain", "Domain"),
+        Column("origin", "Origin"),
+        Column("runs", "Runs", "int"),
+        Column("description", "What it is"),
+    )
+    return Table("Prompts", columns, _rows(list_prompts(db), columns))
+
+
+def runs_table(db: Database, project_id: int | None = None) -> Table:
+    """One row a run, newest first; tokens and cost of what was really asked, not of cached answers."""
+    rows = _rows(list_runs(db, project_id), _RUN_COLUMNS)
+    return Table("Runs", _RUN_COLUMNS, rows, () if rows else ("no run yet: “recjudge run” starts one",))
+
+
+def run_table(db: Database, run_id: int) -> Table:
+    """One run; its settings, its error and why calls failed stand in notes and settings."""
+    summary, stored = run_summary(db, run_id), run_row(db, run_id)
+    notes = [
+        f"{key}: {summary[key]}"
+        for key in ("error", "created_at", "started_at", "finished_at")
+        if summary[key]
+    ]
+    notes += [
+        f"{row['calls']} calls failed ({row['error_kind']}), for instance: {one_line(row['example'] or '', 300)}"
+        for row in failures_of_run(db, run_id)
+    ]
+    settings = {
+        key: value for key, value in json.loads(stored["settings"]).items() if value not in ("", [], None)
+    }
+    shown = ", ".join(f"{key} {_plain(value)}" for key, value in settings.items())
+    return Table(
+        f"Run {run_id}",
+        _RUN_COLUMNS,
+        _rows([summary], _RUN_COLUMNS),
+        (*notes, f"settings: {shown}"),
+        settings,
+    )
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list):
+        return "/".join(map(str, value))
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _rows(found: Iterable[sqlite3.Row], columns: tuple[Column, ...]) -> tuple[Row, ...]:
+    return tuple({column.name: row[column.name] for column in columns} for row in found)

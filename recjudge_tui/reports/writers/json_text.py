@@ -1,0 +1,27 @@
+"""JSON: names and values as they are, undefined as null."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from recjudge_tui.reports.table import Screen, Table, Written
+
+# legal in JSON, but harmful on a terminal or impossible in UTF-8
+_HARMFUL = re.compile(
+    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def write(table: Table, _: Screen) -> Written:
+    """The shape scripts rely on: title, columns, rows, notes, settings; every row has every column."""
+    names = [column.name for column in table.columns]
+    content = {
+        "title": table.title,
+        "columns": [{"name": c.name, "label": c.label, "kind": c.kind} for c in table.columns],
+        "rows": [{name: row.get(name) for name in names} for row in table.rows],
+        "notes": list(table.notes),
+        "settings": dict(table.settings),
+    }
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2)
+    return Written(_HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")

@@ -1,0 +1,30 @@
+"""A Markdown table (GitHub's form)."""
+
+from __future__ import annotations
+
+import re
+
+from recjudge_tui.model.text import one_line
+from recjudge_tui.reports.table import Screen, Table, Written
+from recjudge_tui.reports.writers.cells import is_number, shown
+
+_SPECIAL = re.compile(r"([\\|`*_\[\]~#])")
+
+
+def write(table: Table, _: Screen) -> Written:
+    def line(cells: list[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    lines = [f"**{_escaped(table.title)}**", ""]
+    lines.append(line([_escaped(column.label) for column in table.columns]))
+    lines.append(line(["---:" if is_number(column) else "---" for column in table.columns]))
+    for row in table.rows:
+        lines.append(line([_escaped(shown(row.get(c.name), c, None)) for c in table.columns]))
+    if table.notes:
+        lines += ["", *(f"- {_escaped(note)}" for note in table.notes)]
+    return Written("\n".join(lines) + "\n")
+
+
+def _escaped(text: str) -> str:
+    plain = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", plain)

@@ -1,0 +1,75 @@
+"""Verdicts that are made from other raters' verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from recjudge_tui.store.clock import now
+from recjudge_tui.store.database import Database
+
+
+class InputVerdict(NamedTuple):
+    """One rater's verdict on a question; `value` is None where it failed."""
+
+    rater_id: int
+    case_id: int
+    case_kind: str
+    aspect: str
+    protocol: str
+    value: float | None
+    label: str
+
+
+class MadeVerdict(NamedTuple):
+    """A verdict as an adjudication rule made it."""
+
+    case_id: int
+    aspect: str
+    protocol: str
+    value: float
+    label: str
+    note: str
+
+
+def input_verdicts(db: Database, rater_ids: Sequence[int]) -> list[InputVerdict]:
+    """All verdicts of these raters by case and aspect."""
+    rows = db.rows(
+        """SELECT v.rater_id, v.case_id, c.kind, v.aspect, v.protocol, v.value, v.label
+           FROM verdicts v JOIN cases c ON c.id = v.case_id
+           WHERE v.rater_id IN (SELECT value FROM json_each(?)) ORDER BY v.case_id, v.aspect, v.protocol""",
+        (json.dumps(list(rater_ids)),),
+    )
+    return [InputVerdict(*row) for row in rows]
+
+
+def tie_label(db: Database, project_id: int) -> str:
+    """How a tie is called in this project."""
+    found: str | None = db.value(
+        """SELECT v.label FROM verdicts v JOIN raters r ON r.id = v.rater_id
+           WHERE r.project_id = ? AND v.protocol IN ('pairwise', 'arena') AND v.value = 0 AND v.label <> '' LIMIT 1""",
+        (project_id,),
+    )
+    return found or "Tie"
+
+
+def replace_verdicts(db: Database, rater_id: int, made: Sequence[MadeVerdict], rule: str) -> None:
+    """Make these the rater's verdicts: those that changed are written, those no longer made are removed.
+
+    Call inside a transaction.
+    """
+    kept = json.dumps([[verdict.case_id, verdict.aspect] for verdict in made])
+    db.execute(
+        """DELETE FROM verdicts WHERE rater_id = ? AND (case_id, aspect) NOT IN (
+             SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))""",
+        (rater_id, kept),
+    )
+    db.execute_many(
+        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, note, created_at)
+           VALUES (?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?)
+           ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
+             label = excluded.label, rule = excluded.rule, note = excluded.note, created_at = excluded.created_at
+           WHERE value <> excluded.value OR label <> excluded.label OR note <> excluded.note""",
+        [(rater_id, v.case_id, v.aspect, v.protocol, v.value, v.label, rule, v.note, now()) for v in made],
+    )

@@ -1,0 +1,186 @@
+"""What the list of projects shows beside the counts: who judges, how the verdicts fall, what goes on now."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from recjudge_tui.errors import NotFoundError
+from recjudge_tui.store.database import Database
+
+_JUDGING = "('judge', 'rules', 'random')"
+
+
+class LabelShare(NamedTuple):
+    label: str
+    verdicts: int
+    share: float
+
+
+class ProjectPanel(NamedTuple):
+    """`shares` are the labels of `protocol`, the one of the newest run (else the one with most verdicts),
+    over `shown_by` (judges when there are any, else everyone); `failed_calls` of `finished_calls`
+    failed. `disagreements` counts questions on which two judges gave different values."""
+
+    runs: int
+    judges: tuple[str, ...]
+    others: tuple[str, ...]
+    prompt: str
+    protocol: str
+    aspect: str
+    shown_by: str
+    shares: tuple[LabelShare, ...]
+    failed_calls: int
+    finished_calls: int
+    disagreements: int
+    flips: int
+
+
+class ActiveRun(NamedTuple):
+    run_id: int
+    project_id: int
+    calls: int
+    finished: int
+
+
+def project_names(db: Database) -> list[tuple[int, str]]:
+    """(id, name) of every project by name; cheap enough for a first paint."""
+    return [(row[0], row[1]) for row in db.rows("SELECT id, name FROM projects ORDER BY name")]
+
+
+def active_runs(db: Database) -> list[ActiveRun]:
+    """The runs that go on now and how far they are, oldest first."""
+    return [
+        ActiveRun(*row)
+        for row in db.rows("""
+            SELECT ru.id, ru.project_id, (SELECT count(*) FROM calls k WHERE k.run_id = ru.id),
+              (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed'))
+            FROM runs ru WHERE ru.state = 'running' ORDER BY ru.id""")
+    ]
+
+
+def project_panel(db: Database, project_id: int) -> ProjectPanel:
+    """The panel's figures; reads every verdict of the project once or twice, so call it in a worker."""
+    raters = db.rows("SELECT name, kind FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
+    judging = tuple(r["name"] for r in raters if r["kind"] in ("judge", "rules", "random"))
+    newest = db.row(
+        """SELECT ru.protocol, p.name || '@' || p.version AS prompt FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
+           WHERE ru.project_id = ? ORDER BY ru.id DESC LIMIT 1""",
+        (project_id,),
+    )
+    protocol, aspect = _question(db, project_id, newest["protocol"] if newest else None)
+    calls = db.row(
+        """SELECT count(*) AS finished, ifnull(sum(k.state = 'failed'), 0) AS failed
+           FROM runs ru JOIN calls k ON k.run_id = ru.id
+           WHERE ru.project_id = ? AND k.state IN ('done', 'failed')""",
+        (project_id,),
+    )
+    assert calls is not None
+    return ProjectPanel(
+        runs=db.value("SELECT count(*) FROM runs WHERE project_id = ?", (project_id,)),
+        judges=judging,
+        others=tuple(r["name"] for r in raters if r["name"] not in judging),
+        prompt=newest["prompt"] if newest else "",
+        protocol=protocol,
+        aspect=aspect,
+        shown_by="judges" if judging else "all raters",
+        shares=_shares(db, project_id, protocol, aspect, judges_only=bool(judging)),
+        failed_calls=calls["failed"],
+        finished_calls=calls["finished"],
+        disagreements=_disagreements(db, project_id),
+        flips=db.value(
+            """SELECT count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
+               WHERE r.project_id = ? AND v.order_consistent = 0""",
+            (project_id,),
+        ),
+    )
+
+
+def _question(db: Database, project_id: int, protocol: str | None) -> tuple[str, str]:
+    """The protocol and aspect whose labels are shown; empty words when there is no verdict."""
+    found = db.row(
+        """SELECT v.protocol, v.aspect FROM raters r JOIN verdicts v ON v.rater_id = r.id
+           WHERE r.project_id = ? AND v.protocol = ifnull(?, v.protocol)
+           GROUP BY v.protocol, v.aspect ORDER BY v.aspect = 'overall' DESC, count(*) DESC, v.aspect LIMIT 1""",
+        (project_id, protocol),
+    )
+    return (found["protocol"], found["aspect"]) if found else ("", "")
+
+
+def _shares(
+    db: Database, project_id: int, protocol: str, aspect: str, *, judges_only: bool
+) -> tuple[LabelShare, ...]:
+    """Labels with their share of the verdicts that did not fail, best value first, at most six."""
+    found = db.rows(
+        f"""SELECT v.label, max(v.value) AS value, count(*) AS n FROM raters r JOIN verdicts v ON v.rater_id = r.id
+            WHERE r.project_id = ? AND v.protocol = ? AND v.aspect = ? AND v.state = 'ok'
+              AND (NOT ? OR r.kind IN {_JUDGING})
+            GROUP BY v.label ORDER BY n DESC""",
+        (project_id, protocol, aspect, judges_only),
+    )
+    total = sum(row["n"] for row in found)
+    most = sorted(found[:6], key=lambda row: -row["value"])
+    return tuple(LabelShare(row["label"], row["n"], row["n"] / total) for row in most)
+
+
+def _disagreements(db: Database, project_id: int) -> int:
+    found: int = db.value(
+        """SELECT count(*) FROM (
+              SELECT 1 FROM verdicts v WHERE v.state = 'ok'
+                AND v.rater_id IN (SELECT id FROM raters WHERE project_id = ? AND kind IN ('judge', 'rules'))
+              GROUP BY v.case_id, v.aspect, v.protocol HAVING min(v.value) <> max(v.value))""",
+        (project_id,),
+    )
+    return found
+
+
+def project_name(db: Database, project_id: int) -> str:
+    """The project's name; raises NotFoundError when it is gone."""
+    found: str | None = db.value("SELECT name FROM projects WHERE id = ?", (project_id,))
+    if found is None:
+        raise NotFoundError("this project is gone", "It was deleted meanwhile.")
+    return found
+
+
+class RaterPair(NamedTuple):
+    """Values of two raters on the same cases, in the same order, for one protocol and aspect."""
+
+    judge: str
+    people: str
+    protocol: str
+    judged: tuple[float, ...]
+    given: tuple[float, ...]
+
+
+def judge_and_people(db: Database, project_id: int) -> RaterPair | None:
+    """The rater of the newest run that people labelled too, against those people: a consensus before the
+    users' own truth before an annotator. None when people labelled nothing that a run judged."""
+    judges = db.rows(
+        """SELECT r.id, r.name, ru.protocol FROM runs ru JOIN raters r ON r.id = ru.rater_id
+           WHERE ru.project_id = ? GROUP BY r.id ORDER BY max(ru.id) DESC LIMIT 10""",
+        (project_id,),
+    )
+    people = db.rows(
+        """SELECT id, name FROM raters WHERE project_id = ? AND kind IN ('consensus', 'ground_truth', 'annotator')
+           ORDER BY kind = 'annotator', kind = 'ground_truth', name LIMIT 10""",
+        (project_id,),
+    )
+    for judge in judges:
+        for person in people:
+            found = _both_rated(db, judge["id"], person["id"])
+            if found:
+                judged, given = zip(*found, strict=True)
+                return RaterPair(judge["name"], person["name"], judge["protocol"], judged, given)
+    return None
+
+
+def _both_rated(db: Database, judge: int, person: int) -> list[tuple[float, float]]:
+    return [
+        (row[0], row[1])
+        for row in db.rows(
+            """SELECT v.value, o.value FROM verdicts o
+               JOIN verdicts v ON v.rater_id = ? AND v.case_id = o.case_id AND v.aspect = o.aspect
+               WHERE o.rater_id = ? AND v.state = 'ok' AND o.state = 'ok'
+                 AND replace(o.protocol, 'arena', 'pairwise') = replace(v.protocol, 'arena', 'pairwise')""",
+            (judge, person),
+        )
+    ]

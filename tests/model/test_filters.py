@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from recjudge_tui.errors import UsageError
+from recjudge_tui.model.filters import KEYS, Term, VerdictFilter, parse_filter
+from tests.hostile import HOSTILE
+
+
+def test_every_kind_of_term() -> None:
+    chosen = parse_filter(
+        'flag:any judge:qwen label:"Good Match" why:swap conf<.6 case:0007 "two words" word'
+    )
+    assert chosen.terms == (
+        Term("flag", ":", "any"),
+        Term("judge", ":", "qwen"),
+        Term("label", ":", "Good Match"),
+        Term("why", ":", "swap"),
+        Term("conf", "<", ".6"),
+        Term("case", ":", "0007"),
+        Term("text", ":", "two words"),
+        Term("text", ":", "word"),
+    )
+
+
+def test_empty_lets_everything_through() -> None:
+    assert not parse_filter("  ")
+    assert parse_filter("") == VerdictFilter()
+
+
+@pytest.mark.parametrize(
+    "text", ["flag:any why:swap", 'label:"Good Match" conf>=.25', '"a: b" judge:llama3.1:8b', "conf=1 plain"]
+)
+def test_chips_read_back_as_the_same_filter(text: str) -> None:
+    chosen = parse_filter(text)
+    assert parse_filter(chosen.text()) == chosen
+    assert chosen.chips() == tuple(chosen.text().split(" ")) or '"' in chosen.text()
+
+
+def test_a_word_is_kept_once_and_the_last_can_be_dropped() -> None:
+    chosen = parse_filter("why:swap why:swap run:3")
+    assert chosen.chips() == ("why:swap", "run:3")
+    assert chosen.without_last().text() == "why:swap"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("wyh:swap", "no filter “wyh:”"),
+        ("why:odd", "why:swap|flag|failed|disagree"),
+        ("state:done", "state:ok|failed"),
+        ("judge:", "“judge:” needs a value"),
+        ("case:seven", "not a number"),
+        ("case:٣", "not a number"),
+        ("conf<2", "from 0 to 1"),
+        ("conf<nan", "from 0 to 1"),
+        ("label<3", "cannot be compared"),
+    ],
+)
+def test_what_cannot_be_read_is_said(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_filter(text)
+    assert says in str(error.value)
+
+
+def test_an_unknown_key_names_the_known_ones_and_the_quotes() -> None:
+    with pytest.raises(UsageError) as error:
+        parse_filter("http://x")
+    assert all(key in error.value.cause for key in KEYS)
+    assert '"http://x"' in error.value.next_step
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        parse_filter(text)
+    except UsageError as error:
+        assert error.title

@@ -1,0 +1,195 @@
+"""One file: transactions, copies while it is in use, and plain words for whatever is wrong with it."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.errors import StoreBusyError, StoreError
+from recjudge_tui.store.database import Database, backup, connect
+from recjudge_tui.store.projects import create_project, find_project
+from tests.servers.process import ROOT
+
+
+@pytest.fixture
+def db(project_db: Path) -> Iterator[Database]:
+    with connect(project_db) as database:
+        yield database
+
+
+def test_a_transaction_is_all_or_nothing_and_a_nested_one_joins_it(db: Database, project_db: Path) -> None:
+    with connect(project_db) as other:
+        with pytest.raises(RuntimeError, match="in the middle"):
+            _two_projects(db, other)
+        assert (find_project(db, "a"), find_project(db, "b")) == (None, None)
+        with db.transaction():
+            create_project(db, "c")
+        assert find_project(other, "c")
+
+
+def _two_projects(db: Database, other: Database) -> None:
+    with db.transaction():
+        create_project(db, "a")
+        with db.transaction():
+            create_project(db, "b")
+        assert db.connection.in_transaction, "the inner one committed nothing"
+        assert find_project(other, "b") is None
+        raise RuntimeError("in the middle")
+
+
+def test_a_second_writer_waits_and_then_says_who_is_in_the_way(
+    db: Database, project_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recjudge_tui.store.database.BUSY_TIMEOUT_S", 0.05)
+    with connect(project_db) as other, db.transaction():
+        assert other.value("SELECT count(*) FROM projects") == 0, "readers are never in the way"
+        with pytest.raises(StoreBusyError, match="is busy"), other.transaction():
+            pass
+        assert not other.connection.in_transaction
+
+
+def test_a_copy_made_while_somebody_writes_is_whole(db: Database, project_db: Path, tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        with connect(project_db) as other:
+            number = 0
+            while not stop.is_set():
+                with other.transaction():
+                    for half in ("left", "right"):
+                        create_project(other, f"{half} {number} {'x' * 2000}")
+                number += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for number in range(5):
+            backup(db, tmp_path / f"copy{number}.db")
+    finally:
+        stop.set()
+        writer.join()
+    for number in range(5):
+        with connect(tmp_path / f"copy{number}.db", must_exist=True) as copy:
+            assert copy.value("PRAGMA integrity_check") == "ok"
+            halves = "SELECT count(*) FROM projects WHERE name LIKE ?"
+            assert copy.value(halves, ("left%",)) == copy.value(halves, ("right%",))
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_copy_never_replaces_a_file(db: Database, tmp_path: Path) -> None:
+    taken = tmp_path / "taken.db"
+    taken.write_text("mine", encoding="utf-8")
+    with pytest.raises(StoreError, match="exists already"):
+        backup(db, taken)
+    assert taken.read_text(encoding="utf-8") == "mine"
+    for nowhere in (tmp_path / "no" / "folder.db", taken / "below.db"):
+        with pytest.raises(StoreError, match=nowhere.name):
+            backup(db, nowhere)
+
+
+def test_a_file_that_is_no_database_is_named_and_left_alone(project_db: Path) -> None:
+    project_db.write_text("user_id,item_id\n" * 200, encoding="utf-8")
+    before = project_db.read_bytes()
+    with pytest.raises(StoreError, match="is not a recjudge database"):
+        connect(project_db)
+    assert project_db.read_bytes() == before
+
+
+def test_a_damaged_file_is_named_and_left_alone(project_db: Path) -> None:
+    with connect(project_db) as db, db.transaction():
+        for number in range(500):
+            create_project(db, f"{number} {'x' * 200}")
+    bytes_ = bytearray(project_db.read_bytes())
+    bytes_[4096:] = b"\x5a" * (len(bytes_) - 4096)
+    project_db.write_bytes(bytes_)
+    with pytest.raises(StoreError, match=r"is damaged.*recjudge db backup"):
+        connect(project_db).rows("SELECT * FROM projects ORDER BY name")
+    assert project_db.read_bytes() == bytes_
+
+
+def test_a_file_cut_short_is_damaged_too(project_db: Path) -> None:
+    with connect(project_db) as db:
+        create_project(db, "x")
+    cut = project_db.read_bytes()[:10_000]
+    project_db.write_bytes(cut)
+    with pytest.raises(StoreError, match="damaged"):
+        connect(project_db).rows("SELECT * FROM projects ORDER BY name")
+    assert project_db.read_bytes() == cut
+
+
+def test_places_where_no_file_can_be(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    for place in (file / "x.db", file / "deeper" / "x.db", Path("/proc/recjudge/x.db"), tmp_path):
+        with pytest.raises(StoreError) as caught:
+            connect(place)
+        assert str(tmp_path) in caught.value.title or "/proc" in caught.value.title
+        assert caught.value.next_step
+    with pytest.raises(StoreError, match="no database at"):
+        connect(tmp_path / "missing.db", must_exist=True)
+    assert not (tmp_path / "missing.db").exists()
+
+
+POWERLESS = f"""
+import ctypes, sys
+sys.path.insert(0, {str(ROOT)!r})
+version, nothing = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+assert ctypes.CDLL(None).capset(version, nothing) == 0
+from recjudge_tui.cli.app import main
+main(sys.argv[1:])
+"""
+
+
+def test_a_read_only_file_or_folder(tmp_path: Path) -> None:
+    """In a process without the right of root to write anywhere."""
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    with connect(folder / "old.db") as db:
+        create_project(db, "kept")
+    before = (folder / "old.db").read_bytes()
+    (folder / "old.db").chmod(0o444)
+    folder.chmod(0o555)
+    for name in ("old.db", "new.db", "inner/new.db"):
+        place = folder / name
+        words = ["project", "new", "x", "--db", str(place)]
+        done = subprocess.run([sys.executable, "-c", POWERLESS, *words], capture_output=True, text=True)
+        said = done.stderr.splitlines()
+        assert (done.returncode, len(said), done.stdout) == (1, 3, ""), done.stderr
+        assert said[0].startswith(f"error: {place if name != 'inner/new.db' else 'the folder'}")
+    assert [p.name for p in folder.iterdir()] == ["old.db"]
+    assert (folder / "old.db").read_bytes() == before
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost(project_db: Path) -> None:
+    with connect(project_db) as db:
+        create_project(db, "kept")
+        db.execute(f"PRAGMA max_page_count = {db.value('PRAGMA page_count') + 2}")
+        with pytest.raises(StoreError, match=r"no space left.*Free some space"):
+            _fill(db)
+        assert not db.connection.in_transaction
+        assert (find_project(db, "kept"), find_project(db, "half")) == (1, None)
+        assert db.value("PRAGMA integrity_check") == "ok"
+
+
+def _fill(db: Database) -> None:
+    with db.transaction():
+        create_project(db, "half")
+        db.execute("INSERT INTO projects (name, note, created_at) VALUES ('big', ?, '')", ("x" * 100_000,))
+
+
+def test_text_that_is_no_unicode_is_refused_in_plain_words(db: Database) -> None:
+    with pytest.raises(StoreError, match="not valid Unicode"):
+        create_project(db, "\udcff")
+
+
+def test_an_error_of_sqlite_never_leaves_as_such(db: Database) -> None:
+    for words in ("SELECT * FROM nowhere", "SELEC", "SELECT ?"):
+        with pytest.raises(StoreError, match="refused a statement") as caught:
+            db.rows(words)
+        assert isinstance(caught.value.__cause__, sqlite3.Error)

@@ -1,0 +1,191 @@
+"""Bringing a file up to date: once, whole or not at all, and never somebody else's file."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.errors import StoreError
+from recjudge_tui.settings import data_dir
+from recjudge_tui.store.database import Database, connect
+from recjudge_tui.store.migrations import known_migrations, migrate
+from recjudge_tui.store.projects import create_project, project_id
+from tests.servers.process import ROOT
+
+THEIRS = "CREATE TABLE migrations (version INTEGER, name TEXT, sha256 TEXT);"
+NEXT = f"{len(known_migrations()) + 1:04d}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The shipped migrations, to which a test adds one."""
+    copied = tmp_path / "migrations"
+    copied.mkdir()
+    for path in data_dir("migrations").glob("*.sql"):
+        (copied / path.name).write_bytes(path.read_bytes())
+    return copied
+
+
+def plain(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path)
+
+
+def dump(path: Path) -> list[str]:
+    connection = plain(path)
+    try:
+        return list(connection.iterdump())
+    finally:
+        connection.close()
+
+
+def test_a_new_file_records_what_was_applied(project_db: Path) -> None:
+    with connect(project_db) as db:
+        rows = db.rows("SELECT version, name, length(sha256) FROM migrations ORDER BY version")
+        assert [tuple(r) for r in rows] == [(m.version, m.name, 64) for m in known_migrations()]
+        assert db.value("PRAGMA journal_mode") == "wal"
+        assert db.value("PRAGMA foreign_keys") == 1
+        loose = "SELECT name FROM pragma_table_list WHERE type = 'table' AND NOT strict AND name NOT LIKE 'sqlite_%'"
+        assert [row[0] for row in db.rows(loose)] == []
+    before = dump(project_db)
+    connect(project_db).close()
+    assert dump(project_db) == before
+    assert [p.name for p in project_db.parent.iterdir()] == [project_db.name], "no copy for nothing"
+
+
+def test_a_file_of_a_newer_version_is_left_as_it_is(project_db: Path) -> None:
+    with connect(project_db) as db:
+        create_project(db, "kept")
+        db.execute("INSERT INTO migrations VALUES (9999, '9999_later', 'x', 'y')")
+    before = project_db.read_bytes()
+    with pytest.raises(StoreError, match=r"newer recjudge.*9999"):
+        connect(project_db)
+    assert project_db.read_bytes() == before
+    assert list(project_db.parent.iterdir()) == [project_db]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "CREATE TABLE notes (text)",
+        "CREATE TABLE migrations (id, applied)",
+        f"{THEIRS} INSERT INTO migrations VALUES (1, '0001_users', '')",
+        f"{THEIRS} INSERT INTO migrations VALUES (20240101, 'users', '')",
+    ],
+)
+def test_somebody_elses_database_is_left_as_it_is(project_db: Path, schema: str) -> None:
+    foreign = plain(project_db)
+    foreign.executescript(schema)
+    foreign.close()
+    before = project_db.read_bytes()
+    with pytest.raises(StoreError, match="tables that are not recjudge's"):
+        connect(project_db)
+    assert project_db.read_bytes() == before
+    assert list(project_db.parent.iterdir()) == [project_db]
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(project_db: Path, folder: Path) -> None:
+    with connect(project_db) as db:
+        create_project(db, "kept")
+    before = dump(project_db)
+    (folder / f"{NEXT}_broken.sql").write_text(
+        "CREATE TABLE half (a);\nALTER TABLE projects ADD COLUMN more TEXT;\nINSERT INTO nowhere VALUES (1);\n",
+        encoding="utf-8",
+    )
+    with connect(project_db) as db:
+        with pytest.raises(StoreError, match="nowhere"):
+            migrate(db, folder)
+        assert db.value("PRAGMA foreign_keys") == 1
+    assert dump(project_db) == before
+
+
+def test_before_a_file_is_changed_it_is_copied(project_db: Path, folder: Path) -> None:
+    with connect(project_db) as db:
+        create_project(db, "kept")
+    before = dump(project_db)
+    (folder / f"{NEXT}_more.sql").write_text(
+        "-- a comment; with a semicolon\nCREATE TABLE more (a TEXT DEFAULT ';') STRICT;\n"
+        "CREATE TRIGGER t AFTER INSERT ON more BEGIN SELECT 1; SELECT 2; END;\n",
+        encoding="utf-8",
+    )
+    with connect(project_db) as db:
+        migrate(db, folder)
+        assert db.value("SELECT count(*) FROM more") == 0
+        migrate(db, folder)
+    copies = list(project_db.parent.glob(f"{project_db.name}.before-*.bak"))
+    assert [dump(copy) for copy in copies] == [before]
+
+
+def test_a_table_can_be_made_anew_without_losing_what_refers_to_it(project_db: Path, folder: Path) -> None:
+    with connect(project_db) as db:
+        project = create_project(db, "kept")
+        db.execute(
+            "INSERT INTO raters (project_id, name, kind, created_at) VALUES (?, 'anna', 'annotator', 'now')",
+            (project,),
+        )
+    columns = (
+        "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, note TEXT NOT NULL, created_at TEXT NOT NULL"
+    )
+    again = (
+        f"CREATE TABLE fresh ({columns}) STRICT;\nINSERT INTO fresh SELECT * FROM projects;\n"
+        "DROP TABLE projects;\nALTER TABLE fresh RENAME TO projects;\n"
+    )
+    views = "".join(f"DROP VIEW {view};\n" for view in views_of(project_db))
+    (folder / f"{NEXT}_again.sql").write_text(views + again, encoding="utf-8")
+    with connect(project_db) as db:
+        migrate(db, folder)
+        assert db.value("SELECT count(*) FROM raters") == 1
+    (folder / "9998_lose.sql").write_text("DELETE FROM projects;\n", encoding="utf-8")
+    with Database(_rows(project_db), project_db) as db:
+        with pytest.raises(StoreError, match="cannot be brought up to date"):
+            migrate(db, folder)
+        assert project_id(db, "kept")
+
+
+def _rows(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def views_of(path: Path) -> list[str]:
+    connection = plain(path)
+    try:
+        return [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'view'")]
+    finally:
+        connection.close()
+
+
+def test_many_processes_may_make_the_file_at_the_same_moment(tmp_path: Path) -> None:
+    program = (
+        "import sys, time; from pathlib import Path; from recjudge_tui.store.database import connect\n"
+        "import recjudge_tui.store.migrations\n"
+        "print(flush=True); sys.stdin.readline()\n"
+        "for n in range(12): connect(Path(sys.argv[1]) / f'{n}.db').close()"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
+    for process in processes:
+        assert process.stdout
+        process.stdout.readline()
+    for process in processes:
+        assert process.stdin
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    for process in processes:
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, b"")
+    for path in tmp_path.glob("*.db"):
+        with connect(path) as db:
+            assert db.value("SELECT count(*) FROM migrations") == len(known_migrations())
