@@ -4,46 +4,58 @@ from __future__ import annotations
 
 from records import Item
 
-# Director: then title | year | genres. A number at the end of a title makes it part of a series.
+# Director: then title | year | genres. A number at the end of a title makes it part of a series, words in
+# brackets another edition of the film above it.
 FILMS = """
 : Ilse Marrowby
 The Salt Ferry Ledger | 2009 | Crime|Drama
+The Salt Ferry Ledger (Director's Cut) | 2009 | Crime|Drama
 Eleven Doors on Tanner Row | 2013 | Crime|Mystery
+Eleven Doors on Tanner Row (Restored) | 2013 | Crime|Mystery
 The Coroner of Little Hask | 2017 | Crime|Mystery|Thriller
 A Warrant for Snow | 2021 | Crime|Thriller
 What the Bailiff Kept | 2005 | Crime|Drama
 : Tobiah Quennell
 Orbit of the Ninth Baker | 2011 | Comedy|Science Fiction
 Slow Light over Kepra | 2014 | Drama|Science Fiction
+Slow Light over Kepra (Restored) | 2014 | Drama|Science Fiction
 Slow Light over Kepra 2: The Return Signal | 2018 | Drama|Science Fiction
 The Cartographer of Vacuum | 2022 | Mystery|Science Fiction
 Tin Moons | 2007 | Adventure|Science Fiction
+Tin Moons (Restored) | 2007 | Adventure|Science Fiction
 : Odalys Ferrant
 Lemons in the Post Room | 2012 | Comedy|Romance
 My Landlord, the Tenor | 2015 | Comedy|Music|Romance
 Two Left Umbrellas | 2019 | Comedy|Romance
 Mostly Tuesdays with Nora Pell | 2008 | Comedy|Drama|Romance
+Mostly Tuesdays with Nora Pell (Anniversary Edition) | 2008 | Comedy|Drama|Romance
 The Wedding at Platform Six | 2023 | Comedy|Romance
+The Wedding at Platform Six (Extended Edition) | 2023 | Comedy|Romance
 : Henrik Oesterlund-Bray
 The Cellar Under Ash House | 2010 | Horror|Mystery
+The Cellar Under Ash House (Uncut) | 2010 | Horror|Mystery
 The Cellar Under Ash House 2 | 2012 | Horror
 The Cellar Under Ash House 3: Downstairs | 2015 | Horror
 The Hour the Moths Came | 2018 | Horror|Thriller
+The Hour the Moths Came (Extended Edition) | 2018 | Horror|Thriller
 Nobody Feeds the Well | 2022 | Drama|Horror
 : Pim Daskalov
 Barnaby Crumb and the Cloud Mill | 2011 | Animation|Family|Fantasy
+Barnaby Crumb and the Cloud Mill (Anniversary Edition) | 2011 | Animation|Family|Fantasy
 Barnaby Crumb 2: The Upside-Down Sea | 2014 | Animation|Family|Fantasy
 Barnaby Crumb 3: Winter of the Wooden King | 2018 | Animation|Family|Fantasy
 The Otter Who Ran the Post Office | 2020 | Animation|Comedy|Family
 Paper Whales | 2016 | Animation|Family
 : Renske Adeyemi-Holt
 Four Winters of Wheat | 2013 | Documentary
+Four Winters of Wheat (Restored) | 2013 | Documentary
 The Bridge Menders | 2016 | Documentary
 Listening to Peat | 2019 | Documentary|Music
 Last Shift at the Lace Works | 2008 | Documentary|Drama
 Who Counts the Starlings? | 2022 | Documentary|Family
 : Caspian Threlkeld
 The Brass Heron | 2006 | Adventure|Fantasy
+The Brass Heron (Director's Cut) | 2006 | Adventure|Fantasy
 The Brass Heron 2: River of Keys | 2009 | Adventure|Fantasy
 The Brass Heron 3: The Hollow Crown of Ely Moor | 2012 | Adventure|Fantasy
 Six Oars to Thunder Sound | 2017 | Adventure|Drama
@@ -51,18 +63,22 @@ The Glass Caravan | 2021 | Adventure|Fantasy|Romance
 : Maribel Sontag-Ruiz
 El faro de sal | 2010 | Drama|Mystery
 A House of Borrowed Chairs | 2014 | Drama
+A House of Borrowed Chairs (Restored) | 2014 | Drama
 The Year My Aunt Drove North | 2018 | Comedy|Drama
 Letters to an Unfinished Sea | 2006 | Drama|Romance
 The Quiet Half of Sunday | 2022 | Drama
 : Gideon Achterberg
 Dead Reckoning at Pier Nine | 2008 | Crime|Thriller
 The Seventh Courier | 2011 | Adventure|Thriller
+The Seventh Courier (Extended Edition) | 2011 | Adventure|Thriller
 The Seventh Courier 2: Night Manifest | 2014 | Adventure|Thriller
 The Seventh Courier 3: No Return Address | 2017 | Adventure|Thriller
 Cold Ledger | 2020 | Crime|Thriller
+Cold Ledger (Director's Cut) | 2020 | Crime|Thriller
 : Yevgenia Plume
 Brasses and Blisters | 2009 | Comedy|Music
 The Piano Tuner's Revenge | 2013 | Comedy|Crime|Music
+The Piano Tuner's Revenge (Special Edition) | 2013 | Comedy|Crime|Music
 Second Violin, First Husband | 2016 | Music|Romance
 Choir of the Night Bus | 2019 | Drama|Music
 One Summer in B Flat | 2023 | Music|Romance
@@ -91,6 +107,7 @@ Signal Lost, Love Mother | 2022 | Drama|Science Fiction
 The Low Gravity Waltz | 2017 | Romance|Science Fiction
 : Leopold Achebe-Stroud
 Hush Street | 2009 | Horror|Thriller
+Hush Street (Uncut) | 2009 | Horror|Thriller
 The Lodger in the Mirror Shop | 2013 | Horror|Mystery|Thriller
 Teeth of the Orchard | 2016 | Horror
 The Choir Beneath | 2020 | Horror|Music
@@ -103,6 +120,7 @@ The Great Turnip Forgery | 2020 | Comedy|Crime
 Mostly Neighbours and Geese | 2008 | Comedy
 : Aurelio Benbrook
 The Tidekeeper's Bargain | 2010 | Fantasy|Romance
+The Tidekeeper's Bargain (Extended Edition) | 2010 | Fantasy|Romance
 The Tidekeeper's Bargain 2: Ebb | 2013 | Fantasy|Romance
 Thirteen Lanterns for Ysolde | 2016 | Drama|Fantasy
 The Unicorn Tax | 2021 | Comedy|Fantasy
@@ -116,6 +134,7 @@ Glass Floor, Tenth Storey | 2009 | Crime|Thriller
 : Ambrose Delacroix-Finch
 Rain on the Rue des Cordiers | 2007 | Drama|Romance
 The Beekeeper's Second Spring | 2011 | Drama|Romance
+The Beekeeper's Second Spring (Restored) | 2011 | Drama|Romance
 An Almanac of Small Goodbyes | 2015 | Drama|Romance
 Where the Tram Turns Round | 2019 | Drama|Romance
 Café of the Late Arrivals | 2023 | Comedy|Romance
@@ -126,6 +145,7 @@ Twelve Hands, One Boat | 2010 | Documentary
 A Field Guide to Fathers | 2021 | Documentary|Drama
 : Ruaridh Pennington-Sato
 Night Parcel | 2016 | Crime|Drama|Thriller
+Night Parcel (Director's Cut) | 2016 | Crime|Drama|Thriller
 The Counterfeit Monk | 2012 | Adventure|Crime
 Eel Pie Confidential | 2008 | Comedy|Crime
 The Long Friday Heist | 2019 | Crime|Thriller
@@ -134,6 +154,7 @@ The Long Friday Heist 2: Saturday | 2022 | Crime|Thriller
 The Giant of Plimsoll Lane | 2009 | Family|Fantasy
 My Teacher Is a Weather Balloon | 2013 | Comedy|Family
 The Dragon Who Hated Mondays | 2017 | Animation|Comedy|Family
+The Dragon Who Hated Mondays (Special Edition) | 2017 | Animation|Comedy|Family
 Saving Captain Biscuit | 2020 | Adventure|Family
 Saving Captain Biscuit 2: All Paws on Deck | 2023 | Adventure|Family
 : Dov Lisenko
@@ -165,14 +186,14 @@ def film_items() -> dict[str, Item]:
             category=genres,
             extra=(("year", year), ("director", director)),
             line=_series(title),
-            pull=0.7 + 0.1 * (number * 5 % 9),
+            pull=(0.2 if "(" in title else 1.0) * (0.7 + 0.1 * (number * 5 % 9)),
         )
     return items
 
 
 def _series(title: str) -> str:
     """`The Brass Heron 2: River of Keys` belongs to `The Brass Heron`, `Barnaby Crumb and ...` to its own."""
-    words = title.split(":")[0].split()
+    words = title.split(" (")[0].split(":")[0].split()
     if words[-1].isdigit():
         words = words[:-1]
     name = " ".join(words)

@@ -13,7 +13,8 @@ from records import DAYS_SHOWN, WINDOW_END, World
 
 Matrix = npt.NDArray[np.float64]
 WORD = re.compile(r"[^\W\d_]{3,}")
-MEMORY_DAYS = {"shop": 30, "films": 180}
+MEMORY_DAYS = {"shop": 30, "films": 120}
+LATEST = {"shop": 1000, "films": 6}  # how many things, the newest ones, the text system goes by
 INTERACTIONS = ("purchase", "rating", "click")
 
 
@@ -45,12 +46,13 @@ def text_lists(world: World) -> list[Ranked]:
     """TF-IDF cosine between a candidate's title and category and those of what the user dealt with.
 
     Summed over purchases, ratings and clicks; an item is not counted as its own neighbour. It leaves out
-    only what was bought or rated in the last `MEMORY_DAYS`, so older things come back, as in many a first
-    content-based recommender.
+    only what was bought or rated in the last `MEMORY_DAYS`, so older things come back, and of films it
+    goes by the six liked or opened last, so it digs in one place: both as in many a first content-based
+    recommender.
     """
     cosine = text_similarity(world)
     np.fill_diagonal(cosine, 0.0)
-    return _rank(world, "text", _times(world) @ cosine, MEMORY_DAYS[world.name])
+    return _rank(world, "text", _times(world, latest=LATEST[world.name]) @ cosine, MEMORY_DAYS[world.name])
 
 
 def text_similarity(world: World) -> Matrix:
@@ -69,13 +71,14 @@ def _held(world: World) -> Matrix:
     return (_times(world, ("purchase", "rating")) > 0).astype(np.float64)
 
 
-def _times(world: World, kinds: tuple[str, ...] = INTERACTIONS) -> Matrix:
-    """People x items: 1 where there was any such event (of ratings, only those of 4 or more)."""
+def _times(world: World, kinds: tuple[str, ...] = INTERACTIONS, latest: int = 1000) -> Matrix:
+    """People x items: 1 where such an event (of ratings, 4 or more) is among the person's `latest`."""
     rows = {person.user_id: row for row, person in enumerate(world.people)}
     columns = {item_id: column for column, item_id in enumerate(world.items)}
     seen: Matrix = np.zeros((len(rows), len(columns)))
-    for event in world.events:
-        if event.kind in kinds and (event.value is None or event.value >= 4):
+    for person in world.people:
+        liked = [e for e in world.of(person.user_id, kinds) if e.value is None or e.value >= 4]
+        for event in liked[-latest:]:
             seen[rows[event.user_id], columns[event.item_id]] = 1.0
     return seen
 

@@ -62,7 +62,7 @@ class Event:
 
 @dataclass(frozen=True)
 class World:
-    """One domain: everything the recommenders, explainers and annotators may look at."""
+    """One domain: what was shown and what came after."""
 
     name: str
     items: dict[str, Item]
@@ -76,9 +76,6 @@ class World:
     def owned(self, user_id: str, since: datetime = START) -> list[str]:
         """What the user bought or rated since then, oldest first, each item once."""
         return list(dict.fromkeys(e.item_id for e in self.of(user_id, OWNING) if e.when >= since))
-
-    def hits(self, user_id: str) -> set[str]:
-        return {e.item_id for e in self.heldout if e.user_id == user_id}
 
 
 class Chance:

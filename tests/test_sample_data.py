@@ -199,3 +199,42 @@ def test_every_explanation_is_scored_by_three_raters_on_four_aspects(read: Read)
     assert {row["value"] for row in scores} == {"1", "2", "3", "4", "5"}
     assert {r["rater"] for r in scores if r["rater_kind"] == "ground_truth"} == {"user"}
     assert all(row["reference"] for row in read("explanations"))
+
+
+def test_text_digs_in_one_place_and_cooccurrence_is_more_varied(read: Read) -> None:
+    """Different categories (films: main genres) in a top ten, and repeats of a title but for what is in brackets."""
+    items = {row["item_id"]: row for row in read("items")}
+    kinds: dict[str, int] = {}
+    for name in LISTS:
+        tops: dict[str, set[str]] = {}
+        for row in read(name):
+            if int(row["rank"]) <= 10:
+                category = items[row["item_id"]]["category"].split("|")[0]
+                tops.setdefault(row["user_id"], set()).add(category)
+        kinds[name] = sum(len(categories) for categories in tops.values())
+    assert kinds["lists_cooccurrence"] > 1.1 * kinds["lists_text"]
+
+
+def test_a_film_has_other_editions_of_the_same_year(read: Read) -> None:
+    titles = [row["title"] for row in read("items")]
+    editions = [t for t in titles if t.count("(") == 2]
+    assert all(f"{t.split(' (')[0]} ({t.split(' (')[2]}" in titles for t in editions)
+    assert not editions or len(editions) == 20
+
+
+@pytest.mark.parametrize(("table", "liked"), [("labels_pointwise", "Good"), ("labels_pairwise", "A")])
+def test_annotators_prefer_cooccurrence_but_not_always(read: Read, table: str, liked: str) -> None:
+    """Other films and products than the person has are what both guidelines ask for."""
+    if table == "labels_pairwise":
+        values = [row["value"] for row in read(table)]
+        assert 0 < values.count("B") < values.count(liked)
+        return
+    good = [row["system"] for row in read(table) if row["value"] == liked]
+    assert 0 < good.count("text") < good.count("cooccurrence")
+
+
+def test_labels_read_nothing_held_out() -> None:
+    for name in ("annotators.py", "pages.py"):
+        text = (SAMPLE / name).read_text(encoding="utf-8")
+        assert "heldout" not in text
+        assert ".hits(" not in text

@@ -15,7 +15,7 @@ from recjudge_tui.judges.rules_profile import Profile, profile_of
 from recjudge_tui.judges.rules_wording import about_list, about_pair
 from recjudge_tui.model.material import Material
 
-TIE_MARGIN = 0.03  # scores that differ by no more are a tie
+TIE_MARGIN = 0.015  # scores that differ by no more are a tie: within one label, 4.5 % of the way through it
 _PAIR_WORDS = {
     "set 1": 1, "a wins": 1, "a": 1, "set 2": -1, "b wins": -1, "b": -1, "tie": 0,
 }  # fmt: skip
@@ -110,7 +110,8 @@ def _label(name: str, choices: list[str], subject: Subject) -> str:
 def winner(aspect: str, subject: Subject) -> int:
     """1 when the first list is better on an aspect, -1 when the second is, 0 within the margin.
 
-    The two values are worked out apart from each other, so swapping the lists swaps the answer exactly.
+    The two values are worked out apart from each other, so swapping the lists swaps the answer exactly. The
+    score of a whole list keeps to its label's third of 0..1, so a worse label never wins.
     """
     first, second = _two_lists(aspect, subject)
     difference = _aspect(aspect, first) - _aspect(aspect, second)
@@ -124,8 +125,7 @@ def _aspect(name: str, evidence: Evidence) -> float:
     word = name.casefold()
     length = max(evidence.top_k, len(evidence.items), 1)
     if any(part in word for part in ("accura", "relevan", "explain", "transparen")):
-        worth = math.fsum((i.relevant + i.standing) / 2 for i in evidence.items)
-        return worth / length if evidence.known else evidence.score
+        return math.fsum(i.worth for i in evidence.items) / length if evidence.known else evidence.score
     if any(part in word for part in ("inspir", "divers", "novel", "serendip", "explor")):
         return evidence.kinds / length
     if "quality" in word:

@@ -7,8 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import NamedTuple
 
+from recjudge_tui.judges.rules_events import WEIGHTS, deed_of
 from recjudge_tui.judges.rules_text import Categories, categories, plain, words
 from recjudge_tui.judges.rules_words import COLOURS, PACKING, STOPWORDS
 from recjudge_tui.model.material import ItemView, ShownEvent, UserView
@@ -21,6 +23,8 @@ SEARCHED = 1.5  # of a search, which speaks through its words alone
 WORD, BRAND = 0.15, 0.3  # what a shared title word or brand counts beside a shared category
 CLEAR = 3  # events with a category from which a profile is clear enough to call something foreign to it
 CLEAR_MEDIA = 10
+NARROW = 4.0  # ... and the number of fields a shopper may live in: who buys everywhere is a stranger nowhere
+SEARCH_WORDS = 2  # words a search needs before an item that has them all is what was searched for
 _PLAIN_WORDS = STOPWORDS | COLOURS | PACKING
 
 
@@ -39,7 +43,9 @@ class Profile:
     `total` is the weight of all events (at least a little above 0). `own` is the yardstick for new items:
     the strengths, by category alone, of what the user liked (all but ratings below their mean), each
     measured against the rest of the history, in ascending order. `seen` are all categories met, liked
-    or not; `leading` the liked ones, best first; `kinds` counts the different categories of the history.
+    or not; `leading` the liked ones, best first; `kinds` counts the different categories of the history;
+    `wishes` are the words of each search. `clear` says that the taste is known well enough, and is narrow
+    enough, to call something foreign to it (see `profile_of`).
     """
 
     media: bool
@@ -53,21 +59,28 @@ class Profile:
     kinds: int
     leading: tuple[str, ...]
     own: tuple[float, ...]
+    wishes: tuple[frozenset[str], ...] = ()
 
 
 def traits(item: ItemView) -> Traits:
-    kept = dict.fromkeys(w for w in words(item.title) if len(w) > 2 and not w.isdigit())
-    return Traits(
-        categories(item.category),
-        tuple(w for w in kept if w not in _PLAIN_WORDS),
-        plain(item.brand).strip(),
-    )
+    return _traits(item.title[:400], item.category[:400], item.brand[:400])
+
+
+@lru_cache(maxsize=20_000)
+def _traits(title: str, category: str, brand: str) -> Traits:
+    kept = dict.fromkeys(w for w in words(title) if len(w) > 2 and not w.isdigit())
+    return Traits(categories(category), tuple(w for w in kept if w not in _PLAIN_WORDS), plain(brand).strip())
 
 
 def moment(text: str) -> datetime | None:
     """An ISO 8601 time, in UTC where it names no zone; None for an empty or unreadable one."""
+    return _moment(text[:64].strip())
+
+
+@lru_cache(maxsize=20_000)
+def _moment(text: str) -> datetime | None:
     try:
-        read = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        read = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         return None
     return read if read.tzinfo else read.replace(tzinfo=timezone.utc)
@@ -83,16 +96,25 @@ def latest(user: UserView) -> datetime | None:
 
 
 def is_media(user: UserView) -> bool:
-    """Whether the history holds ratings only: then nothing was bought, and an item is watched or read once."""
-    return bool(user.history) and all(event.type == "rating" for event in user.history)
+    """Whether the history shows no shopping: ratings and things watched, played, heard or read, nothing bought.
+
+    Then an item is taken up once, and a title names no product. Wishes and refusals decide nothing.
+    """
+    deeds = {deed_of(event.type) for event in user.history}
+    return bool(deeds & {"rated", "consumed"}) and not deeds & {"bought", "other"}
 
 
 def profile_of(user: UserView) -> Profile:
     """The taste that a user's events show.
 
     An event of the history weighs `1 + 0.75 z` (z: its rating in standard deviations from the user's own
-    mean; 0 when it is no rating), cut to -0.5 .. 3, times `0.5 ** (age / 180 days)`. Clicks, searches and
-    browsed categories add less, and only what they name. Preferences are left out: they restate events.
+    mean; 0 when it is no rating), cut to -0.5 .. 3, times `0.5 ** (age / 180 days)`; a wish (cart, list)
+    weighs 0.5 and a refusal (return, dislike) -0.5 instead. Clicks, searches and browsed categories add
+    less, and only what they name. Preferences are left out: they restate events.
+
+    The profile is clear from 3 events with a category on (films and such: 10). A shopper's must be narrow
+    too: `(sum w)^2 / sum w^2` over the weights w of the fields they shop in is 4 at most. A field is
+    the first level of a category path, or the whole category where there are no paths.
     """
     now = latest(user)
     shown = [event for event in user.history if event.item]
@@ -118,7 +140,9 @@ def profile_of(user: UserView) -> Profile:
     return Profile(
         media=media,
         empty=not (owned or hints),
-        clear=with_category >= (CLEAR_MEDIA if media else CLEAR),
+        clear=with_category >= CLEAR_MEDIA
+        if media
+        else with_category >= CLEAR and _breadth(owned + hints) <= NARROW,
         total=total,
         categories=tables[0],
         words=tables[1],
@@ -127,7 +151,24 @@ def profile_of(user: UserView) -> Profile:
         kinds=len({what.categories.tokens for what, _ in owned if what.categories.tokens}),
         leading=tuple(liked),
         own=tuple(own),
+        wishes=tuple(
+            w for w in (frozenset(_searched_words(e.text)) for e in user.searches) if len(w) >= SEARCH_WORDS
+        ),
     )
+
+
+def _searched_words(text: str) -> tuple[str, ...]:
+    return _traits(text[:400], "", "").words
+
+
+def _breadth(parts: Sequence[tuple[Traits, float]]) -> float:
+    """How many fields a taste is spread over: `(sum w)^2 / sum w^2`, 0 without any."""
+    fields: dict[str, float] = {}
+    for what, weight in parts:
+        if what.categories.tokens and weight > 0:
+            fields[what.categories.tokens[0]] = fields.get(what.categories.tokens[0], 0.0) + weight
+    squares = math.fsum(w * w for w in fields.values())
+    return math.fsum(fields.values()) ** 2 / squares if squares else 0.0
 
 
 def strength(what: Traits, profile: Profile) -> float:
@@ -172,20 +213,24 @@ def _strength(
 
 def _rating(event: ShownEvent) -> float | None:
     """The value of a rating; values of other events (a price, a quantity) say nothing about liking."""
-    if event.type != "rating" or event.value is None or not math.isfinite(event.value):
+    if deed_of(event.type) != "rated" or event.value is None or not math.isfinite(event.value):
         return None
     return min(max(event.value, -1e6), 1e6)
 
 
 def _likings(history: Sequence[ShownEvent]) -> list[float]:
-    """`1 + 0.75 z` of every event, within bounds; 1 for what is no rating, or all of one rating."""
+    """`1 + 0.75 z` of every rating, within bounds, or 1 when all are equal; of other deeds their weight."""
     rated = [_rating(event) for event in history]
     values = [v for v in rated if v is not None]
     mean = math.fsum(values) / len(values) if values else 0.0
     spread = math.sqrt(math.fsum((v - mean) * (v - mean) for v in values) / len(values)) if values else 0.0
+    plain_weights = [WEIGHTS[deed_of(event.type)] for event in history]
     if spread <= 1e-9:
-        return [1.0] * len(rated)
-    return [1.0 if v is None else min(max(1.0 + LIKING * (v - mean) / spread, LEAST), MOST) for v in rated]
+        return plain_weights
+    return [
+        usual if v is None else min(max(1.0 + LIKING * (v - mean) / spread, LEAST), MOST)
+        for v, usual in zip(rated, plain_weights, strict=True)
+    ]
 
 
 def _recency(timestamp: str, now: datetime | None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 from recjudge_tui.judges.rules_products import (
@@ -19,6 +20,7 @@ from recjudge_tui.judges.rules_words import COLOURS, DIMENSIONS, EDITIONS, NO_CA
 from recjudge_tui.model.material import ItemView
 
 _READ = 400  # characters of a title that are read: hostile lengths cost nothing
+_KEPT = 20_000  # texts of at most that length whose reading is remembered, in each of the caches below
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _YEAR = re.compile(r"\(((?:18|19|20)\d\d)\)")
 _LEVELS = re.compile(r"[|,;]|[>/]")
@@ -52,11 +54,17 @@ def plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text[:_READ]).casefold()
 
 
-def words(text: str) -> list[str]:
+def words(text: str) -> tuple[str, ...]:
     """The words of a text in order, each in a crude singular."""
-    return [singular(word) for word in _WORD.findall(plain(text))]
+    return _words(text[:_READ])
 
 
+@lru_cache(maxsize=_KEPT)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(singular(word) for word in _WORD.findall(plain(text)))
+
+
+@lru_cache(maxsize=_KEPT)
 def singular(word: str) -> str:
     """`brushes` → `brush`, `heads` → `head`, `batteries` → `battery`; words that may not be plurals stay."""
     if not word.endswith("s"):
@@ -73,6 +81,11 @@ def singular(word: str) -> str:
 
 def categories(text: str) -> Categories:
     """The tokens of `A|B`, `A, B`, `A > B > C` or `A/B`, each once, without those that say nothing."""
+    return _categories(text[:_READ])
+
+
+@lru_cache(maxsize=_KEPT)
+def _categories(text: str) -> Categories:
     parts = [" ".join(part.split()) for part in _LEVELS.split(plain(text))]
     tokens = tuple(dict.fromkeys(part for part in parts if part not in NO_CATEGORY))
     if not tokens or not (">" in text or "/" in text):
@@ -88,7 +101,12 @@ def year(title: str) -> str:
 
 def same_title(item: ItemView) -> tuple[str, tuple[str, ...]]:
     """Brand and words of a title: equal for two entries of the same thing."""
-    return plain(item.brand).strip(), tuple(words(item.title))
+    return _brand(item.brand[:_READ]), words(item.title)
+
+
+@lru_cache(maxsize=_KEPT)
+def _brand(text: str) -> str:
+    return plain(text).strip()
 
 
 def variant_key(item: ItemView, media: bool) -> tuple[str, str, tuple[str, ...]]:
@@ -98,14 +116,19 @@ def variant_key(item: ItemView, media: bool) -> tuple[str, str, tuple[str, ...]]
     `Heat 2`, or models `S3` and `S7`, differ; so do two years. In a film title a colour is a name: for
     `media` only measures and words of editions go, and with a year in brackets only the latter.
     """
-    text = plain(item.title)
+    return (_brand(item.brand[:_READ]), *_bare(item.title[:_READ], media))
+
+
+@lru_cache(maxsize=_KEPT)
+def _bare(title: str, media: bool) -> tuple[str, tuple[str, ...]]:
+    text = plain(title)
     when = year(text)
     bare = text
     if not when:
         bare = _FORM.sub(" ", _MEASURE.sub(" ", _PACK_OF.sub(" ", _MULTIPLE.sub(" ", text))))
     drop = EDITIONS if media or when else COLOURS | SCENTS | PACKING | EDITIONS
     kept = [word for word in words(bare) if word not in drop] or words(text)
-    return plain(item.brand).strip(), when, tuple(sorted(set(kept)))
+    return when, tuple(sorted(set(kept)))
 
 
 def amounts(title: str) -> dict[str, float]:
@@ -130,7 +153,12 @@ def amounts(title: str) -> dict[str, float]:
 
 def durable_kind(item: ItemView) -> Durable | None:
     """The durable an item is, from its title, else from its last category; accessories are none."""
-    title = words(item.title)
+    return _durable(item.title[:_READ], item.category[:_READ])
+
+
+@lru_cache(maxsize=_KEPT)
+def _durable(name: str, category: str) -> Durable | None:
+    title = words(name)
     if SPARES.intersection(title):
         return None
     text = f" {' '.join(title)} "
@@ -139,34 +167,44 @@ def durable_kind(item: ItemView) -> Durable | None:
         if place >= 0:
             after = text[place + len(phrase) :].split()
             return None if ACCESSORIES.intersection(after) else kind
-    tokens = categories(item.category).tokens
+    tokens = categories(category).tokens
     leaf = f" {' '.join(words(tokens[-1]))} " if tokens else ""
     if ACCESSORIES.intersection(title):
         return None
     return next((kind for phrase, kind in _DURABLE_PHRASES if leaf == phrase), None)
 
 
-def names_durable(text: str, kind: Durable) -> bool:
-    """Whether a search names this durable."""
+@lru_cache(maxsize=_KEPT)
+def _named(text: str) -> tuple[Durable, ...]:
     searched = f" {' '.join(words(text))} "
-    return any(f" {phrase} " in searched for phrase in kind.phrases)
+    return tuple(kind for kind in DURABLES if any(f" {phrase} " in searched for phrase in kind.phrases))
+
+
+def durables_named(text: str) -> tuple[Durable, ...]:
+    """The durables that a search names."""
+    return _named(text[:_READ]) if text else ()
 
 
 def consumable_kind(item: ItemView) -> Consumable | None:
     """The consumable an item is; a title with an amount that no list names is one of its own kind."""
-    title = words(item.title)
+    return _consumable(item.title[:_READ], item.category[:_READ])
+
+
+@lru_cache(maxsize=_KEPT)
+def _consumable(name: str, category: str) -> Consumable | None:
+    title = words(name)
     if HOLDERS.intersection(title):
         return None
     text = f" {' '.join(title)} "
     for phrase, kind in _CONSUMABLE_PHRASES:
         if phrase in text:
             return kind
-    tokens = categories(item.category).tokens
+    tokens = categories(category).tokens
     leaf = f" {' '.join(words(tokens[-1]))} " if tokens else ""
     for phrase, kind in _CONSUMABLE_PHRASES:
         if leaf == phrase:
             return kind
-    return Consumable("product", (), {}, 60, True) if amounts(item.title) else None
+    return Consumable("product", (), {}, 60, True) if amounts(name) else None
 
 
 def days_of_supply(item: ItemView, kind: Consumable) -> float:

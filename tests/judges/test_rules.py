@@ -63,7 +63,7 @@ def test_identity_and_reply_name_the_version() -> None:
         material=one(DRINKER, *TEAS),
     )
     reply = asyncio.run(judge.ask(request))
-    assert (reply.model, reply.structured, reply.stop) == ("rules-1", True, "stop")
+    assert (reply.model, reply.structured, reply.stop) == ("rules-2", True, "stop")
     asyncio.run(judge.close())
 
 
@@ -79,6 +79,7 @@ def test_pointwise_reply() -> None:
     assert "10 of the 10 items" in reply["reasoning"]
     assert "“Tea No. " in reply["reasoning"]
     assert 2 <= reply["reasoning"].count(". ") + 1 <= 5
+    assert reply["reasoning"].endswith("A good match needs 7 and no fault: this is one.")
 
 
 def test_flags_carry_place_issue_and_reason() -> None:
@@ -110,6 +111,24 @@ def test_pairwise_reply() -> None:
     tie = ask(two(DRINKER, TEAS[:5], TEAS[5:]), pairwise_schema())
     assert tie["winner"] == "Tie"
     assert "too close to tell apart" in tie["reasoning"]
+
+
+def test_a_flagged_item_is_no_useful_item() -> None:
+    """Five more kettles fit the taste for kettles, and are worth no more than five bolts."""
+    shopper = user(*DRINKER.history, bought(KETTLE, 9))
+    kettles = [item(f"Compact Kettle {n}", "Tea", f"Maker {n}") for n in range(5)]
+    sound = [*TEAS[:5], *(item(f"Thing {n}") for n in range(5))]
+    pair = two(shopper, [*TEAS[:5], *kettles], sound)
+    assert ask(pair, pairwise_schema())["winner"] == "Set 2"
+    assert "Set 1 is a poor match: 5 of 10 items fit" in ask(pair, pairwise_schema())["reasoning"]
+
+
+def test_the_reasoning_names_places_and_faults_in_words() -> None:
+    shopper = user(*DRINKER.history, bought(KETTLE, 9))
+    shown = (TEAS[0], item("Compact Kettle", "Tea", "Pellwick"), TEAS[0], *TEAS[1:8])
+    said = ask(one(shopper, *shown), pointwise_schema())["reasoning"]
+    assert "2 items are at fault: item 2 is a second durable of a kind they have; item 3 is nearly" in said
+    assert said.endswith("That is enough for a good match, but one with an item at fault is a partial one.")
 
 
 def test_a_missing_item_is_worth_nothing() -> None:
@@ -144,7 +163,7 @@ def test_arena_fields() -> None:
     reply = ask(two(DRINKER, TEAS[:6], mixed, top_k=6), asked)
     assert (reply["accuracy"], reply["inspiration"], reply["overall"]) == ("A wins", "B wins", "A wins")
     assert reply["content_quality"] == "A wins"
-    assert "A has 6 fitting items" in reply["accuracy_analysis"]
+    assert "A is a good match: 6 of 6 items fit" in reply["accuracy_analysis"]
 
 
 def test_absolute_scores() -> None:
@@ -153,8 +172,9 @@ def test_absolute_scores() -> None:
     stars = schema(score={"type": "integer", "minimum": 1, "maximum": 5})
     good, bad = one(DRINKER, *TEAS), one(DRINKER, *BOLTS)
     assert 1 >= ask(good, number)["score"] > 0.6 > 0.2 > ask(bad, number)["score"] >= 0
-    assert ask(good, steps)["score"] == 0.75
-    assert (ask(good, stars)["score"], ask(bad, stars)["score"]) == (4, 1)
+    assert ask(good, steps)["score"] == 1.0
+    assert (ask(good, stars)["score"], ask(bad, stars)["score"]) == (5, 1)
+    assert ask(good, number)["score"] >= 2 / 3  # the third of a good match
 
 
 def test_explanations_are_scored_by_overlap() -> None:
@@ -294,6 +314,19 @@ def test_swapping_the_lists_swaps_the_answer(material: Material) -> None:
     asked = pairwise_schema()
     there, back = answer(material, asked), answer(material.swapped(), asked)
     assert back["winner"] == OTHER_SIDE[there["winner"]]
+
+
+@given(PAIRS)
+@settings(max_examples=250, deadline=None)
+def test_a_list_of_a_worse_label_never_wins(material: Material) -> None:
+    labels = ["Poor Match", "Partial Match", "Good Match"]
+    asked = schema(category={"type": "string", "enum": labels})
+    first, second = (
+        labels.index(answer(material.model_copy(update={"slates": (slate,)}), asked)["category"])
+        for slate in material.slates
+    )
+    worse = {True: "Set 1", False: "Set 2"}[first < second] if first != second else None
+    assert answer(material, pairwise_schema())["winner"] != worse
 
 
 @given(PAIRS)

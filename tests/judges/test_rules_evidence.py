@@ -32,7 +32,7 @@ def test_label_by_count_of_relevant_items(k: int) -> None:
     for count in range(k + 1):
         expected = GOOD if count >= good else PARTIAL if count >= partial else POOR
         evidence = look(SHOPPER, *shelf(count, k - count), top_k=k)
-        assert (evidence.relevant, evidence.category) == (count, expected)
+        assert (evidence.useful, evidence.category) == (count, expected)
 
 
 @pytest.mark.parametrize(("shown", "expected"), [(7, GOOD), (6, PARTIAL), (4, PARTIAL), (3, POOR), (0, POOR)])
@@ -40,18 +40,32 @@ def test_a_short_list_counts_only_what_is_there(shown: int, expected: str) -> No
     assert look(SHOPPER, *shelf(shown, 0), top_k=10).category == expected
 
 
-def test_one_issue_caps_at_partial_and_three_are_severe() -> None:
+def test_one_issue_caps_at_partial_and_more_than_a_third_is_severe() -> None:
     items = shelf(10, 0)
     assert look(SHOPPER, *items).category == GOOD
-    assert look(SHOPPER, *items[:9], items[0]).category == PARTIAL
-    assert look(SHOPPER, *items[:8], *items[:2]).category == PARTIAL
-    assert look(SHOPPER, *items[:7], *items[:3]).category == POOR
+    for repeats, expected in ((1, PARTIAL), (2, PARTIAL), (3, PARTIAL), (4, POOR)):
+        assert look(SHOPPER, *items[: 10 - repeats], *items[:repeats]).category == expected
+    assert look(SHOPPER, items[0], items[0], top_k=2).severe is False
+
+
+def test_flagged_items_do_not_count_as_useful() -> None:
+    """Seven fit the taste, three of them are repeats: four are left, and without one more, too few."""
+    assert look(SHOPPER, *shelf(4, 3), *shelf(3, 0)).useful == 4
+    assert look(SHOPPER, *shelf(4, 3), *shelf(3, 0)).category == PARTIAL
+    assert look(SHOPPER, *shelf(3, 4), *shelf(3, 0)).category == POOR
+
+
+def test_scores_keep_to_the_third_of_their_label() -> None:
+    for count in range(11):
+        evidence = look(SHOPPER, *shelf(count, 10 - count))
+        step = (POOR, PARTIAL, GOOD).index(evidence.category)
+        assert step / 3 <= evidence.score <= (step + 1) / 3
 
 
 def test_good_needs_variety_where_the_user_has_some() -> None:
     teas = [item(f"Fine Tea {n}", "Tea") for n in range(10)]
     evidence = look(SHOPPER, *teas)
-    assert (evidence.relevant, evidence.category, evidence.diverse) == (10, PARTIAL, False)
+    assert (evidence.useful, evidence.category, evidence.diverse) == (10, PARTIAL, False)
     tea_lover = user(*(bought(item(f"Tea of the House {n}", "Tea"), n + 1) for n in range(5)))
     assert look(tea_lover, *teas).category == GOOD
 
@@ -118,5 +132,20 @@ def test_odd_ratings_do_no_harm(value: float | None) -> None:
 def test_without_any_history_only_the_list_is_judged() -> None:
     things = [item(f"Thing {n}", f"Kind {n}") for n in range(10)]
     assert look(user(), *things).category == PARTIAL
-    assert look(user(), *things[:7], *things[:3]).category == POOR
+    assert look(user(), *things[:6], *things[:4]).category == POOR
     assert not look(user(), *things).known
+
+
+def test_one_click_on_a_category_makes_nothing_relevant_for_a_known_shopper() -> None:
+    teas = [bought(item(f"Tea {n}", "Tea"), n + 1) for n in range(6)]
+    jam, plum = item("Jam of the House", "Jam"), item("Plum Jam", "Jam")
+    for clicks, expected in ((1, [False]), (2, [True])):
+        shopper = user(*teas, clicks=tuple(clicked(jam) for _ in range(clicks)))
+        assert [i.relevant for i in look(shopper, plum).items] == expected
+
+
+def test_what_was_searched_for_is_relevant() -> None:
+    teas = [bought(item(f"Tea {n}", "Tea"), n + 1) for n in range(6)]
+    shopper = user(*teas, searches=(searched("quince jam"), searched("knife")))
+    shown = [item("Fine Quince Jam", "Spreads"), item("Quince Cake", "Cakes"), item("Bread Knife", "Tools")]
+    assert [i.relevant for i in look(shopper, *shown).items] == [True, False, False]
