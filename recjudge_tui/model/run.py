@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from recjudge_tui.model.base import Model
+from recjudge_tui.model.calls import Sampling
 from recjudge_tui.model.prompt import ProtocolName
 
 RunState = Literal["planned", "running", "paused", "stopped", "done", "failed"]
@@ -22,7 +23,8 @@ class RunSettings(Model):
     `top_k` items of each list are shown. The history shown ends at `as_of` (ISO 8601 UTC; empty: each
     user's own last shown event), reaches `history_days` back and holds at most `history` purchases and
     ratings. `limit` takes the first N cases, `sample` N cases of users drawn with `seed`.
-    `timeout_s` is the deadline of one attempt.
+    `timeout_s` is the deadline of one attempt. `repeats` asks every call so often, with another seed each
+    time. `budget_usd` is never passed; the limits a minute hold for the whole run.
     """
 
     protocol: ProtocolName
@@ -40,7 +42,25 @@ class RunSettings(Model):
     concurrency: int | None = Field(default=None, ge=1, le=1024)
     timeout_s: float = Field(default=120.0, gt=0)
     max_tokens: int = Field(default=2048, ge=16)
+    repeats: int = Field(default=1, ge=1, le=100)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    budget_usd: float | None = Field(default=None, gt=0)
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
     use_cache: bool = True
+
+
+REPEATS_TEMPERATURE = 0.7
+
+
+def sampling_of(settings: RunSettings, sample: int) -> Sampling:
+    """How call number `sample` of a case is sampled: repeats need a temperature and a seed of their own."""
+    usual = REPEATS_TEMPERATURE if settings.repeats > 1 else 0.0
+    return Sampling(
+        temperature=usual if settings.temperature is None else settings.temperature,
+        seed=settings.seed + sample,
+        max_tokens=settings.max_tokens,
+    )
 
 
 class Estimate(Model):

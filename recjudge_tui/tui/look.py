@@ -1,0 +1,96 @@
+"""How things look: glyphs with their ASCII fallback, numbers, times, bars. No widget in here."""
+
+from __future__ import annotations
+
+import locale
+import os
+from datetime import datetime, timezone
+from typing import NamedTuple
+
+
+class Glyphs(NamedTuple):
+    """State is told by glyph and word, never by colour alone."""
+
+    reviewed: str
+    marked: str
+    failed: str
+    running: str
+    done: str
+    paused: str
+    stopped: str
+    empty: str
+    crumb: str
+    dot: str
+    none: str
+    rule: str
+    bar: str
+    eighths: str
+    cut: str
+    border: str
+
+
+UNICODE = Glyphs("✓", "▲", "✗", "▶", "✓", "‖", "■", "·", "▸", "·", "–", "─", "█", " ▏▎▍▌▋▊▉", "…", "round")
+ASCII = Glyphs("v", "^", "x", ">", "v", "=", "#", ".", ">", "-", "-", "-", "#", " ", "~", "ascii")
+
+
+def ascii_wanted() -> bool:
+    """`RECJUDGE_ASCII=1`, or a locale that cannot show more."""
+    chosen = os.environ.get("RECJUDGE_ASCII")
+    if chosen is not None:
+        return chosen not in ("", "0")
+    return locale.getpreferredencoding(False).lower().replace("-", "") not in ("utf8", "utf8mb4")
+
+
+def glyphs() -> Glyphs:
+    return ASCII if ascii_wanted() else UNICODE
+
+
+def number(value: int) -> str:
+    """`149760` as `149 760`."""
+    return f"{value:,}".replace(",", " ")
+
+
+def fraction(value: float | None, none: str) -> str:
+    """A confidence in three characters: `.41`, `1.0`; `none` when there is none."""
+    if value is None:
+        return none
+    return f"{value:.2f}"[1:] if value < 0.995 else "1.0"
+
+
+def case_number(case_id: int) -> str:
+    return f"{case_id:07d}"
+
+
+def ago(moment: str | None, now: datetime | None = None) -> str:
+    """`2h ago` for a stored time; `never` for none."""
+    if not moment:
+        return "never"
+    try:
+        then = datetime.fromisoformat(moment)
+    except ValueError:
+        return "?"
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=timezone.utc)
+    seconds = max(((now or datetime.now(timezone.utc)) - then).total_seconds(), 0)
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit} ago"
+    return "just now"
+
+
+def bar(share: float, width: int, look: Glyphs) -> str:
+    """A bar of at most `width` cells for a share from 0 to 1."""
+    share = min(max(share, 0.0), 1.0)
+    if len(look.eighths) < 8:
+        return look.bar * round(share * width)
+    eighths = round(share * width * 8)
+    return (look.bar * (eighths // 8) + (look.eighths[eighths % 8] if eighths % 8 else "")).rstrip()
+
+
+def short_label(label: str) -> str:
+    """A label for a narrow column: `Good Match` is `Good`."""
+    return label.removesuffix(" Match")
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    return f"{number(count)} {one if count == 1 else many or one + 's'}"

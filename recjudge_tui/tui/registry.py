@@ -1,0 +1,35 @@
+"""Screens that others open by name; one line each, imported when first opened.
+
+| name | called with |
+|---|---|
+| runs | project_id: its runs, with the way to a new one |
+| launch | project_id: the form that starts a run |
+| monitor | run_id: a run as it goes |
+| agreement | project_id: agreement and leaderboard |
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, cast
+
+from textual.screen import Screen
+
+_SCREENS: dict[str, tuple[str, str]] = {
+    "runs": ("recjudge_tui.tui.screens.runs", "RunsScreen"),
+    "launch": ("recjudge_tui.tui.screens.launch", "LaunchScreen"),
+    "monitor": ("recjudge_tui.tui.screens.monitor", "MonitorScreen"),
+    "agreement": ("recjudge_tui.tui.screens.agreement", "AgreementScreen"),
+}
+
+
+def has_screen(name: str) -> bool:
+    """Whether this build has the screen; its key is not offered where it has not."""
+    return find_spec(_SCREENS[name][0]) is not None
+
+
+def make_screen(name: str, identity: int) -> Screen[Any]:
+    """The screen called `name` for the project or run `identity`."""
+    module, screen = _SCREENS[name]
+    return cast("Screen[Any]", getattr(import_module(module), screen)(identity))

@@ -1,0 +1,293 @@
+"""Agreement between raters and the ranking of systems; `enter` on a figure shows the cases behind it."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import DataTable, Footer, Static
+
+from recjudge_tui.model.text import one_line
+from recjudge_tui.reports.table import Row, Table
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.project_panel import ActiveRun, project_name
+from recjudge_tui.tui import figure_text as words
+from recjudge_tui.tui.figures import Figures, Topic, board_filter, export, figures, pair_filter
+from recjudge_tui.tui.look import glyphs, plural
+from recjudge_tui.tui.screens.base import COMMON, BaseScreen
+from recjudge_tui.tui.screens.dialogs import AskLine
+from recjudge_tui.tui.widgets.top_bar import TopBar
+
+_EMPTY = """Nothing was judged yet.
+
+Labels come in by i on the projects; r there starts a run."""
+_LONGEST_NOTES = 12
+
+
+class Computed(Message):
+    def __init__(self, found: Figures) -> None:
+        super().__init__()
+        self.found = found
+
+
+class Exported(Message):
+    def __init__(self, path: Path, notes: tuple[str, ...]) -> None:
+        super().__init__()
+        self.path, self.notes = path, notes
+
+
+class FigureTable(DataTable[Text]):
+    """Its own `enter`, said in the footer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "cases", key_display="enter", id="agreement.cases"),
+        Binding("j", "cursor_down", "down", show=False, id="agreement.down"),
+        Binding("k", "cursor_up", "up", show=False, id="agreement.up"),
+        Binding("l", "cursor_right", "right", show=False, id="agreement.right"),
+        Binding("h", "cursor_left", "left", show=False, id="agreement.left"),
+    ]
+
+
+class AgreementScreen(BaseScreen):
+    CSS = """
+    AgreementScreen .pane { border: round $primary; border-title-color: $accent; }
+    AgreementScreen .pane:focus-within { border: round $accent; }
+    AgreementScreen #agreement { height: auto; max-height: 45%; }
+    AgreementScreen #agreement FigureTable { height: auto; max-height: 100%; }
+    AgreementScreen #ranking { height: 1fr; }
+    AgreementScreen FigureTable { background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    AgreementScreen #ranking FigureTable { height: 1fr; }
+    AgreementScreen #details { height: 6; padding: 0 1; scrollbar-size-vertical: 1; }
+    AgreementScreen.-wide #details { height: 8; }
+    AgreementScreen #no-figures { display: none; height: 1fr; padding: 1 2; }
+    AgreementScreen.-empty .pane { display: none; }
+    AgreementScreen.-empty #no-figures { display: block; }
+    .-ascii AgreementScreen .pane, .-ascii AgreementScreen .pane:focus-within { border: ascii $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "panel", "panel", key_display="tab", priority=True, id="agreement.panel"),
+        Binding("m", "choose", "question, metric", id="agreement.choose"),
+        Binding("e", "export", "export", id="agreement.export"),
+        Binding("J", "scroll_details(2)", "scroll the details down", show=False, id="agreement.details_down"),
+        Binding("K", "scroll_details(-2)", "scroll the details up", show=False, id="agreement.details_up"),
+        Binding("R", "compute", "compute again", show=False, id="agreement.compute"),
+        *COMMON,
+    ]
+
+    def __init__(self, project_id: int) -> None:
+        super().__init__()
+        self.project_id = project_id
+        self.found: Figures | None = None
+        self._topic: Topic | None = None
+        self._stat = ""
+        self._cells: list[tuple[str, list[words.Cell]]] = []
+        self._shares: list[words.ShareRow] = []
+        self._was_live = False
+
+    def compose(self) -> ComposeResult:
+        yield TopBar("recjudge", project_name(self.house.db, self.project_id), "Agreement + leaderboard")
+        with Vertical(id="agreement", classes="pane") as box:
+            box.border_title = Content("Agreement: computing")
+            yield FigureTable(id="matrix", cursor_type="cell", cell_padding=1)
+        with Vertical(id="ranking", classes="pane") as box:
+            box.border_title = Content("Leaderboard: computing")
+            yield FigureTable(id="board", cursor_type="row", cell_padding=1)
+        yield Static(Content(_EMPTY), id="no-figures")
+        with VerticalScroll(id="details", classes="pane", can_focus=False):
+            yield Static(Content.styled("computing", "dim"), id="details-text")
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.query_one("#matrix").focus()
+        self.action_compute()
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        super().runs_changed(active)
+        live = any(run.project_id == self.project_id for run in active)
+        if self._was_live and not live:
+            self.action_compute()
+        self._was_live = live
+
+    # ---- figures
+
+    def action_compute(self) -> None:
+        self.query_one("#agreement").border_subtitle = Content("computing")
+        job = partial(figures, project_id=self.project_id, topic=self._topic, stat=self._stat)
+        self.background.start("figures", job, Computed)
+
+    @on(Computed)
+    def _computed(self, message: Computed) -> None:
+        found = self.found = message.found
+        self.set_class(found.topic is None, "-empty")
+        if found.topic is not None and found.agreement is not None and found.board is not None:
+            self._topic = found.topic
+            self._show_matrix(found, found.agreement)
+            self._show_board(found.board)
+            self.query_one(TopBar).show(right=f"{found.topic.words()}  95% CI")
+        self._show_details()
+        self.refresh_bindings()
+
+    def _show_matrix(self, found: Figures, table: Table) -> None:
+        box, rows, look = self.query_one("#agreement"), self.query_one("#matrix", FigureTable), glyphs()
+        self._cells = words.matrix(table, found.stat, found.people, look)
+        stood_on = rows.cursor_coordinate
+        rows.clear(columns=True)
+        for place, (name, _) in enumerate(self._cells):
+            rows.add_column(Text(one_line(name, 11), justify="right"), key=str(place))
+        for name, cells in self._cells:
+            rows.add_row(*[cell.text for cell in cells], label=Text(one_line(name, 22)))
+        if rows.is_valid_coordinate(stood_on):
+            rows.cursor_coordinate = stood_on
+        if self._cells and self._cells[0][1][0].row is None and len(self._cells) > 1:
+            rows.move_cursor(column=max(rows.cursor_column, 1), animate=False)
+        name = words.STAT_NAMES.get(found.stat, found.stat)
+        box.border_title = Content(f"{name} {look.rule} {words.n_words(table.rows) or 'no two raters'}")
+        human = any(cell.text.plain.endswith(" h") for _, cells in self._cells for cell in cells)
+        box.border_subtitle = Content("h: people with each other" if human else "")
+
+    def _show_board(self, table: Table) -> None:
+        rows, look, width = self.query_one("#board", FigureTable), glyphs(), max(self.size.width - 2, 40)
+        stood_on = rows.cursor_row
+        rows.clear(columns=True)
+        shares = table.settings.get("method") == "share"
+        self._shares = words.share_rows(table) if shares else []
+        for place, head in enumerate(words.SHARE_HEADS if shares else words.BOARD_HEADS):
+            right = head in ("#", "Q", "W", "T", "pos", "L", "fail", "n")
+            rows.add_column(Text(head, justify="right" if right else "left"), key=str(place))
+        cells = (
+            [words.share_cells(row, width, look) for row in self._shares]
+            if shares
+            else words.board_cells(table, width, look)
+        )
+        for row in cells:
+            rows.add_row(*row)
+        if rows.is_valid_row_index(stood_on):
+            rows.move_cursor(row=stood_on, animate=False)
+        self.query_one("#ranking").border_title = Content(one_line(table.title, 60))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._resized)
+
+    def _resized(self) -> None:
+        if self.found is not None and self.found.board is not None:
+            self._show_board(self.found.board)
+
+    # ---- the figure under the cursor
+
+    def _pair(self) -> Row | None:
+        place = self.query_one("#matrix", FigureTable).cursor_coordinate
+        if place.row < len(self._cells) and place.column < len(self._cells[place.row][1]):
+            return self._cells[place.row][1][place.column].row
+        return None
+
+    def _ranked(self) -> Row | None:
+        """The row of the report, or the first of those that a bar of shares stands for."""
+        at = self.query_one("#board", FigureTable).cursor_row
+        if self._shares:
+            return self._shares[at].rows[0] if at < len(self._shares) else None
+        table = self.found.board if self.found else None
+        return table.rows[at] if table is not None and at < len(table.rows) else None
+
+    @property
+    def _on_board(self) -> bool:
+        return self.query_one("#board", FigureTable).has_focus
+
+    @on(DataTable.CellHighlighted)
+    @on(DataTable.RowHighlighted)
+    def _show_details(self) -> None:
+        found, look = self.found, glyphs()
+        if found is None or found.topic is None:
+            return
+        table = found.board if self._on_board else found.agreement
+        lines: list[Content] = []
+        row = self._ranked() if self._on_board else self._pair()
+        if row is not None and not self._on_board:
+            lines.append(words.pair_words(row, found.people, look))
+        elif row is not None and self._shares:
+            lines.append(
+                words.share_words(self._shares[self.query_one("#board", FigureTable).cursor_row], look)
+            )
+        elif row is not None:
+            lines.append(words.board_words(row, look))
+        notes = table.notes[:_LONGEST_NOTES] if table is not None else ()
+        lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
+        self.query_one("#details-text", Static).update(Content("\n").join(lines))
+        self.query_one("#details").scroll_home(animate=False)
+
+    def on_descendant_focus(self) -> None:
+        self._show_details()
+
+    # ---- keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("panel", "choose", "export", "scroll_details"):
+            return self.found is not None and self.found.topic is not None and self.is_current
+        return super().check_action(action, parameters)
+
+    def action_panel(self) -> None:
+        self.query_one("#matrix" if self._on_board else "#board").focus()
+
+    def action_scroll_details(self, lines: int) -> None:
+        self.query_one("#details").scroll_relative(y=lines, animate=False)
+
+    @on(DataTable.CellSelected)
+    @on(DataTable.RowSelected)
+    def _open_cases(self) -> None:
+        from recjudge_tui.tui.screens.cases import CasesScreen
+
+        row = self._ranked() if self._on_board else self._pair()
+        if row is None or self.found is None:
+            return
+        chosen = (
+            board_filter(self.found, row)
+            if self._on_board
+            else pair_filter(self.found, str(row["rater_a"]), str(row["rater_b"]))
+        )
+        self.app.push_screen(CasesScreen(self.project_id, chosen))
+
+    def action_choose(self) -> None:
+        from recjudge_tui.tui.screens.figure_choice import FigureChoice
+
+        if self.found is not None and self.found.topic is not None:
+            found = self.found
+            choice = FigureChoice(found.topics, self.found.topic, found.stat)
+            self.app.push_screen(choice, self._chosen)
+
+    def _chosen(self, chosen: tuple[Topic, str] | None) -> None:
+        if chosen is not None:
+            self._topic, self._stat = chosen
+            self.action_compute()
+
+    def action_export(self) -> None:
+        name = "leaderboard.csv" if self._on_board else "agreement.csv"
+        hint = "The table of this panel goes to this file; its ending says the form: .csv .json .md .tex .html .txt"
+        self.app.push_screen(AskLine("Export", hint, name), partial(self._export, on_board=self._on_board))
+
+    def _export(self, name: str | None, on_board: bool) -> None:
+        table = None if self.found is None else self.found.board if on_board else self.found.agreement
+        if name is None or table is None:
+            return
+        path = Path(name).expanduser()
+        self.background.start(
+            "export", partial(_export, table=table, path=path), lambda notes: Exported(path, notes)
+        )
+
+    @on(Exported)
+    def _exported(self, message: Exported) -> None:
+        notes = f" {plural(len(message.notes), 'note')}: {' '.join(message.notes)}" if message.notes else ""
+        self.notify(one_line(f"Written to {message.path}.{notes}", 400), markup=False)
+
+    def action_peel(self) -> None:
+        self.action_leave()
+
+
+def _export(_: Database, table: Table, path: Path) -> tuple[str, ...]:
+    return export(table, path)

@@ -1,0 +1,76 @@
+"""What every screen of the app shares: the top line, background work, leaving, errors."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
+
+from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.store.project_panel import ActiveRun
+from recjudge_tui.tui.background import Background, Failed
+from recjudge_tui.tui.registry import has_screen, make_screen
+from recjudge_tui.tui.widgets.top_bar import TopBar
+
+if TYPE_CHECKING:
+    from recjudge_tui.tui.app import RecjudgeApp
+
+# last in each screen's own list, so that they stand at the right end of the footer
+COMMON: list[BindingType] = [
+    Binding("question_mark", "app.show_keys", "keys", key_display="?", id="app.keys"),
+    Binding("q", "leave", "back", id="app.back"),
+    Binding("escape", "peel", "back one layer", show=False, id="app.peel"),
+    Binding("tab", "app.focus_next", "next panel", show=False, id="app.next_panel"),
+    Binding("colon", "app.command_palette", "command palette", show=False, key_display=":", id="app.palette"),
+]
+
+
+class BaseScreen(Screen[None]):
+    """A screen with a top line (`TopBar`) and a `background` for its queries."""
+
+    @property
+    def house(self) -> RecjudgeApp:
+        return cast("RecjudgeApp", self.app)
+
+    @cached_property
+    def background(self) -> Background:
+        return Background(self, self.house.db_path)
+
+    def on_unmount(self) -> None:
+        self.background.stop()
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        """Called about once a second while a run is active, and once more when the last one ended."""
+        self.query_one(TopBar).show(active=len(active))
+
+    def action_leave(self) -> None:
+        self.house.leave_screen()
+
+    def action_peel(self) -> None:
+        """Close the innermost thing that is open; a screen with nothing open goes back."""
+        self.house.leave_screen()
+
+    def open_screen(self, name: str, identity: int) -> None:
+        if has_screen(name):
+            self.app.push_screen(make_screen(name, identity))
+
+    @on(Failed)
+    def _show_failure(self, message: Failed) -> None:
+        message.stop()
+        self.house.show_error(message.error)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A fault in our own code: say so and go on."""
+        if event.state is WorkerState.ERROR:
+            error = event.worker.error
+            self.house.show_error(
+                RecjudgeError(
+                    "something went wrong inside recjudge",
+                    f"{type(error).__name__}: {error}",
+                    "The app goes on. Please report this with what you pressed before.",
+                )
+            )

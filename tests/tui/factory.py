@@ -1,0 +1,247 @@
+"""A project straight into the database: lists, a run with its calls, people, flags, flips and failures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from recjudge_tui.model.material import ExplanationView, ItemView, ShownEvent, SlateView, UserView
+from recjudge_tui.running.lease import acquire
+from recjudge_tui.store.cases import CaseKey, ensure_case
+from recjudge_tui.store.clock import now
+from recjudge_tui.store.database import Database, connect
+from recjudge_tui.store.projects import create_project
+from recjudge_tui.store.raters import ensure_rater
+
+FILMS = ("Heat", "Heat 2", "Ronin", "Collateral", "Thief", "The Insider", "Manhunter", "Drive")
+REASON = "List A repeats the two sequels this user already rated, while B adds one new genre."
+
+
+def make_project(path: Path, name: str = "movies", cases: int = 6, text: str = "") -> int:
+    """A project with a finished pairwise run of the rater `qwen2.5:14b`, two annotators and a few words.
+
+    Of every six pairs: 1 A, 2 flips with the order, 3 B with a flagged item, 4 failed, 5 A, 6 true tie. `text`
+    is put into every place where data or a model may put it.
+    """
+    with connect(path) as db, db.transaction():
+        project = create_project(db, f"{name}{text}" if text.strip() else name)
+        source = _import(db, project, text)
+        _catalogue(db, project, source, text)
+        run = _run(db, project, "qwen2.5:14b" + text, "pairwise")
+        people = [ensure_rater(db, project, f"{who}{text}", "annotator") for who in ("anna", "bert")]
+        for number in range(cases):
+            case = _pair(db, project, source, number, text)
+            _judge(db, run, case, number % 6, text)
+            for rater in people:
+                _label(db, rater, case, ("A", 1.0) if number % 2 else ("B", -1.0), source, text)
+    return project
+
+
+def make_explanations(path: Path, project: int) -> int:
+    """One explanation judged on two aspects by a run; returns the case."""
+    with connect(path) as db, db.transaction():
+        run = _run(db, project, "rules-text", "explanation")
+        explanation = db.insert(
+            """INSERT INTO explanations (project_id, user_id, item_id, system, text, digest)
+               VALUES (?, 'u0', 'i2', 'writer', 'You liked Heat, so Ronin is for you.', 'd')""",
+            (project,),
+        )
+        case = ensure_case(
+            db, project, CaseKey("explanation", "u0", "writer", item_id="i2", explanation_id=explanation)
+        )
+        view = ExplanationView(
+            item=ItemView(item_id="i2", title="Ronin"), text="You liked Heat, so Ronin is for you."
+        )
+        shown = _snapshot(db, "explanation", view.model_dump_json())
+        user = _snapshot(db, "user", _user("u0", "").model_dump_json())
+        db.execute("INSERT INTO run_cases VALUES (?, ?, ?, NULL, NULL, ?)", (run, case, user, shown))
+        for aspect, value in (("accuracy", 4.0), ("transparency", 2.0)):
+            call = _call(db, run, case, "", aspect)
+            db.execute(
+                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, NULL)",
+                (call, aspect, value, str(int(value)), "Why"),
+            )
+            _verdict(db, run, case, aspect, "explanation", str(int(value)), value)
+    return case
+
+
+def start_run(path: Path, project: int, calls: int = 4) -> int:
+    """A run that this process works on, with planned calls and no verdict yet."""
+    with connect(path) as db, db.transaction():
+        run = _run(db, project, "live", "pairwise", "running")
+        cases = [r[0] for r in db.rows("SELECT id FROM cases WHERE project_id = ? LIMIT ?", (project, calls))]
+        for case in cases:
+            _call(db, run, case, "ab", "", "planned")
+    with connect(path) as db:
+        acquire(db, run)
+    return run
+
+
+def finish_call(path: Path, run: int) -> None:
+    """One more of the run's calls is done and has its verdict."""
+    with connect(path) as db, db.transaction():
+        call = db.row(
+            "SELECT id, case_id FROM calls WHERE run_id = ? AND state = 'planned' ORDER BY id", (run,)
+        )
+        assert call is not None
+        db.execute("UPDATE calls SET state = 'done' WHERE id = ?", (call["id"],))
+        db.execute(
+            "INSERT INTO answers VALUES (?, 'overall', 1, 'A', 'Fresh from the run.', NULL)", (call["id"],)
+        )
+        _verdict(db, run, call["case_id"], "overall", "pairwise", "A", 1.0)
+
+
+def end_run(path: Path, run: int) -> None:
+    with connect(path) as db:
+        db.execute("UPDATE runs SET state = 'done', lease_owner = NULL WHERE id = ?", (run,))
+
+
+def _import(db: Database, project: int, text: str) -> int:
+    return db.insert(
+        """INSERT INTO imports (project_id, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped, created_at)
+           VALUES (?, 'lists', 'plain', ?, 'x', 1, 1, 0, ?)""",
+        (project, f"lists{text}.csv", now()),
+    )
+
+
+def _catalogue(db: Database, project: int, source: int, text: str) -> None:
+    for place, title in enumerate(FILMS):
+        db.execute(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?, 'crime', '{}')",
+            (project, f"i{place}", source, title + text, f"brand{text}"),
+        )
+    db.execute(
+        "INSERT INTO users VALUES (?, 'u0', ?, ?)", (project, source, json.dumps({"age": "25-34" + text}))
+    )
+    db.execute(
+        """INSERT INTO events (project_id, import_id, user_id, type, item_id, timestamp, value)
+           VALUES (?, ?, 'u0', ?, 'i0', ?, 4)""",
+        (project, source, "rating", "2024-05-01T12:00:00+00:00"),
+    )
+
+
+def _user(user_id: str, text: str) -> UserView:
+    event = ShownEvent(
+        type="rating",
+        timestamp="2024-05-01T12:00:00+00:00",
+        item=ItemView(item_id="i0", title="Heat" + text),
+        value=4.0,
+    )
+    return UserView(
+        user_id=user_id,
+        attributes={"age": "25-34", "job": "writer" + text},
+        history=(event,),
+        searches=(ShownEvent(type="search", text="heist films" + text),),
+        browsed=("crime" + text,),
+        preferences=("prefers thrillers" + text,),
+    )
+
+
+def _slate(db: Database, project: int, user: str, system: str, items: list[int], source: int) -> int:
+    slate = db.insert(
+        "INSERT INTO slates (project_id, user_id, system, length, digest) VALUES (?, ?, ?, ?, ?)",
+        (project, user, system, len(items), f"{user}{system}"),
+    )
+    for rank, item in enumerate(items, 1):
+        db.execute("INSERT INTO slate_items VALUES (?, ?, ?, NULL)", (slate, rank, f"i{item}"))
+    db.execute("INSERT INTO slate_imports VALUES (?, ?)", (slate, source))
+    return slate
+
+
+def _pair(db: Database, project: int, source: int, number: int, text: str) -> int:
+    user = f"u{number}" + (text if number == 1 else "")
+    a = _slate(db, project, user, "als" + text, [0, 1, 2, 3, 4], source)
+    b = _slate(db, project, user, "cooc" + text, [0, 2, 5, 6, 7], source)
+    return ensure_case(db, project, CaseKey("pair", user, "als" + text, "cooc" + text, "", a, b))
+
+
+def _run(db: Database, project: int, rater: str, protocol: str, state: str = "done") -> int:
+    prompt = db.value("SELECT id FROM prompts WHERE name = ?", (protocol,)) or db.insert(
+        """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
+           VALUES (?, 3, ?, ?, '{}', 'shipped', ?)""",
+        (protocol, protocol, protocol, now()),
+    )
+    judge = json.dumps({"spec": f"ollama:{rater}"})
+    return db.insert(
+        """INSERT INTO runs (project_id, rater_id, prompt_id, protocol, judge, settings, state, created_at)
+           VALUES (?, ?, ?, ?, ?, '{}', ?, ?)""",
+        (project, ensure_rater(db, project, rater, "judge"), prompt, protocol, judge, state, now()),
+    )
+
+
+def _snapshot(db: Database, kind: str, content: str) -> int:
+    found: int | None = db.value("SELECT id FROM snapshots WHERE digest = ?", (content[:2000],))
+    return found or db.insert(
+        "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?)", (content[:2000], kind, content)
+    )
+
+
+def _judge(db: Database, run: int, case: int, what: int, text: str) -> None:
+    def shown(items: list[int]) -> int:
+        views = tuple(ItemView(item_id=f"i{i}", title=FILMS[i] + text, category="crime") for i in items)
+        return _snapshot(db, "slate", SlateView(items=views).model_dump_json())
+
+    user = db.value("SELECT user_id FROM cases WHERE id = ?", (case,))
+    snapshots = (
+        _snapshot(db, "user", _user(user, text).model_dump_json()), shown([0, 1, 2, 3, 4]), shown([0, 2, 5, 6, 7])
+    )  # fmt: skip
+    db.execute("INSERT INTO run_cases VALUES (?, ?, ?, ?, ?, NULL)", (run, case, *snapshots))
+    labels = (("A", "A"), ("A", "B"), ("B", "B"), ("A", ""), ("A", "A"), ("Tie", "Tie"))[what]
+    value = {"A": 1.0, "B": -1.0, "Tie": 0.0}
+    for order, label in zip(("ab", "ba"), labels, strict=True):
+        call = _call(db, run, case, order, "", "done" if label else "failed", text)
+        if label:
+            answer = (call, "overall", value[label], label, REASON + text, 0.5)
+            db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", answer)
+        if what == 2 and order == "ab":
+            db.execute(
+                "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, 'i1', ?, ?)",
+                (call, "minimum_variation" + text, "The sequel of a film the user rated." + text),
+            )
+    if not labels[1]:
+        _verdict(db, run, case, "overall", "pairwise", "", None, note=f"Set 2 was never answered.{text}")
+    else:
+        first, second = labels
+        label = first if first == second else "Tie"
+        _verdict(
+            db, run, case, "overall", "pairwise", label, value[label],
+            consistent=first == second, confidence=0.4 + what / 10, flags=int(what == 2),
+        )  # fmt: skip
+
+
+def _call(
+    db: Database, run: int, case: int, order: str, aspect: str, state: str = "done", text: str = ""
+) -> int:
+    failed = state == "failed"
+    return db.insert(
+        """INSERT INTO calls (run_id, case_id, list_order, aspect, state, attempts, error_kind, error, parsed_by)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            run, case, order, aspect, state, 3 if failed else 1,
+            "bad_reply" if failed else None, f"no JSON in the reply{text}" if failed else None, "schema",
+        ),
+    )  # fmt: skip
+
+
+def _verdict(
+    db: Database, run: int, case: int, aspect: str, protocol: str, label: str, value: float | None, *,
+    consistent: bool | None = None, confidence: float | None = None, flags: int = 0, note: str = "",
+) -> int:  # fmt: skip
+    rater = db.value("SELECT rater_id FROM runs WHERE id = ?", (run,))
+    return db.insert(
+        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, run_id, state, value, label, rule,
+             order_consistent, confidence, flag_count, note, created_at)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'both_orders', ?, ?, ?, ?, ?)""",
+        (
+            rater, case, aspect, protocol, run, "ok" if value is not None else "failed", value, label,
+            consistent, confidence, flags, note, now(),
+        ),
+    )  # fmt: skip
+
+
+def _label(db: Database, rater: int, case: int, said: tuple[str, float], source: int, text: str) -> None:
+    db.insert(
+        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, import_id, state, value, label, rule, note, created_at)
+           VALUES (?, ?, 'overall', 'pairwise', ?, 'ok', ?, ?, 'imported', ?, ?)""",
+        (rater, case, source, said[1], said[0], f"seen twice{text}", now()),
+    )

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError
+from recjudge_tui.store.database import Database
+from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.background import Background
+from recjudge_tui.tui.screens import cases, dialogs, import_form, keys, projects
+from recjudge_tui.tui.screens.base import BaseScreen
+from recjudge_tui.tui.widgets import case_panel, filter_bar, verdict_list
+from tests.tui.driving import press, running, settle, shown, type_text, until
+from tests.tui.factory import make_project
+
+ROOT = Path(__file__).parents[2]
+OURS: list[type[DOMNode]] = [
+    RecjudgeApp, cases.CasesScreen, projects.ProjectsScreen, projects.ProjectTable, keys.KeyHelp, import_form.ImportForm,
+    dialogs.ErrorDialog, dialogs.Confirm, dialogs.AskLine, dialogs.Notice, case_panel.CasePanel, filter_bar.FilterBar,
+    verdict_list.VerdictList,
+]  # fmt: skip
+EATEN = {f"ctrl+{key}" for key in "hijms"}
+
+
+@pytest.mark.parametrize("owner", OURS, ids=lambda owner: owner.__name__)
+def test_every_binding_has_an_id_and_no_key_that_terminals_eat(owner: Any) -> None:
+    bindings = [b for b in owner.BINDINGS if isinstance(b, Binding)]
+    assert len(bindings) == len(owner.BINDINGS)
+    for binding in bindings:
+        assert binding.id
+        assert binding.description
+        for key in binding.key.split(","):
+            assert key not in EATEN
+            assert not key.startswith(("alt+", "cmd+", "super+"))
+
+
+async def test_the_keys_are_searched(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "question_mark")
+        assert "copy" in shown(pilot)
+        await type_text(pilot, "file")
+        assert "Y  save the case to a file" in shown(pilot)
+        assert "y  copy" not in shown(pilot)
+        await type_text(pilot, "zzz")
+        assert "no such key" in shown(pilot)
+        await press(pilot, "escape")
+        assert "18 of 18" in shown(pilot)
+
+
+@pytest.mark.parametrize("key", ["colon", "ctrl+p"])
+async def test_the_palette_runs_what_a_key_runs(project_db: Path, key: str) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, key)
+        await type_text(pilot, "sort")
+        await pilot.pause(0.2)
+        await press(pilot, "enter")
+        await until(pilot, lambda: "sort: label" in shown(pilot))
+
+
+async def test_keys_can_be_remapped_by_their_ids(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        pilot.app.set_keymap({"cases.sort": "z"})
+        await press(pilot, "s")
+        assert "sort: id" in shown(pilot)
+        await press(pilot, "z")
+        assert "sort: label" in shown(pilot)
+
+
+async def test_from_a_project_opened_first_one_gets_to_the_list(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "escape")
+        assert "Projects (1)" in shown(pilot)
+        await press(pilot, "escape")
+        assert not pilot.app._exit
+        await press(pilot, "enter", "q", "q")
+        assert pilot.app._exit
+
+
+async def test_an_error_shows_title_cause_and_next_step(project_db: Path) -> None:
+    async with running(project_db) as pilot:
+        pilot.app.show_error(RecjudgeError("It broke.", "[/b] Because.", "Do [this]."))  # type: ignore[attr-defined]
+        await settle(pilot)
+        screen = shown(pilot)
+    assert "It broke." in screen
+    assert "[/b] Because." in screen
+    assert "Do [this]." in screen
+
+
+async def test_a_fault_of_our_own_in_a_worker_is_shown_and_the_app_goes_on(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, BaseScreen)
+
+        def broken(db: Database) -> None:
+            raise ZeroDivisionError("[/oops]")
+
+        screen.background.start("broken", broken, lambda found: cases.MarkedFound(None))
+        await until(pilot, lambda: "something went wrong inside recjudge" in shown(pilot))
+        assert "[/oops]" in shown(pilot)
+        await press(pilot, "escape", "j")
+        assert screen.query_one(verdict_list.VerdictList).cursor == 1
+
+
+async def test_a_newer_job_ends_the_older_one(project_db: Path) -> None:
+    make_project(project_db)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    async with running(project_db, "movies") as pilot:
+        screen = pilot.app.screen
+        background = Background(screen, project_db)
+        background.start("work", lambda db: db.value(endless), lambda found: cases.MarkedFound(None))
+        await until(pilot, lambda: bool(background._open))
+        await pilot.pause(0.05)
+        background.start("work", lambda db: 16, cases.MarkedFound)
+        await until(pilot, lambda: screen.query_one(verdict_list.VerdictList).cursor == 15)
+        background.start("work", lambda db: db.value(endless), lambda found: cases.MarkedFound(None))
+        await until(pilot, lambda: bool(background._open))
+        background.stop()
+        await until(pilot, lambda: not background._open)
+        assert not isinstance(pilot.app.screen, dialogs.ErrorDialog)
+
+
+def test_what_cannot_be_opened_is_an_error_before_the_screen(project_db: Path) -> None:
+    with pytest.raises(NotFoundError):
+        RecjudgeApp(project_db, "nobody")
+    project_db.write_bytes(b"no database at all, but long enough to be read as one" * 40)
+    with pytest.raises(StoreError):
+        RecjudgeApp(project_db)
+
+
+async def test_ascii_and_no_colour(project_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECJUDGE_ASCII", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    make_project(project_db)
+    async with running(project_db) as pilot:
+        assert pilot.app.no_color
+        screens = [shown(pilot)]
+        for key in ("enter", "n", "n", "enter", "question_mark", "escape", "colon"):
+            await press(pilot, key)
+            screens.append(shown(pilot))
+    assert all(screen.isascii() for screen in screens)
+    assert "+- movies" in screens[0]
+    assert "^ flips when swapped" in screens[2]
+
+
+async def test_idle_means_no_timer_and_no_worker(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await settle(pilot)
+        nodes = [pilot.app, *pilot.app.screen.walk_children(with_self=True)]
+        assert [
+            timer
+            for node in nodes
+            for timer in node._timers
+            if timer._repeat is None and timer._active.is_set()
+        ] == []
+        assert not any(worker.is_running for worker in pilot.app.workers)
+
+
+def test_starting_imports_nothing_heavy() -> None:
+    code = "import sys, recjudge_tui.tui.app, recjudge_tui.tui.screens.cases; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert not {"numpy", "scipy", "pydantic", "httpx", "ollama", "sqlite_utils"} & set(loaded.stdout.split())
+
+
+def test_no_sql_and_no_statistics_in_here_and_textual_nowhere_else() -> None:
+    for file in (ROOT / "recjudge_tui").rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        inside = "tui" in file.relative_to(ROOT / "recjudge_tui").parts
+        names = {
+            alias.name
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
+        names |= {node.module or "" for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
+        if inside:
+            assert "SELECT " not in text, file
+            assert not any(name.startswith(("numpy", "scipy")) for name in names), file
+        else:
+            assert not any(name.split(".")[0] == "textual" for name in names), file

@@ -1,0 +1,124 @@
+"""Hostile text in every place it can come from, on every screen: shown as text, never obeyed."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.model.material import UserView
+from recjudge_tui.model.text import safe_text
+from recjudge_tui.store.case_detail import CaseDetail, FlagShown, Opinion, Spoken
+from recjudge_tui.store.project_panel import ActiveRun
+from recjudge_tui.store.triage import VerdictRow
+from recjudge_tui.tui.case_text import case_content, case_title
+from recjudge_tui.tui.look import ASCII, UNICODE, Glyphs
+from recjudge_tui.tui.project_text import project_cells
+from recjudge_tui.tui.screens.cases import CasesScreen
+from recjudge_tui.tui.screens.projects import ProjectsScreen
+from recjudge_tui.tui.verdict_line import columns_for, verdict_cells
+from tests.hostile import HOSTILE
+from tests.tui.driving import press, running, settle, shown
+from tests.tui.factory import make_project
+
+FORBIDDEN = {chr(c) for c in (*range(32), 127, *range(128, 160), 0x202E, 0x2066, 0x200B) if c != 10}
+# one after another in one go: what bites alone is found by the pure tests below
+ALL = " ".join(text for text in HOSTILE if len(text) < 5000 and "\x00" not in text)
+
+
+def harmless(screen: str, width: int) -> None:
+    assert not FORBIDDEN & set(screen)
+    assert max(cell_len(line) for line in screen.splitlines()) <= width
+
+
+@pytest.mark.parametrize("text", [ALL, '[/path] [a="b] [@click=app.quit]press[/]'], ids=["all", "markup"])
+async def test_every_screen(project_db: Path, text: str) -> None:
+    make_project(project_db, text=text)
+    async with running(project_db, size=(100, 30)) as pilot:
+        harmless(shown(pilot), 100)
+        for key in ("D", "n", "i", "escape", "question_mark", "escape", "enter"):
+            await press(pilot, key)
+            harmless(shown(pilot), 100)
+        assert isinstance(pilot.app.screen, CasesScreen)
+        for key in (*"jnnnsyJK", "Y", "escape", "e", "escape", "enter", "pagedown", "pagedown", "escape"):
+            await press(pilot, key)
+            harmless(shown(pilot), 100)
+        pilot.app.push_screen(CasesScreen(1, f'judge:"{text.replace(chr(34), "")}"'))
+        await settle(pilot)
+        harmless(shown(pilot), 100)
+        pilot.app.show_error(RecjudgeError(text, text, text))  # type: ignore[attr-defined]
+        await settle(pilot)
+        harmless(shown(pilot), 100)
+        await press(pilot, "escape", "q", "q")
+        assert isinstance(pilot.app.screen, ProjectsScreen)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("look", [UNICODE, ASCII], ids=["unicode", "ascii"])
+def test_a_row_has_its_width_whatever_is_in_it(text: str, look: Glyphs) -> None:
+    row = VerdictRow(
+        1, 7, text, "judge", "pairwise", text, text, 0.5, False, True, 2, text, text, False, True, (2, 1)
+    )
+    for width in (30, 38, 60, 100):
+        for shown_row in (row, row._replace(failed=True), row._replace(aspect="overall", reviewed=True)):
+            line = "".join(cell for cell, _ in verdict_cells(shown_row, columns_for(width), look))
+            assert cell_len(line) == width
+            assert not FORBIDDEN & set(line)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_case_is_plain_text(text: str) -> None:
+    case = _case(text)
+    for width in (20, 36, 100):
+        content = case_content(case, width, UNICODE)
+        assert not FORBIDDEN - {"\t"} & set(content.plain)
+        assert all(line.plain == line.plain for line in content.wrap(width))
+    assert not FORBIDDEN & set(case_title(case, UNICODE))
+
+
+def test_a_long_text_is_cut_and_says_so() -> None:
+    content = case_content(_case("x" * 1_000_000), 80, UNICODE)
+    assert len(content.plain) < 80_000
+    assert "988,000 more characters" in content.plain
+    assert "more characters" not in case_content(_case("x" * 20_000), 80, UNICODE, longest=10**7).plain
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_project_row_is_plain_text(text: str) -> None:
+    db = sqlite3.connect(":memory:")
+    db.row_factory = sqlite3.Row
+    figures = db.execute(
+        "SELECT 1 AS id, 1 AS cases, 2 AS verdicts, 0 AS flagged, ? AS last_run, ? AS state",
+        (text.replace("\x00", "").encode("utf-8", "ignore").decode(), "done"),
+    ).fetchone()
+    db.close()
+    for active in (None, ActiveRun(1, 1, 0, 0)):
+        for cells in (
+            project_cells(text, figures, None, active, UNICODE),
+            project_cells(text, None, None, active, UNICODE),
+        ):
+            assert not FORBIDDEN & set("".join(cell.plain for cell in cells))
+
+
+def _case(text: str) -> CaseDetail:
+    return CaseDetail(
+        verdict_id=1, case_id=1, kind="pair", user_id=text, item_id=text, rater=text, rater_kind="judge",
+        protocol="pairwise", aspect=text, label=text, failed=False, flipped=True, confidence=0.5, rule=text, note=text,
+        run_id=1, prompt=text, created_at=text, run_shown=1,
+        opinions=(Opinion(text, "judge", "pairwise", text, text, False, True, None, True),),
+        spoken=(
+            Spoken(text, 0, text, text, None, text, False, "", "", 1),
+            Spoken(text, 1, "", "", None, "", True, text, text, 3),
+        ),
+        flags=(FlagShown(text, text, text, text, text, True),),
+        user=UserView(user_id=text, attributes={text or "x": text}, browsed=(text,), preferences=(text,)),
+        slates=(), explanation=None, explanation_system=text,
+    )  # fmt: skip
+
+
+def test_the_function_that_makes_it_safe_is_the_one_of_the_model() -> None:
+    """If `safe_text` let an escape through, the tests above would be worth nothing."""
+    assert not FORBIDDEN - {"\t"} & set(safe_text(ALL))
