@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import CallError, RecjudgeError, UsageError
 from recjudge_tui.judges.http import UnreachableError
 
 T = TypeVar("T")
@@ -41,6 +41,7 @@ class Endpoints:
         tried: list[Endpoint] = []
         while True:
             endpoint = self._choose(tried)
+            known_until = endpoint.aside_until
             endpoint.in_flight += 1
             try:
                 result = await action(endpoint.url)
@@ -50,15 +51,28 @@ class Endpoints:
                 if not any(self._alive(other) for other in self._all if other not in tried):
                     raise
             else:
-                endpoint.aside_until = 0.0
+                if endpoint.aside_until == known_until:  # else it was paused while this call was under way
+                    endpoint.aside_until = 0.0
                 return result
             finally:
                 endpoint.in_flight -= 1
 
-    def set_aside(self, url: str) -> None:
+    def set_aside(self, url: str, seconds: float | None = None) -> None:
+        """Ask this one no more for the given time (by default 5 s) as long as there are others."""
         for endpoint in self._all:
             if endpoint.url == url:
-                endpoint.aside_until = time.monotonic() + ASIDE_S
+                endpoint.aside_until = time.monotonic() + (ASIDE_S if seconds is None else seconds)
+
+    def heed(self, url: str, error: RecjudgeError) -> RecjudgeError:
+        """Pause a server that asked for it (429, 503, 529 with a delay), and give back the error to raise.
+
+        Its `retry_after` becomes the time until some server may be asked: 0 while another one is free.
+        """
+        if isinstance(error, CallError) and error.retry_after is not None:
+            self.set_aside(url, error.retry_after)
+            due = min(endpoint.aside_until for endpoint in self._all)
+            error.retry_after = max(0.0, due - time.monotonic()) if len(self._all) > 1 else error.retry_after
+        return error
 
     def _choose(self, tried: list[Endpoint]) -> Endpoint:
         alive = [e for e in self._all if e not in tried and self._alive(e)]

@@ -25,7 +25,8 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 _MODERATED = re.compile(r"\bflagged\b|moderation|content[ _](?:filter|policy|management)", re.IGNORECASE)
-_NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "insufficient_credits"}
+_NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "insufficient_credits", "billing_error"}
+_CREDIT_LOW = re.compile(r"credit balance is too low", re.IGNORECASE)
 
 
 class UnreachableError(CallError):
@@ -179,7 +180,8 @@ def _final(status: int, said: Said, said_so: str, asked: Asked) -> JudgeError | 
             said_so,
             f"Check {key}." if key else "Name the variable that holds it with --api-key-env NAME.",
         )
-    if status == 402 or said.code in _NO_CREDIT or said.kind in _NO_CREDIT:
+    no_credit = said.code in _NO_CREDIT or said.kind in _NO_CREDIT or _CREDIT_LOW.search(said.message)
+    if status == 402 or no_credit:
         return JudgeError(
             f"The account at {asked.server} has no credit left", said_so, "Add credit, then resume."
         )

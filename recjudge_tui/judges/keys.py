@@ -13,6 +13,13 @@ SERVICE = "recjudge"
 _SHORTEST_SECRET = 8  # "none", "EMPTY": what people set for servers that want any key at all
 
 
+class QuietHeaders(dict[str, str]):
+    """Headers of a request; the repr tells their names only."""
+
+    def __repr__(self) -> str:
+        return f"QuietHeaders({', '.join(self)})"
+
+
 @dataclass(frozen=True)
 class Key:
     """A key and the name it was found under. Its repr, and whatever `scrub` returns, hold the name only."""
@@ -22,6 +29,9 @@ class Key:
 
     def bearer(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._secret}"}
+
+    def header(self, name: str) -> dict[str, str]:
+        return {name: self._secret}
 
     def scrub(self, text: str) -> str:
         """The text with the key, should a server have sent it back, replaced by the variable's name.
@@ -39,7 +49,7 @@ def find_key(variable: str) -> Key | None:
     The keyring is asked only where the optional package `keyring` is installed. White space around the key
     is dropped. Raises JudgeError for a key that no HTTP header can carry.
     """
-    secret = (os.environ.get(variable) or _from_keyring(variable) or "").strip()
+    secret = _secret_in(variable)
     if not secret:
         return None
     if not secret.isascii() or not secret.isprintable() or " " in secret:
@@ -49,6 +59,15 @@ def find_key(variable: str) -> Key | None:
             f"Set {variable} again, to the key alone.",
         )
     return Key(variable, secret)
+
+
+def is_set(variable: str) -> bool:
+    """Whether there is a key under this name, in the environment or the keyring."""
+    return bool(_secret_in(variable))
+
+
+def _secret_in(variable: str) -> str:
+    return (os.environ.get(variable) or _from_keyring(variable) or "").strip()
 
 
 def missing_key(variable: str, server: str) -> JudgeError:

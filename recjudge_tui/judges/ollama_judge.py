@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
+from recjudge_tui.judges.confidence import TOP_LOGPROBS, label_confidence
 from recjudge_tui.judges.endpoints import Endpoints
 from recjudge_tui.judges.http import Asked, UnreachableError, failure, overflow, sound_text, whole
 from recjudge_tui.judges.keys import Key, find_key, missing_key
@@ -25,9 +26,10 @@ from recjudge_tui.judges.ollama_client import (
 )
 from recjudge_tui.judges.openai_reply import check_ending, looks_like_object, split_thinking
 from recjudge_tui.model.calls import Reply, Request, Usage
-from recjudge_tui.model.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.model.judge import Capabilities, Identity, JudgeSpec, Workload
 from recjudge_tui.model.records import RaterKind
 from recjudge_tui.model.text import one_line
+from recjudge_tui.model.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     import ollama
@@ -38,6 +40,7 @@ PREPARE_S = 15.0
 KEEP_ALIVE = "10m"
 MIN_CONTEXT = 4096
 MARGIN = 256  # chat template, role marks
+THINKING_ROOM = 4
 _FORMAT_WORDS = re.compile(r"\bformat\b|grammar|structured output|json schema", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"requires more system memory|out of memory", re.IGNORECASE)
 
@@ -72,13 +75,14 @@ class OllamaJudge:
         self._clients: dict[str, ollama.AsyncClient] = {}
         self._dropped: dict[str, None] = {}
         self._num_ctx = MIN_CONTEXT
+        self._logprobs = False
         self._timeout_s = 300.0
 
     async def prepare(self, workload: Workload) -> Identity:
         """Ask each server for its version and the model, and settle the context length of the run.
 
-        Raises JudgeError when no server answers, the model is not pulled, the servers hold different models
-        under its name, or the longest prompt with its reply does not fit into the model's context.
+        Raises JudgeError when no server answers, the model is not pulled, or the servers hold different models
+        under its name.
         """
         self._timeout_s = workload.timeout_s
         self._look_up_key()
@@ -98,10 +102,13 @@ class OllamaJudge:
                 f"Pull it again on each: ollama pull {self._model}",
             )
         context = min((one["context"] for one in found if one["context"]), default=None)
-        self._num_ctx = context_for(workload, context, self._model)
+        thinks = any("thinking" in one["capabilities"] for one in found)
+        self._num_ctx = context_for(workload, context, thinks=thinks)
+        digest = digests.pop()
+        self._use(workload.known, digest)
         return Identity(
             name=self._model,
-            digest=digests.pop(),
+            digest=digest,
             endpoints=self._endpoints.urls,
             context_length=context,
             details={
@@ -121,11 +128,18 @@ class OllamaJudge:
                     partial(self._chat, request, sent, deadline)
                 )
             except StatusError as error:
-                if "format" not in sent or not _format_refused(error):
-                    raise self._meaning(error) from None
-                self._dropped["format"] = None
+                refused = _refused(error, sent)
+                if refused is None:
+                    raise self._endpoints.heed(error.url, self._meaning(error, request)) from None
+                self._dropped[refused] = None
             else:
                 return self._reply(request, sent, url, answer, latency_s)
+
+    def _use(self, known: Capabilities | None, digest: str) -> None:
+        """Send nothing that these servers have refused before, and ask for logprobs where they give them."""
+        if known is not None and known.hold_for(self._endpoints.urls, digest):
+            self._dropped.update(dict.fromkeys(known.refused))
+            self._logprobs = known.logprobs is True
 
     async def close(self) -> None:
         clients, self._clients = self._clients, {}
@@ -151,6 +165,8 @@ class OllamaJudge:
             "truncate": False,
             "shift": False,
         }
+        if self._logprobs and "logprobs" not in self._dropped:
+            wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
         return {k: v for k, v in wanted.items() if k not in self._dropped}
 
     async def _chat(
@@ -177,7 +193,12 @@ class OllamaJudge:
             sound_text(message.get("content")), sound_text(message.get("thinking"))
         )
         stop = sound_text(answer.get("done_reason"))
-        check_ending(text, thinking, cut=stop == "length")
+        try:
+            check_ending(text, thinking, cut=stop == "length")
+        except CallError:
+            _check_room(answer, stop, self._num_ctx)
+            raise
+        entries = answer.get("logprobs")
         scrub = self._asked(url).scrub
         return Reply(
             text=scrub(text),
@@ -191,6 +212,8 @@ class OllamaJudge:
                 cached_input=whole(answer.get("prompt_eval_cached_count")),
             ),
             latency_s=latency_s,
+            logprobs=bool(entries),
+            label_confidence=label_confidence(request, text, entries),
             sent=record,
             dropped=tuple(self._dropped),
         )
@@ -206,7 +229,7 @@ class OllamaJudge:
                 raise not_pulled(self._model, url, [m.model or "" for m in models])
             shown = await self._ask_first(url, client.show(self._model))
         except StatusError as error:
-            meaning = self._meaning(error)
+            meaning = self._meaning(error, None)
             raise JudgeError(meaning.title, meaning.cause, meaning.next_step) from None
         info = shown.modelinfo or {}
         contexts = [whole(value) for key, value in info.items() if key.endswith(".context_length")]
@@ -249,7 +272,7 @@ class OllamaJudge:
             return Asked(url, self._model, self._key_variable)
         return Asked(url, self._model, self._key.variable, self._key.scrub)
 
-    def _meaning(self, error: StatusError) -> RecjudgeError:
+    def _meaning(self, error: StatusError, request: Request | None) -> RecjudgeError:
         asked = self._asked(error.url)
         said = asked.scrub(error.said.message)
         if error.status == 404 and "model" in said:
@@ -261,24 +284,40 @@ class OllamaJudge:
                 "Choose a smaller model or context.",
             )
         sized = replace(error.said, context=error.said.context or self._num_ctx)
-        return failure(error.status, error.headers, sized, asked)
+        meaning = failure(error.status, error.headers, sized, asked)
+        if request is not None and isinstance(meaning, CallError) and meaning.kind == "overflow":
+            meaning.cause = f"{meaning.cause} ({_size(request)}.)"
+        return meaning
 
 
-def context_for(workload: Workload, context_length: int | None, model: str) -> int:
+def context_for(workload: Workload, context_length: int | None, *, thinks: bool = False) -> int:
     """The context length of a run: longest prompt, reply cap and a margin, up to a multiple of 1,024.
 
-    At least 4,096, never more than the model holds. Raises JudgeError when prompt and reply do not fit.
+    At least 4,096, never more than the model holds: a prompt that is too long for that is a failed call of its
+    own, and no reason to refuse the others. A model that thinks gets room for the larger cap with which a call is
+    asked once more after its thinking took all of the first.
     """
-    need = workload.longest_prompt_tokens + workload.max_tokens
-    if context_length is not None and need > context_length:
-        raise JudgeError(
-            f"The prompts are too long for “{model}”",
-            f"The longest has about {workload.longest_prompt_tokens} tokens, the reply may take "
-            f"{workload.max_tokens}; the model's context holds {context_length}.",
-            "Show less history or fewer items, or choose a model with a longer context.",
-        )
-    rounded = max(MIN_CONTEXT, -(-(need + MARGIN) // 1024) * 1024)
+    reply = workload.max_tokens * (THINKING_ROOM if thinks else 1)
+    need = workload.longest_prompt_tokens + reply + MARGIN
+    rounded = max(MIN_CONTEXT, -(-need // 1024) * 1024)
     return rounded if context_length is None else min(rounded, context_length)
+
+
+def _size(request: Request) -> str:
+    counted = [estimate_tokens(message.content) for message in request.messages]
+    low, high = sum(low for low, _ in counted), sum(high for _, high in counted)
+    return f"By estimate it has {low} to {high} tokens, and its reply may take {request.sampling.max_tokens}"
+
+
+def _check_room(answer: dict[str, Any], stop: str, num_ctx: int) -> None:
+    """Raise CallError `overflow` for an answer that ended because prompt and reply filled the context."""
+    prompt, reply = whole(answer.get("prompt_eval_count")), whole(answer.get("eval_count"))
+    if stop == "length" and prompt is not None and reply is not None and prompt + reply >= num_ctx:
+        raise overflow(
+            f"Prompt ({prompt} tokens) and reply ({reply} so far) filled the context of {num_ctx}.",
+            prompt,
+            num_ctx,
+        )
 
 
 def judged_count(request: Request, answer: dict[str, Any], num_ctx: int) -> dict[str, Any]:
@@ -304,5 +343,10 @@ def judged_count(request: Request, answer: dict[str, Any], num_ctx: int) -> dict
     return {"prompt_count_suspicious": {"counted": counted, "at_least": least}} if too_low else {}
 
 
-def _format_refused(error: StatusError) -> bool:
-    return error.status in (400, 422, 500, 501) and _FORMAT_WORDS.search(error.said.message) is not None
+def _refused(error: StatusError, sent: dict[str, Any]) -> str | None:
+    """The parameter to leave out from now on, by what the server said; None when it says something else."""
+    if error.status not in (400, 422, 500, 501):
+        return None
+    if "logprobs" in sent and "logprobs" in error.said.message:
+        return "logprobs"
+    return "format" if "format" in sent and _FORMAT_WORDS.search(error.said.message) else None

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges.batching import Access
+from recjudge_tui.judges.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.endpoints import Endpoints, checked_url
 from recjudge_tui.judges.http import (
     Asked,
@@ -28,8 +30,9 @@ from recjudge_tui.judges.http import (
 )
 from recjudge_tui.judges.keys import Key, find_key, missing_key
 from recjudge_tui.judges.openai_reply import read_reply
+from recjudge_tui.judges.refusals import is_refusal, refused_parameter
 from recjudge_tui.model.calls import Reply, Request
-from recjudge_tui.model.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.model.judge import Capabilities, Identity, JudgeSpec, Workload
 from recjudge_tui.model.records import RaterKind
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -38,14 +41,9 @@ NEEDS_KEY = "api.openai.com"
 PREPARE_S = 15.0
 
 _DROPPABLE = (
-    "response_format", "temperature", "seed", "max_completion_tokens", "max_tokens", "provider", "logprobs",
+    "response_format", "temperature", "seed", "max_completion_tokens", "max_tokens", "provider",
+    "logprobs", "top_logprobs",
 )  # fmt: skip
-# A refusal that names no parameter in a field of its own is known by one of these words beside the name.
-_REFUSING = re.compile(
-    r"not (?:support|permit|allow|available|recogni)|unsupported|unrecogni|unknown|unexpected|unavailable|"
-    r"extra (?:input|field)|invalid|does(?: not|n't) (?:support|accept)|only the default|failed to parse",
-    re.IGNORECASE,
-)
 _SCHEMA_WORDS = re.compile(r"response_format|json_schema|structured output|grammar|guided", re.IGNORECASE)
 
 
@@ -69,14 +67,12 @@ class OpenAIJudge:
     cacheable = True
     concurrency = 8
 
-    def __init__(
-        self, name: str, model: str, urls: tuple[str, ...], key_variable: str = "", *, logprobs: bool = False
-    ) -> None:
+    def __init__(self, name: str, model: str, urls: tuple[str, ...], key_variable: str = "") -> None:
         self.name = name
         self._model = model
         self._endpoints = Endpoints(urls)
         self._key_variable = key_variable
-        self._logprobs = logprobs
+        self._logprobs = False
         self._key: Key | None = None
         self._headers = httpx.Headers({"Content-Type": "application/json"})
         self._client: httpx.AsyncClient | None = None
@@ -101,6 +97,7 @@ class OpenAIJudge:
                 unreachable.append(error)
         if not found:
             raise _no_server(self._endpoints.urls, unreachable)
+        self._use(workload.known)
         contexts = [c for c in (whole(entry.get("context")) for entry in found) if c]
         return Identity(
             name=self._model,
@@ -117,12 +114,42 @@ class OpenAIJudge:
             url, response, latency_s = await self._endpoints.call(partial(self._post, body, deadline))
             asked = self._asked(url)
             if response.status_code == 200:
-                return read_reply(response, asked, _for_record(sent), tuple(self._dropped), latency_s)
+                return read_reply(
+                    response, asked, request, _for_record(sent), tuple(self._dropped), latency_s
+                )
             said = what_was_said(response)
-            refused = refused_parameter(response.status_code, said, sent)
-            if refused is None:
-                raise failure(response.status_code, response.headers, said, asked)
-            self._dropped[refused] = None  # so the next body is without it: the loop ends
+            unwanted = refused(response.status_code, said, sent)
+            if unwanted is None:
+                raise self._endpoints.heed(url, failure(response.status_code, response.headers, said, asked))
+            self._dropped[unwanted] = None  # so the next body is without it: the loop ends
+
+    def _use(self, known: Capabilities | None) -> None:
+        """Send nothing that these servers have refused before, and ask for logprobs where they give them."""
+        if known is not None and known.hold_for(self._endpoints.urls):
+            self._dropped.update(dict.fromkeys(known.refused))
+            self._logprobs = known.logprobs is True
+
+    batch_path = "/v1/chat/completions"
+
+    def batch_identity(self, known: Capabilities | None) -> Identity:
+        """Who answers, as far as it is known without asking; `batch_body` then sends nothing it refused before."""
+        self._use(known)
+        return Identity(name=self._model, endpoints=self._endpoints.urls)
+
+    def batch_access(self) -> Access:
+        """Where and with which key. Raises JudgeError when the key is missing."""
+        self._look_up_key()
+        url = self._endpoints.urls[0]
+        return Access(url, self._headers, self._asked(url))
+
+    def batch_body(self, request: Request) -> bytes:
+        """The body that `ask` would send."""
+        return self._body(request, self._parameters(request))
+
+    def read_batch(self, body: bytes, request: Request) -> Reply:
+        """The reply in a body that a batch brought; raises like `ask`."""
+        asked, sent = self._asked(self._endpoints.urls[0]), _for_record(self._parameters(request))
+        return read_reply(httpx.Response(200, content=body), asked, request, sent, tuple(self._dropped), None)
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -140,8 +167,8 @@ class OpenAIJudge:
             "seed": sampling.seed,
             cap: sampling.max_tokens,
         }
-        if self._logprobs:
-            wanted["logprobs"] = True
+        if self._logprobs and not {"logprobs", "top_logprobs"} & self._dropped.keys():
+            wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
         if any(urlsplit(url).hostname == "openrouter.ai" for url in self._endpoints.urls):
             wanted["provider"] = {"require_parameters": True}
         return {k: v for k, v in wanted.items() if k not in self._dropped and v is not None}
@@ -228,19 +255,13 @@ class OpenAIJudge:
         return Asked(url, self._model, self._key.variable, self._key.scrub)
 
 
-def refused_parameter(status: int, said: Said, sent: Mapping[str, Any]) -> str | None:
-    """The parameter among `sent` that the server will not take, by what it said; None when it says otherwise."""
-    if status not in (400, 422, 501):
-        return None
-    named = said.param.partition(".")[0]
-    if named in sent and named in _DROPPABLE:
-        return named
-    if not _REFUSING.search(said.message):
-        return None
-    for name in _DROPPABLE:
-        if name in sent and re.search(rf"(?<![\w]){name}(?![\w])", said.message):
-            return name
-    return "response_format" if "response_format" in sent and _SCHEMA_WORDS.search(said.message) else None
+def refused(status: int, said: Said, sent: Mapping[str, Any]) -> str | None:
+    """The parameter to leave out from now on, by what the server said; None when it says something else."""
+    name = refused_parameter(status, said, sent, _DROPPABLE)
+    about_schema = is_refusal(said) and _SCHEMA_WORDS.search(said.message) is not None
+    if name is None and status in (400, 422, 501) and "response_format" in sent and about_schema:
+        return "response_format"
+    return name
 
 
 def _for_record(sent: dict[str, Any]) -> dict[str, Any]:

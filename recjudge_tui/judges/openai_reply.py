@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 
 from recjudge_tui.errors import CallError, RecjudgeError
+from recjudge_tui.judges.confidence import label_confidence
 from recjudge_tui.judges.http import Asked, failure, said_in, sound_text, whole
-from recjudge_tui.model.calls import Reply, Usage
+from recjudge_tui.model.calls import Reply, Request, Usage
 from recjudge_tui.model.text import one_line
 
 _THINK = re.compile(r"\A\s*<think(?:ing)?>(.*?)(?:</think(?:ing)?>|\Z)", re.DOTALL)
@@ -18,9 +19,14 @@ _THINK_END = re.compile(r"\A(.*?)</think(?:ing)?>", re.DOTALL)
 
 
 def read_reply(
-    response: httpx.Response, asked: Asked, sent: dict[str, Any], dropped: tuple[str, ...], latency_s: float
+    response: httpx.Response,
+    asked: Asked,
+    request: Request,
+    sent: dict[str, Any],
+    dropped: tuple[str, ...],
+    latency_s: float | None,
 ) -> Reply:
-    """The reply in a completion.
+    """The reply in a completion to `request`.
 
     Raises CallError `bad_body` for what is no completion, `empty` for one without an answer, `refusal`,
     `length` for an answer cut off by the token cap, `thinking` when the cap was spent before the answer
@@ -36,6 +42,7 @@ def read_reply(
     stop = asked.scrub(sound_text(choice.get("finish_reason")))
     _refuse(message, stop, text, asked)
     check_ending(text, thinking, cut=stop == "length")
+    entries = _logprobs(choice)
     return Reply(
         text=text,
         thinking=thinking,
@@ -44,6 +51,8 @@ def read_reply(
         structured="response_format" in sent and looks_like_object(text),
         usage=_usage(body.get("usage")),
         latency_s=latency_s,
+        logprobs=bool(entries),
+        label_confidence=label_confidence(request, text, entries),
         sent=sent,
         dropped=dropped,
     )
@@ -146,6 +155,13 @@ def _refuse(message: dict[str, Any], stop: str, text: str, asked: Asked) -> None
         raise CallError("refusal", "The model refused to answer", asked.scrub(one_line(refusal, 400)))
     if stop == "content_filter":
         raise CallError("refusal", "The server's content filter stopped the answer", one_line(text, 200))
+
+
+def _logprobs(choice: dict[str, Any]) -> list[Any]:
+    """The entries for the tokens of the content; empty where the server gave none."""
+    given = choice.get("logprobs")
+    entries = given.get("content") if isinstance(given, dict) else None
+    return entries if isinstance(entries, list) else []
 
 
 def _usage(usage: object) -> Usage:

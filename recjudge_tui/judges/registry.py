@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import cast
+from importlib.util import find_spec
+from typing import NamedTuple, cast
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.base import Judge
@@ -12,29 +13,82 @@ from recjudge_tui.model.judge import JudgeSpec
 
 ENTRY_POINTS = "recjudge.judges"
 
-# provider -> (module, function JudgeSpec -> Judge, what the user writes)
-_BUILT_IN: dict[str, tuple[str, str, str]] = {
-    "rules": ("recjudge_tui.judges.rules", "make", "rules"),
-    "random": ("recjudge_tui.judges.random_judge", "make", "random"),
-    "replay": ("recjudge_tui.judges.replay", "make", "replay:FILE"),
-    "ollama": ("recjudge_tui.judges.ollama_judge", "make", "ollama:MODEL"),
-    "openai": ("recjudge_tui.judges.openai_judge", "make", "openai:MODEL"),
+
+class Provider(NamedTuple):
+    """A kind of judge. `make` in `module` turns a JudgeSpec into a Judge.
+
+    `form` is what the user writes, `key_variables` name the environment variables it may take its key from,
+    `extra` is the optional part of this package it needs, and `package` the module that comes with that.
+    """
+
+    module: str
+    form: str
+    about: str
+    key_variables: tuple[str, ...] = ()
+    extra: str = ""
+    package: str = ""
+
+    def is_installed(self) -> bool:
+        return not self.package or find_spec(self.package) is not None
+
+
+_BUILT_IN: dict[str, Provider] = {
+    "rules": Provider("recjudge_tui.judges.rules", "rules", "built in, deterministic; not a language model"),
+    "random": Provider(
+        "recjudge_tui.judges.random_judge", "random", "built in, seeded labels by chance; a baseline"
+    ),
+    "replay": Provider("recjudge_tui.judges.replay", "replay:FILE", "answers recorded earlier"),
+    "ollama": Provider(
+        "recjudge_tui.judges.ollama_judge",
+        "ollama:MODEL",
+        "a model of an Ollama server (OLLAMA_HOST or --base-url)",
+        ("OLLAMA_API_KEY",),
+    ),
+    "openai": Provider(
+        "recjudge_tui.judges.openai_judge",
+        "openai:MODEL",
+        "a model of any OpenAI-compatible server (--base-url, --api-key-env)",
+        ("OPENAI_API_KEY",),
+    ),
+    "anthropic": Provider(
+        "recjudge_tui.judges.anthropic_judge",
+        "anthropic:MODEL",
+        "a model of Anthropic's API (--base-url or ANTHROPIC_BASE_URL, --api-key-env)",
+        ("ANTHROPIC_API_KEY",),
+    ),
+    "bedrock": Provider(
+        "recjudge_tui.judges.bedrock_judge",
+        "bedrock:MODEL",
+        "a model on Amazon Bedrock, with the credentials that AWS tools use",
+        ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK"),
+        extra="bedrock",
+        package="boto3",
+    ),
 }
+
+
+def built_in() -> tuple[Provider, ...]:
+    return tuple(_BUILT_IN.values())
+
+
+def third_party() -> dict[str, str]:
+    """Judges that other packages bring: provider -> the package, both by name."""
+    points = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
+    return {point.name: point.dist.name if point.dist else "" for point in points}
 
 
 def spellings() -> list[str]:
     """How each provider is written, built-in ones first, then those that other packages bring."""
-    third_party = sorted(point.name for point in entry_points(group=ENTRY_POINTS))
-    return [form for _, _, form in _BUILT_IN.values()] + [f"{name}:…" for name in third_party]
+    return [provider.form for provider in built_in()] + [f"{name}:…" for name in third_party()]
 
 
 def make_judge(spec: JudgeSpec) -> Judge:
     """The judge that `spec` names; no call is made. Raises UsageError for an unknown provider."""
-    if spec.provider in _BUILT_IN:
-        module, function, form = _BUILT_IN[spec.provider]
-        if ":" in form and not spec.target:
-            raise UsageError(f"judge “{spec.spec}” is not complete", f"Write it as {form}.")
-        return cast(Judge, getattr(import_module(module), function)(spec))
+    provider = _BUILT_IN.get(spec.provider)
+    if provider is not None:
+        if ":" in provider.form and not spec.target:
+            raise UsageError(f"judge “{spec.spec}” is not complete", f"Write it as {provider.form}.")
+        return cast(Judge, import_module(provider.module).make(spec))
     for point in entry_points(group=ENTRY_POINTS):
         if point.name == spec.provider:
             return cast(Judge, point.load()(spec))

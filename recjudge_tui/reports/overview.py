@@ -6,7 +6,6 @@ import json
 import sqlite3
 from collections.abc import Iterable
 
-from recjudge_tui.errors import JudgeError
 from recjudge_tui.model.text import one_line
 from recjudge_tui.reports.case_page import case_page
 from recjudge_tui.reports.table import Column, Row, Table
@@ -14,7 +13,7 @@ from recjudge_tui.store.cases import list_cases
 from recjudge_tui.store.catalogue import event_counts, heldout_types, systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import list_imports
-from recjudge_tui.store.overview import case_count, failures_of_run, judges_used
+from recjudge_tui.store.overview import case_count, failures_of_run
 from recjudge_tui.store.project_panel import project_names
 from recjudge_tui.store.projects import project_counts, project_overview
 from recjudge_tui.store.prompts import list_prompts
@@ -22,7 +21,7 @@ from recjudge_tui.store.raters import list_raters
 from recjudge_tui.store.runs import list_runs, run_row, run_summary
 
 __all__ = [
-    "case_page", "cases_table", "imports_table", "judges_table", "project_table", "projects_table",
+    "case_page", "cases_table", "imports_table", "project_table", "projects_table",
     "prompts_table", "raters_table", "run_table", "runs_table",
 ]  # fmt: skip
 
@@ -147,42 +146,6 @@ def _recipe(text: str) -> str:
     if "rule" in recipe and "raters" in recipe:
         return f"{recipe['rule']} of {', '.join(recipe['raters'])}"
     return "; ".join(f"{key}: {value}" for key, value in recipe.items())
-
-
-def judges_table(db: Database, base_url: str = "") -> Table:
-    """What can judge here: built in, installed in an Ollama server, by other packages, used before."""
-    from recjudge_tui.judges.listing import installed_models
-    from recjudge_tui.judges.registry import spellings
-
-    about = {
-        "rules": "built in, deterministic; not a language model",
-        "random": "built in, seeded labels by chance; a baseline",
-        "replay:FILE": "answers recorded earlier",
-        "ollama:MODEL": "a model of an Ollama server (OLLAMA_HOST or --base-url)",
-        "openai:MODEL": "a model of any OpenAI-compatible server (--base-url, --api-key-env)",
-    }
-    rows: list[Row] = [
-        {
-            "spec": spec,
-            "source": "built in" if spec in about else "another package",
-            "details": about.get(spec, ""),
-        }
-        for spec in spellings()
-    ]
-    notes = [_RULES_NOTE]
-    try:
-        for model in installed_models(base_url):
-            size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
-            facts = (model.parameters, model.quantization, size, model.digest[:12])
-            details = ", ".join(fact for fact in facts if fact)
-            rows.append({"spec": f"ollama:{model.name}", "source": "installed in Ollama", "details": details})
-    except JudgeError as error:
-        notes.append(one_line(f"{error.title}. {error.cause} {error.next_step}"))
-    for row in judges_used(db):
-        details = f"{row['runs']} runs, last {row['last_used'][:16].replace('T', ' ')}"
-        rows.append({"spec": row["spec"], "source": "used before", "details": details})
-    columns = (Column("spec", "Judge"), Column("source", "Where"), Column("details", "What"))
-    return Table("Judges", columns, tuple(rows), tuple(notes))
 
 
 def prompts_table(db: Database) -> Table:

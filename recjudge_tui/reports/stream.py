@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TextIO, cast
+from typing import Any, Literal, NamedTuple, TextIO
 
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.reports.writers.csv_text import guard, guard_note
@@ -37,7 +37,7 @@ def format_of(path: Path) -> ExportFormat:
             "The ending of the file says it.",
             "Use .csv, .jsonl or .json.",
         )
-    return cast(ExportFormat, ending)
+    return ending
 
 
 def write_rows(columns: Sequence[str], rows: Rows, fmt: ExportFormat, target: Path | TextIO) -> Written:

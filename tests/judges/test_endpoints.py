@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import CallError, UsageError
 from recjudge_tui.judges import endpoints
 from recjudge_tui.judges.endpoints import Endpoints, checked_url
 from recjudge_tui.judges.http import UnreachableError
@@ -64,6 +64,51 @@ async def test_when_all_are_dead_each_call_still_tries_and_says_so() -> None:
         assert (caught.value.kind, caught.value.retry) == ("connection", True)
     assert asked[:2] == ["a", "b"]
     assert len(asked) == 3
+
+
+def too_many(seconds: float | None) -> CallError:
+    return CallError("rate_limit", "too many", retry=True, retry_after=seconds)
+
+
+async def test_a_server_that_asks_for_a_pause_gets_it_and_the_others_go_on() -> None:
+    pool = Endpoints(("a", "b"))
+
+    async def action(url: str) -> str:
+        return url
+
+    error = pool.heed("a", too_many(30))
+    assert isinstance(error, CallError)
+    assert error.retry_after == 0
+    assert [await pool.call(action) for _ in range(3)] == ["b"] * 3
+    error = pool.heed("b", too_many(60))
+    assert isinstance(error, CallError)
+    assert error.retry_after is not None
+    assert 29 < error.retry_after <= 30, "the first of them that may be asked again"
+
+
+async def test_a_call_that_ends_well_does_not_end_a_pause_that_began_meanwhile() -> None:
+    pool = Endpoints(("a", "b"))
+    go_on = asyncio.Event()
+
+    async def slow(url: str) -> str:
+        await go_on.wait()
+        return url
+
+    under_way = asyncio.ensure_future(pool.call(slow))
+    await asyncio.sleep(0)
+    pool.heed("a", too_many(30))
+    go_on.set()
+    assert await under_way == "a"
+    assert await pool.call(slow) == "b"
+
+
+def test_one_server_alone_and_a_pause_without_a_time_are_left_to_the_engine() -> None:
+    alone = Endpoints(("a",)).heed("a", too_many(7))
+    assert isinstance(alone, CallError)
+    assert alone.retry_after == 7
+    unknown = Endpoints(("a", "b")).heed("a", too_many(None))
+    assert isinstance(unknown, CallError)
+    assert unknown.retry_after is None
 
 
 @pytest.mark.parametrize("url", ["http://user:planted-key@host/v1", "https://host/v1?key=planted-key"])

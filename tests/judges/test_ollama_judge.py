@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.errors import CallError
 from recjudge_tui.judges.ollama_client import server_urls
 from recjudge_tui.judges.ollama_judge import OllamaJudge, context_for, judged_count, make
 from recjudge_tui.model.judge import JudgeSpec
@@ -110,6 +111,7 @@ async def test_a_prompt_too_long_is_refused_by_the_server_not_cut(ollama_server:
     await judge.close()
     assert (error.kind, error.retry) == ("overflow", False)
     assert "the context holds 4096" in error.title
+    assert re.search(r"By estimate it has \d+ to \d+ tokens, and its reply may take 2048", error.cause)
 
 
 async def test_a_model_without_structured_output_answers_in_prose() -> None:
@@ -152,34 +154,45 @@ async def test_a_model_not_pulled_is_named_with_those_that_are(ollama_server: Se
     assert "ollama pull nope:7b" in in_call.next_step
 
 
-async def test_prompts_that_cannot_fit_are_refused_before_the_first_call() -> None:
+async def test_one_prompt_that_cannot_fit_fails_alone_and_the_others_are_judged() -> None:
     with start("ollama_api", "--context", "6000") as server:
         judge = judge_at(server.url)
-        error = await judge_error(judge, longest_prompt_tokens=5500, max_tokens=1000)
+        identity = await judge.prepare(workload(longest_prompt_tokens=9000, max_tokens=1000))
+        error = await call_error(judge, asking("words and " * 3000))
+        reply = await judge.ask(asking())
         await judge.close()
-    assert "6000" in error.cause
-    assert "5500" in error.cause
+    assert identity.details["num_ctx"] == 6000
+    assert (error.kind, error.retry) == ("overflow", False)
+    assert "6000" in error.title
+    assert reply.structured
+
+
+async def test_a_reply_that_ended_because_the_context_was_full_is_an_overflow_with_the_numbers() -> None:
+    error = await one_error(chat('{"reasoning": "so', "length", prompt_eval_count=3000, eval_count=1096))
+    assert error.kind == "overflow"
+    assert "3000 tokens" in error.title
+    assert "4096" in error.title
 
 
 @pytest.mark.parametrize(
-    ("prompt", "reply", "context", "num_ctx"),
+    ("prompt", "reply", "thinks", "context", "num_ctx"),
     [
-        (100, 100, None, 4096),
-        (3000, 1000, None, 5120),
-        (3000, 840, None, 4096),
-        (3000, 841, None, 5120),
-        (3000, 1000, 4500, 4500),
-        (100, 100, 2048, 2048),
+        (100, 100, False, None, 4096),
+        (3000, 1000, False, None, 5120),
+        (3000, 840, False, None, 4096),
+        (3000, 841, False, None, 5120),
+        (3000, 1000, False, 4500, 4500),
+        (9000, 1000, False, 4500, 4500),
+        (100, 100, False, 2048, 2048),
+        (3000, 2048, True, None, 12288),
+        (3000, 2048, True, 8192, 8192),
     ],
 )
-def test_the_context_of_a_run(prompt: int, reply: int, context: int | None, num_ctx: int) -> None:
-    assert context_for(workload(longest_prompt_tokens=prompt, max_tokens=reply), context, "m") == num_ctx
-
-
-def test_a_context_too_small_by_one_token_is_refused() -> None:
-    assert context_for(workload(longest_prompt_tokens=1500, max_tokens=500), 2000, "m") == 2000
-    with pytest.raises(JudgeError):
-        context_for(workload(longest_prompt_tokens=1501, max_tokens=500), 2000, "m")
+def test_the_context_of_a_run(
+    prompt: int, reply: int, thinks: bool, context: int | None, num_ctx: int
+) -> None:
+    work = workload(longest_prompt_tokens=prompt, max_tokens=reply)
+    assert context_for(work, context, thinks=thinks) == num_ctx
 
 
 LONG = asking("x" * 8000)  # at least 1,000 tokens

@@ -39,11 +39,12 @@ def main() -> None:
         log = None
         if options.log:
             log = stack.enter_context(Path(options.log).open("a", buffering=1, encoding="utf-8"))
-        serve_forever(ChatServer(options, log).handle)
+        serve_forever(ChatServer(options, log).handle, options.port)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="A chat completions server for tests and benchmarks.")
+    parser.add_argument("--port", type=int, default=0, help="0: any that is free")
     parser.add_argument("--models", default="hash-judge", help="comma list for /v1/models; any model answers")
     parser.add_argument("--delay-ms", type=float, default=0.0, help="wait before each answer")
     parser.add_argument("--faults", type=parse_faults, default=(), help="kind:share,kind:share")

@@ -27,6 +27,7 @@ class Request:
     path: str
     headers: Mapping[str, str]
     body: bytes
+    query: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,13 @@ def json_response(data: object, status: int = 200, headers: tuple[tuple[str, str
     return Response(status, json.dumps(data, ensure_ascii=False).encode(), headers=headers)
 
 
-def serve_forever(handler: Handler) -> None:
-    """Listen on a free port of 127.0.0.1, print the address, and serve until SIGTERM or SIGINT."""
+def serve_forever(handler: Handler, port: int = 0) -> None:
+    """Listen on 127.0.0.1 (port 0: a free one), print the address, and serve until SIGTERM or SIGINT."""
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(handler))
+        asyncio.run(_serve(handler, port))
 
 
-async def _serve(handler: Handler) -> None:
+async def _serve(handler: Handler, wanted_port: int) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -75,7 +76,7 @@ async def _serve(handler: Handler) -> None:
             await _converse(handler, reader, writer)
         writer.close()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0, limit=HEAD_LIMIT, backlog=1024)
+    server = await asyncio.start_server(connected, "127.0.0.1", wanted_port, limit=HEAD_LIMIT, backlog=1024)
     port = server.sockets[0].getsockname()[1]
     sys.stdout.write(f"{READY}http://127.0.0.1:{port}\n")
     sys.stdout.flush()
@@ -128,7 +129,8 @@ async def _read(reader: asyncio.StreamReader) -> Request | Response:
     if not length.isdigit():
         return Response(400, ending="close")
     body = await reader.readexactly(int(length)) if length != "0" else b""
-    return Request(words[0], words[1].partition("?")[0], headers, body)
+    path, _, query = words[1].partition("?")
+    return Request(words[0], path, headers, body, query)
 
 
 async def _send(writer: asyncio.StreamWriter, response: Response, *, body_wanted: bool) -> None:

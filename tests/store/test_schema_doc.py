@@ -32,8 +32,12 @@ def test_every_view_is_documented_with_its_columns(tmp_path: Path) -> None:
 def test_every_table_is_named_and_strict(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "schema.md").read_text(encoding="utf-8")
     with connect(tmp_path / "x.db") as db:
-        tables = db.rows("SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table'")
+        tables = db.rows(
+            "SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
+        )
     names = [row["name"] for row in tables if not row["name"].startswith("sqlite_")]
     assert len(names) >= 20
     assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
-    assert [row["name"] for row in tables if not row["strict"] and not row["name"].startswith("sqlite_")] == []
+    assert [
+        row["name"] for row in tables if not row["strict"] and not row["name"].startswith("sqlite_")
+    ] == []
