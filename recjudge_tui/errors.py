@@ -36,6 +36,10 @@ class StoreError(RecjudgeError):
     """The database cannot be opened, read or written."""
 
 
+class StoreBusyError(StoreError):
+    """Somebody else has been writing for longer than one waits; the same thing may succeed later."""
+
+
 class InputError(RecjudgeError):
     """A file that cannot be imported; nothing of it was stored."""
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "judge": ("judges", "judge"),
     "run": ("run", "run"),
     "runs": ("runs", "runs"),
+    "batch": ("batch", "batch"),
     "rater": ("raters", "rater"),
     "agreement": ("agreement", "agreement"),
     "leaderboard": ("leaderboard", "leaderboard"),
@@ -45,6 +46,14 @@ class LazyGroup(click.Group):
         module, name = COMMANDS[cmd_name]
         found: click.Command = getattr(import_module(f"recjudge_tui.cli.{module}"), name)
         return found
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as gone:
+            # the reader of our output (head, less) has gone: nothing is wrong; click would make it a failure
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(0) from gone
 
 
 @click.group(
@@ -98,10 +107,6 @@ def _run(words: list[str], debug: bool) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        # the reader of our output (head, less) has gone: nothing is wrong
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except RecjudgeError as error:
         if debug:
             raise

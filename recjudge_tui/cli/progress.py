@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -51,10 +51,9 @@ def following_run(calls: int) -> Iterator[Callable[[Progress], None]]:
         nonlocal last
         if time.monotonic() - last >= PLAIN_EVERY_S:
             last = time.monotonic()
-            click.echo(
-                f"{progress.done + progress.failed}/{progress.calls} calls, {progress.failed} failed",
-                err=True,
-            )
+            line = f"{progress.done + progress.failed}/{progress.calls} calls, {progress.failed} failed"
+            with suppress(OSError):  # whoever read it is gone; the run goes on
+                click.echo(line, err=True)
 
     yield say
 
@@ -71,19 +70,23 @@ def _bar(calls: int) -> Iterator[Callable[[Progress], None]]:
         TextColumn("calls · {task.fields[failed]} failed · {task.fields[cached]} from cache"),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=calls, failed=0, cached=0)
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("", total=calls, failed=0, cached=0)
 
-        def show(progress: Progress) -> None:
-            try:
-                bar.update(
-                    task,
-                    completed=progress.done + progress.failed,
-                    failed=progress.failed,
-                    cached=progress.cached,
-                )
-            except OSError:
-                # the terminal is gone; the run goes on without it
-                bar.stop()
+    def show(progress: Progress) -> None:
+        with suppress(OSError):
+            bar.update(
+                task,
+                completed=progress.done + progress.failed,
+                failed=progress.failed,
+                cached=progress.cached,
+            )
 
+    # when the terminal goes away, the run goes on without it
+    with suppress(OSError):
+        bar.start()
+    try:
         yield show
+    finally:
+        with suppress(OSError):
+            bar.stop()

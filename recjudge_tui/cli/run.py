@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from recjudge_tui.running.plan import Plan
     from recjudge_tui.store.database import Database
 
+POSITIVE = click.FloatRange(min=0, min_open=True)
+
 
 @click.command()
 @click.argument("protocol", type=click.Choice(("pointwise", "pairwise")))
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     "spec",
     required=True,
     metavar="SPEC",
-    help="rules, random, replay:FILE, ollama:MODEL, openai:MODEL",
+    help="rules, random, replay:FILE, ollama:, openai:, anthropic:, bedrock:MODEL",
 )
 @click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="The server; repeat for several.")
 @click.option(
@@ -78,14 +80,49 @@ if TYPE_CHECKING:
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=0, min_open=True),
+    type=POSITIVE,
     default=120.0,
     show_default=True,
     metavar="S",
     help="Deadline of one attempt.",
 )
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Ask so often and vote.",
+)
+@click.option(
+    "--temperature", type=click.FloatRange(0, 2), metavar="T", help="Default: 0, with --repeats 0.7."
+)
+@click.option(
+    "--budget",
+    "budget_usd",
+    type=POSITIVE,
+    metavar="USD",
+    help="Stop before it is passed.",
+)
+@click.option(
+    "--rpm",
+    "requests_per_minute",
+    type=POSITIVE,
+    metavar="N",
+    help="Requests a minute, at most.",
+)
+@click.option(
+    "--tpm",
+    "tokens_per_minute",
+    type=POSITIVE,
+    metavar="N",
+    help="Tokens a minute, at most.",
+)
 @click.option("--no-cache", is_flag=True, help="Ask again even where the same request was answered before.")
 @click.option("--dry-run", is_flag=True, help="Print the estimate and stop.")
+@click.option(
+    "--plan-only", is_flag=True, help="Write the run down and stop: “recjudge batch” takes it from there."
+)
 @click.option("--detach", is_flag=True, help="Work in the background; “recjudge runs show ID” tells how far.")
 @db_option
 def run(
@@ -101,6 +138,7 @@ def run(
     timeout_s: float,
     no_cache: bool,
     dry_run: bool,
+    plan_only: bool,
     detach: bool,
     db: str | None,
     **rest: object,
@@ -134,6 +172,9 @@ def run(
     with open_db(db) as database:
         plan = _plan(database, project, judge, settings, rater, prompt, dry_run)
         if plan.run_id is None:
+            return
+        if plan_only:
+            click.echo(f"run {plan.run_id} planned: {plan.estimate.calls} calls")
             return
         if detach:
             from recjudge_tui.running.launch import start_detached
@@ -173,11 +214,13 @@ def work_and_report(database: Database, run_id: int) -> None:
     from recjudge_tui.cli.progress import following_run
     from recjudge_tui.reports.estimate import outcome_line
     from recjudge_tui.running.engine import work
-    from recjudge_tui.store.runs import run_progress
+    from recjudge_tui.store.runs import run_progress, run_row
 
     with following_run(run_progress(database, run_id).calls) as show:
         ended = work(database.path, run_id, show)
     click.echo(outcome_line(run_id, ended))
     if ended.state in ("stopped", "paused"):
+        if why := run_row(database, run_id)["error"]:
+            narrate(why)
         narrate(f"go on with: recjudge runs resume {run_id}")
         raise click.exceptions.Exit(130)

@@ -88,10 +88,12 @@ def retry(run_id: int, detach: bool, db: str | None) -> None:
 
 def _go_on(path: Path, run_id: int, detach: bool) -> None:
     from recjudge_tui.cli.run import work_and_report
+    from recjudge_tui.running.batch_hosted import refuse_when_away
     from recjudge_tui.running.launch import start_detached
     from recjudge_tui.store.database import connect
 
     with connect(path, must_exist=True) as database:
+        refuse_when_away(database, run_id)
         if detach:
             start_detached(database, run_id)
             click.echo(f"run {run_id} started in the background")

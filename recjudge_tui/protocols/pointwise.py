@@ -31,7 +31,7 @@ def _schema(prompt: Prompt, top_k: int) -> dict[str, Any]:
 def _request(prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling) -> Request:
     return Request(
         messages=messages(prompt, material, aspect),
-        reply_schema=_schema(prompt, material.top_k),
+        reply_schema=_schema(prompt, len(material.slates[0].items)),
         schema_name="list_verdict",
         label_field=prompt.aspects[0].field,
         sampling=sampling,

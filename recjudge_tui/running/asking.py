@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import NamedTuple
 
 from recjudge_tui.errors import CallError, ReplyFault
 from recjudge_tui.judges.base import Judge
-from recjudge_tui.model.calls import Order, ParsedReply, Reply, Request
+from recjudge_tui.model.calls import Order, ParsedReply, Reply, Request, Usage
 from recjudge_tui.model.material import Material
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.protocols.base import Protocol, reask
+from recjudge_tui.running.gate import Gate
 
 MAX_ATTEMPTS = 5
-FIRST_WAIT_S = 0.5
-LONGEST_WAIT_S = 60.0
 LARGER_CAP = 4
+# what a machine that slept does to calls in flight
+FORGIVEN = ("connection", "timeout", "bad_body")
+
+CostOf = Callable[[Usage], float | None]
 
 
 class Asked(NamedTuple):
@@ -29,25 +31,6 @@ class Asked(NamedTuple):
     parsed: ParsedReply | None
     error_kind: str | None = None
     error: str | None = None
-
-
-@dataclass
-class Pause:
-    """The moment until which nobody asks this judge, because it said so. Monotonic time."""
-
-    until: float = 0.0
-    rng: random.Random = field(default_factory=random.Random)
-
-    async def wait(self) -> None:
-        while (left := self.until - time.monotonic()) > 0:
-            await asyncio.sleep(left)
-
-    def extend(self, seconds: float) -> None:
-        self.until = max(self.until, time.monotonic() + seconds)
-
-    def backoff(self, attempt: int) -> float:
-        """Exponential with full jitter: up to 0.5 s after the first attempt, doubling to a minute."""
-        return self.rng.uniform(0.1, 1.0) * min(FIRST_WAIT_S * 2.0 ** (attempt - 1), LONGEST_WAIT_S)
 
 
 class Question(NamedTuple):
@@ -64,30 +47,41 @@ class Question(NamedTuple):
         return self.protocol.parse(self.prompt, self.material, reply, self.order, self.aspect)
 
 
-async def ask(judge: Judge, question: Question, timeout_s: float, pause: Pause) -> Asked:
-    """Ask until there is an answer. JudgeError passes through: then no call can work."""
+async def ask(judge: Judge, question: Question, timeout_s: float, gate: Gate, cost_of: CostOf) -> Asked:
+    """Ask until there is an answer; its usage is that of all replies together.
+
+    `cost_of` prices a reply's usage. JudgeError passes through: then no call can work. Raises
+    StoppedWaiting and BudgetReached.
+    """
     request, reasked, enlarged, failures = question.request, False, False, 0
-    attempts = 0
+    attempts, spent = 0, Usage()
     while True:
-        await pause.wait()
+        reserved = await gate.enter(request)
         attempts += 1
+        cost: float | None = None
         try:
             reply = await _one_attempt(judge, request, timeout_s)
+            cost = cost_of(reply.usage)
         except CallError as error:
-            failures += 1
+            if not (error.kind in FORGIVEN and gate.forgives()):
+                failures += 1
             if error.kind in ("thinking", "length") and not enlarged:
                 enlarged, request = True, _with_larger_cap(request)
                 continue
             if not error.retry or failures >= MAX_ATTEMPTS:
                 return Asked(attempts, None, None, error.kind, str(error))
-            await _wait_before_retry(error, failures, pause)
+            await _wait_before_retry(error, failures, gate)
             continue
+        finally:
+            gate.leave(reserved, cost)
+        if reasked:
+            reply = reply.model_copy(update={"usage": _sum(spent, reply.usage)})
         try:
             parsed = question.read(reply)
         except ReplyFault as fault:
             if reasked:
                 return Asked(attempts, reply, None, "bad_reply", f"The reply cannot be used: {fault}.")
-            reasked, request = True, reask(request, reply, str(fault))
+            reasked, spent, request = True, reply.usage, reask(request, reply, str(fault))
             continue
         if reasked:
             parsed = parsed.model_copy(update={"parsed_by": "reask"})
@@ -105,11 +99,21 @@ async def _one_attempt(judge: Judge, request: Request, timeout_s: float) -> Repl
     return reply
 
 
-async def _wait_before_retry(error: CallError, failures: int, pause: Pause) -> None:
+async def _wait_before_retry(error: CallError, failures: int, gate: Gate) -> None:
     if error.retry_after is not None:
-        pause.extend(error.retry_after)
+        gate.pause(error.retry_after)
     else:
-        await asyncio.sleep(pause.backoff(failures))
+        await gate.sleep(gate.backoff(max(failures, 1)))
+
+
+def _sum(first: Usage, second: Usage) -> Usage:
+    """Token counts and costs added; what neither server reply told stays None."""
+    told = {
+        name: sum(value for value in pair if value is not None) if any(v is not None for v in pair) else None
+        for name in Usage.model_fields
+        if (pair := (getattr(first, name), getattr(second, name)))
+    }
+    return Usage(**told)
 
 
 def _with_larger_cap(request: Request) -> Request:

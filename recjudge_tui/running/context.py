@@ -16,15 +16,15 @@ MAX_SEARCHES = 20
 MAX_CLICKS = 30
 MAX_BROWSED = 10
 RECENT_EVENTS = 30
-# searches and clicks beside the history, so that a limit on the history does not hide them
-_ROOM_BESIDE_HISTORY = 300
+# of each type: enough for every part of the context, and for what is derived from recent activity
+_LEAST_OF_A_TYPE = 300
 
 
 def user_view(db: Database, project_id: int, user_id: str, settings: RunSettings) -> UserView:
     """The user as of the end of the window; empty histories are the caller's to refuse."""
     until = parse_time(settings.as_of) if settings.as_of else last_shown_time(db, project_id, user_id)
     since = _days_before(until, settings.history_days) if until else ""
-    events = shown_events(db, project_id, user_id, since, until, settings.history + _ROOM_BESIDE_HISTORY)
+    events = shown_events(db, project_id, user_id, since, until, max(settings.history, _LEAST_OF_A_TYPE))
     history = [e for e in events if group_of(e.type) == "history"]
     return UserView(
         user_id=user_id,
@@ -65,11 +65,17 @@ def parse_time(text: str) -> str:
         moment = moment.replace(hour=23, minute=59, second=59)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
-    return moment.astimezone(timezone.utc).isoformat(timespec="seconds")
+    try:
+        return moment.astimezone(timezone.utc).isoformat(timespec="seconds")
+    except OverflowError as error:
+        raise UsageError(f"“{text}” lies outside the calendar") from error
 
 
 def _days_before(moment: str, days: int) -> str:
-    return (datetime.fromisoformat(moment) - timedelta(days=days)).isoformat(timespec="seconds")
+    try:
+        return (datetime.fromisoformat(moment) - timedelta(days=days)).isoformat(timespec="seconds")
+    except OverflowError:
+        return ""  # before all time
 
 
 def _browsed(events: Sequence[ShownEvent]) -> tuple[str, ...]:

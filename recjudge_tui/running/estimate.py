@@ -6,7 +6,7 @@ from recjudge_tui.model.judge import JudgeSpec
 from recjudge_tui.model.material import Material
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.model.records import RaterKind
-from recjudge_tui.model.run import Estimate, RunSettings
+from recjudge_tui.model.run import Estimate
 from recjudge_tui.model.tokens import estimate_tokens
 from recjudge_tui.protocols.rendering import messages
 from recjudge_tui.running.prices import price_of
@@ -48,7 +48,6 @@ def estimate(
     judge: JudgeSpec,
     kind: RaterKind,
     prompt: Prompt,
-    settings: RunSettings,
     sample: Sample,
     calls_a_case: int,
 ) -> Estimate:
@@ -57,11 +56,13 @@ def estimate(
     A judge that is no language model takes no tokens and no money.
     """
     calls = sample.cases * calls_a_case
+    pace = seconds_a_call(db, judge.spec)
+    seconds = None if pace is None else pace * calls
     if kind != "judge":
         return Estimate(
             calls=calls, cases=sample.cases, tokens_in_low=0, tokens_in_high=0, tokens_out=0,
             longest_prompt_tokens=0, cost_usd_low=0.0, cost_usd_high=0.0,
-            seconds=seconds_a_call(db, judge.spec, 1, calls), price_note="not a language model",
+            seconds=seconds, price_note="not a language model",
         )  # fmt: skip
     rendered = [(size, _tokens(prompt, material)) for size, material in sample.kept]
     of_sample = sum(size for size, _ in rendered)
@@ -80,7 +81,7 @@ def estimate(
         longest_prompt_tokens=max(t[1] for _, t in rendered),
         cost_usd_low=price.cost(low, tokens_out) if price else None,
         cost_usd_high=price.cost(high, tokens_out * 2) if price else None,
-        seconds=seconds_a_call(db, judge.spec, settings.concurrency or 1, calls),
+        seconds=seconds,
         price_note=price.source if price else "price unknown: add it to prices.toml",
     )
 

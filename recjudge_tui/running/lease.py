@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from recjudge_tui.errors import RunError
-from recjudge_tui.model.run import Wanted
+from recjudge_tui.model.run import RunState, Wanted
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import lease_owner, mark_ended, run_row, take_lease, wish
 
@@ -100,8 +100,10 @@ def stop_and_wait(db: Database, run_id: int, how: Wanted, wait_s: float = 180.0)
     A run whose process is dead is marked stopped at once.
     """
     run_row(db, run_id)
-    if not is_active(db, run_id):
-        mark_ended(db, run_id, "paused" if how == "pause" else "stopped")
+    ended: RunState = "paused" if how == "pause" else "stopped"
+    owner, heartbeat = lease_owner(db, run_id)
+    if owner is None or not is_alive(owner, heartbeat):
+        mark_ended(db, run_id, owner, ended)
         return f"run {run_id} was not being worked on"
     wish(db, run_id, how)
     deadline = time.monotonic() + wait_s
@@ -113,4 +115,6 @@ def stop_and_wait(db: Database, run_id: int, how: Wanted, wait_s: float = 180.0)
                 "Look again later.",
             )
         time.sleep(0.1)
+    # only where the process was killed before it could say so itself
+    mark_ended(db, run_id, owner, ended)
     return f"run {run_id} {run_row(db, run_id)['state']}; go on with: recjudge runs resume {run_id}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,12 +17,13 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.running.context import is_empty, user_view
 from recjudge_tui.running.estimate import Sample, estimate
+from recjudge_tui.running.prices import UNKNOWN_PRICE, price_of
 from recjudge_tui.running.selection import select_cases
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.catalogue import event_counts, slate_top
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt, load_shipped
-from recjudge_tui.store.raters import ensure_rater, find_rater
+from recjudge_tui.store.raters import ensure_rater, find_rater, judged_kinds
 from recjudge_tui.store.runs import NewRun, PlannedCall, add_calls, add_case, create_run, runs_of_rater
 from recjudge_tui.store.snapshots import ShownCase, save_snapshot
 
@@ -68,25 +70,35 @@ def plan_run(
     """
     face = make_judge(judge)
     chosen = protocol_named(settings.protocol)
+    if settings.budget_usd is not None and face.rater_kind == "judge" and price_of(judge) is None:
+        raise RunError(*UNKNOWN_PRICE)
     load_shipped(db)
     prompt_id, version, text = get_prompt(db, prompt or default_prompt(db, project_id, chosen))
     if text.protocol != chosen.name:
         raise UsageError(f"prompt “{text.name}” is for {text.protocol}, not for {chosen.name}")
+    if rater and (known := find_rater(db, project_id, rater)) is not None:
+        _check_free(db, known, rater, chosen)
     draft = _draft(db, project_id, chosen, settings, store=not dry_run, progress=progress)
     if not draft.cases:
         raise RunError(
             "no case to judge", _reasons(draft.left_out), "See --systems, --history-days and --no-history."
         )
-    orders = len(chosen.orders if settings.swap else chosen.orders_once)
-    expected = estimate(db, judge, face.rater_kind, text, settings, draft.sample, orders)
+    calls_a_case = len(chosen.orders if settings.swap else chosen.orders_once) * settings.repeats
+    expected = estimate(db, judge, face.rater_kind, text, draft.sample, calls_a_case)
     expected = expected.model_copy(update={"left_out": dict(draft.left_out)})
     name = rater or _free_name(db, project_id, face.name, chosen)
     label = f"{text.name}@{version}"
     if dry_run:
         return Plan(None, name, label, expected)
-    run_id = _write(
-        db, NewRun(project_id, 0, prompt_id, judge, settings, expected), name, face.rater_kind, chosen, draft
-    )
+    new = NewRun(project_id, 0, prompt_id, judge, settings, expected)
+    try:
+        run_id = _write(db, new, name, face.rater_kind, chosen, draft)
+    except sqlite3.IntegrityError as error:
+        raise RunError(
+            "the project was changed while the run was planned",
+            "What it refers to is gone.",
+            "Plan it again.",
+        ) from error
     return Plan(run_id, name, label, expected)
 
 
@@ -190,7 +202,11 @@ def _write(db: Database, run: NewRun, rater: str, kind: RaterKind, chosen: Proto
         for key, shown in draft.cases:
             case_id = ensure_case(db, run.project_id, key)
             add_case(db, run_id, case_id, shown)
-            calls += [PlannedCall(case_id, order) for order in orders]
+            calls += [
+                PlannedCall(case_id, order, sample=sample)
+                for sample in range(run.settings.repeats)
+                for order in orders
+            ]
         add_calls(db, run_id, calls)
     return run_id
 
@@ -206,15 +222,15 @@ def _free_name(db: Database, project_id: int, name: str, chosen: Protocol) -> st
 
 def _is_free(db: Database, rater_id: int, chosen: Protocol) -> bool:
     kinds = {protocol_named(row["protocol"]).case_kind for row in runs_of_rater(db, rater_id)}
-    return chosen.case_kind not in kinds
+    return chosen.case_kind not in kinds | judged_kinds(db, rater_id)
 
 
 def _check_free(db: Database, rater_id: int, rater: str, chosen: Protocol) -> None:
     if not _is_free(db, rater_id, chosen):
         raise UsageError(
-            f"rater “{rater}” has judged such cases in an earlier run",
+            f"rater “{rater}” has judged such cases already",
             "One rater gives one verdict on a case.",
-            "Choose another --name, or delete the earlier run.",
+            "Choose another --name, or delete the earlier run or import.",
         )
 
 

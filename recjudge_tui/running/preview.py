@@ -6,7 +6,7 @@ from recjudge_tui.errors import NotFoundError
 from recjudge_tui.model.calls import Request, Sampling
 from recjudge_tui.model.material import Material, SlateView
 from recjudge_tui.model.prompt import Prompt
-from recjudge_tui.model.run import RunSettings
+from recjudge_tui.model.run import RunSettings, sampling_of
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.running.context import user_view
 from recjudge_tui.store.calls import call_row
@@ -25,7 +25,7 @@ def sent_request(db: Database, call_id: int) -> Request:
     settings = RunSettings.model_validate_json(run["settings"])
     material = load_material(db, run["id"], call["case_id"], settings.top_k)
     chosen, prompt = protocol_named(run["protocol"]), prompt_by_id(db, run["prompt_id"])
-    sampling = Sampling(max_tokens=settings.max_tokens, seed=settings.seed)
+    sampling = sampling_of(settings, call["sample"])
     request = chosen.request(prompt, material, call["list_order"], call["aspect"], sampling)
     return request.model_copy(update={"sample": call["sample"]})
 

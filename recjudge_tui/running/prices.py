@@ -6,6 +6,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.model.calls import Usage
@@ -18,16 +19,26 @@ else:
     import tomli as tomllib
 
 MILLION = 1_000_000
-_LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]", "0.0.0.0")
+BATCH_DISCOUNT = 0.5
+UNKNOWN_PRICE = (
+    "a budget cannot be kept",
+    "The price of this judge is not known.",
+    "Add the judge to prices.toml in the config folder, or leave --budget out.",
+)
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1", "0.0.0.0")
 
 
 class Price(NamedTuple):
-    """US dollars for a million tokens. `cached_input` None: cached tokens cost what others do."""
+    """US dollars for a million tokens. `cached_input` None: cached tokens cost what others do.
+
+    `batch_discount` is the share of the price that a call in a hosted batch costs.
+    """
 
     input: float
     output: float
     cached_input: float | None
     source: str
+    batch_discount: float = BATCH_DISCOUNT
 
     def cost(self, tokens_in: int, tokens_out: int, cached: int = 0) -> float:
         """Dollars for one or many calls; `cached` of the `tokens_in` came from the server's cache."""
@@ -35,32 +46,42 @@ class Price(NamedTuple):
         fresh = tokens_in - cached
         return (fresh * self.input + cached * cached_price + tokens_out * self.output) / MILLION
 
+    def in_batch(self) -> Price:
+        """The price of the same tokens in a hosted batch."""
+        cached = None if self.cached_input is None else self.cached_input * self.batch_discount
+        return self._replace(
+            input=self.input * self.batch_discount,
+            output=self.output * self.batch_discount,
+            cached_input=cached,
+        )
+
 
 def price_of(judge: JudgeSpec) -> Price | None:
     """The judge's price; 0 for a server on this machine; None when it is not known, never a guess."""
     listed = _table(config_dir() / "prices.toml").get(judge.spec)
     if listed is not None:
         return listed
-    local_by_default = judge.provider == "ollama" and not judge.base_urls
+    local_by_default = judge.provider == "replay" or (judge.provider == "ollama" and not judge.base_urls)
     on_this_machine = judge.base_urls and all(
-        any(f"//{host}" in url for host in _LOCAL_HOSTS) for url in judge.base_urls
+        urlsplit(url).hostname in _LOCAL_HOSTS for url in judge.base_urls
     )
     return Price(0.0, 0.0, None, "local") if local_by_default or on_this_machine else None
 
 
-def cost_of(judge: JudgeSpec, usage: Usage) -> float | None:
-    """What a call cost: as the server said, else by the table; None when either is not known."""
+def cost_of(judge: JudgeSpec, usage: Usage, *, batch: bool = False) -> float | None:
+    """What a call, live or in a batch, cost: as the server said, else by the table; None when not known."""
     if usage.cost_usd is not None:
         return usage.cost_usd
     price = price_of(judge)
     if price is None or usage.input is None or usage.output is None:
         return None
+    price = price.in_batch() if batch else price
     return price.cost(usage.input, usage.output, usage.cached_input or 0)
 
 
 @lru_cache(maxsize=4)
 def _table(path: Path) -> dict[str, Price]:
-    """`["openai:gpt-4o"]` tables with `input`, `output` and, where there is one, `cached_input`."""
+    """`["openai:gpt-4o"]` tables with `input`, `output` and, where they differ, `cached_input`, `batch_discount`."""
     if not path.exists():
         return {}
     try:
@@ -71,6 +92,7 @@ def _table(path: Path) -> dict[str, Price]:
                 float(row["output"]),
                 float(row["cached_input"]) if "cached_input" in row else None,
                 str(path),
+                float(row.get("batch_discount", BATCH_DISCOUNT)),
             )
             for name, row in content.items()
         }

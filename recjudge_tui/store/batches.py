@@ -46,15 +46,13 @@ def name_calls(db: Database, run_id: int) -> None:
         )
 
 
-def waiting_calls(
-    db: Database, run_id: int, after_id: int, limit: int, batch_id: int | None = None
-) -> list[NamedCall]:
-    """The next planned calls with a name, in the order of the plan: those of one batch, or those of none."""
+def waiting_calls(db: Database, run_id: int, after_id: int, limit: int) -> list[NamedCall]:
+    """The next planned calls that have a name and are in no batch, in the order of the plan."""
     rows = db.rows(
         """SELECT k.id, k.case_id, k.list_order, k.aspect, k.sample, b.custom_id
            FROM calls k JOIN batch_calls b ON b.call_id = k.id AND b.answered_at IS NULL
-           WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? AND b.batch_id IS ? ORDER BY k.id LIMIT ?""",
-        (run_id, after_id, batch_id, limit),
+           WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? AND b.batch_id IS NULL ORDER BY k.id LIMIT ?""",
+        (run_id, after_id, limit),
     )
     return [NamedCall(row[5], CallKey(*tuple(row)[:5])) for row in rows]
 
@@ -64,7 +62,7 @@ def find_calls(db: Database, run_id: int, custom_ids: Sequence[str]) -> dict[str
     rows = db.rows(
         """SELECT b.custom_id, k.id, k.case_id, k.list_order, k.aspect, k.sample,
              k.state = 'planned' AND b.answered_at IS NULL
-           FROM json_each(?) j JOIN batch_calls b ON b.custom_id = j.value JOIN calls k ON k.id = b.call_id
+           FROM json_each(?) j CROSS JOIN batch_calls b ON b.custom_id = j.value CROSS JOIN calls k ON k.id = b.call_id
            WHERE k.run_id = ?""",
         (json.dumps(list(custom_ids)), run_id),
     )
@@ -128,22 +126,17 @@ def known_remote_ids(db: Database, server: str) -> set[str]:
 def calls_in_batch(db: Database, batch_id: int, custom_ids: Sequence[str]) -> int:
     """How many of these names belong to the batch."""
     found: int = db.value(
-        """SELECT count(*) FROM json_each(?) j JOIN batch_calls b ON b.custom_id = j.value
+        """SELECT count(*) FROM json_each(?) j CROSS JOIN batch_calls b ON b.custom_id = j.value
            WHERE b.batch_id = ?""",
         (json.dumps(list(custom_ids)), batch_id),
     )
     return found
 
 
-def set_file(db: Database, batch_id: int, file_id: str, calls: int) -> None:
-    with db.transaction():
-        db.execute("UPDATE batches SET file_id = ?, calls = ? WHERE id = ?", (file_id, calls, batch_id))
-
-
-def set_asked(db: Database, batch_id: int, calls: int) -> None:
+def set_asked(db: Database, batch_id: int, file_id: str) -> None:
     """From now on the server may have the batch, whatever is heard of it."""
     with db.transaction():
-        db.execute("UPDATE batches SET asked_at = ?, calls = ? WHERE id = ?", (now(), calls, batch_id))
+        db.execute("UPDATE batches SET asked_at = ?, file_id = ? WHERE id = ?", (now(), file_id, batch_id))
 
 
 def set_submitted(db: Database, batch_id: int, remote_id: str) -> None:
@@ -183,7 +176,8 @@ def disown(db: Database, batch_id: int) -> None:
     """The batch thought to be this one is somebody else's: back to not knowing."""
     with db.transaction():
         db.execute(
-            "UPDATE batches SET state = 'planned', remote_id = NULL, submitted_at = NULL WHERE id = ?", (batch_id,)
+            "UPDATE batches SET state = 'planned', remote_id = NULL, submitted_at = NULL WHERE id = ?",
+            (batch_id,),
         )
 
 

@@ -38,13 +38,14 @@ def entry(named: Any, issue: str = "off-category", reason: str = "why") -> dict[
 @pytest.mark.parametrize("name", ["pointwise-shopping", "pointwise-media"])
 def test_the_schema_is_in_the_subset_every_server_knows(name: str) -> None:
     schema = PROTOCOL.request(shipped(name), listed(top_k=12), "", "overall", Sampling()).reply_schema
+    shown = len(listed(top_k=12).slates[0].items)
     assert list(schema["properties"]) == schema["required"] == ["reasoning", "category", "flagged_items"]
     assert schema["additionalProperties"] is False
     assert schema["properties"]["category"]["enum"] == ["Good Match", "Partial Match", "Poor Match"]
     flag = schema["properties"]["flagged_items"]["items"]
     assert flag["required"] == ["item", "issue", "reason"]
     assert flag["additionalProperties"] is False
-    assert flag["properties"]["item"] == {"type": "integer", "enum": list(range(1, 13))}
+    assert flag["properties"]["item"] == {"type": "integer", "enum": list(range(1, shown + 1))}
     assert flag["properties"]["issue"]["enum"] == list(ISSUES)
 
 

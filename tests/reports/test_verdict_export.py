@@ -91,8 +91,9 @@ def test_an_existing_file_is_kept_when_the_writing_fails(project_db: Path, tmp_p
     make_project(project_db)
     target = tmp_path / "out.csv"
     target.write_text("before")
-    with connect(project_db) as db, pytest.raises(RecjudgeError):
+    with connect(project_db) as db:
         db.execute("DROP VIEW v_verdicts")
-        write_verdicts(db, 1, "", "csv", target)
+        with pytest.raises(RecjudgeError):
+            write_verdicts(db, 1, "", "csv", target)
     assert target.read_text() == "before"
     assert list(tmp_path.glob("*.part")) == []

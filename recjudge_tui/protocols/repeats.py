@@ -1,0 +1,44 @@
+"""Several answers to the same question become one: the vote, with its share as confidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from recjudge_tui.model.calls import Answer
+from recjudge_tui.model.prompt import Prompt
+
+
+def voted(prompt: Prompt, aspect: str, answers: Sequence[Answer | None]) -> Answer | None:
+    """The label most answers give; None when there is none or one of them failed.
+
+    A split vote is a tie where the scale has one (a label of value 0 between others), else the harsher of
+    the labels in front. Confidence: the mean of what the server gave for the label, where it gave it for
+    every answer; else the share of answers with that label, when there are several. Reasoning: the first
+    answer with that label.
+    """
+    given = [answer for answer in answers if answer is not None]
+    if not given or len(given) < len(answers):
+        return None
+    if len(given) == 1:
+        return given[0]
+    counts = Counter(answer.value for answer in given)
+    most = max(counts.values())
+    value = _chosen([v for v, n in counts.items() if n == most], prompt, aspect)
+    same = [answer for answer in given if answer.value == value]
+    told = [answer.confidence for answer in same if answer.confidence is not None]
+    label = next((spec.name for spec in prompt.labels_of(aspect) if spec.value == value), "")
+    return Answer(
+        aspect=aspect,
+        value=value,
+        label=same[0].label if same else label,
+        reasoning=same[0].reasoning if same else "",
+        confidence=sum(told) / len(told) if same and len(told) == len(same) else len(same) / len(given),
+    )
+
+
+def _chosen(front: list[float], prompt: Prompt, aspect: str) -> float:
+    if len(front) == 1:
+        return front[0]
+    scale = [spec.value for spec in prompt.labels_of(aspect)]
+    return 0.0 if min(scale) < 0 < max(scale) and 0 in scale else min(front)

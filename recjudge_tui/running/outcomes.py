@@ -1,0 +1,97 @@
+"""From a planned call to its request, and from what was answered to what is stored: live and in batches."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from recjudge_tui.errors import ReplyFault
+from recjudge_tui.judges.base import Judge
+from recjudge_tui.model.calls import ParsedReply, Reply
+from recjudge_tui.model.judge import Identity, JudgeSpec
+from recjudge_tui.model.prompt import Prompt
+from recjudge_tui.model.run import RunSettings, sampling_of
+from recjudge_tui.protocols.base import Protocol as Judging
+from recjudge_tui.running.asking import Asked, Question
+from recjudge_tui.running.prices import cost_of
+from recjudge_tui.store.calls import CallKey, CallOutcome, stored_reply
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.snapshots import load_material
+
+
+class AskedRun(Protocol):
+    """A run whose calls are asked: what building a request and reading its reply need to know of it."""
+
+    @property
+    def db(self) -> Database: ...
+    @property
+    def judge(self) -> Judge: ...
+    @property
+    def spec(self) -> JudgeSpec: ...
+    @property
+    def settings(self) -> RunSettings: ...
+    @property
+    def protocol(self) -> Judging: ...
+    @property
+    def prompt(self) -> Prompt: ...
+    @property
+    def run_id(self) -> int: ...
+    @property
+    def identity(self) -> Identity: ...
+
+
+class Prepared(NamedTuple):
+    """A call ready to be asked; `stored` is the call whose reply answers it already."""
+
+    key: CallKey
+    question: Question
+    content_hash: str
+    request_hash: str | None
+    stored: tuple[int, Reply, ParsedReply] | None
+
+
+def prepare_call(run: AskedRun, key: CallKey, *, look: bool = True) -> Prepared:
+    """Build the request, and unless told not to `look` whether its reply is stored already."""
+    material = load_material(run.db, run.run_id, key.case_id, run.settings.top_k)
+    sampling = sampling_of(run.settings, key.sample)
+    request = run.protocol.request(run.prompt, material, key.order, key.aspect, sampling)
+    if key.sample:
+        request = request.model_copy(update={"sample": key.sample})
+    content_hash = request.content_hash()
+    question = Question(request, run.protocol, run.prompt, material, key.order, key.aspect)
+    request_hash = request.request_hash(run.identity.cache_key()) if run.judge.cacheable else None
+    stored = None
+    if look and request_hash and run.settings.use_cache:
+        stored = _readable(question, stored_reply(run.db, request_hash))
+    return Prepared(key, question, content_hash, request_hash, stored)
+
+
+def _readable(question: Question, found: tuple[int, Reply] | None) -> tuple[int, Reply, ParsedReply] | None:
+    """A stored reply is used only when it reads as a fresh one would; another version may have stored it."""
+    if found is None:
+        return None
+    try:
+        return (*found, question.read(found[1]))
+    except ReplyFault:
+        return None
+
+
+def outcome_of(
+    run: AskedRun, prepared: Prepared, asked: Asked, cached_from: int | None = None, *, batch: bool = False
+) -> CallOutcome:
+    """What is stored of a call that ended, with its cost; `batch`: at the price of calls in a batch."""
+    cost = None
+    if asked.reply is not None and cached_from is None:
+        is_model = run.judge.rater_kind == "judge"
+        cost = cost_of(run.spec, asked.reply.usage, batch=batch) if is_model else 0.0
+    return CallOutcome(
+        key=prepared.key,
+        attempts=asked.attempts,
+        content_hash=prepared.content_hash,
+        request_hash=prepared.request_hash,
+        reply=asked.reply,
+        parsed=asked.parsed,
+        error_kind=asked.error_kind,
+        error=asked.error,
+        cost_usd=cost,
+        cached_from=cached_from,
+    )

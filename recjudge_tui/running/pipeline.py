@@ -1,0 +1,178 @@
+"""The calls of a run on their way: prepared ahead, asked many at once, saved in the background.
+
+A worker does nothing but wait for the judge, so that the server is never idle while a request is built or
+an answer is written. What is asked but not yet saved is bounded, and so is memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+from recjudge_tui.errors import JudgeError
+from recjudge_tui.judges.base import Judge
+from recjudge_tui.model.calls import Usage
+from recjudge_tui.model.judge import Identity, JudgeSpec
+from recjudge_tui.model.prompt import Prompt
+from recjudge_tui.model.run import Progress, RunSettings
+from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.running.asking import Asked, ask
+from recjudge_tui.running.gate import BudgetReached, Gate, StoppedWaiting
+from recjudge_tui.running.outcomes import Prepared, outcome_of, prepare_call
+from recjudge_tui.running.prices import cost_of
+from recjudge_tui.running.recorder import Recorder
+from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
+from recjudge_tui.store.database import Database
+
+FAILURES_IN_A_ROW = 25
+UNSAVED_A_WORKER = 2
+
+
+@dataclass
+class Job:
+    """What everything that works on one run shares."""
+
+    db: Database
+    judge: Judge
+    spec: JudgeSpec
+    settings: RunSettings
+    protocol: Protocol
+    prompt: Prompt
+    run_id: int
+    identity: Identity
+    recorder: Recorder
+    concurrency: int
+    stopping: asyncio.Event
+    progress: Progress
+    gate: Gate
+    failed_in_a_row: int = 0
+    stopped_because: str = ""
+
+    def cost_of(self, usage: Usage) -> float | None:
+        """What a reply cost; nothing where no language model was asked."""
+        return cost_of(self.spec, usage) if self.judge.rater_kind == "judge" else 0.0
+
+
+async def judge_outstanding(job: Job) -> None:
+    """Ask and save every planned call of the run, or as many as there is time for before `stopping`.
+
+    Raises what makes going on senseless: JudgeError, StoreError, LeaseLostError.
+    """
+    ready: asyncio.Queue[Prepared | None] = asyncio.Queue(job.concurrency)
+    savers = _Savers(job)
+    tasks = [asyncio.create_task(_prepare(job, ready))]
+    tasks += [asyncio.create_task(_worker(job, ready, savers)) for _ in range(job.concurrency)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await savers.finish()
+
+
+async def _prepare(job: Job, ready: asyncio.Queue[Prepared | None]) -> None:
+    calls = _outstanding(job)
+    async for key in calls:
+        if job.stopping.is_set():
+            break
+        await ready.put(prepare_call(job, key))
+    await calls.aclose()
+    for _ in range(job.concurrency):
+        await ready.put(None)
+
+
+async def _outstanding(job: Job) -> AsyncGenerator[CallKey, None]:
+    """The planned calls in order, read in windows so that memory does not grow with the run."""
+    last, window = 0, max(64, job.concurrency * 4)
+    while keys := outstanding(job.db, job.run_id, last, window):
+        for key in keys:
+            yield key
+        last = keys[-1].id
+
+
+async def _worker(job: Job, ready: asyncio.Queue[Prepared | None], savers: _Savers) -> None:
+    while (prepared := await ready.get()) is not None:
+        if job.stopping.is_set():
+            continue
+        await savers.room()
+        if prepared.stored is not None:
+            call_id, reply, parsed = prepared.stored
+            asked, cached_from = Asked(0, reply, parsed), call_id
+        else:
+            try:
+                asked = await ask(job.judge, prepared.question, job.settings.timeout_s, job.gate, job.cost_of)
+            except StoppedWaiting:
+                continue
+            except BudgetReached as reached:
+                job.stopped_because = str(reached)
+                job.stopping.set()
+                continue
+            cached_from = None
+        savers.save(outcome_of(job, prepared, asked, cached_from))
+
+
+class _Savers:
+    """Outcomes on their way to disk. Counted only when they have arrived; a failure stops the run."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._room = asyncio.Semaphore(job.concurrency * UNSAVED_A_WORKER)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
+
+    async def room(self) -> None:
+        """Wait until another outcome may be under way; raises what an earlier one met."""
+        await self._room.acquire()
+        self._complain()
+
+    def save(self, outcome: CallOutcome) -> None:
+        task = asyncio.create_task(self._save(outcome))
+        self._tasks.add(task)
+        task.add_done_callback(self._saved)
+
+    async def _save(self, outcome: CallOutcome) -> None:
+        await self._job.recorder.save(outcome)
+        _count(self._job, outcome)
+
+    def _saved(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._room.release()
+        failure = None if task.cancelled() else task.exception()
+        self._failure = self._failure or failure
+
+    async def finish(self) -> None:
+        """Wait for everything under way; raises what any of it met."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._complain()
+
+    def _complain(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+def _count(job: Job, outcome: CallOutcome) -> None:
+    """Bring the counts up to date, and break off when call after call fails: then it is not the cases."""
+    usage = outcome.reply.usage if outcome.reply and outcome.cached_from is None else Usage()
+    now = job.progress
+    cost = now.cost_usd
+    if outcome.cost_usd is not None:
+        cost = (cost or 0.0) + outcome.cost_usd
+    job.progress = now.model_copy(
+        update={
+            "done": now.done + (outcome.parsed is not None),
+            "failed": now.failed + (outcome.parsed is None),
+            "cached": now.cached + (outcome.cached_from is not None),
+            "tokens_in": now.tokens_in + (usage.input or 0),
+            "tokens_out": now.tokens_out + (usage.output or 0),
+            "cost_usd": cost,
+        }
+    )
+    job.failed_in_a_row = 0 if outcome.parsed else job.failed_in_a_row + 1
+    if job.failed_in_a_row >= FAILURES_IN_A_ROW:
+        raise JudgeError(
+            f"{FAILURES_IN_A_ROW} calls in a row failed",
+            f"The last one: {outcome.error}",
+            f"The run stops here. Mend the cause, then “recjudge runs retry {job.run_id}”.",
+        )

@@ -1,0 +1,185 @@
+"""How the command ends: exit codes, errors in plain words, and what `--help` may load."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from recjudge_tui.cli.app import recjudge
+from recjudge_tui.store.database import connect
+from tests.hostile import HOSTILE
+from tests.running.factory import command, make_project, planned, ran
+from tests.servers.process import ROOT
+
+HEAVY = (
+    "textual",
+    "rich",
+    "httpx",
+    "ollama",
+    "pydantic",
+    "numpy",
+    "scipy",
+    "sqlite_utils",
+    "jinja2",
+    "sqlite3",
+)
+
+
+def all_commands(
+    at: click.Command = recjudge, words: tuple[str, ...] = ()
+) -> Iterator[tuple[str, click.Command]]:
+    yield " ".join(words), at
+    if isinstance(at, click.Group):
+        context = click.Context(at)
+        for name in at.list_commands(context):
+            found = at.get_command(context, name)
+            assert found is not None, name
+            yield from all_commands(found, (*words, name))
+
+
+def test_every_command_has_help_with_an_example_of_itself() -> None:
+    for words, found in all_commands():
+        if isinstance(found, click.Group) and words:
+            continue
+        text = found.get_help(click.Context(found, info_name=f"recjudge {words}".strip()))
+        assert re.search(rf"Example:\n +recjudge {words}", text), words
+        assert all(o.help for o in found.params if isinstance(o, click.Option)), words
+
+
+def test_every_command_that_opens_a_database_takes_db() -> None:
+    without = {words for words, found in all_commands() if not isinstance(found, click.Group)
+               and not any(o.name == "db" for o in found.params)}  # fmt: skip
+    assert without <= {"prompt lint", "batch run"}, "these two work on files alone"
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["run", "--help"], ["runs", "resume", "--help"], ["--version"]]
+)
+def test_help_loads_nothing_heavy(words: list[str]) -> None:
+    program = (
+        "import sys; from recjudge_tui.cli.app import main\n"
+        f"try: main({words})\n"
+        f"except SystemExit as end: print(end.code, sorted(set({HEAVY}) & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.stderr == "0 []\n"
+    assert "recjudge" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "says"),
+    [
+        (2, ["nonsense"], "No such command 'nonsense'"),
+        (2, ["run", "pointwise"], "Missing option"),
+        (2, ["run", "pointwise", "-p", "films", "--judge", "oracle"], "no judge “oracle”"),
+        (2, ["run", "pointwise", "-p", "films", "--judge", "rules", "--systems", "x"], "no lists by “x”"),
+        (
+            2,
+            ["run", "pointwise", "-p", "films", "--judge", "rules", "--as-of", "soon"],
+            "“soon” is not a time",
+        ),
+        (2, [], "needs a terminal"),
+        (1, ["run", "pointwise", "-p", "books", "--judge", "rules"], "There are: films"),
+        (1, ["run", "pointwise", "-p", "films", "--judge", "rules", "--prompt", "x"], "no prompt “x”"),
+        (1, ["runs", "resume", "99"], "no run 99"),
+        (1, ["runs", "retry", "99"], "no run 99"),
+        (1, ["runs", "show", "99"], "no run 99"),
+        (1, ["runs", "delete", "99", "--yes"], "no run 99"),
+        (1, ["cases", "show", "99"], "no case 99"),
+        (0, ["runs", "list"], ""),
+    ],
+)
+def test_exit_codes(tmp_path: Path, code: int, words: list[str], says: str) -> None:
+    path = tmp_path / "recjudge.db"
+    with connect(path) as db:
+        make_project(db, users=2)
+    found, out, err = ran(*words, env={"RECJUDGE_DB": str(path)})
+    assert (found, says in err) == (code, True), err
+    assert "Traceback" not in err
+    assert code == 0 or out == ""
+
+
+def test_an_error_shows_its_traceback_only_when_asked(project_db: Path) -> None:
+    project_db.write_text("not a database at all, but long enough to look at", encoding="utf-8")
+    code, out, err = ran("runs", "list", "--db", project_db)
+    assert (code, out) == (1, "")
+    assert err.splitlines()[0] == f"error: {project_db} is not a recjudge database"
+    assert len(err.splitlines()) == 3
+    code, _, err = ran("runs", "list", "--db", project_db, "--debug")
+    assert (code, "Traceback" in err, "StoreError" in err) == (1, True, True)
+
+
+def test_what_nobody_foresaw_is_one_line_and_a_traceback_only_when_asked(tmp_path: Path) -> None:
+    program = (
+        "import sys; import recjudge_tui.cli.options as options\n"
+        "def broken(*_): raise ZeroDivisionError('by \\x1b[31mzero')\n"
+        "import recjudge_tui.store.database as database; database.connect = broken\n"
+        "from recjudge_tui.cli.app import main; main(sys.argv[1:])"
+    )
+    words = [sys.executable, "-c", program, "runs", "list", "--db", str(tmp_path / "x.db")]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
+    first, second = done.stderr.splitlines()
+    assert (done.returncode, first) == (1, "error: something unforeseen: ZeroDivisionError: by [31mzero")
+    assert "--debug" in second
+    done = subprocess.run([*words, "--debug"], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "words", [["cases", "list", "-p", "films"], ["export", "-p", "films", "cases"], ["--help"]]
+)
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, words: list[str]) -> None:
+    path = tmp_path / "recjudge.db"
+    with connect(path) as db:
+        make_project(db, users=60)
+        planned(db)
+    ours, theirs = os.pipe()
+    fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+    # what does not fit into the pipe is written when nobody reads any more
+    process = command(*words, env={"RECJUDGE_DB": str(path)}, stdout=theirs)
+    os.close(theirs)
+    assert os.read(ours, 1)
+    os.close(ours)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "" if words == ["--help"] or "list" in words else err)
+    assert "Traceback" not in err
+    assert "error" not in err.casefold()
+
+
+def test_hostile_words_reach_the_terminal_only_as_safe_text(tmp_path: Path) -> None:
+    fit = (text for text in HOSTILE if len(text) < 1000 and "\x00" not in text)
+    text = "".join(fit).encode("utf-8", "replace").decode()
+    for words in (["runs", "list", "-p", text], [text], ["run", text], ["runs", "list", "--format", text]):
+        code, out, err = ran(*words, "--db", tmp_path / "x.db")
+        assert (code, out, "Traceback" in err) in ((1, "", False), (2, "", False))
+        assert not set(map(ord, err)) & {0x1B, 0x07, 0x08, 0x7F, 0x9B, 0x9D, 0x202E, 0x2066}, repr(err)
+
+
+def test_bytes_that_are_no_text_are_an_error_in_plain_words(tmp_path: Path) -> None:
+    code, _, err = ran("project", "new", "\udcff", "--db", tmp_path / "x.db")
+    assert (code, "not valid Unicode" in err, "Traceback" in err) == (1, True, False), err
+
+
+def test_an_interrupt_before_the_run_began_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "recjudge.db"
+    with connect(path) as db:
+        make_project(db, users=300)
+        process = command("run", "pairwise", "-p", "films", "--judge", "rules", "--db", path)
+        deadline = time.monotonic() + 20
+        while not db.value("SELECT count(*) FROM snapshots") and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+        assert (process.returncode, "Traceback" in err) == (130, False), err
+        if db.value("SELECT count(*) FROM runs"):
+            assert db.value("SELECT state FROM runs") == "stopped", "the interrupt came after the plan"

@@ -1,0 +1,104 @@
+"""The wheel carries everything: built, installed elsewhere, and run there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)],
+        check=True,
+        capture_output=True,
+    )
+    return next(out.glob("recjudge-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel in it; its dependencies are those of this one, its own code is not."""
+    home = tmp_path_factory.mktemp("elsewhere")
+    venv.create(home / "venv", with_pip=False)
+    python = home / "venv" / "bin" / "python"
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(python),
+            "install",
+            "-q",
+            "--no-deps",
+            "--no-index",
+            str(wheel),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    site = subprocess.run(
+        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return home
+
+
+def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("RECJUDGE", "PYTHON"))
+    }
+    environment |= {
+        "HOME": str(home),
+        "XDG_DATA_HOME": str(home / "data"),
+        "XDG_CONFIG_HOME": str(home / "config"),
+    }
+    command = [str(home / "venv" / "bin" / "recjudge"), *words]
+    return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def test_the_data_folders_are_inside_the_package_and_nowhere_else(wheel: Path) -> None:
+    names = ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"recjudge_tui"}
+    for expected in (
+        "migrations/0001_initial.sql",
+        "prompts/pairwise-media.toml",
+        "sample_data/shop/items.csv",
+    ):
+        assert f"recjudge_tui/_data/{expected}" in names
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_demo_runs_from_the_wheel_alone(installed: Path) -> None:
+    where = subprocess.run(
+        [
+            str(installed / "venv" / "bin" / "python"),
+            "-c",
+            "import recjudge_tui; print(recjudge_tui.__file__)",
+        ],
+        cwd=installed,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert str(installed) in where.stdout
+    demo = run(installed, "demo", "--no-tui")
+    assert demo.returncode == 0, demo.stderr
+    for part in ("annotator_1", "annotator_2", "cooccurrence", "synthetic", "not a language model"):
+        assert part in demo.stdout
+    assert (installed / "data" / "recjudge" / "recjudge.db").exists()
