@@ -9,11 +9,11 @@ from rich.cells import cell_len
 
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.model.records import Event, Item, RankedItem, Slate, User
+from recjudge_tui.reports.judges import judges_table
 from recjudge_tui.reports.overview import (
     case_page,
     cases_table,
     imports_table,
-    judges_table,
     project_table,
     projects_table,
     prompts_table,
