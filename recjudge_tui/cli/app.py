@@ -28,6 +28,7 @@ COMMANDS = {
     "agreement": ("agreement", "agreement"),
     "leaderboard": ("leaderboard", "leaderboard"),
     "metrics": ("metrics", "metrics"),
+    "robustness": ("robustness", "robustness"),
     "export": ("export", "export"),
     "db": ("database", "db"),
 }

@@ -18,10 +18,11 @@ from recjudge_tui.cli.agreement import agreement
 from recjudge_tui.cli.leaderboard import leaderboard
 from recjudge_tui.cli.metrics import metrics
 from recjudge_tui.cli.raters import rater
+from recjudge_tui.cli.robustness import position
 from recjudge_tui.errors import NotFoundError, UsageError
 from tests.reports.building import give, judge_pairs, list_case, new_project, pair_case
 
-COMMANDS: tuple[click.Command, ...] = (agreement, leaderboard, metrics, rater)
+COMMANDS: tuple[click.Command, ...] = (agreement, leaderboard, metrics, rater, position)
 
 
 @pytest.fixture
@@ -138,3 +139,18 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_position_counts_true_and_position_ties_apart(db: str) -> None:
+    (row,) = table(position, db)["rows"]
+    assert (row["rater"], row["pairs"], row["consistent"], row["position_ties"]) == ("llm", 6, 5, 1)
+
+
+def test_position_of_one_rater_shows_calls_beside_verdicts(db: str) -> None:
+    verdicts, calls = table(position, db, "--rater", "llm")["rows"]
+    assert (verdicts["counted"], verdicts["wins"], verdicts["ties"], verdicts["losses"], verdicts["n"]) == (
+        "verdicts", 5, 1, 0, 6,
+    )  # fmt: skip
+    assert (calls["counted"], calls["wins"], calls["losses"], calls["n"]) == ("calls", 11, 1, 12)
+    with pytest.raises(NotFoundError, match="no rater"):
+        table(position, db, "--rater", "nobody")
