@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +26,7 @@ UNKNOWN_PRICE = (
     "The price of this judge is not known.",
     "Add the judge to prices.toml in the config folder, or leave --budget out.",
 )
+_SHIPPED = Path(__file__).with_name("prices.toml")
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1", "0.0.0.0")
 
 
@@ -57,15 +59,22 @@ class Price(NamedTuple):
 
 
 def price_of(judge: JudgeSpec) -> Price | None:
-    """The judge's price; 0 for a server on this machine; None when it is not known, never a guess."""
-    listed = _table(config_dir() / "prices.toml").get(judge.spec)
-    if listed is not None:
-        return listed
+    """The judge's price; 0 for a server on this machine; None when it is not known, never a guess.
+
+    The user's own table comes first; the shipped list prices hold for the vendor's own address only.
+    """
+    own = _table(config_dir() / "prices.toml").get(judge.spec)
+    if own is not None:
+        return own
     local_by_default = judge.provider == "replay" or (judge.provider == "ollama" and not judge.base_urls)
     on_this_machine = judge.base_urls and all(
         urlsplit(url).hostname in _LOCAL_HOSTS for url in judge.base_urls
     )
-    return Price(0.0, 0.0, None, "local") if local_by_default or on_this_machine else None
+    if local_by_default or on_this_machine:
+        return Price(0.0, 0.0, None, "local")
+    elsewhere = judge.base_urls or os.environ.get(f"{judge.provider.upper()}_BASE_URL")
+    listed = None if elsewhere else _table(_SHIPPED).get(judge.spec)
+    return listed._replace(source="list price of June 2026") if listed else None
 
 
 def cost_of(judge: JudgeSpec, usage: Usage, *, batch: bool = False) -> float | None:
@@ -79,11 +88,14 @@ def cost_of(judge: JudgeSpec, usage: Usage, *, batch: bool = False) -> float | N
     return price.cost(usage.input, usage.output, usage.cached_input or 0)
 
 
-@lru_cache(maxsize=4)
 def _table(path: Path) -> dict[str, Price]:
+    """The table as the file is now; empty when there is none."""
+    return _read(path, path.stat().st_mtime_ns) if path.exists() else {}
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, _changed: int) -> dict[str, Price]:
     """`["openai:gpt-4o"]` tables with `input`, `output` and, where they differ, `cached_input`, `batch_discount`."""
-    if not path.exists():
-        return {}
     try:
         content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         return {

@@ -59,3 +59,25 @@ def test_a_table_that_cannot_be_read_is_named(table: Path, text: str) -> None:
     table.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(UsageError, match=r"prices\.toml cannot be read"):
         price_of(HOSTED)
+
+
+def test_list_prices_are_shipped_and_the_users_own_stand_over_them(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    shipped = price_of(JudgeSpec(spec="openai:gpt-4o"))
+    assert shipped is not None
+    assert (shipped.input, shipped.cached_input, shipped.output) == (2.5, 1.25, 10.0)
+    assert "list price" in shipped.source
+    table.write_text('["openai:gpt-4o"]\ninput = 1\noutput = 2\n', encoding="utf-8")
+    own = price_of(JudgeSpec(spec="openai:gpt-4o"))
+    assert own is not None
+    assert (own.input, own.source) == (1.0, str(table))
+
+
+def test_a_list_price_is_not_the_price_of_another_server(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert price_of(JudgeSpec(spec="openai:gpt-4o", base_urls=("https://gateway.example.com/v1",))) is None
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://gateway.example.com/v1")
+    assert price_of(JudgeSpec(spec="openai:gpt-4o")) is None
