@@ -1,7 +1,7 @@
 -- Calls that are asked in batches: files that run elsewhere, and batches at a provider.
 
 -- One batch at a provider. `planned`: written down, not yet asked for, or it is not known whether the server
--- took it. `asked_at` stands before the request that makes it is sent, `remote_id` as soon as it is answered.
+-- took it. `reserved_usd` is the most it can cost, where the run has a budget. `asked_at` stands before the request that makes it is sent, `remote_id` as soon as it is answered.
 CREATE TABLE batches (
   id INTEGER PRIMARY KEY,
   run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
@@ -9,6 +9,7 @@ CREATE TABLE batches (
   server TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('planned', 'submitted', 'collected', 'failed')),
   calls INTEGER NOT NULL,
+  reserved_usd REAL,
   file_id TEXT,
   remote_id TEXT,
   said TEXT NOT NULL DEFAULT '',

@@ -16,7 +16,9 @@ from tests.servers.process import ServerProcess, start
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests on research data where RECJUDGE_DATA does not say where these lie, those of Ray without it."""
     missing = {"data": not os.environ.get("RECJUDGE_DATA"), "ray": find_spec("ray") is None}
-    apart = [item for item in items if any(gone and item.get_closest_marker(m) for m, gone in missing.items())]
+    apart = [
+        item for item in items if any(gone and item.get_closest_marker(m) for m, gone in missing.items())
+    ]
     if apart:
         config.hook.pytest_deselected(items=apart)
         items[:] = [item for item in items if item not in apart]

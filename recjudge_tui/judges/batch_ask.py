@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -18,6 +19,7 @@ from recjudge_tui.judges.endpoints import Endpoints
 from recjudge_tui.judges.http import Asked, failure, open_client, send, what_was_said
 from recjudge_tui.judges.keys import find_key, missing_key
 from recjudge_tui.judges.openai_judge import api_root
+from recjudge_tui.model.text import one_line
 
 ATTEMPTS = 5
 FIRST_WAIT_S = 0.5
@@ -64,6 +66,7 @@ class LineAsker:
             raise missing_key(key_variable, urls[0])
         self._headers = {"Content-Type": "application/json", **(self._key.bearer() if self._key else {})}
         self._variable = key_variable
+        self._scrub: Callable[[str], str] = self._key.scrub if self._key else str
         self._timeout_s = timeout_s
         self._client = open_client(self._endpoints.urls)
 
@@ -74,7 +77,7 @@ class LineAsker:
             attempt += 1
             try:
                 response = await self._endpoints.call(partial(self._post, wanted))
-                return _line(wanted, response=_response(response))
+                return _line(wanted, response=_response(self._scrub(response.text)))
             except CallError as error:
                 if error.retry and attempt < ATTEMPTS:
                     await asyncio.sleep(_wait(error, attempt))
@@ -93,8 +96,7 @@ class LineAsker:
             timeout_s=self._timeout_s,
         )
         if response.status_code != 200:
-            scrub = self._key.scrub if self._key else str
-            asked = Asked(url, "the model of the file", self._variable, scrub)
+            asked = Asked(url, "the model of the file", self._variable, self._scrub)
             raise failure(response.status_code, response.headers, what_was_said(response), asked)
         return response
 
@@ -102,11 +104,11 @@ class LineAsker:
         await self._client.aclose()
 
 
-def _response(response: httpx.Response) -> dict[str, Any]:
+def _response(text: str) -> dict[str, Any]:
     try:
-        body = response.json()
-    except ValueError:
-        raise CallError("bad_body", "The answer is not JSON", response.text[:120], retry=True) from None
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        raise CallError("bad_body", "The answer is not JSON", one_line(text, 120), retry=True) from None
     return {"status_code": 200, "request_id": uuid4().hex, "body": body}
 
 

@@ -89,12 +89,15 @@ def refused_before(db: Database, run_id: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(dropped))
 
 
-def plan_batch(db: Database, run_id: int, server: str, call_ids: Sequence[int]) -> int:
+def plan_batch(
+    db: Database, run_id: int, server: str, call_ids: Sequence[int], reserved_usd: float | None = None
+) -> int:
     """Write down that these calls are to go to `server` as one batch."""
     with db.transaction():
         batch_id = db.insert(
-            "INSERT INTO batches (run_id, mark, server, state, calls, created_at) VALUES (?, ?, ?, 'planned', ?, ?)",
-            (run_id, f"recjudge-{secrets.token_hex(12)}", server, len(call_ids), now()),
+            """INSERT INTO batches (run_id, mark, server, state, calls, reserved_usd, created_at)
+               VALUES (?, ?, ?, 'planned', ?, ?, ?)""",
+            (run_id, f"recjudge-{secrets.token_hex(12)}", server, len(call_ids), reserved_usd, now()),
         )
         db.execute_many(
             "UPDATE batch_calls SET batch_id = ? WHERE call_id = ? AND answered_at IS NULL",
