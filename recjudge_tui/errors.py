@@ -65,8 +65,11 @@ class CallError(RecjudgeError):
 
     `kind` is a short stable word (timeout, rate_limit, server_error, connection, overflow, refusal,
     length, thinking, bad_reply, bad_request). `retry` says whether the same call may succeed later;
-    `retry_after` is the server's own delay in seconds, where it named one.
+    `retry_after` is the server's own delay in seconds, where it named one. `sent` is False when the call did not
+    reach a server.
     """
+
+    sent = True
 
     def __init__(
         self,

@@ -32,6 +32,8 @@ _CREDIT_LOW = re.compile(r"credit balance is too low", re.IGNORECASE)
 class UnreachableError(CallError):
     """No connection came about: nothing was sent, another server may be asked instead."""
 
+    sent = False
+
     def __init__(self, title: str, cause: str = "", next_step: str = "") -> None:
         super().__init__("connection", title, cause, next_step, retry=True)
 
