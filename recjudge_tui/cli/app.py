@@ -31,6 +31,7 @@ COMMANDS = {
     "robustness": ("robustness", "robustness"),
     "export": ("export", "export"),
     "db": ("database", "db"),
+    "doctor": ("doctor", "doctor"),
 }
 INTERRUPTED = 130
 

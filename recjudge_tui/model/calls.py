@@ -52,9 +52,9 @@ class Request(Model):
             whole.update(f"{message.role}:{len(text)}:".encode() + text)
         return whole.hexdigest()
 
-    def request_hash(self, model_identity: str) -> str:
+    def request_hash(self, model_identity: str, content_hash: str | None = None) -> str:
         """SHA-256 (hex) of the content, the model it goes to and the sampling options: the cache key."""
-        return digest(self.content_hash(), model_identity, self.sampling.model_dump())
+        return digest(content_hash or self.content_hash(), model_identity, self.sampling.model_dump())
 
 
 class Usage(Model):

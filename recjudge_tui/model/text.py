@@ -7,7 +7,8 @@ _BIDI = {
     0x202D: "LRO", 0x202E: "RLO", 0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
 }  # fmt: skip
 _DROPPED = [c for c in range(0x20) if c not in (0x09, 0x0A)] + [0x7F, *range(0x80, 0xA0)]
-_INVISIBLE = [0x200B, 0x2060, 0xFEFF, 0x00AD]
+# tag characters spell words that nobody sees; three flags of the British Isles are lost with them
+_INVISIBLE = [0x200B, 0x2060, 0xFEFF, 0x00AD, *range(0xE0000, 0xE0080)]
 _TABLE: dict[int, str | None] = {
     **dict.fromkeys(_DROPPED),
     **dict.fromkeys(_INVISIBLE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -46,6 +47,8 @@ class Project(NamedTuple):
 
 def new_project(path: Path, name: str = "films") -> Project:
     db = connect(path)
+    # closed with the last reference to it: an open connection that is collected is a warning, so an error here
+    weakref.finalize(db, db.connection.close)
     return Project(db, create_project(db, name))
 
 
