@@ -42,8 +42,8 @@ def measure() -> list[dict[str, Any]]:
             "ours": round(peak_mb, 1),
             "comparison": None,
             "ratio": None,
-            "bound": "< 150 MB",
-            "holds": peak_mb < 150,
+            "bound": "< 100 MB",
+            "holds": peak_mb < 100,
             "note": "resident memory of the whole process, concurrency 32",
         }
     ]

@@ -45,7 +45,7 @@ def agreement(
     missing_judge: float | None,
     by: str | None,
     db: str | None,
-    fmt: str,
+    fmt: str | None,
     out: Path | None,
 ) -> None:
     """How far raters agree, on the cases that both judged, with 95 % intervals from users resampled.

@@ -80,7 +80,8 @@ def recjudge(ctx: click.Context, db: str | None) -> None:
 
 def open_app(db: str | None, project: str | None = None) -> None:
     """The app on a terminal; without one an error that says what else there is."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # the app draws on stderr
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise click.UsageError(
             "the app needs a terminal; “recjudge --help” lists the commands that need none"
         )

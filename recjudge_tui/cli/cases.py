@@ -19,7 +19,7 @@ def cases() -> None:
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N only.")
 @db_option
 @table_options
-def list_(project: str, limit: int | None, db: str | None, fmt: str, out: Path | None) -> None:
+def list_(project: str, limit: int | None, db: str | None, fmt: str | None, out: Path | None) -> None:
     """The cases of a project with their number of verdicts.
 
     \b

@@ -47,7 +47,7 @@ def demo(no_tui: bool, db: str | None) -> None:
             _judge(database, project)
             _print(database, project)
     narrate("delete the demo with: recjudge project delete synthetic-shop (and synthetic-films)")
-    if not no_tui and sys.stdin.isatty() and sys.stdout.isatty():
+    if not no_tui and sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty():
         from recjudge_tui.cli.app import open_app
 
         open_app(db)

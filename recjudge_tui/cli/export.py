@@ -44,11 +44,11 @@ def export(
       recjudge export -p movies verdicts -o verdicts.csv
     """
     from recjudge_tui.reports.data_export import export as write
-    from recjudge_tui.reports.stream import EXPORT_FORMATS, format_of
+    from recjudge_tui.reports.stream import format_of
     from recjudge_tui.store.projects import project_id
 
     if fmt is None:
-        fmt = format_of(out) if out and out.suffix.lstrip(".") in EXPORT_FORMATS else "csv"
+        fmt = format_of(out) if out and out.suffix else "csv"
     with open_db(db) as database:
         written = write(database, project_id(database, project), what, fmt, out or sys.stdout, filter_text)
     narrate(f"{written.rows:,} rows written" + (f" to {out}" if out else ""))

@@ -84,7 +84,7 @@ def imports() -> None:
 @project_option
 @db_option
 @table_options
-def list_(project: str, db: str | None, fmt: str, out: Path | None) -> None:
+def list_(project: str, db: str | None, fmt: str | None, out: Path | None) -> None:
     """The imports of a project, newest first.
 
     \b

@@ -22,7 +22,7 @@ def judge() -> None:
 @click.option("--base-url", metavar="URL", default="", help="The Ollama server to look at.")
 @db_option
 @table_options
-def list_(base_url: str, db: str | None, fmt: str, out: Path | None) -> None:
+def list_(base_url: str, db: str | None, fmt: str | None, out: Path | None) -> None:
     """What can judge here: built-in judges, the models of the Ollama server, judges used before.
 
     Keys are told by name only, with whether they are set.
@@ -60,7 +60,7 @@ def test(
     api_key_env: str,
     timeout_s: float,
     db: str | None,
-    fmt: str,
+    fmt: str | None,
     out: Path | None,
 ) -> None:
     """Find out with three small calls what a judge can do.

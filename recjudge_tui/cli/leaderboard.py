@@ -29,7 +29,7 @@ def leaderboard(
     aspect: str | None,
     method: str,
     db: str | None,
-    fmt: str,
+    fmt: str | None,
     out: Path | None,
 ) -> None:
     """Which system is judged better: wins, ties, losses and Q by system, or the shares of labels.

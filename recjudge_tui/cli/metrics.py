@@ -14,7 +14,7 @@ from recjudge_tui.cli.options import db_option, open_db, project_option, put_tab
 @click.option("--k", type=click.IntRange(1), default=10, show_default=True, help="How much of a list counts.")
 @db_option
 @table_options
-def metrics(project: str, k: int, db: str | None, fmt: str, out: Path | None) -> None:
+def metrics(project: str, k: int, db: str | None, fmt: str | None, out: Path | None) -> None:
     """Offline metrics of every system's lists against held-out events, users resampled.
 
     Relevant is an item held out without a value (a purchase, a click), or with a value of at least the

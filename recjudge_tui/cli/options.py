@@ -45,9 +45,7 @@ def table_options(command: Command) -> Command:
         "--format",
         "fmt",
         type=click.Choice(FORMATS),
-        default="text",
-        show_default=True,
-        help="How to write it.",
+        help="Default: by the file's name, else text.",
     )(command)
 
 
@@ -59,11 +57,13 @@ def open_db(db: str | None) -> Database:
     return connect(database_path(db))
 
 
-def put_table(table: Table, fmt: str, out: Path | None) -> None:
-    """Write a table to stdout or a file; to a file says so on stderr."""
+def put_table(table: Table, fmt: str | None, out: Path | None) -> None:
+    """Write a table to stdout or a file; to a file says so on stderr. Without a format: as the file's name says."""
     from recjudge_tui.reports.table import write_table
 
-    write_table(table, fmt, out)
+    ending = out.suffix.lower().lstrip(".") if out else ""
+    named = {"tex": "latex", "htm": "html"}.get(ending, ending)
+    write_table(table, fmt or (named if named in FORMATS else "text"), out)
     if out is not None:
         narrate(f"written to {out}")
 

@@ -17,7 +17,7 @@ def project() -> None:
 @project.command("list")
 @db_option
 @table_options
-def list_(db: str | None, fmt: str, out: Path | None) -> None:
+def list_(db: str | None, fmt: str | None, out: Path | None) -> None:
     """All projects with what they hold.
 
     \b
@@ -51,7 +51,7 @@ def new(name: str, db: str | None) -> None:
 @click.argument("name")
 @db_option
 @table_options
-def show(name: str, db: str | None, fmt: str, out: Path | None) -> None:
+def show(name: str, db: str | None, fmt: str | None, out: Path | None) -> None:
     """What one project holds: data, systems, raters, runs.
 
     \b

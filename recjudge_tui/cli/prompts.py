@@ -17,7 +17,7 @@ def prompt() -> None:
 @prompt.command("list")
 @db_option
 @table_options
-def list_(db: str | None, fmt: str, out: Path | None) -> None:
+def list_(db: str | None, fmt: str | None, out: Path | None) -> None:
     """All prompts with their versions.
 
     \b

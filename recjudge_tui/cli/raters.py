@@ -22,7 +22,7 @@ def rater() -> None:
 @project_option
 @db_option
 @table_options
-def list_(project: str, db: str | None, fmt: str, out: Path | None) -> None:
+def list_(project: str, db: str | None, fmt: str | None, out: Path | None) -> None:
     """The raters of a project with what they judged.
 
     \b

@@ -19,7 +19,7 @@ def robustness() -> None:
 @click.option("--rater", metavar="R", help="One rater's pairs: adjudicated verdicts beside single calls.")
 @db_option
 @table_options
-def position(project: str, rater: str | None, db: str | None, fmt: str, out: Path | None) -> None:
+def position(project: str, rater: str | None, db: str | None, fmt: str | None, out: Path | None) -> None:
     """What the order of the two lists does: consistency, true and position-dependent ties, the favoured set.
 
     With --rater the raw counts (two calls a pair) stand beside the adjudicated ones.

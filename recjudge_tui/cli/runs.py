@@ -8,6 +8,13 @@ import click
 
 from recjudge_tui.cli.options import db_option, narrate, open_db, put_table, table_options
 
+budget_option = click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="Another budget for the whole run, what it has spent included.",
+)
+
 
 @click.group()
 def runs() -> None:
@@ -52,24 +59,27 @@ def show(run_id: int, db: str | None, fmt: str, out: Path | None) -> None:
 
 @runs.command()
 @click.argument("run_id", metavar="ID", type=int)
+@budget_option
 @click.option("--detach", is_flag=True, help="Work in the background.")
 @db_option
-def resume(run_id: int, detach: bool, db: str | None) -> None:
+def resume(run_id: int, budget: float | None, detach: bool, db: str | None) -> None:
     """Go on with a run that was stopped, paused, interrupted or killed. Nothing stored is asked for again.
 
     \b
     Example:
       recjudge runs resume 3
+      recjudge runs resume 3 --budget 20
     """
     with open_db(db) as database:
-        _go_on(database.path, run_id, detach)
+        _go_on(database.path, run_id, budget, detach)
 
 
 @runs.command()
 @click.argument("run_id", metavar="ID", type=int)
+@budget_option
 @click.option("--detach", is_flag=True, help="Work in the background.")
 @db_option
-def retry(run_id: int, detach: bool, db: str | None) -> None:
+def retry(run_id: int, budget: float | None, detach: bool, db: str | None) -> None:
     """Ask the failed calls of a run again.
 
     \b
@@ -83,17 +93,20 @@ def retry(run_id: int, detach: bool, db: str | None) -> None:
         run_row(database, run_id)
         refuse_when_active(database, run_id)
         narrate(f"{reset_failed(database, run_id)} failed calls will be asked again")
-        _go_on(database.path, run_id, detach)
+        _go_on(database.path, run_id, budget, detach)
 
 
-def _go_on(path: Path, run_id: int, detach: bool) -> None:
+def _go_on(path: Path, run_id: int, budget: float | None, detach: bool) -> None:
     from recjudge_tui.cli.run import work_and_report
     from recjudge_tui.running.batch_hosted import refuse_when_away
     from recjudge_tui.running.launch import start_detached
+    from recjudge_tui.running.plan import change_budget
     from recjudge_tui.store.database import connect
 
     with connect(path, must_exist=True) as database:
         refuse_when_away(database, run_id)
+        if budget is not None:
+            change_budget(database, run_id, budget)
         if detach:
             start_detached(database, run_id)
             click.echo(f"run {run_id} started in the background")

@@ -89,7 +89,8 @@ def records_of(request: Request, rows: Iterator[Row], mapping: KindMapping | Non
         try:
             yield Read(line, convert(row, line, request.notes))
         except RowFault as fault:
-            request.notes.skip(line, fault.kind, fault.text)
+            text = fault.text if "left out" in fault.text else f"{fault.text}; row left out"
+            request.notes.skip(line, fault.kind, text)
 
 
 def _read_mapped(request: Request) -> Iterator[Read]:

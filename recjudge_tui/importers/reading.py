@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,10 @@ _UTF16_STEP = "Save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or name its encoding
 def sha256_of(path: Path) -> str:
     """The digest of the file's bytes as they lie on disk. Raises InputError when it cannot be read."""
     digest = hashlib.sha256()
+    with _explained(path):
+        # a pipe can be read once, and waits for ever while nobody writes to it; a file is gone over several times
+        if stat.S_ISFIFO(path.stat().st_mode):
+            raise InputError(f"{path} is a pipe, not a file", next_step="Save what it gives to a file first.")
     with _explained(path), path.open("rb") as handle:
         while block := handle.read(1 << 20):
             digest.update(block)
@@ -81,7 +86,10 @@ def text_lines(path: Path, encoding: str = UTF8) -> Iterator[str]:
                         "Remove it (tr -d '\\000') and import again; nothing was imported.",
                     )
                 if len(line) > MAX_FIELD:
-                    raise InputError(f"{path}:{number}: a line of more than {MAX_FIELD:,} characters")
+                    raise InputError(
+                        f"{path}:{number}: a line of more than {MAX_FIELD:,} characters",
+                        next_step="Check that it is a table with a line for each row; nothing was imported.",
+                    )
                 yield line
         except UnicodeDecodeError as error:
             raise _encoding_error(path, encoding, number, error) from error
@@ -119,6 +127,8 @@ def _check_text(path: Path, start: bytes, encoding: str) -> None:
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{path} is UTF-16, not UTF-8", next_step=_UTF16_STEP)
     zeros = start.count(0)
+    if zeros == len(start):
+        raise InputError(f"{path} holds nothing but zero bytes", next_step="Fetch it again.")
     if zeros > len(start) // 3:
         raise InputError(f"{path} looks like UTF-16, not UTF-8", next_step=_UTF16_STEP)
     if zeros > len(start) // 1000 + 1:

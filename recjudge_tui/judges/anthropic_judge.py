@@ -18,6 +18,7 @@ from recjudge_tui.judges.batching import Access
 from recjudge_tui.judges.endpoints import Endpoints, checked_url
 from recjudge_tui.judges.http import (
     Asked,
+    Client,
     UnreachableError,
     failure,
     open_client,
@@ -68,7 +69,7 @@ class AnthropicJudge:
         self._endpoints = Endpoints(urls)
         self._key_variable = key_variable
         self._key: Key | None = None
-        self._client: httpx.AsyncClient | None = None
+        self._client: Client | None = None
         self._dropped: dict[str, None] = {}
         self._timeout_s = 120.0
 
@@ -218,7 +219,7 @@ class AnthropicJudge:
         key = self._key.header("x-api-key") if self._key else {}
         return QuietHeaders({"Content-Type": "application/json", "anthropic-version": VERSION, **key})
 
-    def _http(self) -> httpx.AsyncClient:
+    def _http(self) -> Client:
         if self._client is None:
             self._client = open_client(self._endpoints.urls)
         return self._client

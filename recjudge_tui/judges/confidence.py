@@ -42,6 +42,8 @@ def label_confidence(request: Request, text: str, entries: object) -> float | No
     no JSON object, has no such property, or its value is none of the enum; the tokens do not join to the text;
     or the token written is not among the alternatives (a grammar chose it, not the model).
     """
+    if not entries:
+        return None
     labels = _labels(request)
     place = _value_place(text, request.label_field) if labels else None
     if place is None:

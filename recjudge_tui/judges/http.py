@@ -16,6 +16,7 @@ import httpx
 
 from recjudge_tui import __version__
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
+from recjudge_tui.judges.deadline import within
 from recjudge_tui.judges.transport import DirectTransport
 from recjudge_tui.model.text import one_line
 
@@ -77,16 +78,38 @@ def _proxied(url: httpx.URL) -> bool:
     return (url.scheme in proxies or "all" in proxies) and not urllib.request.proxy_bypass(url.host)
 
 
-def open_client(urls: tuple[str, ...]) -> httpx.AsyncClient:
-    return httpx.AsyncClient(headers={"User-Agent": f"recjudge/{__version__}"}, **client_settings(urls))
+class Client(httpx.AsyncClient):
+    """An httpx client. A whole request goes straight to its transport where that is a direct one."""
+
+    def __init__(self, urls: tuple[str, ...]) -> None:
+        settings = client_settings(urls)
+        super().__init__(headers={"User-Agent": f"recjudge/{__version__}"}, **settings)
+        transport = settings.get("transport")
+        self._direct = transport if isinstance(transport, DirectTransport) else None
+        self._own_headers = [(name.lower(), (name, value)) for name, value in self.headers.raw]
+
+    async def fetch(
+        self, method: str, url: str, headers: Mapping[str, str] | None, content: bytes | None
+    ) -> httpx.Response:
+        """The whole answer to one request, as `request` would bring it; cookies are not kept."""
+        if self._direct is None:
+            return await self.request(method, url, headers=headers, content=content)
+        given = (headers if isinstance(headers, httpx.Headers) else httpx.Headers(headers)).raw
+        names = {name.lower() for name, _ in given}
+        own = [header for name, header in self._own_headers if name not in names]
+        return await self._direct.request(method, url, own + given, content, CONNECT_S)
+
+
+def open_client(urls: tuple[str, ...]) -> Client:
+    return Client(urls)
 
 
 async def send(
-    client: httpx.AsyncClient,
+    client: Client,
     method: str,
     url: str,
     *,
-    headers: Mapping[str, str] | httpx.Headers | None = None,
+    headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
     timeout_s: float,
 ) -> httpx.Response:
@@ -95,9 +118,8 @@ async def send(
     Raises UnreachableError when there is no connection; CallError `timeout`, `connection` (lost before the answer)
     or `bad_body` (an answer cut short, or not HTTP), all worth a retry.
     """
-    request = client.request(method, url, headers=headers, content=content)
     try:
-        return await asyncio.wait_for(request, timeout_s)
+        return await within(timeout_s, client.fetch(method, url, headers, content))
     except asyncio.TimeoutError:
         raise late(url, timeout_s) from None
     except httpx.TransportError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
 import re
 import time
@@ -20,6 +19,7 @@ from recjudge_tui.judges.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.endpoints import Endpoints, checked_url
 from recjudge_tui.judges.http import (
     Asked,
+    Client,
     Said,
     UnreachableError,
     failure,
@@ -29,6 +29,7 @@ from recjudge_tui.judges.http import (
     whole,
 )
 from recjudge_tui.judges.keys import Key, find_key, missing_key
+from recjudge_tui.judges.openai_body import BodyFrame, body_frame
 from recjudge_tui.judges.openai_reply import read_reply
 from recjudge_tui.judges.refusals import is_refusal, refused_parameter
 from recjudge_tui.model.calls import Reply, Request
@@ -75,8 +76,9 @@ class OpenAIJudge:
         self._logprobs = False
         self._key: Key | None = None
         self._headers = httpx.Headers({"Content-Type": "application/json"})
-        self._client: httpx.AsyncClient | None = None
+        self._client: Client | None = None
         self._dropped: dict[str, None] = {}
+        self._last_frame: BodyFrame | None = None
         self._timeout_s = 120.0
 
     async def prepare(self, workload: Workload) -> Identity:
@@ -109,16 +111,14 @@ class OpenAIJudge:
     async def ask(self, request: Request) -> Reply:
         deadline = time.monotonic() + self._timeout_s
         while True:
-            sent = self._parameters(request)
-            body = self._body(request, sent)
+            frame = self._frame(request)
+            body = frame.body(request.messages)
             url, response, latency_s = await self._endpoints.call(partial(self._post, body, deadline))
             asked = self._asked(url)
             if response.status_code == 200:
-                return read_reply(
-                    response, asked, request, _for_record(sent), tuple(self._dropped), latency_s
-                )
+                return read_reply(response, asked, request, frame.recorded, frame.dropped, latency_s)
             said = what_was_said(response)
-            unwanted = refused(response.status_code, said, sent)
+            unwanted = refused(response.status_code, said, frame.sent)
             if unwanted is None:
                 raise self._endpoints.heed(url, failure(response.status_code, response.headers, said, asked))
             self._dropped[unwanted] = None  # so the next body is without it: the loop ends
@@ -144,17 +144,26 @@ class OpenAIJudge:
 
     def batch_body(self, request: Request) -> bytes:
         """The body that `ask` would send."""
-        return self._body(request, self._parameters(request))
+        return self._frame(request).body(request.messages)
 
     def read_batch(self, body: bytes, request: Request) -> Reply:
         """The reply in a body that a batch brought; raises like `ask`."""
-        asked, sent = self._asked(self._endpoints.urls[0]), _for_record(self._parameters(request))
-        return read_reply(httpx.Response(200, content=body), asked, request, sent, tuple(self._dropped), None)
+        asked, frame = self._asked(self._endpoints.urls[0]), self._frame(request)
+        response = httpx.Response(200, content=body)
+        return read_reply(response, asked, request, frame.recorded, frame.dropped, None)
 
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+
+    def _frame(self, request: Request) -> BodyFrame:
+        """The frame of the last body where it fits this request too, as it does for most calls of a run."""
+        dropped = tuple(self._dropped)
+        if self._last_frame is None or not self._last_frame.fits(request, dropped, self._logprobs):
+            sent = self._parameters(request)
+            self._last_frame = body_frame(self._model, request, sent, dropped, self._logprobs)
+        return self._last_frame
 
     def _parameters(self, request: Request) -> dict[str, Any]:
         """Everything in the body but the model and the messages, without what was refused before."""
@@ -172,12 +181,6 @@ class OpenAIJudge:
         if any(urlsplit(url).hostname == "openrouter.ai" for url in self._endpoints.urls):
             wanted["provider"] = {"require_parameters": True}
         return {k: v for k, v in wanted.items() if k not in self._dropped and v is not None}
-
-    def _body(self, request: Request, parameters: Mapping[str, Any]) -> bytes:
-        messages = [{"role": m.role, "content": m.content} for m in request.messages]
-        body = {"model": self._model, "messages": messages, **parameters}
-        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-        return text.encode("utf-8", "replace")
 
     async def _post(self, body: bytes, deadline: float, url: str) -> tuple[str, httpx.Response, float]:
         begin = time.monotonic()
@@ -244,7 +247,7 @@ class OpenAIJudge:
         if self._key is not None:
             self._headers.update(self._key.bearer())
 
-    def _http(self) -> httpx.AsyncClient:
+    def _http(self) -> Client:
         if self._client is None:
             self._client = open_client(self._endpoints.urls)
         return self._client
@@ -262,11 +265,6 @@ def refused(status: int, said: Said, sent: Mapping[str, Any]) -> str | None:
     if name is None and status in (400, 422, 501) and "response_format" in sent and about_schema:
         return "response_format"
     return name
-
-
-def _for_record(sent: dict[str, Any]) -> dict[str, Any]:
-    """The parameters as stored: the schema is known from the prompt, its mode is not."""
-    return {**sent, "response_format": "json_schema"} if "response_format" in sent else sent
 
 
 def _listed(response: httpx.Response) -> list[dict[str, Any]]:

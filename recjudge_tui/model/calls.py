@@ -11,6 +11,8 @@ from pydantic import Field
 from recjudge_tui.model.base import Model
 from recjudge_tui.model.material import Material
 
+_canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
 Order = Literal["", "ab", "ba"]
 ParsedBy = Literal["schema", "json", "text", "reask"]
 
@@ -128,5 +130,4 @@ class VerdictDraft(Model):
 
 def digest(*parts: object) -> str:
     """SHA-256 (hex) of the parts as canonical JSON."""
-    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(_canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()

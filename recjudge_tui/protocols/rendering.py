@@ -13,6 +13,7 @@ from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from recjudge_tui.errors import PromptError
+from recjudge_tui.model.base import Model
 from recjudge_tui.model.calls import Message
 from recjudge_tui.model.material import ItemView, Material, ShownEvent
 from recjudge_tui.model.prompt import Prompt
@@ -150,9 +151,18 @@ def bound(share: float, top_k: int) -> int:
     return -(-round(share * 10) * top_k // 10)
 
 
+class _Environment(ImmutableSandboxedEnvironment):
+    """The sandbox, with a short way to the fields of our own data: they are what templates are made of."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, Model) and attribute in obj.__dict__:
+            return obj.__dict__[attribute]
+        return super().getattr(obj, attribute)
+
+
 @lru_cache(maxsize=2)
-def _environment(part: str) -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
+def _environment(part: str) -> _Environment:
+    environment = _Environment(
         undefined=StrictUndefined,
         # the system text holds nothing but the prompt file's own words, which keep their lines
         finalize=as_data if part == "user" else None,

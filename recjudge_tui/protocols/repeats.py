@@ -13,9 +13,10 @@ def voted(prompt: Prompt, aspect: str, answers: Sequence[Answer | None]) -> Answ
     """The label most answers give; None when there is none or one of them failed.
 
     A split vote is a tie where the scale has one (a label of value 0 between others), else the harsher of
-    the labels in front. Confidence: the mean of what the server gave for the label, where it gave it for
-    every answer; else the share of answers with that label, when there are several. Reasoning: the first
-    answer with that label.
+    the labels in front. Confidence of several answers: the share of them with that label; where the server gave
+    the label's probability for each of these, the sum of these probabilities divided by the number of all
+    answers, which is the mean probability of the label if the other answers left it none. Reasoning: the
+    first answer with that label.
     """
     given = [answer for answer in answers if answer is not None]
     if not given or len(given) < len(answers):
@@ -28,12 +29,13 @@ def voted(prompt: Prompt, aspect: str, answers: Sequence[Answer | None]) -> Answ
     same = [answer for answer in given if answer.value == value]
     told = [answer.confidence for answer in same if answer.confidence is not None]
     label = next((spec.name for spec in prompt.labels_of(aspect) if spec.value == value), "")
+    for_it = sum(told) if len(told) == len(same) else len(same)
     return Answer(
         aspect=aspect,
         value=value,
         label=same[0].label if same else label,
         reasoning=same[0].reasoning if same else "",
-        confidence=sum(told) / len(told) if same and len(told) == len(same) else len(same) / len(given),
+        confidence=for_it / len(given),
     )
 
 

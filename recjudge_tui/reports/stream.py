@@ -35,7 +35,7 @@ def format_of(path: Path) -> ExportFormat:
         raise UsageError(
             f"no export format for “{path.name}”",
             "The ending of the file says it.",
-            "Use .csv, .jsonl or .json.",
+            "Use .csv, .jsonl or .json, or --format.",
         )
     return ending
 

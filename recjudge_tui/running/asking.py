@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from recjudge_tui.errors import CallError, ReplyFault
 from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.deadline import within
 from recjudge_tui.model.calls import Order, ParsedReply, Reply, Request, Usage
 from recjudge_tui.model.material import Material
 from recjudge_tui.model.prompt import Prompt
@@ -164,7 +165,7 @@ async def _one_attempt(
     """One attempt, with what it cost and what it says of the server told to the gate."""
     started, cost = time.monotonic(), None
     try:
-        reply = await _within(judge.ask(request), timeout_s)
+        reply = await _in_time(judge.ask(request), timeout_s)
         cost = cost_of(reply.usage)
     except CallError as error:
         cost = 0.0 if error.kind in UNPAID or not error.sent else None
@@ -181,9 +182,9 @@ async def _one_attempt(
     return reply
 
 
-async def _within(asking: Awaitable[Reply], timeout_s: float) -> Reply:
+async def _in_time(asking: Awaitable[Reply], timeout_s: float) -> Reply:
     try:
-        return await asyncio.wait_for(asking, timeout_s)
+        return await within(timeout_s, asking)
     except asyncio.TimeoutError as error:
         raise CallError("timeout", f"no answer within {timeout_s:g} s", retry=True) from error
 

@@ -11,7 +11,7 @@ from recjudge_tui.model.judge import Identity, JudgeSpec
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.model.run import RunSettings, sampling_of
 from recjudge_tui.protocols.base import Protocol as Judging
-from recjudge_tui.running.asking import Asked, Question
+from recjudge_tui.running.asking import Asked, CostOf, Question
 from recjudge_tui.running.prices import cost_of
 from recjudge_tui.store.calls import CallKey, CallOutcome, stored_reply
 from recjudge_tui.store.database import Database
@@ -58,7 +58,9 @@ def prepare_call(run: AskedRun, key: CallKey, *, look: bool = True) -> Prepared:
         request = request.model_copy(update={"sample": key.sample})
     content_hash = request.content_hash()
     question = Question(request, run.protocol, run.prompt, material, key.order, key.aspect)
-    request_hash = request.request_hash(run.identity.cache_key()) if run.judge.cacheable else None
+    request_hash = None
+    if run.judge.cacheable:
+        request_hash = request.request_hash(run.identity.cache_key(), content_hash)
     stored = None
     if look and request_hash and run.settings.use_cache:
         stored = _readable(question, stored_reply(run.db, request_hash))
@@ -76,13 +78,25 @@ def _readable(question: Question, found: tuple[int, Reply] | None) -> tuple[int,
 
 
 def outcome_of(
-    run: AskedRun, prepared: Prepared, asked: Asked, cached_from: int | None = None, *, batch: bool = False
+    run: AskedRun,
+    prepared: Prepared,
+    asked: Asked,
+    cached_from: int | None = None,
+    *,
+    batch: bool = False,
+    price: CostOf | None = None,
 ) -> CallOutcome:
-    """What is stored of a call that ended, with its cost; `batch`: at the price of calls in a batch."""
+    """What is stored of a call that ended, with its cost: by `price`, else as the tables say now.
+
+    `batch`: at the price of calls in a batch.
+    """
     cost = None
     if asked.reply is not None and cached_from is None:
-        is_model = run.judge.rater_kind == "judge"
-        cost = cost_of(run.spec, asked.reply.usage, batch=batch) if is_model else 0.0
+        usage = asked.reply.usage
+        if price is not None:
+            cost = price(usage)
+        else:
+            cost = cost_of(run.spec, usage, batch=batch) if run.judge.rater_kind == "judge" else 0.0
     return CallOutcome(
         key=prepared.key,
         attempts=asked.attempts,

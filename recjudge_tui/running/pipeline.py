@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from functools import partial
 
-from recjudge_tui.errors import JudgeError
+from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.model.calls import Usage
 from recjudge_tui.model.judge import Identity, JudgeSpec
@@ -20,7 +21,7 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.running.asking import Asked, ask
 from recjudge_tui.running.gate import BudgetReached, Gate, StoppedWaiting
 from recjudge_tui.running.outcomes import Prepared, outcome_of, prepare_call
-from recjudge_tui.running.prices import cost_of
+from recjudge_tui.running.prices import Price, cost_at
 from recjudge_tui.running.recorder import Recorder
 from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
 from recjudge_tui.store.database import Database
@@ -46,12 +47,13 @@ class Job:
     stopping: asyncio.Event
     progress: Progress
     gate: Gate
+    price: Price | None
     failed_in_a_row: int = 0
     stopped_because: str = ""
 
     def cost_of(self, usage: Usage) -> float | None:
         """What a reply cost; nothing where no language model was asked."""
-        return cost_of(self.spec, usage) if self.judge.rater_kind == "judge" else 0.0
+        return cost_at(self.price, usage) if self.judge.rater_kind == "judge" else 0.0
 
 
 async def judge_outstanding(job: Job) -> None:
@@ -106,11 +108,11 @@ async def _worker(job: Job, ready: asyncio.Queue[Prepared | None], savers: _Save
             except StoppedWaiting:
                 continue
             except BudgetReached as reached:
-                job.stopped_because = str(reached)
+                job.stopped_because = f"{reached} Raise it: recjudge runs resume {job.run_id} --budget USD"
                 job.stopping.set()
                 continue
             cached_from = None
-        savers.save(outcome_of(job, prepared, asked, cached_from))
+        savers.save(outcome_of(job, prepared, asked, cached_from, price=job.cost_of))
 
 
 class _Savers:
@@ -119,8 +121,9 @@ class _Savers:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._room = asyncio.Semaphore(job.concurrency * UNSAVED_A_WORKER)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._failure: BaseException | None = None
+        self._under_way = 0
+        self._all_arrived = asyncio.Event()
+        self._failure: RecjudgeError | None = None
 
     async def room(self) -> None:
         """Wait until another outcome may be under way; raises what an earlier one met."""
@@ -128,23 +131,23 @@ class _Savers:
         self._complain()
 
     def save(self, outcome: CallOutcome) -> None:
-        task = asyncio.create_task(self._save(outcome))
-        self._tasks.add(task)
-        task.add_done_callback(self._saved)
+        self._under_way += 1
+        self._all_arrived.clear()
+        self._job.recorder.save(outcome, partial(self._saved, outcome))
 
-    async def _save(self, outcome: CallOutcome) -> None:
-        await self._job.recorder.save(outcome)
-        _count(self._job, outcome)
-
-    def _saved(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+    def _saved(self, outcome: CallOutcome, failure: RecjudgeError | None) -> None:
         self._room.release()
-        failure = None if task.cancelled() else task.exception()
+        self._under_way -= 1
+        if not self._under_way:
+            self._all_arrived.set()
+        if failure is None:
+            failure = _count(self._job, outcome)
         self._failure = self._failure or failure
 
     async def finish(self) -> None:
         """Wait for everything under way; raises what any of it met."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._under_way:
+            await self._all_arrived.wait()
         self._complain()
 
     def _complain(self) -> None:
@@ -152,8 +155,8 @@ class _Savers:
             raise self._failure
 
 
-def _count(job: Job, outcome: CallOutcome) -> None:
-    """Bring the counts up to date, and break off when call after call fails: then it is not the cases."""
+def _count(job: Job, outcome: CallOutcome) -> JudgeError | None:
+    """Bring the counts up to date. An error when call after call fails: then it is not the cases."""
     usage = outcome.reply.usage if outcome.reply and outcome.cached_from is None else Usage()
     now = job.progress
     cost = now.cost_usd
@@ -170,9 +173,10 @@ def _count(job: Job, outcome: CallOutcome) -> None:
         }
     )
     job.failed_in_a_row = 0 if outcome.parsed else job.failed_in_a_row + 1
-    if job.failed_in_a_row >= FAILURES_IN_A_ROW:
-        raise JudgeError(
-            f"{FAILURES_IN_A_ROW} calls in a row failed",
-            f"The last one: {outcome.error}",
-            f"The run stops here. Mend the cause, then “recjudge runs retry {job.run_id}”.",
-        )
+    if job.failed_in_a_row < FAILURES_IN_A_ROW:
+        return None
+    return JudgeError(
+        f"{FAILURES_IN_A_ROW} calls in a row failed",
+        f"The last one: {outcome.error}",
+        f"The run stops here. Mend the cause, then “recjudge runs retry {job.run_id}”.",
+    )

@@ -17,6 +17,7 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.running.context import is_empty, user_view
 from recjudge_tui.running.estimate import Sample, estimate
+from recjudge_tui.running.lease import refuse_when_active
 from recjudge_tui.running.prices import UNKNOWN_PRICE, price_of
 from recjudge_tui.running.selection import select_cases
 from recjudge_tui.store.cases import CaseKey, ensure_case
@@ -24,7 +25,16 @@ from recjudge_tui.store.catalogue import event_counts, slate_top
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters import ensure_rater, find_rater, judged_kinds
-from recjudge_tui.store.runs import NewRun, PlannedCall, add_calls, add_case, create_run, runs_of_rater
+from recjudge_tui.store.runs import (
+    NewRun,
+    PlannedCall,
+    add_calls,
+    add_case,
+    create_run,
+    run_row,
+    runs_of_rater,
+    set_settings,
+)
 from recjudge_tui.store.snapshots import ShownCase, save_snapshot
 
 USERS_A_TRANSACTION = 100
@@ -70,8 +80,8 @@ def plan_run(
     """
     face = make_judge(judge)
     chosen = protocol_named(settings.protocol)
-    if settings.budget_usd is not None and face.rater_kind == "judge" and price_of(judge) is None:
-        raise RunError(*UNKNOWN_PRICE)
+    if settings.budget_usd is not None:
+        _check_price(judge)
     load_shipped(db)
     prompt_id, version, text = get_prompt(db, prompt or default_prompt(db, project_id, chosen))
     if text.protocol != chosen.name:
@@ -100,6 +110,23 @@ def plan_run(
             "Plan it again.",
         ) from error
     return Plan(run_id, name, label, expected)
+
+
+def change_budget(db: Database, run_id: int, usd: float) -> None:
+    """Give a run another budget, which counts what it has spent before.
+
+    Raises RunError when a process works on the run, or the price of its judge is not known.
+    """
+    row = run_row(db, run_id)
+    refuse_when_active(db, run_id)
+    _check_price(JudgeSpec.model_validate_json(row["judge"]))
+    settings = RunSettings.model_validate_json(row["settings"])
+    set_settings(db, run_id, settings.model_copy(update={"budget_usd": usd}))
+
+
+def _check_price(judge: JudgeSpec) -> None:
+    if make_judge(judge).rater_kind == "judge" and price_of(judge) is None:
+        raise RunError(*UNKNOWN_PRICE)
 
 
 def default_prompt(db: Database, project_id: int, chosen: Protocol) -> str:

@@ -79,9 +79,13 @@ def price_of(judge: JudgeSpec) -> Price | None:
 
 def cost_of(judge: JudgeSpec, usage: Usage, *, batch: bool = False) -> float | None:
     """What a call, live or in a batch, cost: as the server said, else by the table; None when not known."""
+    return cost_at(price_of(judge), usage, batch=batch)
+
+
+def cost_at(price: Price | None, usage: Usage, *, batch: bool = False) -> float | None:
+    """`cost_of` where the price has been looked up: for a run's calls, which have one price among them."""
     if usage.cost_usd is not None:
         return usage.cost_usd
-    price = price_of(judge)
     if price is None or usage.input is None or usage.output is None:
         return None
     price = price.in_batch() if batch else price

@@ -1,13 +1,12 @@
-"""The one writer of a run: a thread that commits finished calls, many in one transaction when many wait."""
+"""The one writer of a run: it commits finished calls, many in one transaction when many wait."""
 
 from __future__ import annotations
 
 import asyncio
-import queue
 import sqlite3
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,11 +21,13 @@ from recjudge_tui.store.runs import beat
 
 BATCH = 256
 
+TRY_AGAIN_S = 0.01
 # how long a commit waits for another writer, such as a large import: answers are worth more than minutes
 PATIENCE_S = 3600.0
 
-Saved = asyncio.Future[None]
-Entry = tuple[CallOutcome | None, Saved]
+# called when the outcome is on disk, or with the reason why it is not
+Then = Callable[[RecjudgeError | None], None]
+Entry = tuple[CallOutcome | None, Then]
 
 
 class RunTarget(NamedTuple):
@@ -40,87 +41,97 @@ class RunTarget(NamedTuple):
 
 
 class Recorder:
-    """Calls are done when `save` returns: then they are committed, and so are the verdicts they complete."""
+    """Calls are done when `save` says so: then they are committed, and so are the verdicts they complete.
 
-    def __init__(self, path: Path, target: RunTarget, loop: asyncio.AbstractEventLoop) -> None:
-        self._path = path
+    The statements run in the event loop, where they cost least; only the sync to disk gets a thread, and waiting
+    for another writer is done by trying again.
+    """
+
+    def __init__(self, path: Path, target: RunTarget) -> None:
+        """Raises StoreError when the database cannot be opened. Call it in a running event loop."""
         self._target = target
-        self._loop = loop
-        self._waiting: queue.SimpleQueue[Entry | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
-        self._thread.start()
+        self._db = connect(path, busy_timeout_s=0, one_thread=False)
+        self._waiting: deque[Entry] = deque()
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._task = asyncio.create_task(self._work())
 
-    async def save(self, outcome: CallOutcome) -> None:
-        """Commit one outcome. Raises StoreError (disk full, damaged file) or LeaseLostError."""
-        await self._commit_soon(outcome)
+    def save(self, outcome: CallOutcome, then: Then) -> None:
+        """Commit one outcome soon, and call `then`: with None when it is on disk, else with a StoreError (disk
+        full, damaged file) or LeaseLostError."""
+        self._put(outcome, then)
 
     async def beat(self) -> None:
-        """Say that the run is alive. Raises like `save`."""
-        await self._commit_soon(None)
+        """Say that the run is alive. Raises what `save` tells."""
+        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def _commit_soon(self, outcome: CallOutcome | None) -> None:
-        saved: Saved = self._loop.create_future()
-        self._waiting.put((outcome, saved))
+        def then(failure: RecjudgeError | None) -> None:
+            if not saved.done():
+                saved.set_exception(failure) if failure else saved.set_result(None)
+
+        self._put(None, then)
         await saved
 
     async def close(self) -> None:
-        """Commit what still waits, and end the thread."""
-        self._waiting.put(None)
-        await asyncio.to_thread(self._thread.join)
+        """Commit what still waits, and close the database."""
+        self._closing = True
+        self._wake.set()
+        await asyncio.wait({self._task})  # unlike a plain await it does not cancel the task when cancelled itself
+        self._db.close()
 
-    def _work(self) -> None:
-        failure: RecjudgeError = RunError("the run's writer has ended unexpectedly")
-        ended = False
+    def _put(self, outcome: CallOutcome | None, then: Then) -> None:
+        if self._task.done():
+            asyncio.get_running_loop().call_soon(then, _ended())
+            return
+        self._waiting.append((outcome, then))
+        self._wake.set()
+
+    async def _work(self) -> None:
         try:
-            with connect(self._path) as db:
-                while (batch := self._next_batch()) is not None:
-                    self._commit(db, batch)
-            ended = True
-        except RecjudgeError as error:
-            failure = error
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                while self._waiting:
+                    await self._commit([self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))])
+                if self._closing:
+                    return
         finally:
-            if not ended:
-                self._refuse_everything(failure)
+            _tell(self._waiting, _ended())
 
-    def _next_batch(self) -> list[Entry] | None:
-        first = self._waiting.get()
-        if first is None:
-            return None
-        batch = [first]
-        while len(batch) < BATCH and not self._waiting.empty():
-            entry = self._waiting.get()
-            if entry is None:
-                self._waiting.put(None)
-                break
-            batch.append(entry)
-        return batch
-
-    def _commit(self, db: Database, batch: list[Entry]) -> None:
-        """All of the batch in one transaction, or every one of its futures raises why not."""
-        failure: RecjudgeError | None = RunError("the run's writer has ended unexpectedly")
+    async def _commit(self, batch: list[Entry]) -> None:
+        """All of the batch in one transaction, or all are told why not."""
+        failure: RecjudgeError | None = _ended()
         try:
-            self._write(db, [outcome for outcome, _ in batch if outcome is not None])
+            await self._write([outcome for outcome, _ in batch if outcome is not None])
             failure = None
         except RecjudgeError as error:
             failure = error
         except sqlite3.IntegrityError as error:
             failure = StoreError("an answer does not fit the database", f"SQLite says: {error}.")
         finally:
-            self._loop.call_soon_threadsafe(_settle, [saved for _, saved in batch], failure)
+            _tell(batch, failure)
 
-    def _write(self, db: Database, outcomes: list[CallOutcome]) -> None:
+    async def _write(self, outcomes: list[CallOutcome]) -> None:
+        await self._begin()
+        try:
+            write_outcomes(self._db, self._target, outcomes)
+            await asyncio.to_thread(self._db.execute, "COMMIT")
+        except BaseException:
+            # does nothing where the COMMIT has ended, well or not
+            self._db.connection.rollback()
+            raise
+
+    async def _begin(self) -> None:
+        """Take the write lock, however long another process has it."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                write_outcomes(db, self._target, outcomes)
+                self._db.execute("BEGIN IMMEDIATE")
                 return
             except StoreBusyError:
                 if time.monotonic() > deadline:
                     raise
-
-    def _refuse_everything(self, error: RecjudgeError) -> None:
-        while (entry := self._waiting.get()) is not None:
-            self._loop.call_soon_threadsafe(_settle, [entry[1]], error)
+            await asyncio.sleep(TRY_AGAIN_S)
 
 
 def write_outcomes(db: Database, target: RunTarget, outcomes: Sequence[CallOutcome]) -> list[CallOutcome]:
@@ -169,11 +180,10 @@ def verdicts_of(
     return drafts
 
 
-def _settle(waiting: list[Saved], failure: RecjudgeError | None) -> None:
-    for saved in waiting:
-        if saved.done():
-            continue
-        if failure is None:
-            saved.set_result(None)
-        else:
-            saved.set_exception(failure)
+def _tell(batch: Iterable[Entry], failure: RecjudgeError | None) -> None:
+    for _, then in batch:
+        then(failure)
+
+
+def _ended() -> RunError:
+    return RunError("the run's writer has ended unexpectedly")

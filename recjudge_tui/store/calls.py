@@ -61,7 +61,8 @@ def outstanding(db: Database, run_id: int, after_id: int, limit: int) -> list[Ca
 def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:
     """(call id, reply) of a finished call that asked exactly this, or None."""
     row = db.row(
-        """SELECT id, reply, thinking, model, stop_reason, structured, tokens_in, tokens_out, tokens_cached
+        """SELECT id, reply, thinking, model, stop_reason, structured, tokens_in, tokens_out, tokens_cached,
+             (SELECT max(confidence) FROM answers WHERE call_id = calls.id) AS confidence
            FROM calls WHERE request_hash = ? AND state = 'done' AND cached_from IS NULL LIMIT 1""",
         (request_hash,),
     )
@@ -75,6 +76,8 @@ def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:
         stop=row["stop_reason"] or "",
         structured=bool(row["structured"]),
         usage=usage,
+        logprobs=row["confidence"] is not None,
+        label_confidence=row["confidence"],
     )
     return row["id"], reply
 

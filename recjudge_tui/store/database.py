@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recjudge_tui.errors import StoreBusyError, StoreError
 
 if TYPE_CHECKING:
     from sqlite_utils import Database as Tables
 
+T = TypeVar("T")
 Parameters = Sequence[Any] | Mapping[str, Any]
 BUSY_TIMEOUT_S = 30.0
 
@@ -37,21 +39,26 @@ class Database:
         return sqlite_utils.Database(self.connection, execute_plugins=False)
 
     def execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
-        with explained(self.path):
-            return self.connection.execute(sql, parameters)
+        return self._done(self.connection.execute, sql, parameters)
 
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> None:
-        with explained(self.path):
-            self.connection.executemany(sql, rows)
+        self._done(self.connection.executemany, sql, rows)
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        with explained(self.path):
-            return self.connection.execute(sql, parameters).fetchall()
+        return self._done(self.execute(sql, parameters).fetchall)
 
     def row(self, sql: str, parameters: Parameters = ()) -> sqlite3.Row | None:
-        with explained(self.path):
-            found: sqlite3.Row | None = self.connection.execute(sql, parameters).fetchone()
+        found: sqlite3.Row | None = self._done(self.execute(sql, parameters).fetchone)
         return found
+
+    def _done(self, action: Callable[..., T], *arguments: object) -> T:
+        """What the action gives; its errors `explained`, but without a context: these are made for every call."""
+        try:
+            return action(*arguments)
+        except sqlite3.IntegrityError:
+            raise
+        except (sqlite3.DatabaseError, UnicodeEncodeError) as error:
+            raise _explanation(error, self.path) from error
 
     def value(self, sql: str, parameters: Parameters = ()) -> Any:
         """The first column of the first row, or None when there is no row."""
@@ -101,15 +108,15 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.IntegrityError:
         raise
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeEncodeError) as error:
         raise _explanation(error, path) from error
-    except UnicodeEncodeError as error:
-        raise StoreError(
+
+
+def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError, path: Path) -> StoreError:
+    if isinstance(error, UnicodeEncodeError):
+        return StoreError(
             "a text that is not valid Unicode cannot be stored", f"{error.reason} at {error.start}."
-        ) from error
-
-
-def _explanation(error: sqlite3.DatabaseError, path: Path) -> StoreError:
+        )
     text = str(error)
     if "locked" in text:
         return StoreBusyError(
@@ -151,9 +158,13 @@ def _explanation(error: sqlite3.DatabaseError, path: Path) -> StoreError:
     return StoreError(f"the database {path} refused a statement", f"SQLite says: {text}.")
 
 
-def connect(path: Path, *, must_exist: bool = False) -> Database:
+def connect(
+    path: Path, *, must_exist: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S, one_thread: bool = True
+) -> Database:
     """Open the file, make it when new, and bring its schema up to date.
 
+    A statement waits `busy_timeout_s` for another writer before it raises StoreBusyError. Without `one_thread`
+    several threads may use the connection, one at a time: that is for the caller to see to.
     Raises StoreError when it cannot be opened, is damaged, or comes from a newer version.
     """
     from recjudge_tui.store.migrations import migrate
@@ -166,7 +177,7 @@ def connect(path: Path, *, must_exist: bool = False) -> Database:
         raise StoreError(
             f"the folder {path.parent} cannot be made", f"{error.strerror}.", "Choose another with --db."
         ) from error
-    database = _open(path)
+    database = _open(path, busy_timeout_s, one_thread)
     try:
         migrate(database)
     except BaseException:
@@ -175,9 +186,11 @@ def connect(path: Path, *, must_exist: bool = False) -> Database:
     return database
 
 
-def _open(path: Path) -> Database:
+def _open(path: Path, busy_timeout_s: float, one_thread: bool) -> Database:
     with explained(path):
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        connection = sqlite3.connect(
+            path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=one_thread
+        )
         connection.row_factory = sqlite3.Row
         try:
             connection.execute("PRAGMA foreign_keys = ON")
@@ -191,8 +204,17 @@ def _open(path: Path) -> Database:
 
 def use_wal(database: Database) -> None:
     """Let readers go on while one writes; kept in the file. Only once the file is known to be ours."""
-    if database.value("PRAGMA journal_mode") != "wal":
-        database.execute("PRAGMA journal_mode = WAL")
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            if database.value("PRAGMA journal_mode") != "wal":
+                database.execute("PRAGMA journal_mode = WAL")
+            return
+        except StoreBusyError:
+            # SQLite does not wait here, where another process is making the same file at this moment
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def backup(database: Database, target: Path) -> None:

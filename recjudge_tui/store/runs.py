@@ -113,6 +113,12 @@ def runs_of_rater(db: Database, rater_id: int) -> list[sqlite3.Row]:
     return db.rows("SELECT * FROM runs WHERE rater_id = ? ORDER BY id", (rater_id,))
 
 
+def set_settings(db: Database, run_id: int, settings: RunSettings) -> None:
+    """Replace the settings that the run is worked on with from its next start on."""
+    with db.transaction():
+        db.execute("UPDATE runs SET settings = ? WHERE id = ?", (settings.model_dump_json(), run_id))
+
+
 def wish(db: Database, run_id: int, wanted: Wanted) -> None:
     """Ask whoever works on the run to go on, pause or stop."""
     with db.transaction():

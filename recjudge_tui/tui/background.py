@@ -61,7 +61,7 @@ class Background:
     def _work(self, group: str, job: Callable[[Database], Found], answer: Callable[[Found], Message]) -> None:
         worker = get_current_worker()
         try:
-            with connect(self._path) as db:
+            with connect(self._path, must_exist=True) as db:
                 found = self._run(worker, group, db, job)
         except RecjudgeError as error:
             # a statement that was interrupted on purpose ends here too, and has nothing to tell

@@ -182,4 +182,17 @@ def test_an_interrupt_before_the_run_began_leaves_nothing(tmp_path: Path) -> Non
         _, err = process.communicate(timeout=20)
         assert (process.returncode, "Traceback" in err) == (130, False), err
         if db.value("SELECT count(*) FROM runs"):
-            assert db.value("SELECT state FROM runs") == "stopped", "the interrupt came after the plan"
+            assert db.value("SELECT state FROM runs") in ("planned", "stopped"), (
+                "the interrupt came after the plan"
+            )
+
+
+def test_the_app_wants_the_terminal_on_stderr_too(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    try:
+        process = command("--db", tmp_path / "x.db", stdin=theirs, stdout=theirs)
+        _, err = process.communicate(timeout=20)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert (process.returncode, "needs a terminal" in err) == (2, True)

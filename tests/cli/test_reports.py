@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from recjudge_tui.cli.agreement import agreement
+from recjudge_tui.cli.export import export
 from recjudge_tui.cli.leaderboard import leaderboard
 from recjudge_tui.cli.metrics import metrics
 from recjudge_tui.cli.raters import rater
@@ -154,3 +155,24 @@ def test_position_of_one_rater_shows_calls_beside_verdicts(db: str) -> None:
     assert (calls["counted"], calls["wins"], calls["losses"], calls["n"]) == ("calls", 11, 1, 12)
     with pytest.raises(NotFoundError, match="no rater"):
         table(position, db, "--rater", "nobody")
+
+
+def test_the_name_of_the_file_says_the_format(db: str, tmp_path: Path) -> None:
+    begins = {
+        "a.md": "**Lead",
+        "a.TEX": "% needs",
+        "a.csv": "system,",
+        "a.html": "<!doctype",
+        "a.out": "Leaderboard",
+    }
+    for name, start in begins.items():
+        run(leaderboard, "-p", "films", "--db", db, "--protocol", "pairwise", "-o", str(tmp_path / name))
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+    run(leaderboard, *f"-p films --db {db} --protocol pairwise --format json -o {tmp_path / 'b.csv'}".split())
+    assert json.loads((tmp_path / "b.csv").read_text(encoding="utf-8"))["rows"]
+
+
+def test_no_csv_under_the_name_of_another_format(db: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no export format"):
+        run(export, "-p", "films", "--db", db, "verdicts", "-o", str(tmp_path / "v.parquet"))
+    assert not (tmp_path / "v.parquet").exists()

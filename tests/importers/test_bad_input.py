@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sqlite3
 import zipfile
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.importers.reading import sha256_of
 from recjudge_tui.model.records import ImportKind
 from recjudge_tui.store.database import Database
 
@@ -53,6 +55,7 @@ def _sqlite(folder: Path) -> bytes:
         ("items", b"item_id,title\n" + b"1,a\n" * 3000 + b"2,caf\xe9\n", "in.csv:3002: not UTF-8 .byte 0xe9"),
         ("items", b"item_id,title\n1,a\n2,b\0b\n", "in.csv:3: a NUL"),
         ("items", bytes(range(256)) * 40, "is binary"),
+        ("items", bytes(5000), "nothing but zero bytes"),
         ("items", _zip(), "zip archive or an Excel workbook"),
         ("items", b"PAR1" + b"\0" * 20, "Parquet"),
         ("items", b"<!DOCTYPE html><html><body>Sign in</body></html>", "web page"),
@@ -126,7 +129,7 @@ def test_files_that_cannot_be_opened(db: Database, tmp_path: Path) -> None:
         ("items", "item_id,title\n 1 ,a\n", ["2: item_id “1” has spaces around it; taken off"], 1),
         ("items", "item_id,title\n1,a\n1,b\n1,a\n", ["3: item “1” stands above with other content"], 1),
         ("users", "user_id,age\n1,30\n1,31\n", ["3: user “1” stands above with other content"], 1),
-        ("events", EVENTS + "u,1,click,yesterday,\n", ["3: timestamp “yesterday” is not a time"], 1),
+        ("events", EVENTS + "u,1,click,yesterday,\n", ["3: timestamp “yesterday” is not a time; row left out"], 1),
         ("events", EVENTS + "u,1,rating,,NaN\nu,1,rating,,inf\n", ["3: value “NaN” is not a finite", "4: value “inf”"], 1),
         ("events", EVENTS + "u,,click,,\n,1,click,,\nu,1,,,\n", ["3: neither", "4: user_id is", "5: type is"], 1),
         ("lists", LISTS + "u,s,1,1\nu,s,2,-1\n", ["3: rank -1 is below 0; row left out"], 1),
@@ -230,3 +233,9 @@ def test_another_version_of_an_events_file(load: Load) -> None:
 def test_warnings_cannot_drive_the_terminal(load: Load) -> None:
     summary = load("items", "item_id,title\n1,a\n1,b\n\x1b[31m9\x07,\n")
     assert not any("\x1b" in text or "\x07" in text for text in summary.warnings)
+
+
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InputError, match="is a pipe, not a file"):
+        sha256_of(tmp_path / "pipe.csv")

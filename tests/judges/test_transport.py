@@ -92,7 +92,7 @@ async def test_a_broken_answer_is_told_from_a_lost_connection(
 async def test_an_endless_answer_is_stopped(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "MAX_BODY", 1000)
+    monkeypatch.setattr(transport, "MAX_ANSWER", 1000)
     big = answer(200, b"x" * 5000)
     with serving(lambda line, n: big) as stub, pytest.raises(httpx.RemoteProtocolError, match="larger"):
         await client.get(stub.url)

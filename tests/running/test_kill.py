@@ -25,7 +25,7 @@ from tests.running.factory import (
 from tests.servers.process import start
 
 CONCURRENCY = 4
-KILLS = 10
+KILLS = 26  # by each of the two protocols
 
 
 def asked(log: Path) -> list[str]:
@@ -52,11 +52,11 @@ def kill_at_random(db_path: Path, run: int, log: Path, rng: random.Random, *, ea
     process = command("runs", "resume", run, "--db", db_path)
     try:
         if early:
-            time.sleep(rng.uniform(0.05, 0.7))
+            time.sleep(rng.uniform(0.05, 0.6))
         else:
             while len(asked(log)) == before and process.poll() is None:
                 time.sleep(0.005)
-            time.sleep(rng.uniform(0, 0.25))
+            time.sleep(rng.uniform(0, 0.2))
         killed = process.poll() is None
     finally:
         process.kill()
@@ -80,7 +80,7 @@ def done_calls(path: Path, run: int) -> set[tuple[object, ...]]:
 def test_killed_again_and_again_a_run_ends_as_if_nothing_had_happened(
     db: Database, tmp_path: Path, protocol: str
 ) -> None:
-    make_project(db, users=160)
+    make_project(db, users=220)
     undisturbed, body = bodies_by_call(db, tmp_path / "quiet.jsonl", protocol)
     log, rng = tmp_path / "killed.jsonl", random.Random(protocol)
     stored: set[str] = set()

@@ -10,6 +10,7 @@ KINDS = (
     "503",
     "529",  # overloaded
     "401",
+    "404",  # no such model
     "reset",  # TCP reset, no answer
     "hang",  # no answer until the client gives up
     "cut",  # half of the announced body

@@ -24,6 +24,7 @@ from tests.servers.wire import Ending, Request, Response, json_response, serve_f
 
 STATUS_FAULTS = {
     "401": ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
+    "404": ("invalid_request_error", "model_not_found", "The model does not exist."),
     "429": ("requests", "rate_limit_exceeded", "Rate limit reached for requests."),
     "500": ("server_error", None, "The server had an error while processing your request."),
     "503": ("server_error", None, "The engine is currently overloaded."),
@@ -55,6 +56,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--api-key", default="", help="demand Authorization: Bearer KEY")
     parser.add_argument("--reasoning", action="store_true", help="fill message.reasoning_content")
     parser.add_argument("--salt", default="", help="another salt gives other answers to the same messages")
+    parser.add_argument("--by-seed", action="store_true", help="another `seed` gives other answers, too")
+    parser.add_argument("--steady", action="store_true", help="a re-ask is answered as the question was")
+    parser.add_argument(
+        "--dear", type=int, default=1, help="every fifth reply counts so many times its tokens"
+    )
     parser.add_argument("--log", default="", help="append one JSON line for each request to this file")
     return parser
 
@@ -130,9 +136,20 @@ class ChatServer:
         seed = seed_of(body["messages"], self.options.salt)
         fault = choose(self.options.faults, seed, attempt, self.options.fault_attempts)
         if fault is None:
-            return json_response(self.completion(body, seed, None))
+            return json_response(self.completion(body, self.seed_of_answer(body), None))
         self.faults[fault] += 1
         return self.failed(fault, body, seed)
+
+    def dearness(self, seed: bytes) -> int:
+        dear: int = self.options.dear
+        return dear if seed[-1] % 5 == 0 else 1
+
+    def seed_of_answer(self, body: dict[str, Any]) -> bytes:
+        messages = body["messages"]
+        if self.options.steady and len(messages) > 2 and messages[-2].get("role") == "assistant":
+            messages = messages[:-2]
+        own = f"{body.get('seed')}|" if self.options.by_seed else ""
+        return seed_of(messages, own + self.options.salt)
 
     def failed(self, fault: str, body: dict[str, Any], seed: bytes) -> Response:
         if fault in STATUS_FAULTS:
@@ -186,7 +203,7 @@ class ChatServer:
             "created": int(time.time()),
             "model": body["model"],
             "choices": [choice],
-            "usage": _usage(prompt_tokens(body["messages"]), len(pieces)),
+            "usage": _usage(prompt_tokens(body["messages"]), len(pieces) * self.dearness(seed)),
         }
 
 

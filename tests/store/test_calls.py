@@ -32,7 +32,17 @@ PARSED = ParsedReply(
     parsed_by="schema",
 )
 USAGE = Usage(input=100, output=10, cached_input=40)
-REPLY = Reply(text="{}", thinking="hm", model="m", stop="stop", structured=True, usage=USAGE, latency_s=0.5)
+REPLY = Reply(
+    text="{}",
+    thinking="hm",
+    model="m",
+    stop="stop",
+    structured=True,
+    usage=USAGE,
+    latency_s=0.5,
+    logprobs=True,
+    label_confidence=0.5,
+)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import StoreBusyError, StoreError
-from recjudge_tui.store.database import Database, backup, connect
+from recjudge_tui.store.database import Database, backup, connect, use_wal
 from recjudge_tui.store.projects import create_project, find_project
 from tests.servers.process import ROOT
 
@@ -193,3 +193,20 @@ def test_an_error_of_sqlite_never_leaves_as_such(db: Database) -> None:
         with pytest.raises(StoreError, match="refused a statement") as caught:
             db.rows(words)
         assert isinstance(caught.value.__cause__, sqlite3.Error)
+
+
+def test_wal_waits_for_another_process_that_makes_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    mine = sqlite3.connect(path, isolation_level=None, timeout=0)
+    try:
+        holder.execute("CREATE TABLE t (x)")
+        holder.execute("BEGIN EXCLUSIVE")
+        letting_go = threading.Timer(0.2, holder.rollback)
+        letting_go.start()
+        use_wal(Database(mine, path))
+        letting_go.join()
+        assert mine.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    finally:
+        mine.close()
+        holder.close()

@@ -13,6 +13,8 @@ from textual.worker import WorkerCancelled
 from recjudge_tui.tui.app import RecjudgeApp
 
 SIZES = ((80, 24), (120, 40))
+# a screen that polls a run never rests
+MOST_ROUNDS = 20
 
 
 @asynccontextmanager
@@ -26,11 +28,17 @@ async def running(
 
 
 async def settle(pilot: Pilot[Any]) -> None:
-    """Until timers that follow a key have fired and the workers they started have answered."""
-    for _ in range(3):
+    """Until timers that follow a key have fired, the workers they started have answered, and the screen rests."""
+    last, unchanged = "", 0
+    for _ in range(MOST_ROUNDS):
         await pilot.pause(0.06)
         with suppress(WorkerCancelled):  # a job that a newer one replaced
             await pilot.app.workers.wait_for_complete()
+        now = shown(pilot)
+        unchanged = unchanged + 1 if now == last else 0
+        if unchanged >= 2:
+            break
+        last = now
     await pilot.pause()
 
 

@@ -177,3 +177,28 @@ async def test_a_run_whose_process_died_is_not_called_running(project_db: Path) 
     async with running(project_db) as pilot:
         assert "interrupted" in shown(pilot)
         assert pilot.app._poll is None  # type: ignore[attr-defined]
+
+
+async def test_a_run_that_ends_behind_another_screen_leaves_the_top_line(project_db: Path) -> None:
+    project = make_project(project_db, "movies")
+    run = start_run(project_db, project)
+    async with running(project_db) as pilot:
+        await until(pilot, lambda: "1 ▶" in shown(pilot).splitlines()[0])
+        await press(pilot, "enter")
+        await until(pilot, lambda: "1 ▶" in shown(pilot).splitlines()[0])
+        end_run(project_db, run)
+        await until(pilot, lambda: "1 ▶" not in shown(pilot).splitlines()[0])
+        await press(pilot, "q")
+        assert "1 ▶" not in shown(pilot).splitlines()[0]
+
+
+async def test_a_database_that_is_deleted_meanwhile_is_said_and_not_made_anew(project_db: Path) -> None:
+    make_project(project_db, "movies")
+    async with running(project_db) as pilot:
+        await until(pilot, lambda: "movies" in shown(pilot))
+        for file in project_db.parent.glob(f"{project_db.name}*"):
+            file.unlink()
+        await press(pilot, "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ErrorDialog))
+        assert "no database at" in shown(pilot)
+    assert not project_db.exists()

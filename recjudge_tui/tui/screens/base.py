@@ -40,6 +40,10 @@ class BaseScreen(Screen[None]):
     def background(self) -> Background:
         return Background(self, self.house.db_path)
 
+    def on_screen_resume(self) -> None:
+        """Runs may have begun or ended while another screen was in front."""
+        self.query_one(TopBar).show(active=len(self.house.active))
+
     def on_unmount(self) -> None:
         self.background.stop()
 
