@@ -192,7 +192,8 @@ class _Connection(asyncio.Protocol):
             self._fail(httpx.ReadError(str(exc) if exc else _NO_ANSWER))
 
     def on_message_begin(self) -> None:
-        self._reusable = False  # bytes behind the answer belong to nothing
+        if self._answer is None or self._answer.done():
+            self.lost = True  # bytes behind the answer belong to nothing
         self._begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:

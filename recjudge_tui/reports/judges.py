@@ -107,7 +107,9 @@ def _answers(found: Capabilities, price: str) -> list[tuple[str, str, str]]:
         (
             "logprobs",
             _yes_no(found.logprobs),
-            "a label gets a confidence where they tell it" if found.logprobs else "no confidence from one answer",
+            "a label gets a confidence where they tell it"
+            if found.logprobs
+            else "no confidence from one answer",
         ),
         ("context length", context, "tokens" if found.context_length is not None else ""),
         ("latency", latency, "median of three small calls"),

@@ -50,7 +50,8 @@ class Recorder:
     def __init__(self, path: Path, target: RunTarget) -> None:
         """Raises StoreError when the database cannot be opened. Call it in a running event loop."""
         self._target = target
-        self._db = connect(path, busy_timeout_s=0, one_thread=False)
+        self._db = connect(path, one_thread=False)
+        self._db.execute("PRAGMA busy_timeout = 0")
         self._waiting: deque[Entry] = deque()
         self._wake = asyncio.Event()
         self._closing = False
@@ -76,7 +77,9 @@ class Recorder:
         """Commit what still waits, and close the database."""
         self._closing = True
         self._wake.set()
-        await asyncio.wait({self._task})  # unlike a plain await it does not cancel the task when cancelled itself
+        await asyncio.wait(
+            {self._task}
+        )  # unlike a plain await it does not cancel the task when cancelled itself
         self._db.close()
 
     def _put(self, outcome: CallOutcome | None, then: Then) -> None:
@@ -92,7 +95,9 @@ class Recorder:
                 await self._wake.wait()
                 self._wake.clear()
                 while self._waiting:
-                    await self._commit([self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))])
+                    await self._commit(
+                        [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+                    )
                 if self._closing:
                     return
         finally:
@@ -112,7 +117,19 @@ class Recorder:
             _tell(batch, failure)
 
     async def _write(self, outcomes: list[CallOutcome]) -> None:
-        await self._begin()
+        """Write and commit, however long another process has the write lock."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                await self._try_to_write(outcomes)
+                return
+            except StoreBusyError:
+                if time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(TRY_AGAIN_S)
+
+    async def _try_to_write(self, outcomes: list[CallOutcome]) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
         try:
             write_outcomes(self._db, self._target, outcomes)
             await asyncio.to_thread(self._db.execute, "COMMIT")
@@ -120,18 +137,6 @@ class Recorder:
             # does nothing where the COMMIT has ended, well or not
             self._db.connection.rollback()
             raise
-
-    async def _begin(self) -> None:
-        """Take the write lock, however long another process has it."""
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                return
-            except StoreBusyError:
-                if time.monotonic() > deadline:
-                    raise
-            await asyncio.sleep(TRY_AGAIN_S)
 
 
 def write_outcomes(db: Database, target: RunTarget, outcomes: Sequence[CallOutcome]) -> list[CallOutcome]:

@@ -21,7 +21,7 @@ BUSY_TIMEOUT_S = 30.0
 
 
 class Database:
-    """A connection with short, explicit transactions. Belongs to the thread that opened it.
+    """A connection with short, explicit transactions. Belongs to the thread that opened it, unless told otherwise.
 
     Every sqlite3 error leaves as a StoreError with a cause and a next step, but for IntegrityError,
     which is the caller's to explain.
@@ -158,13 +158,10 @@ def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError, path: Path) 
     return StoreError(f"the database {path} refused a statement", f"SQLite says: {text}.")
 
 
-def connect(
-    path: Path, *, must_exist: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S, one_thread: bool = True
-) -> Database:
+def connect(path: Path, *, must_exist: bool = False, one_thread: bool = True) -> Database:
     """Open the file, make it when new, and bring its schema up to date.
 
-    A statement waits `busy_timeout_s` for another writer before it raises StoreBusyError. Without `one_thread`
-    several threads may use the connection, one at a time: that is for the caller to see to.
+    Without `one_thread` several threads may use the connection, one at a time: that is for the caller to see to.
     Raises StoreError when it cannot be opened, is damaged, or comes from a newer version.
     """
     from recjudge_tui.store.migrations import migrate
@@ -177,7 +174,7 @@ def connect(
         raise StoreError(
             f"the folder {path.parent} cannot be made", f"{error.strerror}.", "Choose another with --db."
         ) from error
-    database = _open(path, busy_timeout_s, one_thread)
+    database = _open(path, one_thread)
     try:
         migrate(database)
     except BaseException:
@@ -186,10 +183,10 @@ def connect(
     return database
 
 
-def _open(path: Path, busy_timeout_s: float, one_thread: bool) -> Database:
+def _open(path: Path, one_thread: bool) -> Database:
     with explained(path):
         connection = sqlite3.connect(
-            path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=one_thread
+            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=one_thread
         )
         connection.row_factory = sqlite3.Row
         try:

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from recjudge_tui.judges import transport
+from recjudge_tui.judges.http import open_client
 from recjudge_tui.judges.transport import DirectTransport
 from tests.judges.stub import answer, serving
 
@@ -134,3 +135,58 @@ async def test_https_to_a_server_that_speaks_none_is_a_connect_error(client: htt
 async def test_a_connection_closed_without_an_answer_is_lost(client: httpx.AsyncClient) -> None:
     with serving(lambda line, n: None) as stub, pytest.raises(httpx.ReadError):
         await client.get(stub.url)
+
+
+@pytest.mark.parametrize(
+    "trailing", [b"HTTP/1.1 200 OK\r\n", b"garbage", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
+)
+async def test_a_connection_with_bytes_behind_the_answer_is_not_used_again(
+    client: httpx.AsyncClient, trailing: bytes
+) -> None:
+    with serving(lambda line, n: answer(200, {"n": n}) + trailing) as stub:
+        assert (await client.get(stub.url)).json() == {"n": 0}
+        assert (await client.get(stub.url)).json() == {"n": 1}
+        assert stub.connections == 2
+
+
+async def test_an_answer_without_a_body_has_none(client: httpx.AsyncClient) -> None:
+    with serving(lambda line, n: b"HTTP/1.1 204 No Content\r\n\r\n") as stub:
+        answers = [await client.get(stub.url) for _ in range(2)]
+        assert [(a.status_code, a.content) for a in answers] == [(204, b"")] * 2
+
+
+async def test_an_endless_head_is_stopped(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MAX_ANSWER", 1000)
+    head = b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 5000
+    with serving(lambda line, n: head) as stub, pytest.raises(httpx.RemoteProtocolError, match="larger"):
+        await client.get(stub.url)
+
+
+@pytest.mark.parametrize(
+    "header", [("X-Key", b"secret\r\nX-Other: 1"), ("X Key", b"secret"), ("X-Key", b"se\x00cret")]
+)
+async def test_a_header_cannot_add_another_and_is_not_quoted(
+    client: httpx.AsyncClient, header: tuple[str, bytes]
+) -> None:
+    with serving(lambda line, n: answer(200, {})) as stub:
+        with pytest.raises(httpx.LocalProtocolError) as raised:
+            await client.get(stub.url, headers=[(header[0].encode(), header[1])])
+        assert "cret" not in str(raised.value)
+        assert stub.heads == []
+
+
+async def test_the_direct_way_sends_what_httpx_would_send() -> None:
+    headers = httpx.Headers(
+        {"Content-Type": "application/json", "Authorization": "Bearer k", "Accept": "a/b"}
+    )
+    with serving(lambda line, n: answer(200, {})) as stub:
+        client = open_client((stub.url,))
+        await client.fetch("POST", f"{stub.url}/v1/x?y=1", headers, b"{}")
+        await client.request("POST", f"{stub.url}/v1/x?y=1", headers=headers, content=b"{}")
+        await client.fetch("GET", f"{stub.url}/v1/x", None, None)
+        await client.request("GET", f"{stub.url}/v1/x")
+        await client.aclose()
+        sent = [sorted(head.lower().split("\r\n")) for head in stub.heads]
+        assert sent[0] == sent[1]
+        assert sent[2] == sent[3]
+        assert stub.bodies[:2] == [b"{}", b"{}"]
