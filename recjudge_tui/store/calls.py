@@ -12,6 +12,8 @@ from recjudge_tui.model.calls import Answer, Flag, Order, ParsedReply, Reply, Us
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 
+_write_json = json.JSONEncoder(ensure_ascii=False).encode
+
 
 class CallKey(NamedTuple):
     """One outstanding call."""
@@ -132,7 +134,7 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
 def _sent(reply: Reply) -> str | None:
     if not reply.sent and not reply.dropped:
         return None
-    return json.dumps({"sent": reply.sent, "dropped": reply.dropped}, ensure_ascii=False)
+    return _write_json({"sent": reply.sent, "dropped": reply.dropped})
 
 
 def _save_reading(db: Database, call_id: int, parsed: ParsedReply) -> None:
