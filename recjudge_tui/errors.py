@@ -52,6 +52,10 @@ class RunError(RecjudgeError):
     """A run that cannot start or go on."""
 
 
+class NoProfileError(RunError):
+    """A call that is to play a user whose profile could not be written."""
+
+
 class LeaseLostError(RunError):
     """Another process took the run over."""
 

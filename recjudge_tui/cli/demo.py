@@ -15,9 +15,15 @@ if TYPE_CHECKING:
     from recjudge_tui.store.database import Database
 
 PROJECTS = {"synthetic-shop": "shop", "synthetic-films": "films"}
-PROTOCOLS = ("pointwise", "pairwise")
+PROTOCOLS = ("pointwise", "pairwise", "arena", "absolute", "explanation")
 ANNOTATORS = ("annotator_1", "annotator_2")
-CONSENSUS = {"pointwise": "people-strict", "pairwise": "people-conservative"}
+CONSENSUS = {
+    "pointwise": "people-strict",
+    "pairwise": "people-conservative",
+    "arena": "people-conservative",
+}
+# six aspects of two projects would fill the screen; “recjudge leaderboard” prints them all
+ASPECT = {"arena": "overall"}
 _FILES: tuple[tuple[ImportKind, tuple[str, ...]], ...] = (
     ("items", ("items.csv",)),
     ("users", ("users.csv",)),
@@ -65,21 +71,18 @@ def _load(database: Database, project: str, folder: str) -> None:
 
 def _judge(database: Database, project: str) -> None:
     from recjudge_tui.model.judge import JudgeSpec
-    from recjudge_tui.model.run import RunSettings
-    from recjudge_tui.protocols.registry import protocol as protocol_named
     from recjudge_tui.running.consensus import make_consensus
     from recjudge_tui.running.engine import work
     from recjudge_tui.running.plan import plan_run
+    from recjudge_tui.running.wishes import settings_for
     from recjudge_tui.store.projects import project_id
     from recjudge_tui.store.runs import list_runs
 
     identity = project_id(database, project)
     done = {row["protocol"] for row in list_runs(database, identity) if row["state"] == "done"}
     for name in PROTOCOLS:
-        chosen = protocol_named(name)
         if name not in done:
-            settings = RunSettings(protocol=chosen.name, top_k=chosen.default_top_k)
-            plan = plan_run(database, identity, JudgeSpec(spec="rules"), settings)
+            plan = plan_run(database, identity, JudgeSpec(spec="rules"), settings_for(name))
             assert plan.run_id is not None
             narrate(
                 f"{project}: {name}, {plan.estimate.calls} calls to the judge “rules” (not a language model)"
@@ -98,10 +101,16 @@ def _print(database: Database, project: str) -> None:
     from recjudge_tui.store.projects import project_id
 
     identity = project_id(database, project)
-    tables = [leaderboard_table(database, identity, LeaderboardOptions(name)) for name in PROTOCOLS]
-    for name in PROTOCOLS:
+    tables = [
+        leaderboard_table(database, identity, LeaderboardOptions(name, aspect=ASPECT.get(name)))
+        for name in PROTOCOLS
+    ]
+    for name in ("pointwise", "pairwise", "arena"):
         raters = (*ANNOTATORS, CONSENSUS[name], "rules")
-        tables.append(agreement_table(database, identity, AgreementOptions(protocol=name, raters=raters)))
+        options = AgreementOptions(protocol=name, aspect="overall", raters=raters)
+        tables.append(agreement_table(database, identity, options))
+    options = AgreementOptions(protocol="explanation", truth="user", stats=("pearson",))
+    tables.append(agreement_table(database, identity, options))
     for table in tables:
         write_table(
             replace(table, title=f"{table.title} · {project} (synthetic data; rules is not a language model)")

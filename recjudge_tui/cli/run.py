@@ -18,7 +18,7 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 
 
 @click.command()
-@click.argument("protocol", type=click.Choice(("pointwise", "pairwise")))
+@click.argument("protocol", type=click.Choice(("pointwise", "pairwise", "arena", "absolute", "explanation")))
 @project_option
 @click.option(
     "--judge",
@@ -42,15 +42,13 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
     "top_k",
     type=click.IntRange(1, 1000),
     metavar="K",
-    help="Items shown of each list.  [default: 10]",
+    help="Items shown of each list.  [default: 10; arena and absolute: 5]",
 )
 @click.option(
     "--history",
     type=click.IntRange(0),
-    default=100,
-    show_default=True,
     metavar="N",
-    help="Purchases and ratings shown, at most.",
+    help="Purchases and ratings shown, at most.  [default: 100; arena and absolute: 50; explanation: 0]",
 )
 @click.option(
     "--history-days",
@@ -67,6 +65,42 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
     help="The end of the history. Default: each user's last shown event.",
 )
 @click.option("--no-history", is_flag=True, help="Judge users without any history too.")
+@click.option(
+    "--aspects",
+    type=click.Choice(("multi", "single")),
+    default="multi",
+    show_default=True,
+    help="All aspects in one call, or a call for each.",
+)
+@click.option(
+    "--shots",
+    type=click.Choice(("none", "one", "personal")),
+    default="none",
+    show_default=True,
+    help="explanation: show one scored example, the same pair for all or one of each user's own.",
+)
+@click.option(
+    "--examples-from",
+    default="",
+    metavar="RATER",
+    help="Whose scores the example shows. Default: the users'.",
+)
+@click.option(
+    "--keep-example-pair", is_flag=True, help="Judge the pair of the example too, as Zhang et al. did."
+)
+@click.option(
+    "--profile",
+    type=click.Choice(("none", "attributes", "llm")),
+    help="What is said of the user's person; llm: the model writes it from the history first."
+    "  [default: attributes; explanation: none]",
+)
+@click.option(
+    "--var",
+    "words",
+    multiple=True,
+    metavar="NAME=WORD",
+    help="A word for a variable of the prompt: item=book.",
+)
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N cases, user by user.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="N cases of users drawn at random.")
 @click.option("--seed", type=int, default=7, show_default=True, help="For --sample and the judge.")
@@ -134,8 +168,7 @@ def run(
     rater: str,
     prompt: str,
     systems: str | None,
-    top_k: int | None,
-    timeout_s: float,
+    words: tuple[str, ...],
     no_cache: bool,
     dry_run: bool,
     plan_only: bool,
@@ -143,7 +176,14 @@ def run(
     db: str | None,
     **rest: object,
 ) -> None:
-    """Judge the lists of a project: pointwise (each list alone) or pairwise (two lists, both orders).
+    """Judge what a project holds, by one of the published methods.
+
+    \b
+    pointwise    each list alone: Good, Partial or Poor Match, flagged items (SAER)
+    pairwise     two lists, both orders: Set 1, Set 2 or Tie (SAER)
+    arena        two lists, the judge plays the user, six aspects (RecSys Arena)
+    absolute     each list alone, 0 to 1 (RecSys Arena)
+    explanation  each explanation text, 1 to 5 on four aspects (Zhang et al.)
 
     Prints the estimate, then progress, then one line: run id, done, failed, cost. An interrupted run
     goes on with “recjudge runs resume ID”; no answer that was stored is asked for again.
@@ -152,21 +192,18 @@ def run(
     Example:
       recjudge run pairwise -p movies --judge rules
       recjudge run pointwise -p movies --judge ollama:llama3.1:8b --sample 200
+      recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --profile llm
+      recjudge run explanation -p movies --judge ollama:qwen2.5:14b --shots personal
     """
     from recjudge_tui.model.judge import JudgeSpec
-    from recjudge_tui.model.run import RunSettings
-    from recjudge_tui.protocols.registry import protocol as protocol_named
+    from recjudge_tui.running.wishes import settings_for
 
-    chosen = protocol_named(protocol)
-    settings = RunSettings.model_validate(
-        {
-            "protocol": chosen.name,
-            "systems": names(systems),
-            "top_k": top_k or chosen.default_top_k,
-            "timeout_s": timeout_s,
-            "use_cache": not no_cache,
-            **rest,
-        }
+    settings = settings_for(
+        protocol,
+        systems=names(systems),
+        use_cache=not no_cache,
+        variables=_variables(words),
+        **rest,
     )
     judge = JudgeSpec(spec=spec, base_urls=base_urls, api_key_env=api_key_env)
     with open_db(db) as database:
@@ -183,6 +220,16 @@ def run(
             click.echo(f"run {plan.run_id} started in the background")
             return
         work_and_report(database, plan.run_id)
+
+
+def _variables(words: tuple[str, ...]) -> dict[str, str]:
+    given = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign or not name.strip() or not value.strip():
+            raise click.UsageError(f"--var {word}: write NAME=WORD, such as item=book")
+        given[name.strip()] = value.strip()
+    return given
 
 
 def _plan(

@@ -16,6 +16,9 @@ _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",
 Order = Literal["", "ab", "ba"]
 ParsedBy = Literal["schema", "json", "text", "reask"]
 
+# the aspect of a call that writes a user's profile: it answers no question of the protocol
+PROFILE = "@profile"
+
 
 class Message(Model):
     role: Literal["system", "user", "assistant"]

@@ -36,7 +36,8 @@ class UserView(Model):
 
     `history` holds what was bought or rated, `searches` and `clicks` what was looked for and looked at,
     `browsed` the categories walked through, `preferences` short statements derived from recent
-    activity. `as_of` is the end of the window (ISO 8601 UTC, empty when no event has a time).
+    activity. `as_of` is the end of the window (ISO 8601 UTC, empty when no event has a time). `profile` is a
+    text about the user that a model wrote from the rest; empty where none was asked for.
     """
 
     user_id: str
@@ -47,6 +48,7 @@ class UserView(Model):
     clicks: tuple[ShownEvent, ...] = ()
     browsed: tuple[str, ...] = ()
     preferences: tuple[str, ...] = ()
+    profile: str = ""
 
 
 class SlateView(Model):
@@ -56,20 +58,25 @@ class SlateView(Model):
 
 
 class ExplanationView(Model):
+    """A text that explains why an item was recommended; `scores` by aspect where it is shown as an example."""
+
     item: ItemView
     text: str
+    scores: dict[str, float] = Field(default_factory=dict)
 
 
 class Material(Model):
     """Everything shown about one case. `slates` in the order of the case's systems (a, then b).
 
-    `top_k` is the K that was asked for; a slate may be shorter.
+    `top_k` is the K that was asked for; a slate may be shorter. `example` is the scored example of a one-shot
+    question about an explanation.
     """
 
     kind: CaseKind
     user: UserView
     slates: tuple[SlateView, ...] = ()
     explanation: ExplanationView | None = None
+    example: ExplanationView | None = None
     top_k: int = 10
 
     def swapped(self) -> Material:

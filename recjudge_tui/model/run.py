@@ -12,6 +12,9 @@ from recjudge_tui.model.prompt import ProtocolName
 
 RunState = Literal["planned", "running", "paused", "stopped", "done", "failed"]
 Wanted = Literal["run", "pause", "stop"]
+Aspects = Literal["multi", "single"]
+Shots = Literal["none", "one", "personal"]
+Profile = Literal["none", "attributes", "llm"]
 
 SIX_MONTHS_DAYS = 183
 
@@ -25,6 +28,12 @@ class RunSettings(Model):
     ratings. `limit` takes the first N cases, `sample` N cases of users drawn with `seed`.
     `timeout_s` is the deadline of one attempt. `repeats` asks every call so often, with another seed each
     time. `budget_usd` is never passed; the limits a minute hold for the whole run.
+
+    `aspects` asks all aspects in one call or each in a call of its own. `shots` shows one scored example: of one
+    pair of user and item, or of each user's own (explanations; Zhang et al., 2024); its scores come from the
+    rater `examples_from` (empty: the only ground truth), and the cases of its pair are left out unless
+    `keep_example_pair`. `profile` shows nothing of the user's person, the attributes, or a profile that the
+    model writes from the history first. `variables` stand over the prompt's own.
     """
 
     protocol: ProtocolName
@@ -39,6 +48,12 @@ class RunSettings(Model):
     sample: int | None = Field(default=None, ge=1)
     seed: int = 7
     swap: bool = True
+    aspects: Aspects = "multi"
+    shots: Shots = "none"
+    examples_from: str = ""
+    keep_example_pair: bool = False
+    profile: Profile = "attributes"
+    variables: dict[str, str] = {}
     concurrency: int | None = Field(default=None, ge=1, le=1024)
     timeout_s: float = Field(default=120.0, gt=0)
     max_tokens: int = Field(default=2048, ge=16)

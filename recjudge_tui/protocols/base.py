@@ -18,6 +18,7 @@ from recjudge_tui.model.calls import (
 )
 from recjudge_tui.model.material import CaseKind, Material
 from recjudge_tui.model.prompt import Prompt, ProtocolName
+from recjudge_tui.model.run import Profile
 
 # answers of one case and aspect by the order shown; None where the call failed
 AnswersByOrder = Mapping[Order, Answer | None]
@@ -31,7 +32,9 @@ class Protocol:
     `request(prompt, material, order, aspect, sampling)` builds a call; `material` always comes in the
     order of the systems, the function turns it. `parse(prompt, material, reply, order, aspect)` reads the
     reply and turns labels back to the systems; it raises ReplyFault. `verdict(prompt, aspect, answers)`
-    makes the verdict by a named rule.
+    makes the verdict by a named rule. `default_*` is what a run of the protocol does unless told otherwise:
+    items shown of a list, events of the history, what is said of the user's person. `tokens_a_reply` is a
+    guess for estimates. `people_needed`: a user of whom nothing is known cannot be judged for.
     """
 
     name: ProtocolName
@@ -43,6 +46,10 @@ class Protocol:
     request: Callable[[Prompt, Material, Order, str, Sampling], Request]
     parse: Callable[[Prompt, Material, Reply, Order, str], ParsedReply]
     verdict: Callable[[Prompt, str, AnswersByOrder], VerdictDraft]
+    default_history: int = 100
+    default_profile: Profile = "attributes"
+    tokens_a_reply: int = 180
+    people_needed: bool = True
 
 
 def reask(request: Request, reply: Reply, fault: str) -> Request:
@@ -72,8 +79,14 @@ def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def label_enum(prompt: Prompt, aspect: str) -> dict[str, Any]:
-    return {"type": "string", "enum": [label.reply for label in prompt.labels_of(aspect)]}
+def answer_schema(prompt: Prompt, aspect: str) -> dict[str, Any]:
+    """What one field may hold: a number of the scale, whole numbers where all labels are such, else words."""
+    if prompt.scale is not None:
+        return {"type": "number", "minimum": prompt.scale.low, "maximum": prompt.scale.high}
+    replies = [label.reply for label in prompt.labels_of(aspect)]
+    if all(reply.isascii() and reply.isdigit() for reply in replies):
+        return {"type": "integer", "enum": sorted(int(reply) for reply in replies)}
+    return {"type": "string", "enum": replies}
 
 
 def only_answer(_: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:

@@ -7,18 +7,30 @@ from collections.abc import Iterator
 
 from recjudge_tui.errors import PromptError, ReplyFault, UsageError
 from recjudge_tui.model.calls import Order, Reply, Request, Sampling
-from recjudge_tui.model.material import ItemView, Material, ShownEvent, SlateView, UserView
+from recjudge_tui.model.material import (
+    CaseKind,
+    ExplanationView,
+    ItemView,
+    Material,
+    ShownEvent,
+    SlateView,
+    UserView,
+)
 from recjudge_tui.model.prompt import Example, Prompt
 from recjudge_tui.protocols.base import Protocol
+from recjudge_tui.protocols.profile import profile_request
 from recjudge_tui.protocols.registry import protocol
 
 SAMPLE_K = 10
+SAMPLE_TEXT = "Sample text: you bought soap, and this goes with it."
+_LISTS = {"list": 1, "pair": 2, "explanation": 0}
 
 
 def lint(prompt: Prompt) -> list[str]:
     """Everything wrong with a prompt, a sentence each; an empty list when nothing is.
 
-    Both texts are rendered with a full sample case and with one that has nothing but its lists; every
+    Both texts are rendered with a full sample case, with one that has nothing but what is judged, and for each aspect
+    alone; so is the call for a profile, where there is one. Every
     example's reply must pass the protocol's own reading; labels, issue types and reply fields must be
     told to the judge, and the lists shown; a scale asked in both orders must be symmetric.
     """
@@ -26,12 +38,14 @@ def lint(prompt: Prompt) -> list[str]:
         rules = protocol(prompt.protocol)
     except UsageError as error:
         return [str(error)]
-    lists = 2 if rules.case_kind == "pair" else 1
-    aspect = prompt.aspects[0].name
     order = rules.orders[0]
     try:
-        full = rules.request(prompt, sample_material(lists), order, aspect, Sampling())
-        rules.request(prompt, bare_material(lists), order, aspect, Sampling())
+        full = rules.request(prompt, sample_material(rules.case_kind), order, "", Sampling())
+        rules.request(prompt, bare_material(rules.case_kind), order, "", Sampling())
+        for aspect in prompt.aspects:
+            rules.request(prompt, sample_material(rules.case_kind), order, aspect.name, Sampling())
+        if prompt.profile is not None:
+            profile_request(prompt, sample_material(rules.case_kind), Sampling())
     except PromptError as error:
         return [str(error)]
     return [
@@ -42,11 +56,11 @@ def lint(prompt: Prompt) -> list[str]:
     ]
 
 
-def sample_material(lists: int, length: int = SAMPLE_K) -> Material:
+def sample_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:
     """A case that has something in every place a template may ask for."""
     item = ItemView(item_id="h1", title="Oat Soap Bar", brand="Tarn", category="Bath")
     return Material(
-        kind="pair" if lists == 2 else "list",
+        kind=kind,
         user=UserView(
             user_id="u1",
             attributes={"age": "30"},
@@ -60,14 +74,22 @@ def sample_material(lists: int, length: int = SAMPLE_K) -> Material:
             browsed=("Bath",),
             preferences=("buys soap every month",),
         ),
-        slates=_slates(lists, length),
+        slates=_slates(_LISTS[kind], length),
+        explanation=ExplanationView(item=item, text=SAMPLE_TEXT) if kind == "explanation" else None,
+        example=_example(item) if kind == "explanation" else None,
         top_k=max(length, 1),
     )
 
 
-def bare_material(lists: int, length: int = SAMPLE_K) -> Material:
-    """A case of which nothing is known but its lists."""
-    return sample_material(lists, length).model_copy(update={"user": UserView(user_id="u1")})
+def bare_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:
+    """A case of which nothing is known but what is judged."""
+    nothing = {"user": UserView(user_id="u1"), "example": None}
+    return sample_material(kind, length).model_copy(update=nothing)
+
+
+def _example(item: ItemView) -> ExplanationView:
+    scores = {"persuasiveness": 4.0, "transparency": 2.0, "accuracy": 3.0, "satisfaction": 5.0}
+    return ExplanationView(item=item, text="You like soap.", scores=scores)
 
 
 def _slates(lists: int, length: int) -> tuple[SlateView, ...]:
@@ -116,6 +138,8 @@ def _unshown(request: Request) -> Iterator[str]:
         missing = [item.title for item in slate.items if item.title not in text]
         if missing:
             yield f"The user text does not show {len(missing)} of the {len(slate.items)} items of list {place}."
+    if material and material.explanation and SAMPLE_TEXT not in text:
+        yield "The user text does not show the explanation."
 
 
 def _bad_example(prompt: Prompt, example: Example, rules: Protocol, request: Request) -> Iterator[str]:
@@ -125,12 +149,11 @@ def _bad_example(prompt: Prompt, example: Example, rules: Protocol, request: Req
         yield f"Example “{example.title}”: its reply lacks, or has too many of, the fields {', '.join(wrong)}."
     shown = example.input.get("list")
     length = len(shown) if isinstance(shown, list) else SAMPLE_K
-    lists = 2 if rules.case_kind == "pair" else 1
     order: Order = rules.orders[0]
     reply = Reply(text=json.dumps(example.reply, ensure_ascii=False, default=str), structured=True)
     # with its examples the prompt would refuse the reply as a mere repetition of one
     bare = prompt.model_copy(update={"examples": ()})
     try:
-        rules.parse(bare, sample_material(lists, length), reply, order, prompt.aspects[0].name)
+        rules.parse(bare, sample_material(rules.case_kind, length), reply, order, "")
     except (ReplyFault, PromptError) as fault:
         yield f"Example “{example.title}”: {fault}."

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from recjudge_tui.errors import PromptError
-from recjudge_tui.model.calls import Answer, Order, ParsedReply, Reply, Request, Sampling, VerdictDraft
+from recjudge_tui.model.calls import Answer, Order, ParsedReply, Reply, Request, Sampling
 from recjudge_tui.model.material import Material
-from recjudge_tui.model.prompt import LabelSpec, Prompt
-from recjudge_tui.protocols.base import AnswersByOrder, Protocol, label_enum, object_schema
+from recjudge_tui.model.prompt import Prompt
+from recjudge_tui.protocols.adjudication import adjudicate, turned
+from recjudge_tui.protocols.base import Protocol, answer_schema, object_schema
 from recjudge_tui.protocols.rendering import messages
 from recjudge_tui.protocols.replies import field_key, label_of, read_fields
-
-BOTH_ORDERS = "both orders"
-ONE_ORDER = "one order"
 
 
 def _request(prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling) -> Request:
@@ -20,7 +17,7 @@ def _request(prompt: Prompt, material: Material, order: Order, aspect: str, samp
     return Request(
         messages=messages(prompt, shown, aspect),
         reply_schema=object_schema(
-            {"reasoning": {"type": "string"}, spec.field: label_enum(prompt, spec.name)}
+            {"reasoning": {"type": "string"}, spec.field: answer_schema(prompt, spec.name)}
         ),
         schema_name="pair_verdict",
         label_field=spec.field,
@@ -44,53 +41,6 @@ def _parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspec
             ),
         ),
         parsed_by=parsed_by,
-    )
-
-
-def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> LabelSpec:
-    """What was said of Set 1 and Set 2, as said of systems a and b: in order `ba` the sign changes.
-
-    Raises PromptError when the scale has no label for the other side.
-    """
-    value = -label.value if order == "ba" else label.value
-    for spec in prompt.labels_of(aspect):
-        if spec.value == value:
-            return spec
-    raise PromptError(
-        f"prompt “{prompt.name}” cannot be asked in both orders",
-        f"Its label “{label.reply}” has the value {label.value:g}, and no label has {value:g}.",
-        "Give every label a counterpart of the opposite value.",
-    )
-
-
-def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
-    """Both orders the same: that system, or a true tie. Different: a tie, marked as position-dependent.
-
-    On a scale with degrees, the same direction twice is the weaker of the two. A failed call in either
-    order makes the verdict failed, never a tie.
-    """
-    rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER
-    given = [answer for answer in answers.values() if answer is not None]
-    if len(given) < len(answers) or not given:
-        missing = ", ".join(order or "only" for order, answer in answers.items() if answer is None)
-        return VerdictDraft(
-            aspect=aspect, state="failed", rule=rule, note=f"the call in order {missing} failed"
-        )
-    weakest = min(given, key=lambda answer: abs(answer.value))
-    consistent = min(a.value for a in given) * max(a.value for a in given) > 0 or all(
-        a.value == 0 for a in given
-    )
-    tie = next((label for label in prompt.labels_of(aspect) if label.value == 0), None)
-    confidences = [a.confidence for a in given if a.confidence is not None]
-    return VerdictDraft(
-        aspect=aspect,
-        state="ok",
-        value=weakest.value if consistent else 0.0,
-        label=weakest.label if consistent else (tie.name if tie else "Tie"),
-        rule=rule,
-        order_consistent=consistent if len(answers) > 1 else None,
-        confidence=min(confidences) if len(confidences) == len(given) else None,
-        note="" if consistent else "position-dependent",
     )
 
 

@@ -8,14 +8,14 @@ from recjudge_tui.errors import ReplyFault
 from recjudge_tui.model.calls import Answer, Flag, Order, ParsedReply, Reply, Request, Sampling
 from recjudge_tui.model.material import Material
 from recjudge_tui.model.prompt import Prompt
-from recjudge_tui.protocols.base import Protocol, label_enum, object_schema, only_answer
+from recjudge_tui.protocols.base import Protocol, answer_schema, object_schema, only_answer
 from recjudge_tui.protocols.rendering import as_data, messages
 from recjudge_tui.protocols.replies import field_key, label_of, read_fields
 
 
 def _schema(prompt: Prompt, top_k: int) -> dict[str, Any]:
     aspect = prompt.aspects[0]
-    fields = {"reasoning": {"type": "string"}, aspect.field: label_enum(prompt, aspect.name)}
+    fields = {"reasoning": {"type": "string"}, aspect.field: answer_schema(prompt, aspect.name)}
     if not prompt.issues:
         return object_schema(fields)
     flagged = object_schema(

@@ -10,6 +10,9 @@ from recjudge_tui.protocols.base import Protocol
 _MODULES = {
     "pointwise": "recjudge_tui.protocols.pointwise",
     "pairwise": "recjudge_tui.protocols.pairwise",
+    "arena": "recjudge_tui.protocols.arena",
+    "absolute": "recjudge_tui.protocols.absolute",
+    "explanation": "recjudge_tui.protocols.explanation",
 }
 PROTOCOLS = tuple(_MODULES)
 

@@ -46,37 +46,39 @@ def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def item_line(item: ItemView) -> Lines:
-    """`Title | brand: B | category: C` on one line; parts that are not known are left out.
+def item_line(item: ItemView, *attributes: str) -> Lines:
+    """`Title | brand: B | category: C` on one line, then the named attributes; parts not known are left out.
 
     A `|` inside a part becomes `/`, so that a title cannot pose as a brand or a category.
     """
-    return _item_line(item.title, item.brand, item.category)
+    known = tuple((name, item.attributes[name]) for name in attributes if item.attributes.get(name))
+    return _item_line(item.title, item.brand, item.category, known)
 
 
 # the same items come back in many lists and histories
 @lru_cache(maxsize=20_000)
-def _item_line(title: str, brand: str, category: str) -> Lines:
-    named = [f"{name}: {_part(value)}" for name, value in (("brand", brand), ("category", category)) if value]
+def _item_line(title: str, brand: str, category: str, attributes: tuple[tuple[str, str], ...]) -> Lines:
+    parts = (("brand", brand), ("category", category), *attributes)
+    named = [f"{name}: {_part(value)}" for name, value in parts if value]
     return Lines(" | ".join([_part(title), *named]))
 
 
-def item_lines(items: Iterable[ItemView]) -> Lines:
+def item_lines(items: Iterable[ItemView], *attributes: str) -> Lines:
     """A list as numbered lines, from 1."""
-    return Lines("\n".join(f"{place}. {item_line(item)}" for place, item in enumerate(items, start=1)))
+    return Lines("\n".join(f"{place}. {item_line(item, *attributes)}" for place, item in enumerate(items, 1)))
 
 
-def event_line(event: ShownEvent) -> Lines:
+def event_line(event: ShownEvent, *attributes: str) -> Lines:
     """`2024-05-01 purchase: Title | brand: B | category: C | rated 4` on one line."""
-    what = item_line(event.item) if event.item else f"“{_part(event.text)}”"
+    what = item_line(event.item, *attributes) if event.item else f"“{_part(event.text)}”"
     value = f" | rated {event.value:g}" if event.value is not None and event.type == "rating" else ""
     head = f"{_part(event.timestamp[:10])} {_part(event.type)}".strip()
     return Lines(f"{head}: {what}{value}")
 
 
-def event_lines(events: Iterable[ShownEvent]) -> Lines:
+def event_lines(events: Iterable[ShownEvent], *attributes: str) -> Lines:
     """Events as lines that begin with a dash, in the order given."""
-    return Lines("\n".join(f"- {event_line(event)}" for event in events))
+    return Lines("\n".join(f"- {event_line(event, *attributes)}" for event in events))
 
 
 @lru_cache(maxsize=20_000)
@@ -98,20 +100,21 @@ class _Shared:
         return isinstance(other, _Shared) and (self.prompt is other.prompt or self.prompt == other.prompt)
 
 
-def system_text(prompt: Prompt, top_k: int) -> str:
-    """The shared part: the same for every case of a run, because no case is known here."""
-    return _system_text(_Shared(prompt), top_k)
+def system_text(prompt: Prompt, top_k: int, aspect: str = "") -> str:
+    """The shared part: the same for every case of a run (and aspect), because no case is known here."""
+    return _system_text(_Shared(prompt), top_k, aspect)
 
 
-@lru_cache(maxsize=16)
-def _system_text(key: _Shared, top_k: int) -> str:
+@lru_cache(maxsize=32)
+def _system_text(key: _Shared, top_k: int, aspect: str) -> str:
     prompt = key.prompt
     return _render(
         prompt,
         "system",
         {
             "labels": prompt.labels,
-            "aspects": prompt.aspects,
+            "scale": prompt.scale,
+            "aspects": prompt.asked(aspect),
             "issues": prompt.issues,
             "examples": prompt.examples,
             "variables": prompt.variables,
@@ -131,7 +134,8 @@ def user_text(prompt: Prompt, material: Material, aspect: str) -> str:
             "user": material.user,
             "slates": material.slates,
             "explanation": material.explanation,
-            "aspects": [a for a in prompt.aspects if aspect in ("", a.name)],
+            "example": material.example,
+            "aspects": prompt.asked(aspect),
             "variables": prompt.variables,
             "top_k": material.top_k,
         },
@@ -141,8 +145,22 @@ def user_text(prompt: Prompt, material: Material, aspect: str) -> str:
 def messages(prompt: Prompt, material: Material, aspect: str = "") -> tuple[Message, Message]:
     """The two messages of a call: the shared prefix, then the case. Raises PromptError."""
     return (
-        Message(role="system", content=system_text(prompt, material.top_k)),
+        Message(role="system", content=system_text(prompt, material.top_k, aspect)),
         Message(role="user", content=user_text(prompt, material, aspect)),
+    )
+
+
+def profile_messages(prompt: Prompt, material: Material) -> tuple[Message, Message]:
+    """The two messages of the call that writes a user's profile. Raises PromptError where the prompt has none."""
+    if prompt.profile is None:
+        raise PromptError(
+            f"prompt “{prompt.name}” does not say how to write a profile",
+            next_step="Give it a [profile] table.",
+        )
+    names = {"user": material.user, "variables": prompt.variables}
+    return (
+        Message(role="system", content=_rendered(prompt.name, prompt.profile.system, "system", names)),
+        Message(role="user", content=_rendered(prompt.name, prompt.profile.user, "user", names)),
     )
 
 
@@ -186,13 +204,16 @@ def _template(source: str, part: str) -> Template:
 
 
 def _render(prompt: Prompt, part: str, names: dict[str, Any]) -> str:
-    source: str = getattr(prompt, part)
+    return _rendered(prompt.name, getattr(prompt, part), part, names)
+
+
+def _rendered(name: str, source: str, part: str, names: dict[str, Any]) -> str:
     try:
         return _template(source, part).render(names).strip()
     except _TEMPLATE_FAULTS as error:
         line = _template_line(error)
         raise PromptError(
-            f"prompt “{prompt.name}” cannot be rendered",
+            f"prompt “{name}” cannot be rendered",
             f"In its {part} text{f', line {line}' if line else ''}: {error}.",
             "Correct the template; “recjudge prompt lint FILE” checks it.",
         ) from error

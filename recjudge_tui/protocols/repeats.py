@@ -1,9 +1,10 @@
-"""Several answers to the same question become one: the vote, with its share as confidence."""
+"""Several answers to the same question become one: the vote, with its share as confidence; the mean on a scale."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import fsum
 
 from recjudge_tui.model.calls import Answer
 from recjudge_tui.model.prompt import Prompt
@@ -16,13 +17,18 @@ def voted(prompt: Prompt, aspect: str, answers: Sequence[Answer | None]) -> Answ
     the labels in front. Confidence of several answers: the share of them with that label; where the server gave
     the label's probability for each of these, the sum of these probabilities divided by the number of all
     answers, which is the mean probability of the label if the other answers left it none. Reasoning: the
-    first answer with that label.
+    first answer with that label. On a scale of numbers: their mean, without a confidence, and the reasoning of
+    the answer nearest to it.
     """
     given = [answer for answer in answers if answer is not None]
     if not given or len(given) < len(answers):
         return None
     if len(given) == 1:
         return given[0]
+    if prompt.scale is not None:
+        mean = fsum(answer.value for answer in given) / len(given)
+        nearest = min(given, key=lambda answer: abs(answer.value - mean))
+        return Answer(aspect=aspect, value=mean, label=f"{mean:.4g}", reasoning=nearest.reasoning)
     counts = Counter(answer.value for answer in given)
     most = max(counts.values())
     value = _chosen([v for v, n in counts.items() if n == most], prompt, aspect)

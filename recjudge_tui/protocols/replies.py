@@ -7,13 +7,14 @@ several answers stand in it the last complete one counts.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.model.calls import ParsedBy, Reply
-from recjudge_tui.model.prompt import AspectSpec, LabelSpec, Prompt
+from recjudge_tui.model.prompt import AspectSpec, LabelSpec, Prompt, ScaleSpec
 
 Fields = dict[str, Any]
 
@@ -22,6 +23,7 @@ _UNREADABLE = (ValueError, RecursionError)
 _BEGINS_OBJECT = re.compile(r'\{\s*"')
 # a degenerate reply of endless braces must not cost minutes
 _MISSES_ALLOWED = 200
+_SUMMARY = re.compile(r"^[ \t>*#-]*summary[ \t*]*:[ \t*]*(?P<values>\d[\d \t]*?)[ \t.*]*$", re.I | re.M)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])')
 
 
@@ -42,20 +44,37 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
             return _checked(prompt, found, wanted), "json"
         except ReplyFault as problem:
             fault = fault or problem
-    spelled = _spelled_out(prompt, text, wanted)
+    spelled = _spelled_out(prompt, text, wanted) or _summary(prompt, text, wanted)
     if spelled is not None:
         return spelled, "text"
     raise fault or ReplyFault("no JSON object with the fields asked for was found")
 
 
 def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
-    """The label that `value` spells; raises ReplyFault naming the allowed ones."""
+    """The label that `value` spells, or the number of a scale; raises ReplyFault naming what is allowed."""
+    if prompt.scale is not None:
+        return _on_scale(prompt.scale, aspect, value)
     labels = prompt.labels_of(aspect.name)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     for label in labels:
         if _same(str(value), label.reply):
             return label
     allowed = ", ".join(f"“{label.reply}”" for label in labels)
     raise ReplyFault(f"“{aspect.field}” must be one of {allowed}, not “{str(value)[:60]}”")
+
+
+def _on_scale(scale: ScaleSpec, aspect: AspectSpec, value: object) -> LabelSpec:
+    try:
+        number = float(str(value).strip())
+    except ValueError:
+        number = math.nan
+    # a comparison with NaN is false
+    if not scale.low <= number <= scale.high:
+        raise ReplyFault(
+            f"“{aspect.field}” must be a number from {scale.low:g} to {scale.high:g}, not “{str(value)[:60]}”"
+        )
+    return LabelSpec(name=f"{number:g}", reply=f"{number!r}", value=number)
 
 
 def _checked(prompt: Prompt, found: Fields, wanted: tuple[AspectSpec, ...]) -> Fields:
@@ -136,8 +155,21 @@ def _spelled_out(prompt: Prompt, text: str, wanted: tuple[AspectSpec, ...]) -> F
     return fields
 
 
+def _summary(prompt: Prompt, text: str, wanted: tuple[AspectSpec, ...]) -> Fields | None:
+    """The published short form `Summary: 3 4 3 5`: a label for every aspect, in their order; the last line counts."""
+    lines = list(_SUMMARY.finditer(text))
+    if not lines:
+        return None
+    values = lines[-1].group("values").split()
+    if len(values) != len(wanted):
+        raise ReplyFault(f"“Summary” must hold {len(wanted)} values, one for each aspect, not {len(values)}")
+    given = {field_key(a.field): label_of(prompt, a, v).reply for a, v in zip(wanted, values, strict=True)}
+    return {**given, "reasoning": text[: lines[-1].start()].strip()}
+
+
 def _label_line(aspect: AspectSpec) -> re.Pattern[str]:
     names = (re.escape(name).replace("_", "[ _]") for name in (aspect.field, aspect.name, *aspect.aliases))
     return re.compile(
-        rf"^[ \t>*#-]*(?:{'|'.join(names)})[ \t*]*[:=][ \t]*(?P<value>[^\n]+?)[ \t.*]*$", re.I | re.M
+        rf"^[ \t>*#-]*(?:\d+[.)][ \t*]*)?(?:{'|'.join(names)})[ \t*]*[:=][ \t]*(?P<value>[^\n]+?)[ \t.*]*$",
+        re.I | re.M,
     )

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from recjudge_tui.errors import CallError, ReplyFault
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.deadline import within
-from recjudge_tui.model.calls import Order, ParsedReply, Reply, Request, Usage
+from recjudge_tui.model.calls import PROFILE, Order, ParsedReply, Reply, Request, Usage
 from recjudge_tui.model.material import Material
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.protocols.base import Protocol, reask
+from recjudge_tui.protocols.profile import parse_profile
 from recjudge_tui.running.gate import BudgetReached, Gate, StoppedWaiting
 
 MAX_ATTEMPTS = 5
@@ -50,6 +51,8 @@ class Question(NamedTuple):
     aspect: str
 
     def read(self, reply: Reply) -> ParsedReply:
+        if self.aspect == PROFILE:
+            return parse_profile(reply)
         return self.protocol.parse(self.prompt, self.material, reply, self.order, self.aspect)
 
 

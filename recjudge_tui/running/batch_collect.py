@@ -163,7 +163,7 @@ def _commit(run: BatchRun, outcomes: list[CallOutcome], tally: Imported) -> None
 
 def _outcome(run: BatchRun, key: CallKey, result: Result) -> CallOutcome:
     prepared = prepare_call(run, key, look=False)
-    if result.body is None:
+    if result.body is None or prepared.question is None:
         asked = Asked(1, None, None, result.kind or "error", result.error)
     else:
         asked = _read(run, prepared.question, result.body)

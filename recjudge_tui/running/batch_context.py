@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.batching import BatchJudge, batch_judge
 from recjudge_tui.model.judge import Capabilities, Identity, JudgeSpec
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.model.run import RunSettings, RunState
 from recjudge_tui.protocols.base import Protocol
-from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.running.asking import Asked
 from recjudge_tui.running.lease import acquire
 from recjudge_tui.running.outcomes import outcome_of, prepare_call
 from recjudge_tui.running.recorder import RunTarget, write_outcomes
+from recjudge_tui.running.requests import setup_of
 from recjudge_tui.store.batches import NamedCall, refused_before, waiting_calls
 from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.capabilities import capabilities_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts import prompt_by_id
 from recjudge_tui.store.runs import release, run_row, set_identity
 
 WINDOW = 256
@@ -51,7 +51,12 @@ def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
     Raises UsageError for a judge that knows no batches, RunError when another process works on the run.
     """
     row = run_row(db, run_id)
-    spec = JudgeSpec.model_validate_json(row["judge"])
+    spec, settings, chosen, prompt = setup_of(db, row)
+    if settings.profile == "llm":
+        raise UsageError(
+            f"run {run_id} cannot go in batches",
+            "Its calls show profiles that other calls of it write first.",
+        )
     judge = batch_judge(spec)
     owner = acquire(db, run_id)
     try:
@@ -60,9 +65,7 @@ def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
             identity = Identity.model_validate_json(row["identity"])
         else:
             set_identity(db, run_id, owner, identity)
-        chosen, prompt = protocol_named(row["protocol"]), prompt_by_id(db, row["prompt_id"])
         target = RunTarget(run_id, row["rater_id"], owner, chosen, prompt)
-        settings = RunSettings.model_validate_json(row["settings"])
         yield BatchRun(db, judge, spec, settings, chosen, prompt, run_id, identity, target)
     finally:
         state, error = _state_after(db, run_id, row["state"], row["error"])
@@ -95,6 +98,7 @@ def outgoing(run: BatchRun) -> Iterator[tuple[NamedCall, bytes]]:
         for call in calls:
             prepared = prepare_call(run, call.key)
             if prepared.stored is None:
+                assert prepared.question is not None, "a run in batches writes no profiles"
                 yield call, run.judge.batch_body(prepared.question.request)
             else:
                 source, reply, parsed = prepared.stored

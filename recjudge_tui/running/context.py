@@ -38,6 +38,18 @@ def user_view(db: Database, project_id: int, user_id: str, settings: RunSettings
     )
 
 
+def shown_user(
+    db: Database, project_id: int, user_id: str, settings: RunSettings, *, needed: bool = True
+) -> UserView:
+    """The user as a run shows them: without attributes where the settings say so, and, where the protocol can do
+    without people (`needed` is False) and no history is asked for, without anything they did."""
+    if needed or settings.history or settings.profile == "llm":
+        user = user_view(db, project_id, user_id, settings)
+    else:
+        user = UserView(user_id=user_id, attributes=user_attributes(db, project_id, user_id))
+    return user.model_copy(update={"attributes": {}}) if settings.profile == "none" else user
+
+
 def is_empty(user: UserView) -> bool:
     """Nothing at all is known of what the user did in the window."""
     return not (user.history or user.searches or user.clicks or user.browsed)

@@ -13,18 +13,17 @@ from pathlib import Path
 
 from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.model.judge import JudgeSpec, Workload
+from recjudge_tui.model.judge import Workload
 from recjudge_tui.model.run import Estimate, Progress, RunSettings, RunState
-from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.running.gate import Bucket, Budget, Gate
 from recjudge_tui.running.lease import acquire
 from recjudge_tui.running.pipeline import Job, judge_outstanding
 from recjudge_tui.running.prices import UNKNOWN_PRICE, Price, price_of
 from recjudge_tui.running.recorder import Recorder, RunTarget
+from recjudge_tui.running.requests import setup_of
 from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.capabilities import capabilities_of
 from recjudge_tui.store.database import Database, connect
-from recjudge_tui.store.prompts import prompt_by_id
 from recjudge_tui.store.runs import release, run_progress, run_row, set_identity, wanted
 
 LOOK_EVERY_S = 0.5
@@ -108,10 +107,8 @@ async def _judge_all(
 ) -> tuple[RunState, str]:
     """The state the run is left in, and why when nobody asked for it."""
     row = run_row(db, run_id)
-    spec = JudgeSpec.model_validate_json(row["judge"])
-    settings = RunSettings.model_validate_json(row["settings"])
+    spec, settings, chosen, prompt = setup_of(db, row)
     estimate = Estimate.model_validate_json(row["estimate"])
-    chosen, prompt = protocol_named(row["protocol"]), prompt_by_id(db, row["prompt_id"])
     judge, price, before = make_judge(spec), price_of(spec), run_progress(db, run_id)
     concurrency = settings.concurrency or judge.concurrency
     recorder = Recorder(path, RunTarget(run_id, row["rater_id"], owner, chosen, prompt))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from recjudge_tui.model.judge import JudgeSpec
 from recjudge_tui.model.material import Material
 from recjudge_tui.model.prompt import Prompt
@@ -14,8 +16,17 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.pace import seconds_a_call
 
 SAMPLED_CASES = 40
-# a verdict with its reasoning and a few flags, as models write it
-TOKENS_A_REPLY = 180
+# what a written profile takes
+TOKENS_A_PROFILE = 200
+
+
+class Asking(NamedTuple):
+    """How the cases of a plan are asked about: each aspect so often, and after how many profiles."""
+
+    aspects: tuple[str, ...]
+    calls_a_case: int
+    profiles: int
+    tokens_a_reply: int
 
 
 class Sample:
@@ -40,7 +51,8 @@ def _characters(material: Material) -> int:
     user = material.user
     events = (e.item for e in (*user.history, *user.clicks) if e.item)
     items = (item for slate in material.slates for item in slate.items)
-    return sum(len(i.title) + len(i.category) + len(i.brand) + 30 for i in (*events, *items))
+    texts = sum(len(view.text) for view in (material.explanation, material.example) if view)
+    return texts + sum(len(i.title) + len(i.category) + len(i.brand) + 30 for i in (*events, *items))
 
 
 def estimate(
@@ -49,13 +61,14 @@ def estimate(
     kind: RaterKind,
     prompt: Prompt,
     sample: Sample,
-    calls_a_case: int,
+    asking: Asking,
 ) -> Estimate:
     """Tokens from rendered prompts of a sample, scaled by size; price from the table; time from earlier runs.
 
     A judge that is no language model takes no tokens and no money.
     """
-    calls = sample.cases * calls_a_case
+    calls_a_case = asking.calls_a_case * len(asking.aspects)
+    calls = sample.cases * calls_a_case + asking.profiles
     pace = seconds_a_call(db, judge.spec)
     seconds = None if pace is None else pace * calls
     if kind != "judge":
@@ -64,13 +77,14 @@ def estimate(
             longest_prompt_tokens=0, cost_usd_low=0.0, cost_usd_high=0.0,
             seconds=seconds, price_note="not a language model",
         )  # fmt: skip
-    rendered = [(size, _tokens(prompt, material)) for size, material in sample.kept]
+    rendered = [(size, _tokens(prompt, material, asking.aspects)) for size, material in sample.kept]
     of_sample = sum(size for size, _ in rendered)
     share = sample.characters / of_sample if of_sample else sample.cases / len(rendered)
-    scale = calls_a_case * share
+    # a profile is written from about what one case shows
+    scale = share * asking.calls_a_case * calls / (sample.cases * calls_a_case)
     low = round(sum(t[0] for _, t in rendered) * scale)
     high = round(sum(t[1] for _, t in rendered) * scale)
-    tokens_out = calls * TOKENS_A_REPLY
+    tokens_out = (calls - asking.profiles) * asking.tokens_a_reply + asking.profiles * TOKENS_A_PROFILE
     price = price_of(judge)
     return Estimate(
         calls=calls,
@@ -78,7 +92,7 @@ def estimate(
         tokens_in_low=low,
         tokens_in_high=high,
         tokens_out=tokens_out,
-        longest_prompt_tokens=max(t[1] for _, t in rendered),
+        longest_prompt_tokens=max(t[2] for _, t in rendered),
         cost_usd_low=price.cost(low, tokens_out) if price else None,
         cost_usd_high=price.cost(high, tokens_out * 2) if price else None,
         seconds=seconds,
@@ -86,6 +100,12 @@ def estimate(
     )
 
 
-def _tokens(prompt: Prompt, material: Material) -> tuple[int, int]:
-    counted = [estimate_tokens(m.content) for m in messages(prompt, material)]
-    return sum(low for low, _ in counted), sum(high for _, high in counted)
+def _tokens(prompt: Prompt, material: Material, aspects: tuple[str, ...]) -> tuple[int, int, int]:
+    """Of one asking about all aspects: low, high, and the high estimate of its longest call."""
+    low = high = longest = 0
+    for aspect in aspects:
+        counted = [estimate_tokens(m.content) for m in messages(prompt, material, aspect)]
+        low += sum(part[0] for part in counted)
+        this = sum(part[1] for part in counted)
+        high, longest = high + this, max(longest, this)
+    return low, high, longest

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from recjudge_tui.errors import ReplyFault
+from recjudge_tui.errors import NoProfileError, ReplyFault
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.model.calls import ParsedReply, Reply
 from recjudge_tui.model.judge import Identity, JudgeSpec
 from recjudge_tui.model.prompt import Prompt
-from recjudge_tui.model.run import RunSettings, sampling_of
+from recjudge_tui.model.run import RunSettings
 from recjudge_tui.protocols.base import Protocol as Judging
 from recjudge_tui.running.asking import Asked, CostOf, Question
 from recjudge_tui.running.prices import cost_of
+from recjudge_tui.running.requests import build_request
 from recjudge_tui.store.calls import CallKey, CallOutcome, stored_reply
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.snapshots import load_material
 
 
 class AskedRun(Protocol):
@@ -40,22 +40,25 @@ class AskedRun(Protocol):
 
 
 class Prepared(NamedTuple):
-    """A call ready to be asked; `stored` is the call whose reply answers it already."""
+    """A call ready to be asked; `stored` is the call whose reply answers it already.
+
+    `question` is None where nothing can be asked, because of `refused`.
+    """
 
     key: CallKey
-    question: Question
+    question: Question | None
     content_hash: str
     request_hash: str | None
-    stored: tuple[int, Reply, ParsedReply] | None
+    stored: tuple[int, Reply, ParsedReply] | None = None
+    refused: str = ""
 
 
 def prepare_call(run: AskedRun, key: CallKey, *, look: bool = True) -> Prepared:
     """Build the request, and unless told not to `look` whether its reply is stored already."""
-    material = load_material(run.db, run.run_id, key.case_id, run.settings.top_k)
-    sampling = sampling_of(run.settings, key.sample)
-    request = run.protocol.request(run.prompt, material, key.order, key.aspect, sampling)
-    if key.sample:
-        request = request.model_copy(update={"sample": key.sample})
+    try:
+        material, request = build_request(run.db, run.run_id, run.settings, run.protocol, run.prompt, key)
+    except NoProfileError as missing:
+        return Prepared(key, None, "", None, refused=missing.title)
     content_hash = request.content_hash()
     question = Question(request, run.protocol, run.prompt, material, key.order, key.aspect)
     request_hash = None

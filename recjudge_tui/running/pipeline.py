@@ -13,7 +13,7 @@ from functools import partial
 
 from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges.base import Judge
-from recjudge_tui.model.calls import Usage
+from recjudge_tui.model.calls import PROFILE, Usage
 from recjudge_tui.model.judge import Identity, JudgeSpec
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.model.run import Progress, RunSettings
@@ -23,11 +23,14 @@ from recjudge_tui.running.gate import BudgetReached, Gate, StoppedWaiting
 from recjudge_tui.running.outcomes import Prepared, outcome_of, prepare_call
 from recjudge_tui.running.prices import Price, cost_at
 from recjudge_tui.running.recorder import Recorder
-from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding
+from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding, profiles_outstanding
 from recjudge_tui.store.database import Database
 
 FAILURES_IN_A_ROW = 25
 UNSAVED_A_WORKER = 2
+# the kind of error of a call that plays a user whose profile failed
+NO_PROFILE = "profile"
+LOOK_AGAIN_S = 0.02
 
 
 @dataclass
@@ -76,13 +79,24 @@ async def judge_outstanding(job: Job) -> None:
 
 async def _prepare(job: Job, ready: asyncio.Queue[Prepared | None]) -> None:
     calls = _outstanding(job)
+    profiles = False
     async for key in calls:
+        if profiles and key.aspect != PROFILE:
+            await _profiles_written(job)
+            profiles = False
         if job.stopping.is_set():
             break
+        profiles = profiles or key.aspect == PROFILE
         await ready.put(prepare_call(job, key))
     await calls.aclose()
     for _ in range(job.concurrency):
         await ready.put(None)
+
+
+async def _profiles_written(job: Job) -> None:
+    """Wait for the profiles: they stand first in the plan, and the other calls show them."""
+    while not job.stopping.is_set() and profiles_outstanding(job.db, job.run_id):
+        await asyncio.sleep(LOOK_AGAIN_S)
 
 
 async def _outstanding(job: Job) -> AsyncGenerator[CallKey, None]:
@@ -102,6 +116,8 @@ async def _worker(job: Job, ready: asyncio.Queue[Prepared | None], savers: _Save
         if prepared.stored is not None:
             call_id, reply, parsed = prepared.stored
             asked, cached_from = Asked(0, reply, parsed), call_id
+        elif prepared.question is None:
+            asked, cached_from = Asked(0, None, None, NO_PROFILE, prepared.refused), None
         else:
             try:
                 asked = await ask(job.judge, prepared.question, job.settings.timeout_s, job.gate, job.cost_of)
@@ -172,7 +188,8 @@ def _count(job: Job, outcome: CallOutcome) -> JudgeError | None:
             "cost_usd": cost,
         }
     )
-    job.failed_in_a_row = 0 if outcome.parsed else job.failed_in_a_row + 1
+    if outcome.error_kind != NO_PROFILE:
+        job.failed_in_a_row = 0 if outcome.parsed else job.failed_in_a_row + 1
     if job.failed_in_a_row < FAILURES_IN_A_ROW:
         return None
     return JudgeError(

@@ -6,23 +6,29 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.model.calls import PROFILE, Order
 from recjudge_tui.model.judge import JudgeSpec
 from recjudge_tui.model.material import Material, SlateView, UserView
+from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.model.records import RaterKind
 from recjudge_tui.model.run import Estimate, RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.running.context import is_empty, user_view
-from recjudge_tui.running.estimate import Sample, estimate
+from recjudge_tui.running.context import is_empty, shown_user
+from recjudge_tui.running.estimate import Asking, Sample, estimate
 from recjudge_tui.running.lease import refuse_when_active
 from recjudge_tui.running.prices import UNKNOWN_PRICE, price_of
-from recjudge_tui.running.selection import select_cases
+from recjudge_tui.running.selection import Selection, chosen_systems, select_cases
+from recjudge_tui.running.shots import Shots, choose_shots
+from recjudge_tui.running.wishes import check_wish
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.catalogue import event_counts, slate_top
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.explanations import explanation_view
 from recjudge_tui.store.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters import ensure_rater, find_rater, judged_kinds
 from recjudge_tui.store.runs import (
@@ -47,6 +53,7 @@ class Draft:
     """A plan being made: small for each case, because a plan may hold a hundred thousand of them."""
 
     cases: list[tuple[CaseKey, ShownCase]] = field(default_factory=list)
+    users: set[str] = field(default_factory=set)
     sample: Sample = field(default_factory=Sample)
     left_out: Counter[str] = field(default_factory=Counter)
 
@@ -84,17 +91,22 @@ def plan_run(
         _check_price(judge)
     load_shipped(db)
     prompt_id, version, text = get_prompt(db, prompt or default_prompt(db, project_id, chosen))
-    if text.protocol != chosen.name:
-        raise UsageError(f"prompt “{text.name}” is for {text.protocol}, not for {chosen.name}")
+    text = text.with_variables(settings.variables)
+    check_wish(settings, chosen, text, face)
     if rater and (known := find_rater(db, project_id, rater)) is not None:
         _check_free(db, known, rater, chosen)
-    draft = _draft(db, project_id, chosen, settings, store=not dry_run, progress=progress)
+    draft = _draft(db, project_id, chosen, text, settings, store=not dry_run, progress=progress)
     if not draft.cases:
         raise RunError(
             "no case to judge", _reasons(draft.left_out), "See --systems, --history-days and --no-history."
         )
-    calls_a_case = len(chosen.orders if settings.swap else chosen.orders_once) * settings.repeats
-    expected = estimate(db, judge, face.rater_kind, text, draft.sample, calls_a_case)
+    workload = Asking(
+        aspects=call_aspects(settings, text),
+        calls_a_case=len(_orders(chosen, settings)) * settings.repeats,
+        profiles=len(draft.users) if settings.profile == "llm" else 0,
+        tokens_a_reply=chosen.tokens_a_reply,
+    )
+    expected = estimate(db, judge, face.rater_kind, text, draft.sample, workload)
     expected = expected.model_copy(update={"left_out": dict(draft.left_out)})
     name = rater or _free_name(db, project_id, face.name, chosen)
     label = f"{text.name}@{version}"
@@ -102,7 +114,7 @@ def plan_run(
         return Plan(None, name, label, expected)
     new = NewRun(project_id, 0, prompt_id, judge, settings, expected)
     try:
-        run_id = _write(db, new, name, face.rater_kind, chosen, draft)
+        run_id = _write(db, new, name, face.rater_kind, chosen, text, draft)
     except sqlite3.IntegrityError as error:
         raise RunError(
             "the project was changed while the run was planned",
@@ -130,27 +142,37 @@ def _check_price(judge: JudgeSpec) -> None:
 
 
 def default_prompt(db: Database, project_id: int, chosen: Protocol) -> str:
-    """The protocol's prompt for films and the like when people here rate far more than they buy, else for shopping."""
+    """The protocol's prompt for films and the like when people here rate more than they buy, else for shopping;
+    the first one it has where they do neither."""
     counts = event_counts(db, project_id)
     consumed = sum(n for kind, n in counts.items() if kind.startswith(_MEDIA_EVENTS))
     bought = sum(n for kind, n in counts.items() if kind.startswith(_SHOP_EVENTS))
     domain = "media" if consumed > bought else "shopping"
-    return chosen.default_prompts.get(domain) or next(iter(chosen.default_prompts.values()))
+    if not consumed and not bought:
+        return next(iter(chosen.default_prompts.values()))
+    return chosen.default_prompts[domain]
 
 
 def _draft(
     db: Database,
     project_id: int,
     chosen: Protocol,
+    prompt: Prompt,
     settings: RunSettings,
     *,
     store: bool,
     progress: Callable[[int], None] | None,
 ) -> Draft:
     selection = select_cases(db, project_id, chosen.case_kind, settings)
+    shots = None
+    if settings.shots != "none":
+        systems = chosen_systems(db, project_id, settings, chosen.case_kind)
+        shots = choose_shots(db, project_id, settings, prompt, systems)
+        selection = _with_examples(selection, shots)
+    show = _Showing(db, project_id, settings, shots)
     draft = Draft(left_out=selection.left_out)
     wanted = min(n for n in (settings.limit, settings.sample, 1 << 60) if n is not None)
-    views = _users(db, project_id, selection.by_user, settings, draft.left_out)
+    views = _users(show, selection.by_user, chosen.people_needed, draft.left_out)
     batch: list[tuple[UserView, list[CaseKey]]] = []
     seen = 0
     for user, keys in views:
@@ -158,82 +180,120 @@ def _draft(
         batch.append((user, taken))
         seen += len(taken)
         if len(batch) >= USERS_A_TRANSACTION or seen >= wanted:
-            _keep(db, project_id, batch, settings, draft, store=store)
+            _keep(show, batch, draft, store=store)
             batch = []
             if progress:
                 progress(seen)
         if seen >= wanted:
             break
-    _keep(db, project_id, batch, settings, draft, store=store)
+    _keep(show, batch, draft, store=store)
     return draft
 
 
+def _with_examples(selection: Selection, shots: Shots) -> Selection:
+    """The cases that have an example beside them; the others are counted by what they lack."""
+    left_out = Counter(selection.left_out)
+    by_user = []
+    for user_id, keys in selection.by_user:
+        refusals = [shots.refusal(key) for key in keys]
+        left_out.update(reason for reason in refusals if reason)
+        kept = [key for key, reason in zip(keys, refusals, strict=True) if not reason]
+        if kept:
+            by_user.append((user_id, kept))
+    return Selection(by_user, left_out)
+
+
 def _users(
-    db: Database,
-    project_id: int,
-    by_user: list[tuple[str, list[CaseKey]]],
-    settings: RunSettings,
-    left_out: Counter[str],
+    show: _Showing, by_user: list[tuple[str, list[CaseKey]]], needed: bool, left_out: Counter[str]
 ) -> Iterator[tuple[UserView, list[CaseKey]]]:
     for user_id, keys in by_user:
-        user = user_view(db, project_id, user_id, settings)
-        if is_empty(user) and not settings.no_history:
+        user = shown_user(show.db, show.project_id, user_id, show.settings, needed=needed)
+        wanted = needed or show.settings.profile == "llm"
+        if wanted and is_empty(user) and not show.settings.no_history:
             left_out["user without history"] += len(keys)
         else:
             yield user, keys
 
 
-def _keep(
-    db: Database,
-    project_id: int,
-    batch: list[tuple[UserView, list[CaseKey]]],
-    settings: RunSettings,
-    draft: Draft,
-    *,
-    store: bool,
-) -> None:
+def _keep(show: _Showing, batch: list[tuple[UserView, list[CaseKey]]], draft: Draft, *, store: bool) -> None:
     """Snapshots in a short transaction of their own: a plan of an hour must not lock others out."""
-    shown = [
-        (user, [(key, _slates(db, project_id, key, settings.top_k)) for key in keys]) for user, keys in batch
-    ]
-    for user, cases in shown:
-        for key, slates in cases:
-            material = Material(kind=key.kind, user=user, slates=slates, top_k=settings.top_k)
-            draft.sample.add(material)
+    shown = [(key, show.material(user, key)) for user, keys in batch for key in keys]
+    for _, material in shown:
+        draft.sample.add(material)
+    draft.users.update(user.user_id for user, keys in batch if keys)
     if not store:
-        draft.cases += [(key, ShownCase(0)) for _, cases in shown for key, _ in cases]
+        draft.cases += [(key, ShownCase(0)) for key, _ in shown]
         return
-    with db.transaction():
-        for user, cases in shown:
-            user_snapshot = save_snapshot(db, "user", user)
-            for key, slates in cases:
-                kept = [save_snapshot(db, "slate", slate) for slate in slates]
-                draft.cases.append((key, ShownCase(user_snapshot, *kept)))
+    with show.db.transaction():
+        snapshots = {user.user_id: save_snapshot(show.db, "user", user) for user, _ in batch}
+        draft.cases += [(key, _kept(show.db, snapshots[key.user_id], material)) for key, material in shown]
 
 
-def _slates(db: Database, project_id: int, key: CaseKey, top_k: int) -> tuple[SlateView, ...]:
-    return tuple(
-        SlateView(items=slate_top(db, project_id, slate, top_k))
-        for slate in (key.slate_a, key.slate_b)
-        if slate is not None
-    )
+def _kept(db: Database, user: int, material: Material) -> ShownCase:
+    lists = [save_snapshot(db, "slate", slate) for slate in material.slates]
+    texts = [
+        save_snapshot(db, "explanation", view) if view else None
+        for view in (material.explanation, material.example)
+    ]
+    return ShownCase(user, *(*lists, None, None)[:2], *texts)
 
 
-def _write(db: Database, run: NewRun, rater: str, kind: RaterKind, chosen: Protocol, draft: Draft) -> int:
-    orders = chosen.orders if run.settings.swap else chosen.orders_once
+class _Showing(NamedTuple):
+    """What is shown of a case in the run that is being planned."""
+
+    db: Database
+    project_id: int
+    settings: RunSettings
+    shots: Shots | None
+
+    def material(self, user: UserView, key: CaseKey) -> Material:
+        text = key.explanation_id
+        return Material(
+            kind=key.kind,
+            user=user,
+            slates=tuple(
+                SlateView(items=slate_top(self.db, self.project_id, slate, self.settings.top_k))
+                for slate in (key.slate_a, key.slate_b)
+                if slate is not None
+            ),
+            explanation=None if text is None else explanation_view(self.db, self.project_id, text),
+            example=self.shots.view(self.db, self.project_id, key) if self.shots else None,
+            top_k=self.settings.top_k,
+        )
+
+
+def call_aspects(settings: RunSettings, prompt: Prompt) -> tuple[str, ...]:
+    """The aspects that calls are about: all in one (empty), or one by one."""
+    return tuple(spec.name for spec in prompt.aspects) if settings.aspects == "single" else ("",)
+
+
+def _orders(chosen: Protocol, settings: RunSettings) -> tuple[Order, ...]:
+    return chosen.orders if settings.swap else chosen.orders_once
+
+
+def _write(
+    db: Database, run: NewRun, rater: str, kind: RaterKind, chosen: Protocol, prompt: Prompt, draft: Draft
+) -> int:
+    orders, aspects = _orders(chosen, run.settings), call_aspects(run.settings, prompt)
     with db.transaction():
         rater_id = ensure_rater(db, run.project_id, rater, kind, {"judge": run.judge.spec})
         _check_free(db, rater_id, rater, chosen)
         run_id = create_run(db, run._replace(rater_id=rater_id))
         calls: list[PlannedCall] = []
+        profiles: dict[str, PlannedCall] = {}
         for key, shown in draft.cases:
             case_id = ensure_case(db, run.project_id, key)
             add_case(db, run_id, case_id, shown)
+            profiles.setdefault(key.user_id, PlannedCall(case_id, "", PROFILE))
             calls += [
-                PlannedCall(case_id, order, sample=sample)
+                PlannedCall(case_id, order, aspect, sample)
                 for sample in range(run.settings.repeats)
+                for aspect in aspects
                 for order in orders
             ]
+        if run.settings.profile == "llm":
+            # before all that show them
+            add_calls(db, run_id, profiles.values())
         add_calls(db, run_id, calls)
     return run_id
 

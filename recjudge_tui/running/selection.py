@@ -1,4 +1,4 @@
-"""Which cases a run judges: every list, or every pair of lists, of the users and systems it names."""
+"""Which cases a run judges: every list, pair of lists or explanation of the users and systems it names."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from recjudge_tui.model.run import RunSettings
 from recjudge_tui.store.cases import CaseKey
 from recjudge_tui.store.catalogue import current_slates, systems
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.explanations import current_explanations, explanation_systems
 
 
 class Selection(NamedTuple):
@@ -27,33 +28,51 @@ def select_cases(db: Database, project_id: int, kind: CaseKind, settings: RunSet
     """The cases in the order they will be judged: all of one user together, users by name or drawn by `seed`."""
     chosen = chosen_systems(db, project_id, settings, kind)
     left_out: Counter[str] = Counter()
+    if kind == "explanation":
+        return Selection(_drawn(_explanations(db, project_id, chosen), settings), left_out)
     by_user: list[tuple[str, list[CaseKey]]] = []
     for user_id, slates in current_slates(db, project_id).items():
         keys = list(_of_user(kind, user_id, slates, chosen, settings.baseline, left_out))
         if keys:
             by_user.append((user_id, keys))
+    return Selection(_drawn(by_user, settings), left_out)
+
+
+def _drawn(
+    by_user: list[tuple[str, list[CaseKey]]], settings: RunSettings
+) -> list[tuple[str, list[CaseKey]]]:
     if settings.sample is not None:
         random.Random(settings.seed).shuffle(by_user)
-    return Selection(by_user, left_out)
+    return by_user
+
+
+def _explanations(db: Database, project_id: int, chosen: list[str]) -> list[tuple[str, list[CaseKey]]]:
+    by_user: dict[str, list[CaseKey]] = {}
+    for key in current_explanations(db, project_id):
+        if key.system in chosen:
+            case = CaseKey("explanation", key.user_id, key.system, item_id=key.item_id, explanation_id=key.id)
+            by_user.setdefault(key.user_id, []).append(case)
+    return list(by_user.items())
 
 
 def chosen_systems(db: Database, project_id: int, settings: RunSettings, kind: CaseKind) -> list[str]:
     """The systems of the run by name. Raises UsageError for unknown ones, RunError when there are too few."""
-    known = systems(db, project_id)
+    what = "explanations" if kind == "explanation" else "lists"
+    known = explanation_systems(db, project_id) if kind == "explanation" else systems(db, project_id)
     named = [*settings.systems, *([settings.baseline] if settings.baseline else [])]
     unknown = sorted({name for name in named if name not in known})
     if unknown:
         raise UsageError(
-            f"no lists by {', '.join(f'“{name}”' for name in unknown)} in this project",
-            f"There are lists by: {', '.join(known) or 'nobody'}.",
+            f"no {what} by {', '.join(f'“{name}”' for name in unknown)} in this project",
+            f"There are {what} by: {', '.join(known) or 'nobody'}.",
         )
     chosen = sorted(set(named)) if settings.systems else known
     needed = 2 if kind == "pair" else 1
     if len(chosen) < needed:
         raise RunError(
-            "no lists to judge" if not chosen else "a comparison needs lists by two systems",
-            f"The project has lists by: {', '.join(known) or 'nobody'}.",
-            "Import lists with “recjudge import FILE -p PROJECT --as lists”.",
+            f"no {what} to judge" if not chosen else "a comparison needs lists by two systems",
+            f"The project has {what} by: {', '.join(known) or 'nobody'}.",
+            f"Import {what} with “recjudge import FILE -p PROJECT --as {what}”.",
         )
     return chosen
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.model.calls import Answer, Flag, Order, ParsedReply, Reply, Usage, VerdictDraft
+from recjudge_tui.model.calls import PROFILE, Answer, Flag, Order, ParsedReply, Reply, Usage, VerdictDraft
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 
@@ -147,6 +147,24 @@ def _save_reading(db: Database, call_id: int, parsed: ParsedReply) -> None:
             "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, ?, ?, ?)",
             [(call_id, f.item_id, f.issue, f.reason) for f in parsed.flags],
         )
+
+
+def profile_reply(db: Database, run_id: int, case_id: int) -> str | None:
+    """The reply in which a run's profile of a case's user was written; None where that call failed or is not done."""
+    found: str | None = db.value(
+        """SELECT k.reply FROM cases me
+           JOIN cases c ON c.project_id = me.project_id AND c.kind = me.kind AND c.user_id = me.user_id
+           JOIN calls k ON k.run_id = ? AND k.case_id = c.id AND k.list_order = '' AND k.aspect = ? AND k.sample = 0
+           WHERE me.id = ? AND k.state = 'done'""",
+        (run_id, PROFILE, case_id),
+    )
+    return found
+
+
+def profiles_outstanding(db: Database, run_id: int) -> bool:
+    """Whether a run still has a profile to write."""
+    sql = "SELECT EXISTS (SELECT 1 FROM calls WHERE run_id = ? AND state = 'planned' AND aspect = ?)"
+    return bool(db.value(sql, (run_id, PROFILE)))
 
 
 def case_calls(db: Database, run_id: int, case_id: int) -> list[CaseCall]:

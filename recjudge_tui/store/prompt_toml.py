@@ -20,10 +20,10 @@ def prompt_toml(prompt: Prompt) -> str:
 
     Raises PromptError for a value that TOML cannot hold (null).
     """
-    fields = prompt.model_dump(mode="json", exclude_defaults=True)
+    fields = prompt.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
     tables = {
         name: fields.pop(name)
-        for name in ("variables", "labels", "aspects", "issues", "examples")
+        for name in ("variables", "scale", "profile", "labels", "aspects", "issues", "examples")
         if name in fields
     }
     lines = [f"{name} = {_value(value)}" for name, value in fields.items()]

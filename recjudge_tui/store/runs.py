@@ -50,8 +50,9 @@ def create_run(db: Database, run: NewRun) -> int:
 
 def add_case(db: Database, run_id: int, case_id: int, shown: ShownCase) -> None:
     db.execute(
-        """INSERT INTO run_cases (run_id, case_id, user_snapshot, slate_a_snapshot, slate_b_snapshot, explanation_snapshot)
-           VALUES (?, ?, ?, ?, ?, ?)""",
+        """INSERT INTO run_cases (run_id, case_id, user_snapshot, slate_a_snapshot, slate_b_snapshot, explanation_snapshot,
+             example_snapshot)
+           VALUES (?, ?, ?, ?, ?, ?, ?)""",
         (run_id, case_id, *shown),
     )
 

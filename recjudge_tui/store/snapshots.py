@@ -21,6 +21,7 @@ class ShownCase(NamedTuple):
     slate_a: int | None = None
     slate_b: int | None = None
     explanation: int | None = None
+    example: int | None = None
 
 
 def save_snapshot(db: Database, kind: SnapshotKind, content: Model) -> int:
@@ -36,12 +37,14 @@ def save_snapshot(db: Database, kind: SnapshotKind, content: Model) -> int:
 def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Material:
     """What run `run_id` showed of a case, as it was stored when the run was planned. Raises NotFoundError."""
     row = db.row(
-        """SELECT c.kind, u.content AS user, a.content AS slate_a, b.content AS slate_b, e.content AS explanation
+        """SELECT c.kind, u.content AS user, a.content AS slate_a, b.content AS slate_b, e.content AS explanation,
+             x.content AS example
            FROM run_cases rc JOIN cases c ON c.id = rc.case_id
            JOIN snapshots u ON u.id = rc.user_snapshot
            LEFT JOIN snapshots a ON a.id = rc.slate_a_snapshot
            LEFT JOIN snapshots b ON b.id = rc.slate_b_snapshot
            LEFT JOIN snapshots e ON e.id = rc.explanation_snapshot
+           LEFT JOIN snapshots x ON x.id = rc.example_snapshot
            WHERE rc.run_id = ? AND rc.case_id = ?""",
         (run_id, case_id),
     )
@@ -52,7 +55,8 @@ def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Materi
         kind=kind,
         user=_user(row["user"]),
         slates=tuple(_slate(row[n]) for n in ("slate_a", "slate_b") if row[n]),
-        explanation=ExplanationView.model_validate_json(row["explanation"]) if row["explanation"] else None,
+        explanation=_explanation(row["explanation"]),
+        example=_explanation(row["example"]),
         top_k=top_k,
     )
 
@@ -66,3 +70,7 @@ def _user(content: str) -> UserView:
 @lru_cache(maxsize=256)
 def _slate(content: str) -> SlateView:
     return SlateView.model_validate_json(content)
+
+
+def _explanation(content: str | None) -> ExplanationView | None:
+    return None if content is None else ExplanationView.model_validate_json(content)

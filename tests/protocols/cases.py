@@ -7,12 +7,17 @@ from functools import cache
 from typing import Any
 
 from recjudge_tui.model.calls import Reply
-from recjudge_tui.model.material import ItemView, Material, ShownEvent, SlateView, UserView
+from recjudge_tui.model.material import ExplanationView, ItemView, Material, ShownEvent, SlateView, UserView
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.prompts import read_prompt
 
-SHIPPED = ("pointwise-shopping", "pointwise-media", "pairwise-shopping", "pairwise-media")
+SAER = ("pointwise-shopping", "pointwise-media", "pairwise-shopping", "pairwise-media")
+SHIPPED = tuple(
+    f"{protocol}-{domain}"
+    for protocol in ("pointwise", "pairwise", "arena", "absolute", "explanation")
+    for domain in ("shopping", "media")
+)
 
 
 @cache
@@ -59,6 +64,21 @@ def listed(user: UserView = SHOPPER, length: int = 10, top_k: int = 10) -> Mater
 
 def paired(user: UserView = SHOPPER, length: int = 10) -> Material:
     return Material(kind="pair", user=user, slates=(slate(1, length), slate(101, length)), top_k=10)
+
+
+def explained(user: UserView = STRANGER, text: str = "You like clean teeth.", **scores: float) -> Material:
+    """An explanation of item 1, with a scored example when `scores` are given."""
+    example = ExplanationView(item=item(2), text="An earlier text.", scores=scores) if scores else None
+    shown = ExplanationView(item=item(1), text=text)
+    return Material(kind="explanation", user=user, explanation=shown, example=example)
+
+
+def material_for(name: str, user: UserView = SHOPPER) -> Material:
+    """A case of the kind that the shipped prompt judges."""
+    kind = name.partition("-")[0]
+    if kind == "explanation":
+        return explained(user)
+    return paired(user) if kind in ("pairwise", "arena") else listed(user)
 
 
 def reply(text: str = "", *, structured: bool = False, **fields: Any) -> Reply:

@@ -79,7 +79,7 @@ def test_the_pairwise_examples_favour_neither_place(name: str) -> None:
             {"system": LIST.system.replace("flagged_items", "faults"), "examples": ()},
             "the field “flagged_items”",
         ),
-        ({"protocol": "absolute"}, "no protocol “absolute”"),
+        ({"protocol": "elo"}, "no protocol “elo”"),
     ],
 )
 def test_what_is_wrong_is_said(changes: dict[str, Any], said: str) -> None:

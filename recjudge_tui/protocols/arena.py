@@ -1,0 +1,82 @@
+"""Arena: the judge plays the user and compares lists A and B aspect by aspect, then overall (RecSys Arena)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recjudge_tui.model.calls import Answer, Order, ParsedReply, Reply, Request, Sampling
+from recjudge_tui.model.material import Material
+from recjudge_tui.model.prompt import AspectSpec, Prompt
+from recjudge_tui.protocols.adjudication import adjudicate, turned
+from recjudge_tui.protocols.base import Protocol, answer_schema, object_schema
+from recjudge_tui.protocols.rendering import messages
+from recjudge_tui.protocols.replies import Fields, field_key, label_of, read_fields
+
+OVERALL = "overall"
+
+
+def analysis_field(spec: AspectSpec) -> str:
+    """The reply's field that holds the analysis of an aspect; it stands before the aspect's winner."""
+    return f"{spec.field}_analysis"
+
+
+def _request(prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling) -> Request:
+    shown = material.swapped() if order == "ba" else material
+    asked = prompt.asked(aspect)
+    fields: dict[str, Any] = {}
+    for spec in asked:
+        fields[analysis_field(spec)] = {"type": "string"}
+        fields[spec.field] = answer_schema(prompt, spec.name)
+    return Request(
+        messages=messages(prompt, shown, aspect),
+        reply_schema=object_schema(fields),
+        schema_name="arena_verdict",
+        label_field=_decisive(asked).field,
+        sampling=sampling,
+        material=shown,
+    )
+
+
+def _decisive(asked: tuple[AspectSpec, ...]) -> AspectSpec:
+    """The final verdict where it is asked for, else the last aspect."""
+    return next((spec for spec in asked if spec.name == OVERALL), asked[-1])
+
+
+def _parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspect: str) -> ParsedReply:
+    asked = prompt.asked(aspect)
+    fields, parsed_by = read_fields(prompt, reply, asked)
+    answers = []
+    for spec in asked:
+        label = turned(prompt, spec.name, label_of(prompt, spec, fields[field_key(spec.field)]), order)
+        decisive = spec == _decisive(asked)
+        answers.append(
+            Answer(
+                aspect=spec.name,
+                value=label.value,
+                label=label.name,
+                reasoning=_analysis(fields, spec, decisive),
+                confidence=reply.label_confidence if decisive else None,
+            )
+        )
+    return ParsedReply(answers=tuple(answers), parsed_by=parsed_by)
+
+
+def _analysis(fields: Fields, spec: AspectSpec, decisive: bool) -> str:
+    """An aspect's own analysis; the reasoning of a reply that has one for all stands with the decisive aspect."""
+    own = fields.get(field_key(analysis_field(spec)))
+    return str(own or (fields.get("reasoning") if decisive else "") or "")
+
+
+PROTOCOL = Protocol(
+    name="arena",
+    case_kind="pair",
+    orders=("ab", "ba"),
+    orders_once=("ab",),
+    default_top_k=5,
+    default_prompts={"media": "arena-media", "shopping": "arena-shopping"},
+    request=_request,
+    parse=_parse,
+    verdict=adjudicate,
+    default_history=50,
+    tokens_a_reply=700,
+)

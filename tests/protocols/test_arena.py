@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from recjudge_tui.errors import ReplyFault
+from recjudge_tui.model.calls import Answer, Order, ParsedReply, Sampling
+from recjudge_tui.model.material import UserView
+from recjudge_tui.protocols.arena import PROTOCOL
+from tests.protocols.cases import SHOPPER, item, paired, reply, shipped
+
+FILMS = shipped("arena-media")
+ASPECTS = ("accuracy", "satisfaction", "inspiration", "content_quality", "transparency", "impact", "overall")
+
+
+def answers(winner: str = "A wins", **other: str) -> dict[str, str]:
+    """A full reply in the order of the schema; `other` winners by field."""
+    fields: dict[str, str] = {}
+    for aspect in FILMS.aspects:
+        fields[f"{aspect.field}_analysis"] = f"On {aspect.name} list A has Thing 1."
+        fields[aspect.field] = other.get(aspect.field, winner)
+    return fields
+
+
+def parsed(order: Order = "ab", text: str = "", **fields: Any) -> ParsedReply:
+    return PROTOCOL.parse(FILMS, paired(), reply(text, **fields), order, "")
+
+
+def by_aspect(found: ParsedReply) -> dict[str, Answer]:
+    return {answer.aspect: answer for answer in found.answers}
+
+
+def test_every_aspect_is_analysed_before_its_winner_and_the_verdict_comes_last() -> None:
+    request = PROTOCOL.request(FILMS, paired(), "ab", "", Sampling())
+    fields = list(request.reply_schema["properties"])
+    assert fields[::2] == [f"{field}_analysis" for field in fields[1::2]]
+    assert fields[-1] == "overall_winner" == request.label_field
+    assert request.reply_schema["properties"]["accuracy"]["enum"] == ["A wins", "Tie", "B wins"]
+    assert tuple(aspect.name for aspect in FILMS.aspects) == ASPECTS
+
+
+def test_the_parts_stand_in_the_published_order() -> None:
+    text = PROTOCOL.request(FILMS, paired(), "ab", "", Sampling()).messages[1].content
+    parts = [
+        "You are this user", "age: 34; city: Leith", "\n<history>\n", "Sonic Toothbrush S3", "\n<list_a>\n",
+        "1. Thing 1", "\n<list_b>\n", "1. Thing 101", "- accuracy: ", "- impact: ", "specific analysis",
+        "step by step", "overall verdict",
+    ]  # fmt: skip
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_without_a_profile_the_history_speaks_and_abstracts_are_shown() -> None:
+    story = item(7, "Ferry strike ends", category="news").model_copy(
+        update={"attributes": {"abstract": "Boats run again\nfrom Monday."}}
+    )
+    event = SHOPPER.history[0].model_copy(update={"item": story})
+    user = UserView(user_id="u9", history=(event,))
+    text = PROTOCOL.request(FILMS, paired(user), "ab", "", Sampling()).messages[1].content
+    assert "Nothing is said of your person: your history speaks for you." in text
+    assert "Ferry strike ends | category: news | abstract: Boats run again from Monday." in text
+
+
+def test_a_written_profile_stands_in_place_of_the_attributes() -> None:
+    user = SHOPPER.model_copy(update={"profile": "You like quiet films."})
+    text = PROTOCOL.request(FILMS, paired(user), "ab", "", Sampling()).messages[1].content
+    assert "You like quiet films." in text
+    assert "age: 34" not in text
+
+
+def test_in_the_other_order_lists_and_winners_are_turned() -> None:
+    text = PROTOCOL.request(FILMS, paired(), "ba", "", Sampling()).messages[1].content
+    assert text.index("1. Thing 101") < text.index("<list_b>") < text.index("1. Thing 1\n")
+    found = by_aspect(parsed("ba", **answers("A wins", impact="Tie", accuracy="B wins")))
+    assert {name: answer.value for name, answer in found.items()} == {
+        **dict.fromkeys(ASPECTS, -1.0), "impact": 0.0, "accuracy": 1.0,
+    }  # fmt: skip
+    assert found["overall"].label == "B"
+    assert found["accuracy"].reasoning == "On accuracy list A has Thing 1."
+
+
+def test_the_published_names_are_understood() -> None:
+    names = {
+        "inspiration": "Inspiring Content", "transparency": "Explainability/Transparency",
+        "impact": "Positive Impact", "content_quality": "Content Quality", "overall_winner": "Overall Winner",
+    }  # fmt: skip
+    spelled = {names.get(name, name): value for name, value in answers("B wins").items()}
+    assert {a.value for a in parsed(**spelled).answers} == {-1.0}
+
+
+def test_the_published_text_form_is_understood() -> None:
+    text = "\n".join(
+        [
+            "1. **Accuracy**: A wins", "List A has more of what I watch.", "2. Satisfaction: A wins",
+            "3. Inspiring Content: B wins", "4. Content Quality: Tie", "5. Explainability/Transparency: A wins",
+            "6. Positive Impact: Tie", "", "Overall Winner: A wins",
+        ]
+    )  # fmt: skip
+    found = by_aspect(parsed(text=text))
+    assert [found[name].value for name in ASPECTS] == [1, 1, -1, 0, 1, 0, 1]
+    assert "more of what I watch" in found["overall"].reasoning
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"impact": "Both"}, "“impact” must be one of “A wins”, “Tie”, “B wins”"),
+        ({"accuracy": "A"}, "“accuracy” must be one of"),
+    ],
+)
+def test_a_winner_is_matched_in_no_other_way(change: dict[str, str], said: str) -> None:
+    with pytest.raises(ReplyFault, match=re.escape(said)):
+        parsed(**answers(**change))
+
+
+def test_a_missing_aspect_is_a_fault_and_never_a_tie() -> None:
+    fields = answers()
+    del fields["impact"]
+    with pytest.raises(ReplyFault, match="“impact” is missing"):
+        parsed(**fields)
+
+
+def test_every_aspect_is_adjudicated_by_itself() -> None:
+    ab = by_aspect(parsed("ab", **answers("A wins", inspiration="Tie")))
+    ba = by_aspect(parsed("ba", **answers("B wins", accuracy="A wins", inspiration="Tie")))
+    drafts = {
+        name: PROTOCOL.verdict(FILMS, name, {"ab": ab[name], "ba": ba[name]})
+        for name in ("accuracy", "overall")
+    }
+    assert (drafts["overall"].value, drafts["overall"].order_consistent) == (1.0, True)
+    assert (drafts["accuracy"].value, drafts["accuracy"].order_consistent) == (0.0, False)
+    true_tie = PROTOCOL.verdict(FILMS, "inspiration", {"ab": ab["inspiration"], "ba": ba["inspiration"]})
+    assert (true_tie.value, true_tie.order_consistent) == (0.0, True)
+    failed = PROTOCOL.verdict(FILMS, "overall", {"ab": ab["overall"], "ba": None})
+    assert (failed.state, failed.value) == ("failed", None)
+
+
+def test_aspects_are_data() -> None:
+    """Dropping one and adding one in the prompt is all it takes."""
+    novelty = FILMS.aspects[2].model_copy(
+        update={"name": "novelty", "field": "novelty", "question": "New to me"}
+    )
+    prompt = FILMS.model_copy(update={"aspects": (FILMS.aspects[0], novelty, FILMS.aspects[-1])})
+    request = PROTOCOL.request(prompt, paired(), "ab", "", Sampling())
+    assert request.reply_schema["required"] == [
+        "accuracy_analysis", "accuracy", "novelty_analysis", "novelty", "overall_winner_analysis", "overall_winner",
+    ]  # fmt: skip
+    assert "- novelty: New to me." in request.messages[1].content
+    assert "impact" not in request.messages[0].content + request.messages[1].content
+    fields = {
+        name: "Tie" if not name.endswith("analysis") else "x" for name in request.reply_schema["required"]
+    }
+    found = PROTOCOL.parse(prompt, paired(), reply(**fields), "ab", "")
+    assert [answer.aspect for answer in found.answers] == ["accuracy", "novelty", "overall"]
+
+
+def test_one_aspect_can_be_asked_alone() -> None:
+    request = PROTOCOL.request(FILMS, paired(), "ab", "impact", Sampling())
+    assert request.reply_schema["required"] == ["impact_analysis", "impact"]
+    assert "overall_winner" not in request.messages[0].content + request.messages[1].content

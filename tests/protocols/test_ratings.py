@@ -1,0 +1,151 @@
+"""Explanations (1 to 5 on four aspects) and absolute scores of lists (0 to 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recjudge_tui.errors import ReplyFault
+from recjudge_tui.model.calls import Answer, Sampling
+from recjudge_tui.model.material import UserView
+from recjudge_tui.protocols import absolute, explanation
+from recjudge_tui.protocols.repeats import voted
+from tests.protocols.cases import SHOPPER, explained, listed, reply, shipped
+
+FILMS = shipped("explanation-media")
+LIST = shipped("absolute-media")
+RATINGS = {"persuasiveness": 4, "transparency": 5, "accuracy": 2, "satisfaction": 3}
+
+
+def rated(text: str = "", aspect: str = "", **fields: Any) -> dict[str, float]:
+    found = explanation.PROTOCOL.parse(FILMS, explained(), reply(text, **fields), "", aspect)
+    return {answer.aspect: answer.value for answer in found.answers}
+
+
+def test_the_statements_are_quoted_as_published() -> None:
+    system = explanation.PROTOCOL.request(FILMS, explained(), "", "", Sampling()).messages[0].content
+    for statement in (
+        'persuasiveness: "This explanation is convincing to me"',
+        'transparency: "Based on this explanation, I understand why this movie is recommended"',
+        'accuracy: "This explanation is consistent with my interests"',
+        'satisfaction: "I am satisfied with this explanation"',
+    ):
+        assert f"- {statement}\n" in system
+    assert "1 = strongly disagree\n" in system
+    assert "5 = strongly agree\n" in system
+
+
+def test_the_parts_stand_in_the_published_order() -> None:
+    system, user = explanation.PROTOCOL.request(FILMS, explained(accuracy=2.0), "", "", Sampling()).messages
+    whole = f"{system.content}\n{user.content}"
+    parts = [
+        "You are" if "You are" in whole else "Imagine",
+        "# Statements",
+        "# Output form",
+        "\n<example>\n",
+        "\n<explanation>\n",
+    ]
+    places = [whole.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_nothing_is_said_of_the_user_unless_asked_for() -> None:
+    text = explanation.PROTOCOL.request(FILMS, explained(), "", "", Sampling()).messages[1].content
+    assert text.startswith("<explanation>\nRecommended movie: Thing 1\nExplanation: You like clean teeth.\n")
+    told = (
+        explanation.PROTOCOL.request(
+            FILMS, explained(UserView(user_id="u", attributes={"age": "34"})), "", "", Sampling()
+        )
+        .messages[1]
+        .content
+    )
+    assert told.startswith("<user>\nage: 34\n")
+
+
+def test_the_example_shows_its_scores_of_the_aspects_asked_for() -> None:
+    material = explained(persuasiveness=4.0, accuracy=2.0)
+    both = explanation.PROTOCOL.request(FILMS, material, "", "", Sampling()).messages[1].content
+    assert both.startswith(
+        "<example>\nRecommended movie: Thing 2\nExplanation: An earlier text.\npersuasiveness: 4\naccuracy: 2\n</example>"
+    )
+    one = explanation.PROTOCOL.request(FILMS, material, "", "accuracy", Sampling()).messages[1].content
+    assert "persuasiveness" not in one
+    assert "accuracy: 2" in one
+
+
+def test_one_aspect_alone_is_asked_about_nothing_else() -> None:
+    request = explanation.PROTOCOL.request(FILMS, explained(), "", "accuracy", Sampling())
+    assert request.reply_schema["required"] == ["reasoning", "accuracy"]
+    assert request.reply_schema["properties"]["accuracy"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+    assert request.label_field == "accuracy"
+    assert "convincing" not in request.messages[0].content
+    assert rated(aspect="accuracy", reasoning="x", accuracy=2) == {"accuracy": 2.0}
+
+
+def test_the_word_for_an_item_is_a_variable() -> None:
+    prompt = FILMS.with_variables({"item": "book"})
+    system, user = explanation.PROTOCOL.request(prompt, explained(), "", "", Sampling()).messages
+    assert "I understand why this book is recommended" in system.content
+    assert "Recommended book: " in user.content
+    assert "movie" not in system.content + user.content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The text is dry.\nSummary: 4 5 2 3",
+        "**Summary:** 4 5 2 3.",
+        "Persuasiveness: 4\nTransparency: 5\nAccuracy: 2\nSatisfaction: 3",
+        'Sure: {"persuasiveness": 4.0, "transparency": "5", "accuracy": 2, "satisfaction": 3}',
+    ],
+)
+def test_the_published_forms_are_understood(text: str) -> None:
+    assert rated(text) == RATINGS
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Summary: 4 5 2", "must hold 4 values"),
+        ("Summary: 4 5 2 6", "“satisfaction” must be one of"),
+        ("Summary: 4 5 2 0", "“satisfaction” must be one of"),
+        (
+            '{"persuasiveness": 4.5, "transparency": 5, "accuracy": 2, "satisfaction": 3}',
+            "“persuasiveness” must be",
+        ),
+        ('{"persuasiveness": true, "transparency": 5, "accuracy": 2, "satisfaction": 3}', "one label"),
+        ('{"persuasiveness": 4, "transparency": 5, "accuracy": 2}', "“satisfaction” is missing"),
+        ("I would say four.", "no JSON object"),
+    ],
+)
+def test_what_is_no_rating_is_a_fault_and_never_a_number(text: str, said: str) -> None:
+    with pytest.raises(ReplyFault, match=said):
+        rated(text)
+
+
+def test_a_list_is_scored_on_the_scale_alone() -> None:
+    request = absolute.PROTOCOL.request(LIST, listed(SHOPPER), "", "", Sampling())
+    assert request.reply_schema["properties"]["score"] == {"type": "number", "minimum": 0.0, "maximum": 1.0}
+    assert request.label_field == ""
+    found = absolute.PROTOCOL.parse(LIST, listed(), reply(reasoning="Fine.", score=0.72), "", "")
+    assert found.answers == (Answer(aspect="overall", value=0.72, label="0.72", reasoning="Fine."),)
+
+
+@pytest.mark.parametrize("score", [-0.01, 1.01, "high", "NaN", True, None, [0.5], "72 %"])
+def test_what_lies_off_the_scale_is_a_fault(score: object) -> None:
+    with pytest.raises(ReplyFault):
+        absolute.PROTOCOL.parse(LIST, listed(), reply(reasoning="x", score=score), "", "")
+
+
+def test_repeated_scores_are_averaged_and_a_failed_one_spoils_them() -> None:
+    given = [Answer(aspect="overall", value=v, label="", reasoning=str(v)) for v in (0.2, 0.5, 0.8)]
+    mean = voted(LIST, "overall", given)
+    assert mean is not None
+    assert (mean.value, mean.label, mean.reasoning, mean.confidence) == (
+        pytest.approx(0.5),
+        "0.5",
+        "0.5",
+        None,
+    )
+    assert voted(LIST, "overall", [*given, None]) is None
