@@ -24,6 +24,8 @@ CONSENSUS = {
 }
 # six aspects of two projects would fill the screen; “recjudge leaderboard” prints them all
 ASPECT = {"arena": "overall"}
+# the built-in judge reads no meaning: without a history it would have nothing to go by
+HISTORY = {"explanation": 100}
 _FILES: tuple[tuple[ImportKind, tuple[str, ...]], ...] = (
     ("items", ("items.csv",)),
     ("users", ("users.csv",)),
@@ -82,7 +84,9 @@ def _judge(database: Database, project: str) -> None:
     done = {row["protocol"] for row in list_runs(database, identity) if row["state"] == "done"}
     for name in PROTOCOLS:
         if name not in done:
-            plan = plan_run(database, identity, JudgeSpec(spec="rules"), settings_for(name))
+            plan = plan_run(
+                database, identity, JudgeSpec(spec="rules"), settings_for(name, history=HISTORY.get(name))
+            )
             assert plan.run_id is not None
             narrate(
                 f"{project}: {name}, {plan.estimate.calls} calls to the judge “rules” (not a language model)"

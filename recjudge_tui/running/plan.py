@@ -91,8 +91,8 @@ def plan_run(
         _check_price(judge)
     load_shipped(db)
     prompt_id, version, text = get_prompt(db, prompt or default_prompt(db, project_id, chosen))
-    text = text.with_variables(settings.variables)
     check_wish(settings, chosen, text, face)
+    text = text.with_variables(settings.variables)
     if rater and (known := find_rater(db, project_id, rater)) is not None:
         _check_free(db, known, rater, chosen)
     draft = _draft(db, project_id, chosen, text, settings, store=not dry_run, progress=progress)

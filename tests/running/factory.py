@@ -72,10 +72,16 @@ def server_judge(url: str) -> JudgeSpec:
 
 
 def plan(
-    db: Database, judge: JudgeSpec = RULES, protocol: str = "pointwise", *, rater: str = "", **settings: Any
+    db: Database,
+    judge: JudgeSpec = RULES,
+    protocol: str = "pointwise",
+    *,
+    rater: str = "",
+    dry_run: bool = False,
+    **settings: Any,
 ) -> Plan:
     chosen = RunSettings.model_validate({"protocol": protocol, "top_k": 4, **settings})
-    return plan_run(db, project_id(db, "films"), judge, chosen, rater=rater)
+    return plan_run(db, project_id(db, "films"), judge, chosen, rater=rater, dry_run=dry_run)
 
 
 def planned(db: Database, judge: JudgeSpec = RULES, protocol: str = "pointwise", **more: Any) -> int:
