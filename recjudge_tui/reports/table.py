@@ -21,13 +21,14 @@ Row = dict[str, object]
 class Column:
     """`name` is the key in a row and in JSON, `label` what people read. Ids are of kind text, even numbers.
 
-    A `minor` column may be left out of text on a narrow screen, the last one first.
+    A `minor` column may be left out of text on a narrow screen, the last one first. `decimals` is for floats.
     """
 
     name: str
     label: str
     kind: Kind = "text"
     minor: bool = False
+    decimals: int = 3
 
 
 @dataclass(frozen=True)

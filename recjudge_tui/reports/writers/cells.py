@@ -31,7 +31,7 @@ def _number(value: float, column: Column) -> str:
         return f"{value:,.1f} s"
     if column.kind == "int" or isinstance(value, int):
         return f"{value:,}"
-    return f"{value:,.3f}" if abs(value) < 1e6 else f"{value:.4g}"
+    return f"{value:,.{column.decimals}f}" if abs(value) < 1e6 else f"{value:.4g}"
 
 
 def is_number(column: Column) -> bool:
