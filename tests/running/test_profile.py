@@ -80,7 +80,8 @@ def test_where_the_profile_fails_nothing_else_is_asked_about_this_user(db: Datab
         assert asked(server) == 3 + 3 * 2
         user = db.value("SELECT user_id FROM cases WHERE id = ?", (lost["case_id"],))
         theirs = db.rows(
-            "SELECT k.* FROM calls k JOIN cases c ON c.id = k.case_id WHERE k.run_id = ? AND c.user_id = ? AND k.aspect = ''",
+            """SELECT k.* FROM calls k JOIN cases c ON c.id = k.case_id
+               WHERE k.run_id = ? AND c.user_id = ? AND k.aspect = ''""",
             (run, user),
         )
         assert {(c["state"], c["error_kind"], c["attempts"]) for c in theirs} == {("failed", "profile", 0)}
