@@ -22,6 +22,8 @@ CONSENSUS = {
     "pairwise": "people-conservative",
     "arena": "people-conservative",
 }
+# one rater gives one verdict on a case, and pairs are judged twice
+RATER = {"arena": "rules-arena"}
 # six aspects of two projects would fill the screen; “recjudge leaderboard” prints them all
 ASPECT = {"arena": "overall"}
 # the built-in judge reads no meaning: without a history it would have nothing to go by
@@ -110,7 +112,7 @@ def _print(database: Database, project: str) -> None:
         for name in PROTOCOLS
     ]
     for name in ("pointwise", "pairwise", "arena"):
-        raters = (*ANNOTATORS, CONSENSUS[name], "rules")
+        raters = (*ANNOTATORS, CONSENSUS[name], RATER.get(name, "rules"))
         options = AgreementOptions(protocol=name, aspect="overall", raters=raters)
         tables.append(agreement_table(database, identity, options))
     options = AgreementOptions(protocol="explanation", truth="user", stats=("pearson",))

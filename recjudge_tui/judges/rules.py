@@ -14,7 +14,7 @@ from recjudge_tui.model.calls import Reply, Request
 from recjudge_tui.model.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.model.records import RaterKind
 
-VERSION = "rules-2"
+VERSION = "rules-3"
 
 
 class RulesJudge:

@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from recjudge_tui.errors import CallError
+from recjudge_tui.judges.rules_aspects import aspect_rule, aspect_value
 from recjudge_tui.judges.rules_evidence import Evidence, evidence_of
 from recjudge_tui.judges.rules_explanation import ExplanationEvidence, explanation_evidence
 from recjudge_tui.judges.rules_profile import Profile, profile_of
-from recjudge_tui.judges.rules_wording import about_list, about_pair
+from recjudge_tui.judges.rules_wording import about_aspect, about_list, about_pair
 from recjudge_tui.model.material import Material
 
 TIE_MARGIN = 0.015  # scores that differ by no more are a tie: within one label, 4.5 % of the way through it
@@ -114,29 +115,16 @@ def winner(aspect: str, subject: Subject) -> int:
     score of a whole list keeps to its label's third of 0..1, so a worse label never wins.
     """
     first, second = _two_lists(aspect, subject)
-    difference = _aspect(aspect, first) - _aspect(aspect, second)
+    difference = aspect_value(aspect, first) - aspect_value(aspect, second)
     if abs(difference) <= TIE_MARGIN:
         return 0
     return 1 if difference > 0 else -1
 
 
-def _aspect(name: str, evidence: Evidence) -> float:
-    """A list's value on an aspect in 0..1, by what the aspect's name speaks of; else the whole score."""
-    word = name.casefold()
-    length = max(evidence.top_k, len(evidence.items), 1)
-    if any(part in word for part in ("accura", "relevan", "explain", "transparen")):
-        return math.fsum(i.worth for i in evidence.items) / length if evidence.known else evidence.score
-    if any(part in word for part in ("inspir", "divers", "novel", "serendip", "explor")):
-        return evidence.kinds / length
-    if "quality" in word:
-        return (len(evidence.items) - len(evidence.findings)) / length
-    return evidence.score
-
-
 def _quality(name: str, subject: Subject) -> float:
     if subject.explanation is not None:
         return subject.explanation.of(name)
-    return min(max(_aspect(name, _one_list(name, subject)), 0.0), 1.0)
+    return min(max(aspect_value(name, _one_list(name, subject)), 0.0), 1.0)
 
 
 def _one_list(field: str, subject: Subject) -> Evidence:
@@ -189,4 +177,8 @@ def _reasoning(subject: Subject, field: str) -> str:
         return about_list(subject.lists[0], subject.profile)
     first, second = _two_lists(field, subject)
     aspect = field.removesuffix("_analysis") if field.endswith("_analysis") else "overall"
+    rule = aspect_rule(aspect)
+    if rule is not None:
+        values = rule.value(first), rule.value(second)
+        return about_aspect(rule.counts, values, subject.names, winner(aspect, subject))
     return about_pair(first, second, subject.profile, subject.names, winner(aspect, subject))

@@ -28,6 +28,12 @@ def about_list(evidence: Evidence, profile: Profile) -> str:
     return " ".join(sentences)
 
 
+def about_aspect(counts: str, values: tuple[float, float], names: tuple[str, str], winner: int) -> str:
+    """What was counted for one aspect of two lists, and what follows."""
+    ahead = {1: f"{names[0]} is ahead", -1: f"{names[1]} is ahead", 0: "neither is clearly ahead"}[winner]
+    return f"Counted is {counts}: {names[0]} {values[0]:.2f}, {names[1]} {values[1]:.2f}; {ahead}."
+
+
 def about_pair(
     first: Evidence, second: Evidence, profile: Profile, names: tuple[str, str], winner: int
 ) -> str:

@@ -63,7 +63,7 @@ def test_identity_and_reply_name_the_version() -> None:
         material=one(DRINKER, *TEAS),
     )
     reply = asyncio.run(judge.ask(request))
-    assert (reply.model, reply.structured, reply.stop) == ("rules-2", True, "stop")
+    assert (reply.model, reply.structured, reply.stop) == ("rules-3", True, "stop")
     asyncio.run(judge.close())
 
 
@@ -163,7 +163,8 @@ def test_arena_fields() -> None:
     reply = ask(two(DRINKER, TEAS[:6], mixed, top_k=6), asked)
     assert (reply["accuracy"], reply["inspiration"], reply["overall"]) == ("A wins", "B wins", "A wins")
     assert reply["content_quality"] == "A wins"
-    assert "A is a good match: 6 of 6 items fit" in reply["accuracy_analysis"]
+    assert reply["accuracy_analysis"].startswith("Counted is how far its items meet the user's taste: A 0.")
+    assert reply["accuracy_analysis"].endswith("; A is ahead.")
 
 
 def test_absolute_scores() -> None:
