@@ -33,6 +33,7 @@ _EXTRAS = {
     "bedrock": ("boto3", "judges on Amazon Bedrock"),
     "keyring": ("keyring", "keys from the system keyring"),
     "ray": ("ray", "batch files over a cluster"),
+    "text": ("sacrebleu", "BLEU and ROUGE raters, Chinese words"),
 }
 _COLUMNS = (
     Column("what", "What"),
