@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.options import db_option, narrate, open_db, project_option, put_table, table_options
+from recjudge_tui.cli.rater_metric import metric
 
 if TYPE_CHECKING:
     from recjudge_tui.running.consensus import Rule
+    from recjudge_tui.running.ensemble import EnsembleRule
 
 
 @click.group()
 def rater() -> None:
-    """Raters, all that give verdicts: list, delete, consensus."""
+    """Raters, all that give verdicts: list, delete, metric, consensus, ensemble."""
 
 
 @rater.command("list")
@@ -93,3 +95,39 @@ def consensus(name: str, raters: tuple[str, ...], project: str, rule: Rule, db: 
         summary = make_consensus(database, project_id(database, project), name, rule, raters)
     for line in summary.lines():
         narrate(line)
+
+
+@rater.command()
+@click.argument("name")
+@click.argument("raters", nargs=-1, required=True, metavar="RATER...")
+@project_option
+@click.option(
+    "--rule",
+    type=click.Choice(["mean", "majority"]),
+    required=True,
+    help="mean of the values; majority: the value of more than half, a split vote goes to nobody.",
+)
+@click.option("--quorum", type=int, metavar="N", help="How many must have judged it. Default: all of them.")
+@db_option
+def ensemble(
+    name: str, raters: tuple[str, ...], project: str, rule: EnsembleRule, quorum: int | None, db: str | None
+) -> None:
+    """Make a rater that is the mean or the majority of others, or bring one of the same recipe up to date.
+
+    Raters meet where they answered on one scale and aspect. Where fewer than the quorum have a value there is no
+    verdict; what is left out, and what was made without all of them, is counted.
+
+    \b
+    Example:
+      recjudge rater ensemble three --rule mean qwen llama rules --quorum 2 -p movies
+    """
+    from recjudge_tui.running.ensemble import make_ensemble
+    from recjudge_tui.store.projects import project_id
+
+    with open_db(db) as database:
+        summary = make_ensemble(database, project_id(database, project), name, rule, raters, quorum)
+    for line in summary.lines():
+        narrate(line)
+
+
+rater.add_command(metric)

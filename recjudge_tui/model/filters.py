@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import NamedTuple
 
 from recjudge_tui.errors import UsageError
@@ -24,7 +25,13 @@ KEYS: dict[str, str] = {
     "state": f"state:{'|'.join(STATES)}",
     "protocol": "protocol:pairwise",
     "conf": "conf<.6, conf>=.9",
+    "disagree": "disagree:NAME, a rater's name or any part of it",
+    "spread": "spread>=2, between the lowest and the highest score of the question",
+    "distance": "distance>=2, from the user's own score",
 }
+COMPARED = {"conf": "conf<.6", "spread": "spread>=2", "distance": "distance>=2"}
+# all there is to write, for the empty line
+HINT = " ".join(COMPARED.get(key, f"{key}:") for key in KEYS)
 _NUMBERED = ("case", "run")
 _WORDS = {"why": WHY, "state": STATES}
 _TOKEN = re.compile(r'([A-Za-z_]+)(:|<=|>=|<|>|=)(?:"([^"]*)"?|(\S*))|"([^"]*)"?|(\S+)')
@@ -50,7 +57,7 @@ class Term(NamedTuple):
 class VerdictFilter(NamedTuple):
     """Terms of different keys must all hold; of several terms with one key any may hold.
 
-    Free texts must all be found. Comparisons of confidence must all hold.
+    Free texts must all be found. Comparisons (of COMPARED) must all hold.
     """
 
     terms: tuple[Term, ...] = ()
@@ -99,8 +106,8 @@ def _term(key: str, op: str, value: str) -> Term:
     value = value.strip()
     if not value:
         raise UsageError(f"“{key}{op}” needs a value", next_step=f"Write {KEYS[key]}.")
-    if key == "conf":
-        return Term(key, "=" if op == ":" else op, _fraction(value))
+    if key in COMPARED:
+        return Term(key, "=" if op == ":" else op, _number(key, value))
     if op not in (":", "="):
         raise UsageError(f"“{key}” cannot be compared by {op}", next_step=f"Write {KEYS[key]}.")
     if key in _NUMBERED and not (value.isascii() and value.isdigit() and len(value) <= 18):
@@ -112,13 +119,13 @@ def _term(key: str, op: str, value: str) -> Term:
     return Term(key, ":", value)
 
 
-def _fraction(value: str) -> str:
+def _number(key: str, value: str) -> str:
+    """A confidence from 0 to 1, or a difference of scores from 0 up."""
+    highest, allowed = (1.0, "from 0 to 1") if key == "conf" else (sys.float_info.max, "of at least 0")
     try:
         number = float(value)
     except ValueError:
         number = -1.0
-    if not 0.0 <= number <= 1.0:
-        raise UsageError(
-            f"“conf” needs a number from 0 to 1, not “{value}”", next_step=f"Write {KEYS['conf']}."
-        )
+    if not 0.0 <= number <= highest:
+        raise UsageError(f"“{key}” needs a number {allowed}, not “{value}”", next_step=f"Write {KEYS[key]}.")
     return value

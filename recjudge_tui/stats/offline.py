@@ -3,6 +3,7 @@
 `ranked` holds item ids, best first. An item that is repeated counts where it first stands; its
 repeats take up their places but gain nothing. `k` cuts the list; a shorter list is not padded, so
 what is missing counts against it. None means undefined: no held-out item, no category, one class.
+`offline_rows` has the same metrics for many lists at once.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, IntArray, as_floats, ratio
+from recjudge_tui.stats.arrays import as_floats
 from recjudge_tui.stats.correlation import ranks_within
+
+MOST_EXPONENT = 1000.0
 
 
 def _hits(ranked: Sequence[str], relevant: Collection[str], k: int) -> list[bool]:
@@ -51,19 +54,10 @@ def ndcg(ranked: Sequence[str], gains: Mapping[str, float], k: int) -> float | N
 
 
 def ndcg_exp(ranked: Sequence[str], gains: Mapping[str, float], k: int) -> float | None:
-    """`ndcg` with gain 2^g - 1 (Burges et al., 2005)."""
+    """`ndcg` with gain 2^g - 1 (Burges et al., 2005). None also for a g above 1000, where 2^g has no float."""
+    if max(gains.values(), default=0.0) > MOST_EXPONENT:
+        return None
     return ndcg(ranked, {item: 2.0**gain - 1 for item, gain in gains.items()}, k)
-
-
-def ndcg_rows(gains: npt.ArrayLike, ideal: npt.ArrayLike) -> FloatArray:
-    """`ndcg` of many users at once; NaN where undefined.
-
-    `gains` (users, k): gain of the item at each rank, 0 beyond the end of a list. `ideal` (users, k):
-    the user's k highest gains, descending, 0 where there are fewer.
-    """
-    rows, best = np.asarray(gains, dtype=np.float64), np.asarray(ideal, dtype=np.float64)
-    discount = 1 / np.log2(np.arange(2, rows.shape[1] + 2))
-    return ratio(rows @ discount, best @ discount)
 
 
 def precision(ranked: Sequence[str], relevant: Collection[str], k: int) -> float | None:
@@ -121,21 +115,13 @@ def auc(scores: npt.ArrayLike, relevant: npt.ArrayLike) -> float | None:
     return float((ranks[wanted].sum() - good * (good + 1) / 2) / (good * bad))
 
 
-def auc_by_user(scores: FloatArray, relevant: npt.ArrayLike, codes: IntArray, users: int) -> FloatArray:
-    """`auc` of each user at once (users,), NaN without both classes. `codes` in 0..users-1."""
-    wanted = np.asarray(relevant, dtype=np.float64)
-    good = np.bincount(codes, weights=wanted, minlength=users)
-    bad = np.bincount(codes, minlength=users) - good
-    rank_sum = np.bincount(codes, weights=ranks_within(scores, codes) * wanted, minlength=users)
-    return ratio(rank_sum - good * (good + 1) / 2, good * bad)
-
-
 def urd(ranked: Sequence[str], categories: Mapping[str, Collection[str]], k: int) -> float | None:
     """User recommendation diversity: Shannon entropy, in bits, of the categories in the first k.
 
     Each item spreads a weight of 1 evenly over its categories; items without any are left out.
     0 for a list of one category, log2(c) for c equally frequent ones. None if no item has a category.
-    RecSys Arena names URD but prints no formula: this one is ours.
+    Not divided by its greatest possible value, log2 of the categories there are: a list's figure does not
+    change with the catalogue. RecSys Arena names URD but prints no formula: this one is ours.
     """
     weights: dict[str, float] = {}
     known = [set(categories[item]) for item in ranked[:k] if categories.get(item)]
@@ -165,15 +151,17 @@ def coverage(lists: Iterable[Sequence[str]], catalogue: Collection[str], k: int)
     return len(shown & items) / len(items) if items else None
 
 
-def novelty(ranked: Sequence[str], counts: Mapping[str, int], k: int) -> float | None:
+def novelty(
+    ranked: Sequence[str], counts: Mapping[str, int], k: int, total: int | None = None
+) -> float | None:
     """Mean self-information in bits, -log2(item's events / all events), of the first k.
 
-    `counts` are events seen in training. Items never seen would be infinitely novel: they are left
-    out; None if no item of the list was seen (after Zhou et al., 2010).
+    `counts` are events seen in training, `total` their sum where the caller has it. Items never seen would be
+    infinitely novel: they are left out; None if no item of the list was seen (after Zhou et al., 2010).
     """
-    total = sum(counts.values())
+    events = sum(counts.values()) if total is None else total
     known = [counts[item] for item in ranked[:k] if counts.get(item, 0) > 0]
-    return math.fsum(math.log2(total / count) for count in known) / len(known) if known else None
+    return math.fsum(math.log2(events / count) for count in known) / len(known) if known else None
 
 
 def popularity(ranked: Sequence[str], counts: Mapping[str, int], k: int) -> float | None:

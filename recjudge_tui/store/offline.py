@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from recjudge_tui.stats.list_measures import HeldOut, RankedList, World, world_of
 from recjudge_tui.store.database import Database
 
 _HELDOUT = r"type LIKE 'heldout\_%' ESCAPE '\'"
 
 
-class RankedList(NamedTuple):
-    """One user's current list of one system, best first; a score is None where the file had none."""
-
-    user_id: str
-    items: list[str]
-    scores: list[float | None]
-
-
-class HeldOut(NamedTuple):
-    """One held-out event on an item. `mean` is the user's mean value over all valued events, shown and held out."""
-
-    item_id: str
-    value: float | None
-    mean: float | None
+def load_world(db: Database, project_id: int) -> World:
+    """What the offline metrics of the project's lists look at beside the lists."""
+    return world_of(
+        held_out(db, project_id), item_categories(db, project_id), training_counts(db, project_id)
+    )
 
 
 def lists_of(db: Database, project_id: int, system: str) -> Iterator[RankedList]:
-    """The current lists of a system, user by user."""
+    """The current lists of a system, user by user; an empty list too."""
     cursor = db.execute(
-        """SELECT c.user_id, s.item_id, s.score FROM v_current_slates c JOIN slate_items s ON s.slate_id = c.slate_id
+        """SELECT c.user_id, s.item_id, s.score FROM v_current_slates c LEFT JOIN slate_items s ON s.slate_id = c.slate_id
            WHERE c.project_id = ? AND c.system = ? ORDER BY c.user_id, s.rank""",
         (project_id, system),
     )
@@ -39,8 +30,9 @@ def lists_of(db: Database, project_id: int, system: str) -> Iterator[RankedList]
             if current is not None:
                 yield current
             current = RankedList(user_id, [], [])
-        current.items.append(item_id)
-        current.scores.append(score)
+        if item_id is not None:
+            current.items.append(item_id)
+            current.scores.append(score)
     if current is not None:
         yield current
 

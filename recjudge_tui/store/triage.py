@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from recjudge_tui.model.filters import Term, VerdictFilter
+from recjudge_tui.model.filters import COMPARED, Term, VerdictFilter
 from recjudge_tui.store.database import Database
 
 # lowest confidence first, failed labels last; the tail makes every order a total one
@@ -29,17 +29,36 @@ _EVERYTHING = VerdictFilter()
 
 # Two verdicts of people and judges disagree when they answer one question on one scale and lie apart:
 # one step on A/Tie/B and on the match labels, half of 0..1, two steps on 1..5.
-_DISAGREE = f"""v.state = 'ok' AND EXISTS (
-  SELECT 1 FROM verdicts o JOIN raters q ON q.id = o.rater_id
-  WHERE o.case_id = v.case_id AND o.aspect = v.aspect AND o.rater_id <> v.rater_id AND o.state = 'ok'
-    AND q.kind NOT IN {_BASELINES}
-    AND replace(o.protocol, 'arena', 'pairwise') = replace(v.protocol, 'arena', 'pairwise')
-    AND abs(o.value - v.value) >= CASE v.protocol WHEN 'explanation' THEN 2.0 ELSE 0.5 END)"""
+_SAME_SCALE = "replace(o.protocol, 'arena', 'pairwise') = replace(v.protocol, 'arena', 'pairwise')"
+_APART = "abs(o.value - v.value) >= CASE v.protocol WHEN 'explanation' THEN 2.0 ELSE 0.5 END"
+_ON_THE_QUESTION = f"""verdicts o JOIN raters q ON q.id = o.rater_id
+  WHERE o.case_id = v.case_id AND o.aspect = v.aspect AND o.state = 'ok' AND {_SAME_SCALE}"""
+_DISAGREE = f"""v.state = 'ok' AND EXISTS (SELECT 1 FROM {_ON_THE_QUESTION}
+  AND o.rater_id <> v.rater_id AND q.kind NOT IN {_BASELINES} AND {_APART})"""
 _WHY = {
     "swap": "v.order_consistent = 0",
     "flag": "v.flag_count > 0",
     "failed": "v.state = 'failed'",
     "disagree": _DISAGREE,
+}
+_METRICS = "(SELECT id FROM raters WHERE project_id = :project AND kind = 'metric')"
+# A metric knows no aspects and prefers a list or neither: it disagrees with whoever prefers the other list of a pair.
+_DISAGREE_WITH = f"""v.state = 'ok' AND EXISTS (SELECT 1 FROM verdicts o
+  WHERE o.case_id = v.case_id AND o.rater_id <> v.rater_id AND o.state = 'ok' AND {_SAME_SCALE}
+    AND o.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND (name = :it COLLATE NOCASE
+      OR (instr(lower(name), lower(:it)) AND NOT EXISTS (
+        SELECT 1 FROM raters WHERE project_id = :project AND name = :it COLLATE NOCASE))))
+    AND CASE WHEN o.rater_id IN {_METRICS} OR v.rater_id IN {_METRICS}
+      THEN v.protocol IN ('pairwise', 'arena') AND o.value * v.value < 0
+      ELSE o.aspect = v.aspect AND {_APART} END)"""
+# NULL where nobody else judged the question: no comparison holds. Metrics count from 0 to 1 where people count to 5.
+_COMPARED = {
+    "conf": "v.confidence",
+    "spread": f"""(SELECT max(o.value) - min(o.value) FROM {_ON_THE_QUESTION}
+      AND q.kind NOT IN {_BASELINES} HAVING count(*) > 1)""",
+    "distance": f"""(SELECT max(abs(o.value - v.value)) FROM {_ON_THE_QUESTION}
+      AND o.rater_id <> v.rater_id AND q.kind = 'ground_truth'
+      AND (v.protocol IN ('pairwise', 'arena') OR v.rater_id NOT IN {_METRICS}))""",
 }
 _MARKED = "(v.flag_count > 0 OR v.order_consistent = 0 OR v.state = 'failed')"
 
@@ -193,15 +212,15 @@ def _conditions(project_id: int, chosen: VerdictFilter) -> tuple[str, dict[str, 
             if value is not None:
                 parameters[name] = value
             parts.append(f"({sql})")
-        clauses.append("(" + (" AND " if key in ("text", "conf") else " OR ").join(parts) + ")")
+        clauses.append("(" + (" AND " if key in ("text", *COMPARED) else " OR ").join(parts) + ")")
     return " AND ".join(clauses), parameters
 
 
 def _condition(term: Term, name: str) -> tuple[str, str | float | None]:
     """One term over `verdicts v` with one parameter called `name` (None when it needs none)."""
     value = term.value
-    if term.key == "conf":
-        return f"v.confidence {term.op} {name}", float(value)
+    if term.key in COMPARED:
+        return f"{_COMPARED[term.key]} {term.op} {name}", float(value)
     if term.key in ("case", "run"):
         return f"v.{term.key}_id = {name}", int(value)
     if term.key in ("state", "protocol", "aspect"):
@@ -210,6 +229,8 @@ def _condition(term: Term, name: str) -> tuple[str, str | float | None]:
         return _WHY[value], None
     if term.key == "flag" and value.lower() == "any":
         return "v.flag_count > 0", None
+    if term.key == "disagree":
+        return _DISAGREE_WITH.replace(":it", name), value
     if term.key == "user":
         return f"v.case_id IN ({_cases(f'user_id = {name}')})", value
     if term.key == "label":

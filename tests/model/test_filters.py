@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.model.filters import KEYS, Term, VerdictFilter, parse_filter
+from recjudge_tui.model.filters import COMPARED, HINT, KEYS, Term, VerdictFilter, parse_filter
 from tests.hostile import HOSTILE
 
 
@@ -29,7 +29,15 @@ def test_empty_lets_everything_through() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["flag:any why:swap", 'label:"Good Match" conf>=.25', '"a: b" judge:llama3.1:8b', "conf=1 plain"]
+    "text",
+    [
+        "flag:any why:swap",
+        'label:"Good Match" conf>=.25',
+        '"a: b" judge:llama3.1:8b',
+        "conf=1 plain",
+        "disagree:ndcg@10 spread>=2 spread<3.5 distance=0",
+        'disagree:"GPT 4o"',
+    ],
 )
 def test_chips_read_back_as_the_same_filter(text: str) -> None:
     chosen = parse_filter(text)
@@ -55,6 +63,12 @@ def test_a_word_is_kept_once_and_the_last_can_be_dropped() -> None:
         ("conf<2", "from 0 to 1"),
         ("conf<nan", "from 0 to 1"),
         ("label<3", "cannot be compared"),
+        ("disagree<3", "cannot be compared"),
+        ("disagree:", "needs a value"),
+        ("spread>=much", "of at least 0"),
+        ("distance>=-1", "of at least 0"),
+        ("distance>=inf", "of at least 0"),
+        ("spread:nan", "spread>=2"),
     ],
 )
 def test_what_cannot_be_read_is_said(text: str, says: str) -> None:
@@ -77,3 +91,15 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except UsageError:
         return
     assert bool(chosen) == bool(text.strip())
+
+
+def test_the_hint_names_every_key_in_a_way_that_can_be_read() -> None:
+    words = HINT.split()
+    assert len(words) == len(KEYS)
+    for key, word in zip(KEYS, words, strict=True):
+        assert word == COMPARED.get(key, f"{key}:")
+    assert [parse_filter(COMPARED[key]).text() for key in COMPARED] == list(COMPARED.values())
+
+
+def test_a_comparison_by_a_colon_is_equality() -> None:
+    assert parse_filter("spread:2 distance:1").text() == "spread=2 distance=1"

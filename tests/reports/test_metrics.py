@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.model.records import Event, Item, RankedItem, Slate
-from recjudge_tui.reports.metrics import categories_of, metrics_table
+from recjudge_tui.reports.metrics import metrics_table
 from recjudge_tui.reports.table import Row, Table
 from recjudge_tui.store.loading import add_events, add_items, add_slate
 from tests.reports.building import Project, import_target, new_project
@@ -85,9 +86,60 @@ def test_values(project: Project, name: str, value: float, n: int) -> None:
 
 
 def test_users_without_a_figure_are_counted(project: Project) -> None:
-    assert "1 missing left out" in str(
-        metric(metrics_table(project.db, project.id, 2), "ndcg_explicit")["note"]
+    table = metrics_table(project.db, project.id, 2)
+    note = str(metric(table, "ndcg_explicit")["note"])
+    assert "1 of 2 users left out: no held-out value above 0" in note
+    assert "1 of 2 users left out: candidates without scores, or not both" in str(
+        metric(table, "auc")["note"]
     )
+    assert metric(table, "ndcg")["note"] == ""
+
+
+def test_users_with_held_out_events_and_no_list_are_named(project: Project) -> None:
+    with project.db.transaction():
+        add_events(import_target(project), [Event(user_id="u3", type="heldout_click", item_id="a")])
+    table = metrics_table(project.db, project.id, 2)
+    assert "x: 1 users with held-out events have no list and are not counted" in table.notes
+    assert metric(table, "ndcg")["n"] == 2
+
+
+def test_an_empty_list_counts_as_zero(project: Project) -> None:
+    with project.db.transaction():
+        target = import_target(project)
+        add_events(target, [Event(user_id="u3", type="heldout_click", item_id="a")])
+        add_slate(target, Slate(user_id="u3", system="x", items=()))
+    row = metric(metrics_table(project.db, project.id, 2), "recall")
+    assert (row["value"], row["n"]) == (pytest.approx(1 / 3), 3)
+
+
+def test_systems_with_different_users_keep_to_their_own(project: Project) -> None:
+    with project.db.transaction():
+        items = (RankedItem(item_id="e"),)
+        add_slate(import_target(project), Slate(user_id="u2", system="w", items=items))
+    table = metrics_table(project.db, project.id, 2, metrics=["mrr", "auc"])
+    rows = {(row["system"], row["metric"]): (row["value"], row["n"]) for row in table.rows}
+    assert rows == {
+        ("w", "mrr"): (1.0, 1),
+        ("w", "auc"): (None, 0),
+        ("x", "mrr"): (0.25, 2),
+        ("x", "auc"): (0.5, 1),
+    }
+    alone = metrics_table(project.db, project.id, 2, metrics=["mrr"], among=["w"])
+    assert [row["system"] for row in alone.rows] == ["w"]
+
+
+def test_only_the_metrics_asked_for_in_their_order(project: Project) -> None:
+    table = metrics_table(project.db, project.id, 2, metrics=["recall", "coverage", "auc"])
+    assert [row["metric"] for row in table.rows] == ["recall", "coverage", "auc"]
+    only = metrics_table(project.db, project.id, 2, metrics=["coverage"])
+    assert [row["value"] for row in only.rows] == [2 / 5]
+
+
+def test_unknown_metric_and_system(project: Project) -> None:
+    with pytest.raises(UsageError, match="no metric “f1”"):
+        metrics_table(project.db, project.id, metrics=["f1"])
+    with pytest.raises(NotFoundError, match="There are lists of: x"):
+        metrics_table(project.db, project.id, among=["y"])
 
 
 def test_undefined_says_why(project: Project) -> None:
@@ -105,8 +157,3 @@ def test_no_lists(project_db: Path) -> None:
     table = metrics_table(project.db, project.id)
     assert table.rows == ()
     assert "no lists yet" in table.notes[0]
-
-
-def test_categories() -> None:
-    assert categories_of("Comedy| Drama |") == {"Comedy", "Drama"}
-    assert categories_of("") == frozenset()

@@ -8,6 +8,7 @@ import pytest
 from recjudge_tui.errors import StoreError
 from recjudge_tui.model.filters import parse_filter
 from recjudge_tui.store.database import Database, connect
+from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.triage import (
     SORTS,
     count_verdicts,
@@ -16,7 +17,7 @@ from recjudge_tui.store.triage import (
     next_marked,
     verdict_rows,
 )
-from tests.tui.factory import make_explanations, make_project
+from tests.tui.factory import ASPECTS, make_arena, make_explanations, make_project
 
 # make_project(cases=6) stores, for pair n: the judge's verdict 3n-2, then anna's and bert's
 JUDGED = (1, 4, 7, 10, 13, 16)
@@ -176,3 +177,122 @@ def test_a_statement_can_be_interrupted(db: Database) -> None:
     with pytest.raises(StoreError) as error:
         filtered_ids(db, 2, parse_filter("insider"))
     assert "interrupted" in error.value.cause
+
+
+SCORES: dict[str, dict[str, float]] = {
+    "user": {"accuracy": 2, "transparency": 2},
+    "anna": {"accuracy": 5, "transparency": 3, "satisfaction": 1},
+    "ben": {"accuracy": 4},
+    "rouge": {"overall": 0.1, "accuracy": 0.1},
+}
+
+
+@pytest.fixture
+def scored(project_db: Path) -> Iterator[tuple[Database, int]]:
+    """One text: the judge gives accuracy 4 and transparency 2, people and a metric what SCORES says."""
+    project = make_project(project_db, cases=1)
+    make_explanations(project_db, project, scores=SCORES)
+    with connect(project_db) as opened:
+        yield opened, project
+
+
+def said(scored: tuple[Database, int], text: str) -> list[tuple[str, str]]:
+    """Rater and aspect of the verdicts on the text, by name."""
+    db, project = scored
+    ids = filtered_ids(db, project, parse_filter(f"protocol:explanation {text}"))
+    return sorted((row.rater, row.aspect) for row in verdict_rows(db, ids))
+
+
+def of(aspect: str, *raters: str) -> list[tuple[str, str]]:
+    return sorted((rater, aspect) for rater in raters)
+
+
+ALL = ("anna", "ben", "rouge", "rules-text", "user")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("spread>=3", of("accuracy", *ALL)),
+        ("spread>3", []),
+        ("spread=1", of("transparency", "anna", "rules-text", "user")),
+        ("spread>=1 spread<2", of("transparency", "anna", "rules-text", "user")),
+        ("spread>=0", sorted(of("accuracy", *ALL) + of("transparency", "anna", "rules-text", "user"))),
+        ("distance>=3", of("accuracy", "anna")),
+        ("distance>=2", of("accuracy", "anna", "ben", "rules-text")),
+        ("distance=0", of("transparency", "rules-text")),
+        ("distance>=0 judge:rules", [("rules-text", "accuracy"), ("rules-text", "transparency")]),
+        ("spread>=3 distance<1", []),
+        ("disagree:user", of("accuracy", "anna", "ben", "rules-text")),
+        ("disagree:user judge:rules", of("accuracy", "rules-text")),
+        ("disagree:rules", of("accuracy", "user")),
+        ("disagree:rouge", []),
+        ("disagree:nobody", []),
+        ("disagree:user disagree:anna", of("accuracy", "anna", "ben", "rules-text", "user")),
+    ],
+)
+def test_scores_far_apart(scored: tuple[Database, int], text: str, found: list[tuple[str, str]]) -> None:
+    assert said(scored, text) == found
+
+
+def test_a_failed_verdict_is_neither_near_nor_far(scored: tuple[Database, int]) -> None:
+    db, project = scored
+    db.execute(
+        """UPDATE verdicts SET state = 'failed', value = NULL WHERE aspect = 'accuracy' AND rater_id =
+           (SELECT id FROM raters WHERE name = 'anna' AND project_id = ?)""",
+        (project,),
+    )
+    assert said(scored, "distance>=2") == of("accuracy", "ben", "rules-text")
+    assert said(scored, "spread>=3") == []
+    assert said(scored, "disagree:user judge:anna") == []
+
+
+def metric_on_pairs(db: Database, project: int, name: str, values: dict[int, float]) -> None:
+    """Verdicts of a metric on the project's pairs by their place."""
+    cases = [
+        row[0]
+        for row in db.rows(
+            "SELECT id FROM cases WHERE project_id = ? AND kind = 'pair' ORDER BY id", (project,)
+        )
+    ]
+    with db.transaction():
+        rater = ensure_rater(db, project, name, "metric")
+        for place, value in values.items():
+            db.insert(
+                """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, rule, created_at)
+                   VALUES (?, ?, 'overall', 'pairwise', 'ok', ?, 'computed', '')""",
+                (rater, cases[place], value),
+            )
+
+
+def test_the_judge_prefers_the_list_that_the_metric_does_not(db: Database) -> None:
+    # the judge says A, Tie, B, nothing, A, Tie
+    metric_on_pairs(db, 2, "ndcg@10", {0: -1, 1: 1, 2: -1, 3: 1, 4: 0, 5: -1})
+    assert found(db, "judge:qwen disagree:ndcg@10") == [1]
+    assert found(db, "judge:qwen disagree:NDCG") == [1]
+    assert found(db, "judge:ndcg disagree:qwen") == [19]
+    # bert and anna say B on even places, A on odd ones
+    assert found(db, "judge:anna disagree:ndcg@10") == [17]
+
+
+def test_a_whole_name_stands_over_a_part_of_others(db: Database) -> None:
+    metric_on_pairs(db, 2, "ndcg@10", {0: -1})
+    metric_on_pairs(db, 2, "ndcg@1", {2: 1})
+    assert found(db, "judge:qwen disagree:ndcg@1") == [7]
+    assert found(db, "judge:qwen disagree:ndcg@10") == [1]
+    assert found(db, "judge:qwen disagree:ndcg") == [1, 7]
+
+
+def test_a_metric_disagrees_with_every_aspect_of_an_arena(project_db: Path) -> None:
+    project = make_project(project_db, cases=1)
+    make_arena(project_db, project)
+    with connect(project_db) as db:
+        metric_on_pairs(db, project, "auc", {0: -1})
+        ids = filtered_ids(db, project, parse_filter("judge:llama disagree:auc"))
+        aspects = {row.aspect for row in verdict_rows(db, ids)}
+    assert aspects == set(ASPECTS) - {"inspiration"}, "inspiration is a tie"
+
+
+def test_another_project_s_raters_do_not_count(db: Database) -> None:
+    metric_on_pairs(db, 1, "ndcg@10", {0: -1})
+    assert found(db, "disagree:ndcg@10") == []

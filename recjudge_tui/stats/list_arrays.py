@@ -1,0 +1,132 @@
+"""Many lists and what is held out, as arrays: the ground on which metrics of all users are computed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+
+_SHIFT = 32
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+class HeldArrays(NamedTuple):
+    """Held-out items of users 0..users-1: `keys` ascending, from `key_of`; `ideal` in the order of user, then gain."""
+
+    keys: IntArray
+    gains: FloatArray
+    relevant: BoolArray
+    ideal: FloatArray
+    start: IntArray
+    """Where a user's rows begin in `keys` and in `ideal`; (users + 1,)."""
+
+
+class ListArrays(NamedTuple):
+    """The items of lists 0..lists-1, list after list, best first. `users` (lists,): whose; -1 for nobody known."""
+
+    users: IntArray
+    start: IntArray
+    codes: IntArray
+    places: IntArray
+    items: IntArray
+    scores: FloatArray
+    first: BoolArray
+    """Whether the item stands here for the first time in its list."""
+
+
+def key_of(users: IntArray, items: IntArray) -> IntArray:
+    """One integer for a user and an item, both below 2^31."""
+    return users << _SHIFT | items
+
+
+def held_arrays(
+    users: npt.ArrayLike, items: npt.ArrayLike, gains: npt.ArrayLike, relevant: npt.ArrayLike, count: int
+) -> HeldArrays:
+    """From one row for each held-out item (user, item, gain, relevant), each pair once, in any order."""
+    owner = np.asarray(users, dtype=np.int64)
+    gain = np.asarray(gains, dtype=np.float64)
+    keys = key_of(owner, np.asarray(items, dtype=np.int64))
+    order = np.argsort(keys)
+    start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))]).astype(np.int64)
+    return HeldArrays(
+        keys[order],
+        gain[order],
+        np.asarray(relevant, dtype=np.bool_)[order],
+        gain[np.lexsort((-gain, owner))],
+        start,
+    )
+
+
+def list_arrays(
+    users: npt.ArrayLike, lengths: npt.ArrayLike, items: IntArray, scores: FloatArray
+) -> ListArrays:
+    """From the owner and the length of each list, and the items and scores of all lists one after another."""
+    size = np.asarray(lengths, dtype=np.int64)
+    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    codes = np.repeat(np.arange(size.size), size)
+    places = np.arange(items.size) - start[codes]
+    keys = key_of(codes, items)
+    return ListArrays(np.asarray(users, dtype=np.int64), start, codes, places, items, scores, _first(keys))
+
+
+def _first(keys: IntArray) -> BoolArray:
+    ordered = np.sort(keys)
+    first = np.ones(keys.size, dtype=np.bool_)
+    if (ordered[1:] == ordered[:-1]).any():
+        first[:] = False
+        first[np.unique(keys, return_index=True)[1]] = True
+    return first
+
+
+def coded(lists: Iterable[Sequence[str]], index: Mapping[str, int]) -> IntArray:
+    """The code of each item of all lists, one after another; an item not in `index` gets one of its own above them."""
+    new: dict[str, int] = {}
+    known = len(index)
+    return np.array(
+        [
+            index[item] if item in index else new.setdefault(item, known + len(new))
+            for items in lists
+            for item in items
+        ],
+        dtype=np.int64,
+    )
+
+
+def held_at(lists: ListArrays, held: HeldArrays) -> tuple[IntArray, BoolArray]:
+    """For each item of the lists: its row in `held`, and whether it has one (a repeated item has none)."""
+    if not held.keys.size:
+        return np.zeros(lists.items.size, dtype=np.int64), np.zeros(lists.items.size, dtype=np.bool_)
+    keys = key_of(np.repeat(lists.users, np.diff(lists.start)), lists.items)
+    at = np.minimum(np.searchsorted(held.keys, keys), held.keys.size - 1).astype(np.int64)
+    found: BoolArray = (held.keys[at] == keys) & lists.first
+    return at, found
+
+
+def top(lists: ListArrays, values: npt.NDArray[_Scalar], k: int, fill: float) -> npt.NDArray[_Scalar]:
+    """`values`, one for each item of the lists, as a matrix (lists, k); `fill` beyond a list's end."""
+    rows = np.full((lists.users.size, k), fill, dtype=values.dtype)
+    within = lists.places < k
+    rows[lists.codes[within], lists.places[within]] = values[within]
+    return rows
+
+
+def ideal_rows(lists: ListArrays, held: HeldArrays, k: int) -> FloatArray:
+    """The k highest gains of each list's user, descending, 0 where there are fewer: (lists, k)."""
+    known = lists.users >= 0
+    begin = np.where(known, held.start[lists.users], 0)
+    size = np.where(known, held.start[lists.users + 1] - begin, 0)
+    columns = np.arange(k)
+    at = np.minimum(begin[:, None] + columns, max(0, held.ideal.size - 1))
+    if not held.ideal.size:
+        return np.zeros(at.shape)
+    return np.where(columns < size[:, None], held.ideal[at], 0.0)
+
+
+def picked(values: npt.NDArray[_Scalar], codes: IntArray, missing: float) -> npt.NDArray[_Scalar]:
+    """`values[codes]`, and `missing` where a code is negative or beyond the values."""
+    padded = np.append(values, np.asarray(missing, dtype=values.dtype))
+    return padded[np.where((codes >= 0) & (codes < values.size), codes, values.size)]

@@ -1,0 +1,145 @@
+"""Texts into words, also of scripts that put no blanks between them.
+
+Three ways, and `auto` that chooses among them:
+
+- `words`: as the text stands, apart at white space.
+- `jieba`: Chinese is cut into words by jieba (dictionary and hidden Markov model); other unspaced scripts
+  (kana, Thai, Lao, Khmer, Burmese, Tibetan), which jieba does not know, into characters; the rest as `words`.
+- `characters`: every character of an unspaced script stands alone, its combining marks with it; the rest as `words`.
+- `auto`: `words` where the texts have no unspaced script; `jieba` where they have Chinese characters and next to
+  no kana; else `characters`. Both texts of a comparison are looked at together, so both are cut the same way.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Literal, get_args
+
+from recjudge_tui.errors import RunError
+
+Tokens = Literal["auto", "words", "jieba", "characters"]
+TOKENS: tuple[Tokens, ...] = get_args(Tokens)
+Cut = Literal["words", "jieba", "characters"]
+
+_HAN = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_KANA = "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+_OTHER = (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u3100-\u312f\u31a0-\u31bf"
+    "\ua9e0-\ua9ff\uaa60-\uaa7f"
+)
+_MARKS = (
+    "\u3000-\u3004\u3008-\u3020\u302a-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+    "\ufe10-\ufe1f\ufe30-\ufe4f"
+)
+# what jieba's own dictionary words are made of, such as T恤 and 8.5分
+_WITH_HAN = r"0-9A-Za-z+#&._%\-"
+_IS_HAN, _IS_KANA = re.compile(f"[{_HAN}]"), re.compile(f"[{_KANA}]")
+_IS_UNSPACED = re.compile(f"[{_HAN}{_KANA}{_OTHER}]")
+_CHARACTER_RUNS = re.compile(f"([{_HAN}{_KANA}{_OTHER}{_MARKS}]+)")
+_JIEBA_RUNS = re.compile(f"([{_HAN}{_WITH_HAN}]+|[{_KANA}{_OTHER}{_MARKS}]+)")
+_ASCII_WORD = re.compile("[a-z0-9]+")
+_KANA_SHARE = 0.1
+
+
+def missing(error: ModuleNotFoundError) -> RunError:
+    """What to say when a package of the extra `text` is not there."""
+    return RunError(
+        f"text metrics need the package {error.name}",
+        "It is not installed here.",
+        "Install it with: pip install 'recjudge[text]'",
+    )
+
+
+def resolve(how: Tokens, *texts: str) -> Cut:
+    """How these texts, which are to be compared, are cut; anything but `auto` is taken as it is."""
+    if how != "auto":
+        return how
+    both = "\n".join(texts)
+    if both.isascii() or not _IS_UNSPACED.search(both):
+        return "words"
+    han, kana = len(_IS_HAN.findall(both)), len(_IS_KANA.findall(both))
+    return "jieba" if han and kana < _KANA_SHARE * (han + kana) else "characters"
+
+
+def cut(text: str, how: Cut, spaced: Callable[[str], list[str]] = str.split) -> list[str]:
+    """The words of a text in order, punctuation among them, none of them empty or with white space in it.
+
+    `spaced` cuts what has blanks between words. The text is brought to Unicode's form NFC first. Raises
+    RunError where jieba is wanted and missing.
+    """
+    text = unicodedata.normalize("NFC", text)
+    if how == "words" or text.isascii():
+        return spaced(text)
+    found: list[str] = []
+    for run, has_blanks in _runs(text, how):
+        found += spaced(run) if has_blanks else _unspaced(run, how)
+    return found
+
+
+def plain_words(text: str, how: Cut) -> list[str]:
+    """Lower-case words of letters, digits and their marks; everything else only separates (ROUGE's convention).
+
+    For ASCII text these are the tokens of rouge-score's own tokeniser without stemming.
+    """
+    return [part for word in cut(text, how) for part in _letters(word.lower())]
+
+
+def _letters(word: str) -> list[str]:
+    if word.isascii():
+        return _ASCII_WORD.findall(word)
+    kept = (c if c.isalnum() or unicodedata.category(c).startswith("M") else " " for c in word)
+    return "".join(kept).split()
+
+
+def _runs(text: str, how: Cut) -> Iterator[tuple[str, bool]]:
+    """Stretches of the text, each with whether its words stand apart by blanks."""
+    pattern = _JIEBA_RUNS if how == "jieba" else _CHARACTER_RUNS
+    waiting: list[str] = []
+    for place, run in enumerate(pattern.split(text)):
+        if place % 2 == 0 or run.isascii():
+            waiting.append(run)
+            continue
+        yield "".join(waiting), True
+        waiting = []
+        yield run, False
+    yield "".join(waiting), True
+
+
+def _unspaced(run: str, how: Cut) -> list[str]:
+    if how == "jieba" and _IS_HAN.search(run):
+        return [word for word in _jieba()(run) if not word.isspace()]
+    return _characters(run)
+
+
+def _characters(run: str) -> list[str]:
+    found: list[str] = []
+    for character in run:
+        if found and unicodedata.category(character).startswith("M"):
+            found[-1] += character
+        elif not character.isspace():
+            found.append(character)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _jieba() -> Callable[[str], list[str]]:
+    """jieba's cutter on its own dictionary.
+
+    The dictionary is read here: jieba itself would tell about it on stderr, and would leave and trust a cache
+    file in the folder for temporary files, where anybody may put one.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import jieba
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
+    cutter = jieba.Tokenizer()
+    cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
+    cutter.initialized = True
+    found: Callable[[str], list[str]] = cutter.lcut
+    return found
