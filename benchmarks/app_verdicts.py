@@ -109,7 +109,7 @@ def generate(path: Path, verdicts: int) -> None:
 _FILL = (
     """INSERT INTO cases (id, project_id, kind, user_id, system_a, system_b)
        COUNTED SELECT i, :p, 'pair', 'u' || i, 'als', 'cooc' FROM n""",
-    "INSERT INTO run_cases COUNTED SELECT 1, i, 1, 2, 2, NULL FROM n WHERE :p AND :now <> ''",
+    "INSERT INTO run_cases COUNTED SELECT 1, i, 1, 2, 2, NULL, NULL FROM n WHERE :p AND :now <> ''",
     """INSERT INTO calls (id, run_id, case_id, list_order, state, attempts)
        COUNTED SELECT 2 * i - o.j, 1, i, CASE o.j WHEN 0 THEN 'ab' ELSE 'ba' END, 'done', 1
        FROM n, (SELECT 0 AS j UNION ALL SELECT 1) o""",

@@ -22,7 +22,8 @@ from recjudge_tui.cli.options import db_option, names, open_db, project_option, 
     "stats",
     metavar="NAME,...",
     help="percent, kappa, kappa_linear, qwk, alpha_nominal, alpha_ordinal, alpha_interval, ac2, pearson,"
-    " spearman, kendall, bias, concurrence. Default: qwk and percent, and concurrence for pairs against people.",
+    " spearman, kendall, bias, concurrence; all. Default: qwk and percent, and concurrence for pairs against"
+    " people; pearson and spearman for scores without labels and for metrics.",
 )
 @click.option(
     "--level", "levels", metavar="NAME,...", default="dataset", show_default=True,
@@ -30,6 +31,15 @@ from recjudge_tui.cli.options import db_option, names, open_db, project_option, 
 )  # fmt: skip
 @click.option("--missing-truth", type=float, metavar="X", help="Stands for a truth that is missing.")
 @click.option("--missing-judge", type=float, metavar="X", help="Stands for a verdict that failed.")
+@click.option(
+    "--confusion", is_flag=True, help="How often one gave which label where the other gave which, and shares."
+)
+@click.option(
+    "--ensembles",
+    is_flag=True,
+    help="The mean of every subset of 1 to K raters (at most 15) against --truth: lowest, mean and highest"
+    " correlation by size, and which set is best and worst.",
+)
 @click.option("--by", type=click.Choice(["system"]), help="One row for each system or pair of systems.")
 @db_option
 @table_options
@@ -43,6 +53,8 @@ def agreement(
     levels: str,
     missing_truth: float | None,
     missing_judge: float | None,
+    confusion: bool,
+    ensembles: bool,
     by: str | None,
     db: str | None,
     fmt: str | None,
@@ -50,16 +62,20 @@ def agreement(
 ) -> None:
     """How far raters agree, on the cases that both judged, with 95 % intervals from users resampled.
 
-    Missing and failed verdicts are left out and counted in the notes.
+    Missing and failed verdicts are left out and counted in the notes. The column People holds the same figure of
+    people with each other, the ceiling for a judge.
 
     \b
     Example:
       recjudge agreement -p movies --protocol pointwise --raters rules,anna,ben
       recjudge agreement -p movies --truth user --stat pearson --level dataset,user,pair
+      recjudge agreement -p movies --truth user --raters qwen,llama,rules --ensembles
     """
-    from recjudge_tui.reports.agreement import AgreementOptions, agreement_table
+    from recjudge_tui.reports.pairing import AgreementOptions
     from recjudge_tui.store.projects import project_id
 
+    if confusion and (ensembles or by):
+        raise click.UsageError("--confusion goes with neither --ensembles nor --by")
     options = AgreementOptions(
         protocol=protocol,
         aspect=aspect,
@@ -72,4 +88,11 @@ def agreement(
         by_system=by == "system",
     )
     with open_db(db) as database:
-        put_table(agreement_table(database, project_id(database, project), options), fmt, out)
+        identity = project_id(database, project)
+        if confusion:
+            from recjudge_tui.reports.confusion import confusion_table as report
+        elif ensembles:
+            from recjudge_tui.reports.ensembles import ensembles_table as report
+        else:
+            from recjudge_tui.reports.agreement import agreement_table as report
+        put_table(report(database, identity, options), fmt, out)

@@ -86,9 +86,9 @@ def _judge(database: Database, project: str) -> None:
     done = {row["protocol"] for row in list_runs(database, identity) if row["state"] == "done"}
     for name in PROTOCOLS:
         if name not in done:
-            plan = plan_run(
-                database, identity, JudgeSpec(spec="rules"), settings_for(name, history=HISTORY.get(name))
-            )
+            settings = settings_for(name, history=HISTORY.get(name))
+            judge = JudgeSpec(spec="rules")
+            plan = plan_run(database, identity, judge, settings, rater=RATER.get(name, ""))
             assert plan.run_id is not None
             narrate(
                 f"{project}: {name}, {plan.estimate.calls} calls to the judge “rules” (not a language model)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,8 +11,6 @@ from recjudge_tui.stats.agreement_intervals import agreement_estimates
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.ratings import BoolArray, CaseColumns, FloatArray, IntArray, Rater, Verdicts
-
-LEVELS = ("dataset", "user", "pair")
 
 
 @dataclass(frozen=True)
@@ -27,17 +26,20 @@ class Missing:
     filled_b: int = 0
 
     def notes(self, a: str, b: str) -> list[str]:
+        def left_out(count: int) -> str:
+            return f"{count:,} of {self.cases:,} cases ({count / self.cases:.1%})"
+
         found = []
         for name, absent, failed, filled in (
             (a, self.not_judged_a, self.failed_a, self.filled_a),
             (b, self.not_judged_b, self.failed_b, self.filled_b),
         ):
             if absent:
-                found.append(f"{absent:,} of {self.cases:,} cases not judged by {name}: left out")
+                found.append(f"{left_out(absent)} not judged by {name}: left out")
             if failed:
-                found.append(f"{failed:,} of {self.cases:,} cases where {name} failed: left out")
+                found.append(f"{left_out(failed)} where {name} failed: left out")
             if filled:
-                found.append(f"{filled:,} of {self.cases:,} cases missing by {name}: filled as asked")
+                found.append(f"{left_out(filled)} missing by {name}: filled as asked")
         return found
 
 
@@ -66,41 +68,70 @@ class Side:
 
 def compare(cases: CaseColumns, left: Side, right: Side, within: BoolArray | None = None) -> Comparison:
     """Align two raters; `within` (a mask over cases) restricts the comparison to some of them."""
-    a, status_a = _dense(cases, left.verdicts)
-    b, status_b = _dense(cases, right.verdicts)
-    either = (status_a > 0) | (status_b > 0)
-    if within is not None:
-        either &= within
-    filled_a = _fill(left, a, status_a, either)
-    filled_b = _fill(right, b, status_b, either)
-    both = either & ~np.isnan(a) & ~np.isnan(b)
+    met = align(cases, (left, right), within)
+    (a, b), (status_a, status_b), (filled_a, filled_b) = met.values, met.status, met.filled
+    both = met.asked & ~np.isnan(a) & ~np.isnan(b)
     missing = Missing(
-        cases=int(either.sum()),
-        not_judged_a=int((either & (status_a == 0) & np.isnan(a)).sum()),
-        not_judged_b=int((either & (status_b == 0) & np.isnan(b)).sum()),
-        failed_a=int((either & (status_a == 2) & np.isnan(a)).sum()),
-        failed_b=int((either & (status_b == 2) & np.isnan(b)).sum()),
+        cases=int(met.asked.sum()),
+        not_judged_a=int((met.asked & (status_a == 0) & np.isnan(a)).sum()),
+        not_judged_b=int((met.asked & (status_b == 0) & np.isnan(b)).sum()),
+        failed_a=int((met.asked & (status_a == 2) & np.isnan(a)).sum()),
+        failed_b=int((met.asked & (status_b == 2) & np.isnan(b)).sum()),
         filled_a=filled_a,
         filled_b=filled_b,
     )
     return Comparison(np.flatnonzero(both), a[both], b[both], missing)
 
 
-def _dense(cases: CaseColumns, verdicts: Verdicts) -> tuple[FloatArray, IntArray]:
-    """Values over all cases, NaN where there is none, and 0 (not judged), 1 (ok) or 2 (failed)."""
-    values = np.full(cases.ids.size, np.nan)
-    status = np.zeros(cases.ids.size, dtype=np.int64)
-    values[verdicts.row] = verdicts.value
-    status[verdicts.row] = np.where(np.isnan(verdicts.value), 2, 1)
-    return values, status
+@dataclass(frozen=True)
+class Aligned:
+    """Several raters over all cases: values (raters, cases), NaN where there is none, and for each 0 (not judged),
+    1 (ok) or 2 (failed). `asked` marks the cases that one of them was asked about; `filled` counts by rater."""
+
+    values: FloatArray
+    status: IntArray
+    asked: BoolArray
+    filled: tuple[int, ...]
 
 
-def _fill(side: Side, values: FloatArray, status: IntArray, either: BoolArray) -> int:
+def align(cases: CaseColumns, sides: Sequence[Side], within: BoolArray | None = None) -> Aligned:
+    """The sides over all cases, missing ones filled where a side says so."""
+    values = np.full((len(sides), cases.ids.size), np.nan)
+    status = np.zeros(values.shape, dtype=np.int64)
+    for at, side in enumerate(sides):
+        verdicts = side.verdicts
+        values[at, verdicts.row] = verdicts.value
+        status[at, verdicts.row] = np.where(np.isnan(verdicts.value), 2, 1)
+    asked: BoolArray = np.any(status > 0, axis=0)
+    if within is not None:
+        asked &= within
+    filled = tuple(_fill(side, values[at], status[at], asked) for at, side in enumerate(sides))
+    return Aligned(values, status, asked, filled)
+
+
+def _fill(side: Side, values: FloatArray, status: IntArray, asked: BoolArray) -> int:
     if side.fill is None:
         return 0
-    holes = either & ((status == 2) | (side.fill_absent & (status == 0)))
+    holes = asked & ((status == 2) | (side.fill_absent & (status == 0)))
     values[holes] = side.fill
     return int(holes.sum())
+
+
+def parts(
+    cases: CaseColumns, left: Verdicts, right: Verdicts, by_system: bool
+) -> Iterator[tuple[str, BoolArray | None]]:
+    """All cases (an empty name, no mask), or those of each system (pair of systems) that either side met."""
+    if not by_system:
+        yield "", None
+        return
+    code = cases.system_a * len(cases.systems) + np.where(cases.is_pair, cases.system_b, 0)
+    for one in np.unique(code[np.concatenate([left.row, right.row])]):
+        mask = code == one
+        at = int(np.argmax(mask))
+        name = cases.systems[cases.system_a[at]]
+        if cases.is_pair[at]:
+            name = f"{name} vs {cases.systems[cases.system_b[at]]}"
+        yield name, mask
 
 
 def estimates(
@@ -113,7 +144,7 @@ def estimates(
     resamples: int,
     seed: int,
 ) -> dict[str, Estimate]:
-    """The statistics of one comparison at one of LEVELS; n of `concurrence` counts what it rests on."""
+    """The statistics of one comparison at a level (dataset, user, pair); n of `concurrence` counts what it rests on."""
     groups = {"dataset": None, "user": cases.user, "pair": cases.pair}[level]
     found = agreement_estimates(
         compared.a,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from recjudge_tui.reports.scales import label_names
+from recjudge_tui.reports.scales import is_metric, label_names
 from recjudge_tui.reports.table import Column, Row, Table
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
@@ -24,6 +24,7 @@ _COLUMNS = (
     Column("n", "n", "int"),
     Column("note", "Note"),
 )
+_MOST_BETWEEN = 20
 _WILSON = "Wilson's interval where every user has one row"
 _RESAMPLED = "interval from users resampled where users have several rows"
 
@@ -49,6 +50,9 @@ def share_table(
             notes.append(f"{aspect}: {protocol} scores have no labels to count")
             continue
         for question in asked:
+            if _unlabelled(ratings, question, names):
+                notes.append(f"{question.rater}, {aspect}: scores between the labels, nothing to count")
+                continue
             for system in np.unique(ratings.cases.system_a[ratings.verdicts[question].row]):
                 here = _of_system(ratings, question, int(system))
                 rows += _rows(ratings, question, int(system), here, names, resamples, seed)
@@ -60,6 +64,14 @@ def share_table(
         notes.append("nothing was judged yet")
     settings = {"protocol": protocol, "method": "share", "resamples": resamples, "seed": seed}
     return Table(f"Shares of labels: {protocol}", _COLUMNS, tuple(rows), tuple(notes), settings)
+
+
+def _unlabelled(ratings: Ratings, question: Question, names: dict[float, str]) -> bool:
+    """Whether a rater's values are scores (a metric's, a mean's) rather than labels."""
+    if is_metric(ratings.raters[question.rater]):
+        return True
+    values = ratings.verdicts[question].value
+    return bool(np.setdiff1d(values[~np.isnan(values)], list(names)).size > _MOST_BETWEEN)
 
 
 def _of_system(ratings: Ratings, question: Question, system: int) -> IntArray:

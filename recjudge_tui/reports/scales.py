@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.ratings import FloatArray, Question, Rater, Ratings, run_prompts
+from recjudge_tui.store.ratings import FloatArray, Question, Rater, run_prompts
 
 PROTOCOLS = ("pointwise", "pairwise", "arena", "absolute", "explanation")
 PAIR_PROTOCOLS = ("pairwise", "arena")
@@ -16,6 +18,12 @@ _NAMES: dict[str, dict[float, str]] = {
     "pointwise": {2.0: "Good", 1.0: "Partial", 0.0: "Poor"},
     "pairwise": {1.0: "A", 0.0: "Tie", -1.0: "B"},
     "explanation": {5.0: "5", 4.0: "4", 3.0: "3", 2.0: "2", 1.0: "1"},
+}
+_KINDS = {
+    "pointwise": "list",
+    "absolute": "list",
+    "pairwise": "pair",
+    "explanation": "explanation",
 }
 _MOST_LABELS = 20
 _JUDGING = ("judge", "rules", "random")
@@ -52,14 +60,24 @@ def rater_rank(rater: Rater) -> tuple[int, str]:
     return _ORDER.index(rater.kind), rater.name
 
 
-def asked(ratings: Ratings, protocol: str | None) -> list[Question]:
+def is_metric(rater: Rater) -> bool:
+    """A metric, or an ensemble of metrics."""
+    return rater.of_metrics
+
+
+def kind_of(protocol: str) -> str:
+    """Which kind of case a protocol judges: list, pair or explanation."""
+    return _KINDS.get(scale_of(protocol), protocol)
+
+
+def asked(questions: Iterable[Question], raters: Mapping[str, Rater], protocol: str | None) -> list[Question]:
     """The questions that belong to a protocol: judges' under it, other raters' on its scale. None: all."""
     return [
         q
-        for q in ratings.verdicts
+        for q in questions
         if protocol is None
         or q.protocol == protocol
-        or (scale_of(q.protocol) == scale_of(protocol) and not is_judging(ratings.raters[q.rater]))
+        or (scale_of(q.protocol) == scale_of(protocol) and not is_judging(raters[q.rater]))
     ]
 
 

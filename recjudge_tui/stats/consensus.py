@@ -37,6 +37,14 @@ def majority(ratings: npt.ArrayLike, quorum: int = 2) -> FloatArray:
     return out
 
 
+def mean(ratings: npt.ArrayLike, quorum: int = 2) -> FloatArray:
+    """The mean of those who rated."""
+    table, enough = _table(ratings, quorum)
+    votes = (~np.isnan(table)).sum(axis=0)
+    means: FloatArray = np.nansum(table, axis=0) / np.maximum(votes, 1)
+    return np.where(enough, means, np.nan)
+
+
 def _table(ratings: npt.ArrayLike, quorum: int) -> tuple[FloatArray, BoolArray]:
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from recjudge_tui.model.records import RaterKind
 from recjudge_tui.reports.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.table import Row, Table
 from recjudge_tui.running.consensus import make_consensus
+from recjudge_tui.running.ensemble import make_ensemble
 from recjudge_tui.stats.agreement import qwk
+from recjudge_tui.stats.correlation import pearson
 from tests.reports.building import (
     Project,
     give,
@@ -57,7 +60,7 @@ def test_documented_keys_and_default_statistics(project: Project) -> None:
     assert [row["stat"] for row in table.rows] == ["qwk", "percent"]
     assert set(table.rows[0]) == {
         "rater_a", "rater_b", "protocol", "aspect", "stat", "level", "value", "ci_low", "ci_high", "n", "groups",
-        "groups_undefined", "note",
+        "groups_undefined", "ceiling", "note",
     }  # fmt: skip
     row = only(table, stat="qwk")
     assert row["value"] == qwk(ANNA, BEN, (0, 1, 2))
@@ -73,8 +76,8 @@ def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
     assert only(table, stat="percent")["n"] == 4
     assert only(table, stat="percent")["value"] == 1.0
     where = "llm and anna (pointwise, overall): "
-    assert f"{where}2 of 8 cases not judged by llm: left out" in table.notes
-    assert f"{where}2 of 8 cases where llm failed: left out" in table.notes
+    assert f"{where}2 of 8 cases (25.0%) not judged by llm: left out" in table.notes
+    assert f"{where}2 of 8 cases (25.0%) where llm failed: left out" in table.notes
 
 
 def test_what_is_missing_may_be_filled_where_asked(project: Project) -> None:
@@ -100,6 +103,8 @@ def test_the_judge_stands_against_the_people_and_the_ceiling_beside(project: Pro
         ("anna", "ben"),
     }
     assert only(table, rater_a="llm", rater_b="ben", stat="qwk")["value"] == 1.0
+    assert only(table, rater_a="llm", rater_b="ben", stat="qwk")["ceiling"] == qwk(ANNA, BEN, (0, 1, 2))
+    assert only(table, rater_a="anna", rater_b="ben", stat="qwk")["ceiling"] is None
     ceiling = next(note for note in table.notes if "ceiling" in note)
     assert f"anna with ben qwk {qwk(ANNA, BEN, (0, 1, 2)):.3f}" in ceiling
 
@@ -163,8 +168,18 @@ def test_skewed_marginals_are_explained(project: Project) -> None:
     give(project, "anna", dict(zip(cases, [2.0] * 18 + [0.0, 2.0], strict=True)))
     give(project, "ben", dict(zip(cases, [2.0] * 19 + [0.0], strict=True)))
     row = only(agreement_table(project.db, project.id), stat="qwk")
+    assert "anna gave 2 in 95%, ben gave 2 in 95%" in str(row["note"])
     assert "skewed marginals" in str(row["note"])
     assert figure(row, "value") < 0.1
+
+
+def test_low_agreement_without_skew_is_not_explained_away(project: Project) -> None:
+    cases = [list_case(project, f"u{i}") for i in range(9)]
+    give(project, "anna", dict(zip(cases, [2.0, 1.0, 0.0] * 3, strict=True)))
+    give(project, "ben", dict(zip(cases, [0.0, 1.0, 2.0, 2.0, 0.0, 1.0, 1.0, 2.0, 0.0], strict=True)))
+    row = only(agreement_table(project.db, project.id), stat="qwk")
+    assert figure(row, "value") < 0.2
+    assert row["note"] == ""
 
 
 def test_levels_of_explanations(project: Project) -> None:
@@ -238,11 +253,166 @@ def test_wrong_words(project: Project) -> None:
         AgreementOptions(levels=("world",)),
         AgreementOptions(protocol="duel"),
         AgreementOptions(missing_truth=3.0),
+        AgreementOptions(missing_truth=9.0, truth="anna"),
+        AgreementOptions(missing_truth=float("nan"), truth="anna"),
+        AgreementOptions(missing_judge=float("inf")),
+        AgreementOptions(aspect="bogus"),
+        AgreementOptions(protocol="pointwise", aspect="bogus"),
     ):
         with pytest.raises(UsageError):
             agreement_table(project.db, project.id, options)
     with pytest.raises(NotFoundError):
         agreement_table(project.db, project.id, AgreementOptions(raters=("dora",)))
+
+
+def test_the_ceiling_holds_the_reference_and_goes_by_system_and_level(project: Project) -> None:
+    given: dict[str, dict[int, float | None]] = {"user": {}, "anna": {}, "ben": {}}
+    for at in range(24):
+        case = text_case(project, f"u{at % 4}", f"i{at % 8}", "xy"[at % 2 * (at // 8) % 2])
+        given["user"][case], given["anna"][case], given["ben"][case] = (
+            at % 5 + 1,
+            at % 3 + 1,
+            (at * at) % 5 + 1,
+        )
+    kinds: dict[str, RaterKind] = {"user": "ground_truth"}
+    for rater, values in given.items():
+        give(
+            project,
+            rater,
+            values,
+            protocol_name="explanation",
+            aspect="accuracy",
+            kind=kinds.get(rater, "annotator"),
+        )
+    give(project, "llm", given["ben"], protocol_name="explanation", aspect="accuracy", kind="judge")
+    options = AgreementOptions(stats=("pearson",), levels=("dataset", "user"), by_system=True)
+    everyone = agreement_table(project.db, project.id, options)
+    judge = agreement_table(project.db, project.id, replace(options, raters=("llm",), truth="user"))
+    for system in "xy":
+        for level in ("dataset", "user"):
+            people = [
+                figure(only(everyone, rater_a=a, rater_b="user", system=system, level=level), "value")
+                for a in ("anna", "ben")
+            ]
+            row = only(judge, rater_a="llm", system=system, level=level)
+            assert row["ceiling"] == pytest.approx(sum(people) / 2)
+            assert row["value"] == pytest.approx(people[1])
+
+
+def test_every_statistic_at_once(project: Project) -> None:
+    cases = two_people(project)
+    table = agreement_table(project.db, project.id, AgreementOptions(stats=("all",)))
+    assert [row["stat"] for row in table.rows] == [
+        "percent", "kappa", "kappa_linear", "qwk", "alpha_nominal", "alpha_ordinal", "alpha_interval", "ac2",
+        "pearson", "spearman", "kendall", "bias",
+    ]  # fmt: skip
+    for row in table.rows:
+        assert figure(row, "ci_low") <= figure(row, "value") <= figure(row, "ci_high")
+        assert row["n"] == len(cases)
+
+
+def scored(project: Project) -> list[int]:
+    """Nine texts with a judge's and a user's scores on two aspects, and a metric."""
+    cases = [text_case(project, f"u{at // 3}", f"i{at // 3}", "xyz"[at % 3]) for at in range(9)]
+    for aspect, shift in (("accuracy", 0), ("satisfaction", 2)):
+        for rater, kind, factor in (("llm", "judge", 2), ("user", "ground_truth", 3)):
+            values = {case: float((at * factor + shift) % 5 + 1) for at, case in enumerate(cases)}
+            give(
+                project, rater, dict(values), protocol_name="explanation", aspect=aspect,
+                kind="judge" if kind == "judge" else "ground_truth",
+            )  # fmt: skip
+    give(
+        project,
+        "rouge_l",
+        {case: at / 10 for at, case in enumerate(cases)},
+        protocol_name="explanation",
+        kind="metric",
+    )
+    return cases
+
+
+def test_a_metric_meets_every_aspect_by_correlation(project: Project) -> None:
+    scored(project)
+    table = agreement_table(project.db, project.id, AgreementOptions(truth="user"))
+    assert {(row["rater_a"], row["aspect"], row["stat"]) for row in table.rows} == {
+        *(
+            ("rouge_l", aspect, stat)
+            for aspect in ("accuracy", "satisfaction")
+            for stat in ("pearson", "spearman")
+        ),
+        *(("llm", aspect, stat) for aspect in ("accuracy", "satisfaction") for stat in ("qwk", "percent")),
+    }
+    row = only(table, rater_a="rouge_l", aspect="satisfaction", stat="pearson")
+    truth = [(at * 3 + 2) % 5 + 1 for at in range(9)]
+    assert row["value"] == pytest.approx(pearson([at / 10 for at in range(9)], truth))
+    assert (row["n"], row["protocol"]) == (9, "explanation")
+    one = agreement_table(
+        project.db, project.id, AgreementOptions(aspect="accuracy", raters=("rouge_l", "llm"))
+    )
+    assert {(row["rater_a"], row["rater_b"], row["aspect"]) for row in one.rows} == {
+        ("llm", "rouge_l", "accuracy")
+    }
+
+
+def test_other_statistics_of_a_metric_are_undefined_with_the_reason(project: Project) -> None:
+    scored(project)
+    options = AgreementOptions(truth="user", raters=("rouge_l",), stats=("qwk", "kendall"), aspect="accuracy")
+    table = agreement_table(project.db, project.id, options)
+    row = only(table, stat="qwk")
+    assert row["value"] is None
+    assert "only correlations" in str(row["note"])
+    assert isinstance(only(table, stat="kendall")["value"], float)
+    every = agreement_table(project.db, project.id, replace(options, stats=("all",)))
+    assert [row["stat"] for row in every.rows] == ["pearson", "spearman", "kendall"]
+
+
+def test_a_metric_of_lists_meets_pointwise_verdicts_and_other_metrics(project: Project) -> None:
+    cases = two_people(project)
+    for name in ("ndcg@10", "mrr"):
+        values: dict[int, float | None] = {case: at / 9 for at, case in enumerate(cases)}
+        give(project, name, values, protocol_name="absolute", kind="metric")
+    table = agreement_table(project.db, project.id, AgreementOptions(stats=("pearson",)))
+    assert {(row["rater_a"], row["rater_b"], row["protocol"]) for row in table.rows} == {
+        ("mrr", "ndcg@10", "absolute"),
+        ("anna", "ben", "pointwise"),
+        *((name, person, "pointwise") for name in ("ndcg@10", "mrr") for person in ("anna", "ben")),
+    }
+    assert only(table, rater_a="mrr", rater_b="ndcg@10")["value"] == pytest.approx(1)
+    pointwise = agreement_table(
+        project.db, project.id, AgreementOptions("pointwise", raters=("mrr",), truth="anna")
+    )
+    assert {row["stat"] for row in pointwise.rows} == {"pearson", "spearman"}
+    assert only(pointwise, stat="pearson")["value"] == pytest.approx(
+        pearson([at / 9 for at in range(8)], ANNA)
+    )
+
+
+def test_a_metric_of_pairs_answers_with_their_labels(project: Project) -> None:
+    cases = [pair_case(project, f"u{i}") for i in range(4)]
+    give(project, "anna", dict(zip(cases, (1.0, -1.0, 0.0, 1.0), strict=True)), protocol_name="pairwise")
+    give(
+        project,
+        "ndcg",
+        dict(zip(cases, (1.0, -1.0, 0.0, -1.0), strict=True)),
+        protocol_name="pairwise",
+        kind="metric",
+    )
+    table = agreement_table(project.db, project.id)
+    assert {(row["rater_a"], row["rater_b"], row["stat"]) for row in table.rows} == {
+        ("ndcg", "anna", "pearson"), ("ndcg", "anna", "spearman"),
+    }  # fmt: skip
+    asked = agreement_table(project.db, project.id, AgreementOptions(stats=("percent", "concurrence")))
+    assert only(asked, stat="percent")["value"] == 3 / 4
+    assert only(asked, stat="concurrence")["value"] == 2 / 3
+
+
+def test_an_ensemble_of_metrics_is_a_metric(project: Project) -> None:
+    cases = scored(project)
+    give(project, "bleu", dict.fromkeys(cases[:8], 0.5), protocol_name="explanation", kind="metric")
+    make_ensemble(project.db, project.id, "both", "mean", ["rouge_l", "bleu"], quorum=1)
+    options = AgreementOptions(raters=("both",), truth="user", stats=("pearson",))
+    table = agreement_table(project.db, project.id, options)
+    assert [row["aspect"] for row in table.rows] == ["accuracy", "satisfaction"]
 
 
 def test_nobody_and_one_rater(project: Project) -> None:

@@ -142,3 +142,29 @@ def test_nothing_yet(project: Project) -> None:
         assert table.rows == ()
         assert "judged yet" in table.notes[0]
     assert position_table(project.db, project.id).rows == ()
+
+
+def test_scores_between_the_labels_are_not_counted_as_labels(project_db: Path) -> None:
+    project = new_project(project_db)
+    cases = [text_case(project, f"u{at}", "i", "x") for at in range(30)]
+    give(
+        project,
+        "anna",
+        {case: float(at % 5 + 1) for at, case in enumerate(cases)},
+        protocol_name="explanation",
+    )
+    give(
+        project,
+        "bleu",
+        {case: at / 30 for at, case in enumerate(cases)},
+        protocol_name="explanation",
+        kind="metric",
+    )
+    give(
+        project, "mean", {case: 1 + at / 10 for at, case in enumerate(cases)}, protocol_name="explanation",
+        kind="ensemble",
+    )  # fmt: skip
+    table = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation"))
+    assert {row["rater"] for row in table.rows} == {"anna"}
+    assert "bleu, overall: scores between the labels, nothing to count" in table.notes
+    assert "mean, overall: scores between the labels, nothing to count" in table.notes

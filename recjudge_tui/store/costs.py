@@ -1,0 +1,55 @@
+"""What the cases of finished calls cost."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from recjudge_tui.store.database import Database
+
+
+class CaseCost(NamedTuple):
+    """One case of one run all of whose calls ended, with the run's prompt form.
+
+    `aspects` and `shots` are empty for runs that were made before there was a choice. `calls` were asked,
+    `cached` taken from an earlier run; `priced` of those `done` have a known cost, and `cost_usd` is all that is
+    known to be spent, on failed calls too.
+    """
+
+    rater: str
+    judge: str
+    protocol: str
+    prompt: str
+    aspects: str
+    shots: str
+    user_id: str
+    calls: int
+    cached: int
+    done: int
+    priced: int
+    cost_usd: float
+    tokens_in: int
+    tokens_out: int
+
+
+def case_costs(db: Database, project_id: int) -> list[CaseCost]:
+    """By rater, protocol, prompt and form; cases with a call outstanding are not there."""
+    rows = db.rows(
+        """SELECT r.name, json_extract(ru.judge, '$.spec'), ru.protocol, p.name || '@' || p.version,
+             ifnull(json_extract(ru.settings, '$.aspects'), ''), ifnull(json_extract(ru.settings, '$.shots'), ''),
+             c.user_id, k.calls, k.cached, k.done, k.priced, k.cost_usd, k.tokens_in, k.tokens_out
+           FROM (
+             SELECT run_id, case_id, sum(cached_from IS NULL) AS calls, sum(cached_from IS NOT NULL) AS cached,
+               sum(cached_from IS NULL AND state = 'done') AS done,
+               sum(cached_from IS NULL AND state = 'done' AND cost_usd IS NOT NULL) AS priced,
+               total(CASE WHEN cached_from IS NULL THEN cost_usd END) AS cost_usd,
+               ifnull(sum(CASE WHEN cached_from IS NULL THEN tokens_in END), 0) AS tokens_in,
+               ifnull(sum(CASE WHEN cached_from IS NULL THEN tokens_out END), 0) AS tokens_out
+             FROM calls WHERE run_id IN (SELECT id FROM runs WHERE project_id = ?)
+             GROUP BY run_id, case_id HAVING sum(state = 'planned') = 0
+           ) k
+           JOIN runs ru ON ru.id = k.run_id JOIN raters r ON r.id = ru.rater_id
+           JOIN prompts p ON p.id = ru.prompt_id JOIN cases c ON c.id = k.case_id
+           ORDER BY ru.protocol, r.name, 4, 5, 6, k.run_id, k.case_id""",
+        (project_id,),
+    )
+    return [CaseCost(*row) for row in rows]
