@@ -24,7 +24,7 @@ def test_majority_needs_more_than_half_not_just_the_most() -> None:
     np.testing.assert_array_equal(cs.majority([[1], [1], [1], [0]]), [1])
 
 
-@pytest.mark.parametrize("rule", [cs.strict, cs.conservative, cs.majority])
+@pytest.mark.parametrize("rule", [cs.strict, cs.conservative, cs.majority, cs.mean])
 def test_quorum(rule: object) -> None:
     assert callable(rule)
     ratings = [[1, NAN, NAN], [NAN, 1, NAN]]
@@ -34,3 +34,9 @@ def test_quorum(rule: object) -> None:
         rule(ratings, quorum=0)
     with pytest.raises(ValueError, match="raters, items"):
         rule([1, 2])
+
+
+def test_mean_of_those_who_rated() -> None:
+    ratings = [[1, 2, NAN, NAN], [2, NAN, 4, NAN], [6, 4, NAN, NAN]]
+    np.testing.assert_array_equal(cs.mean(ratings), [3, 3, NAN, NAN])
+    np.testing.assert_array_equal(cs.mean(ratings, quorum=1), [3, 3, 4, NAN])
