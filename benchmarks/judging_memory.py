@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.projects import load, write_tables
+from benchmarks.projects import load, peak_mb, write_tables
 from recjudge_tui.model.judge import JudgeSpec
 from recjudge_tui.model.run import RunSettings
 from recjudge_tui.running.engine import work
@@ -34,15 +34,15 @@ def measure() -> list[dict[str, Any]]:
             server.url,
         ]
         ran = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    peak_mb = json.loads(ran.stdout)["peak_mb"]
+    peak = json.loads(ran.stdout)["peak_mb"]
     return [
         {
             "name": f"peak memory, planning and judging {CASES:,} cases, MB",
-            "ours": round(peak_mb, 1),
+            "ours": round(peak, 1),
             "comparison": None,
             "ratio": None,
             "bound": "< 100 MB",
-            "holds": peak_mb < 100,
+            "holds": peak < 100,
             "note": "resident memory of the whole process, concurrency 32",
         }
     ]
@@ -58,13 +58,7 @@ def judge_all(path: Path, url: str) -> float:
     assert plan.run_id is not None
     ended = work(path, plan.run_id)
     assert ended.done == CASES, ended
-    return _peak_mb()
-
-
-def _peak_mb() -> float:
-    """The most that was resident of this program; getrusage would also tell of the process that started it."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
+    return peak_mb()
 
 
 if __name__ == "__main__":

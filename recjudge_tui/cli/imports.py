@@ -20,7 +20,12 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 @project_option
-@click.option("--as", "kind", type=click.Choice(KINDS), required=True, help="What the files hold.")
+@click.option(
+    "--as",
+    "kind",
+    type=click.Choice(KINDS),
+    help="What the files hold; all that is known of them when not given.",
+)
 @click.option("--layout", metavar="NAME", help="The files' layout; guessed when not given.")
 @click.option(
     "--mapping",
@@ -33,28 +38,31 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
 def import_(
     paths: tuple[Path, ...],
     project: str,
-    kind: ImportKind,
+    kind: ImportKind | None,
     layout: str | None,
     mapping: Path | None,
     system: str | None,
     db: str | None,
 ) -> None:
-    """Import files into a project, which is made when new. All of a command's files are stored, or none.
+    """Import files, or folders of a known layout, into a project, which is made when new. All of it is stored, or
+    nothing (docs/importing.md).
 
     \b
     Example:
       recjudge import items.csv -p movies --as items
       recjudge import lists_a.csv lists_b.csv -p movies --as lists
+      recjudge import ml-1m/ -p movies
     """
-    from recjudge_tui.cli.progress import counting
-    from recjudge_tui.importers.load import import_files
+    from recjudge_tui.cli.progress import reading
+    from recjudge_tui.importers.folders import import_paths
 
-    with open_db(db) as database, counting(f"reading {kind}", "rows") as advance:
-        summary = import_files(
+    with open_db(db) as database, reading(kind or "files") as advance:
+        summaries = import_paths(
             database, project, paths, kind, layout=layout, mapping=mapping, system=system, progress=advance
         )
-    for line in _said(summary):
-        narrate(line)
+    for summary in summaries:
+        for line in _said(summary):
+            narrate(line if len(summaries) == 1 else f"{summary.kind}: {line}")
 
 
 def _said(summary: ImportSummary) -> Iterator[str]:

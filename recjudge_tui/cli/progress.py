@@ -39,6 +39,44 @@ def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
+def reading(what: str) -> Iterator[Callable[[int, float], None]]:
+    """Rows as they are read and the share of the files read so far, 0 to 1; one bar for each turn from 1 to 0."""
+    if sys.stderr.isatty():
+        with _reading_bar(what) as show:
+            yield show
+        return
+    last = time.monotonic()
+
+    def say(rows: int, share: float) -> None:
+        nonlocal last
+        if time.monotonic() - last >= PLAIN_EVERY_S:
+            last = time.monotonic()
+            with suppress(OSError):
+                click.echo(f"reading {what}: {rows:,} rows, {share:.0%}", err=True)
+
+    yield say
+
+
+@contextmanager
+def _reading_bar(what: str) -> Iterator[Callable[[int, float], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn(f"reading {what}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rows]:,} rows"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        # it pulses until the first rows come: lists are all read before the first is stored
+        task = bar.add_task("", total=None, rows=0)
+        yield lambda rows, share: bar.update(task, total=1.0, completed=share, rows=rows)
+
+
+@contextmanager
 def following_run(calls: int) -> Iterator[Callable[[Progress], None]]:
     """The state of a run as it goes on: a bar on a terminal, a line now and then elsewhere."""
     if sys.stderr.isatty():

@@ -6,9 +6,10 @@ import json
 
 from recjudge_tui.importers.notes import Notes, RowFault
 from recjudge_tui.importers.values import number, plain_number, shown
+from recjudge_tui.model.adversarial import ADVERSARIAL, adversarial_pair
 from recjudge_tui.model.records import RATER_KINDS, Label, LabelFlag, RaterKind
 
-PROTOCOLS = ("pointwise", "pairwise", "arena", "absolute", "explanation")
+PROTOCOLS = ("pointwise", "pairwise", "arena", "absolute", "explanation", ADVERSARIAL)
 GROUND_TRUTH_NAMES = ("user", "ground_truth")
 Scale = tuple[float, float]
 
@@ -69,6 +70,8 @@ def _protocol(row: dict[str, str]) -> str:
     if a and a == b:
         raise RowFault("half a pair", f"system_a and system_b are both {shown(a)}; left out")
     named = row.get("protocol", "").strip().lower()
+    if named in ("", "pairwise") and a and adversarial_pair(a, b):
+        return ADVERSARIAL
     if not named:
         if a:
             return "pairwise"
@@ -77,7 +80,9 @@ def _protocol(row: dict[str, str]) -> str:
         raise RowFault(
             "unknown protocol", f"protocol {shown(named)} is none of {', '.join(PROTOCOLS)}; left out"
         )
-    if (named in ("pairwise", "arena")) != bool(a):
+    if named == ADVERSARIAL and not adversarial_pair(a, b):
+        raise RowFault("no adversarial pair", "its lists are called foreign:SYSTEM and own:SYSTEM; left out")
+    if (named in ("pairwise", "arena", ADVERSARIAL)) != bool(a):
         raise RowFault("half a pair", f"protocol {named} does not go with the systems of this row; left out")
     return named
 

@@ -13,7 +13,7 @@ from recjudge_tui.importers.base import Read, Request
 from recjudge_tui.importers.mapping import FileMapping, load_mapping
 from recjudge_tui.importers.notes import SHOWN, Notes
 from recjudge_tui.importers.plain import KNOWN, PLAIN, SYSTEM_KINDS
-from recjudge_tui.importers.reading import UTF8, sample_of, sha256_of
+from recjudge_tui.importers.reading import UTF8, Contents, contents_of, sample_of
 from recjudge_tui.importers.registry import choose_layout
 from recjudge_tui.importers.storing import Known, store_records
 from recjudge_tui.importers.tables import long_fields
@@ -24,7 +24,8 @@ from recjudge_tui.store.imports import begin_import, finish_import, import_of_pa
 from recjudge_tui.store.loading import Target, bulk_writing
 from recjudge_tui.store.projects import create_project, find_project
 
-Progress = Callable[[int], None]
+# given the number of rows dealt with so far, and the share of the command's lines read, 0 to 1
+Progress = Callable[[int, float], None]
 _TICK = 1_000
 
 
@@ -90,14 +91,15 @@ def import_files(
     layout: str | None = None,
     mapping: Path | None = None,
     system: str | None = None,
+    beside: Sequence[Path] = (),
     progress: Progress | None = None,
 ) -> ImportSummary:
     """Import files of one kind into a project, which is made when new.
 
     One transaction: an error in any file, or an interruption, leaves the database as it was. `system` names
     the system of lists or explanations, over a column of that name. Files that disagree about one thing:
-    the first stands; over an earlier command the newer stands. `progress` is given the number of rows
-    dealt with so far. Raises UsageError, InputError, StoreError.
+    the first stands; over an earlier command the newer stands. `beside` are files that a layout may look
+    into, beside the paths themselves. Raises UsageError, InputError, StoreError.
     """
     if system is not None and kind not in SYSTEM_KINDS:
         raise UsageError(
@@ -110,13 +112,16 @@ def import_files(
     system = _storable(system.strip()) if system else None
     described = load_mapping(mapping, KNOWN) if mapping is not None else None
     files: list[tuple[FileSummary, Notes]] = []
+    contents = {path: contents_of(path) for path in paths}
+    pace = _Pace(progress, sum(c.lines for c in contents.values()))
     with long_fields(), bulk_writing(db), db.transaction():
         found = find_project(db, project)
         identity = create_project(db, project) if found is None else found
-        command = _Command(db, identity, kind, layout, described, system, progress, Known())
+        known, others = Known(), (*paths, *beside)
+        command = _Command(db, identity, kind, layout, described, system, others, pace, known)
         for path in paths:
             since = next((s.import_id for s, _ in files if s.import_id is not None), None)
-            files.append(_import_file(command, path, since, sum(s.read for s, _ in files)))
+            files.append(_import_file(command, path, contents[path], since))
     kinds: Counter[str] = Counter()
     for _, notes in files:
         kinds.update(notes.kinds)
@@ -130,6 +135,33 @@ def import_files(
     )
 
 
+class _Pace:
+    """How far the files of a command are read, by their lines; told every 1,000 rows."""
+
+    def __init__(self, progress: Progress | None, lines: int) -> None:
+        self.progress = progress
+        self.lines = lines
+        self.before = 0
+        self.rows = 0
+
+    def through(self, reads: Iterator[Read], lines: int) -> Iterator[Read]:
+        """What a file of so many lines holds, as it is."""
+        if self.progress is None:
+            yield from reads
+            return
+        told, furthest = self.rows, 0
+        for read in reads:
+            yield read
+            self.rows += len(read.lines) or 1
+            # lists come in another order than their rows
+            furthest = max(furthest, read.line)
+            if self.rows - told >= _TICK:
+                told = self.rows
+                self.progress(self.rows, min(1.0, (self.before + min(furthest, lines)) / (self.lines or 1)))
+        self.before += lines
+        self.progress(self.rows, self.before / (self.lines or 1))
+
+
 class _Command(NamedTuple):
     """What the files of one command share."""
 
@@ -139,7 +171,8 @@ class _Command(NamedTuple):
     layout: str | None
     mapping: FileMapping | None
     system: str | None
-    progress: Progress | None
+    files: tuple[Path, ...]
+    pace: _Pace
     known: Known
 
     def how(self, layout: str) -> str:
@@ -148,24 +181,29 @@ class _Command(NamedTuple):
         return f"{how}, system {self.system}" if self.system else how
 
 
-def _import_file(command: _Command, path: Path, since: int | None, rows: int) -> tuple[FileSummary, Notes]:
+def _import_file(
+    command: _Command, path: Path, contents: Contents, since: int | None
+) -> tuple[FileSummary, Notes]:
     """Read one file and store what it holds, unless the same bytes were read in the same way before."""
     db, project_id, kind, mapping = command.db, command.project_id, command.kind, command.mapping
     notes = Notes(path)
     name = _storable(str(path))
-    sha256 = sha256_of(path)
+    sha256 = contents.sha256
     sample = sample_of(path, (mapping.encoding if mapping else "") or UTF8)
-    layout = PLAIN if mapping else choose_layout(sample, kind, command.layout)
+    layout = PLAIN if mapping else choose_layout(sample, kind, command.layout, command.system)
     how = command.how(layout.name)
     earlier = same_import(db, project_id, kind, how, sha256)
     if earlier is not None:
+        command.pace.before += contents.lines
         return FileSummary(path=name, layout=how, earlier=earlier), notes
     import_id = begin_import(db, project_id, kind, how, name, sha256)
     if kind == "events":
         _note_older_version(command, import_id, name, notes)
-    reads = layout.read(Request(path, kind, notes, command.system, mapping))
+    beside = tuple(other for other in command.files if other != path)
+    reads = layout.read(Request(path, kind, notes, command.system, mapping, beside))
     target = Target(db, project_id, import_id, import_id if since is None else since)
-    counts = store_records(target, kind, _ticking(reads, command.progress, rows), notes, command.known)
+    reads = command.pace.through(reads, contents.lines)
+    counts = store_records(target, kind, reads, notes, command.known)
     if not counts.records:
         _nothing(name, kind, notes)
     read = counts.stored + counts.unchanged + notes.skipped
@@ -183,20 +221,6 @@ def _import_file(command: _Command, path: Path, since: int | None, rows: int) ->
         warning_count=sum(notes.kinds.values()),
     )
     return summary, notes
-
-
-def _ticking(reads: Iterator[Read], progress: Progress | None, rows: int) -> Iterator[Read]:
-    if progress is None:
-        yield from reads
-        return
-    told = rows
-    for read in reads:
-        yield read
-        rows += len(read.lines) or 1
-        if rows - told >= _TICK:
-            told = rows
-            progress(rows)
-    progress(rows)
 
 
 def _note_older_version(command: _Command, import_id: int, name: str, notes: Notes) -> None:

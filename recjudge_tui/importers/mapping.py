@@ -19,6 +19,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_CHARACTERS = ("delimiter", "quote")
+_SETTINGS = ("layout", "encoding", *_CHARACTERS)
+
 
 class Field(Model):
     """Where one value comes from: a column, or a constant; then what is done to it."""
@@ -48,10 +51,14 @@ class KindMapping(Model):
 
 
 class FileMapping(Model):
-    """A mapping file as read; `name` and `digest` tell one mapping from another."""
+    """A mapping file as read; `name` and `digest` tell one mapping from another.
+
+    `layout` names the labelling tool whose answers the fields are taken from; empty for a plain table.
+    """
 
     name: str
     digest: str
+    layout: str = ""
     encoding: str = ""
     delimiter: str = ""
     quote: str = '"'
@@ -69,16 +76,16 @@ def load_mapping(path: Path, known: Mapping[ImportKind, tuple[str, ...]]) -> Fil
         raise InputError(f"{path} cannot be read", f"{error.strerror or error}.") from error
     except ValueError as error:
         raise InputError(f"{path} is not a TOML file", f"{error}.", "See docs/mapping.md.") from error
-    settings = {key: content.pop(key) for key in ("encoding", "delimiter", "quote") if key in content}
+    settings = {key: content.pop(key) for key in _SETTINGS if key in content}
     for key, value in settings.items():
-        if not isinstance(value, str) or (key != "encoding" and len(value) > 1):
-            raise _fault(path, key, "must be a text" + ("" if key == "encoding" else " of one character"))
+        if not isinstance(value, str) or (key in _CHARACTERS and len(value) > 1):
+            raise _fault(path, key, "must be a text" + (" of one character" if key in _CHARACTERS else ""))
     _check_encoding(path, settings.get("encoding", ""))
     kinds: dict[ImportKind, KindMapping] = {}
     for kind, table in content.items():
         name = next((k for k in IMPORT_KINDS if k == kind), None)
         if name is None or not isinstance(table, dict):
-            raise _fault(path, kind, f"is none of: {', '.join(IMPORT_KINDS)}, encoding, delimiter, quote")
+            raise _fault(path, kind, f"is none of: {', '.join((*IMPORT_KINDS, *_SETTINGS))}")
         kinds[name] = _kind_mapping(path, name, table, known[name])
     return FileMapping(name=path.name, digest=hashlib.sha256(raw).hexdigest(), kinds=kinds, **settings)
 

@@ -23,19 +23,23 @@ class RowFault(Exception):  # noqa: N818 - a finding about one row, which is lef
 
 
 class Notes:
-    """Collects the warnings of one file: all counted by kind, the first 20 kept as `file:line: text`."""
+    """Collects the warnings of one file: all counted by kind, the first 20 kept as `file:line: text`.
+
+    `unit` stands before the number where that counts something else than lines (`file:record 3: text`).
+    """
 
     def __init__(self, path: Path) -> None:
         self.file = one_line(path)
         self.kinds: Counter[str] = Counter()
         self.first: list[str] = []
         self.skipped = 0
+        self.unit = ""
 
     def warn(self, line: int, kind: str, text: str) -> None:
         """Something odd in a row that is kept."""
         self.kinds[kind] += 1
         if len(self.first) < SHOWN:
-            self.first.append(f"{self.file}:{line}: {one_line(text, 300)}")
+            self.first.append(f"{self.file}:{self.unit}{line}: {one_line(text, 300)}")
 
     def skip(self, line: int, kind: str, text: str, rows: int = 1) -> None:
         """A row (or several that stand and fall together) that is left out."""

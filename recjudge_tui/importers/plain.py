@@ -13,7 +13,7 @@ from recjudge_tui.importers.lists import ListRow, slates_of
 from recjudge_tui.importers.mapping import KindMapping, mapped_rows
 from recjudge_tui.importers.notes import Notes, Row, RowFault
 from recjudge_tui.importers.reading import UTF8
-from recjudge_tui.importers.tables import Dialect, Table, read_table
+from recjudge_tui.importers.tables import Dialect, Table, header_of, read_table
 from recjudge_tui.importers.values import number, shown, timestamp, whole
 from recjudge_tui.model.records import IMPORT_KINDS, Event, Explanation, ImportKind, Item, User
 from recjudge_tui.model.text import one_line
@@ -95,6 +95,11 @@ def records_of(request: Request, rows: Iterator[Row], mapping: KindMapping | Non
 
 def _read_mapped(request: Request) -> Iterator[Read]:
     assert request.mapping is not None
+    if request.mapping.layout:
+        from recjudge_tui.importers.label_layouts import labelling_tool
+
+        yield from labelling_tool(request).read(request)
+        return
     mapping = request.mapping.kinds.get(request.kind)
     if mapping is None:
         raise InputError(
@@ -120,7 +125,7 @@ def _read_mapped(request: Request) -> Iterator[Read]:
 def _missing(request: Request, given: set[str]) -> list[str]:
     needed = [c for c in COLUMNS[request.kind].required if not (c == "system" and request.system)]
     missing = [column for column in needed if column not in given]
-    if request.kind == "events" and not given & {"item_id", "text"}:
+    if not _on_something(request.kind, given):
         missing.append("item_id")
     return missing
 
@@ -242,6 +247,21 @@ def _score(text: str, line: int, notes: Notes) -> float | None:
     except RowFault as fault:
         notes.warn(line, "bad score", f"{fault.text}; the item is kept without a score")
         return None
+
+
+def plain_kinds(sample: Sample, system: str | None = None) -> tuple[ImportKind, ...]:
+    """The kinds whose columns a plain table's header has, the one that needs most of them first.
+
+    `system` stands for a column of that name.
+    """
+    found = header_of(sample.text, {name for names in KNOWN.values() for name in names})
+    given = {name.lower() for name in found} | ({"system"} if system else set())
+    fit = [kind for kind, c in COLUMNS.items() if given.issuperset(c.required) and _on_something(kind, given)]
+    return tuple(sorted(fit, key=lambda kind: -len(COLUMNS[kind].required)))
+
+
+def _on_something(kind: ImportKind, given: set[str]) -> bool:
+    return kind != "events" or not given.isdisjoint(("item_id", "text"))
 
 
 def _fits(_sample: Sample, _kind: ImportKind) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import io
+import re
 import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.base import Sample
@@ -18,6 +21,7 @@ from recjudge_tui.importers.base import Sample
 UTF8 = "utf-8-sig"
 MAX_FIELD = 10_000_000
 _SAMPLE_BYTES = 65_536
+_BLOCK = 1 << 20
 _GZIP = b"\x1f\x8b"
 
 # first bytes, what the file then is, what to do
@@ -35,17 +39,34 @@ _NOT_TEXT = (
 _UTF16_STEP = "Save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or name its encoding in a mapping file."
 
 
-def sha256_of(path: Path) -> str:
-    """The digest of the file's bytes as they lie on disk. Raises InputError when it cannot be read."""
-    digest = hashlib.sha256()
+class Contents(NamedTuple):
+    """A file gone over once: the digest of its bytes as they lie on disk, and how many lines they unpack to."""
+
+    sha256: str
+    lines: int
+
+
+def contents_of(path: Path) -> Contents:
+    """Digest and lines of the file, read in blocks.
+
+    Raises InputError when it cannot be read to its end: also for a damaged gzip file, before anything is stored.
+    """
+    digest, lines, last = hashlib.sha256(), 0, b"\n"
     with _explained(path):
         # a pipe can be read once, and waits for ever while nobody writes to it; a file is gone over several times
         if stat.S_ISFIFO(path.stat().st_mode):
             raise InputError(f"{path} is a pipe, not a file", next_step="Save what it gives to a file first.")
     with _explained(path), path.open("rb") as handle:
-        while block := handle.read(1 << 20):
+        packed = handle.peek(2)[:2] == _GZIP
+        while block := handle.read(_BLOCK):
             digest.update(block)
-    return digest.hexdigest()
+            if not packed:
+                lines, last = lines + block.count(b"\n"), block[-1:]
+    if packed or path.suffix.lower() == ".gz":
+        with _explained(path), _opened(path) as unpacked:
+            while block := unpacked.read(_BLOCK):
+                lines, last = lines + block.count(b"\n"), block[-1:]
+    return Contents(digest.hexdigest(), lines + (last != b"\n"))
 
 
 def sample_of(path: Path, encoding: str = UTF8) -> Sample:
@@ -67,17 +88,26 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     return Sample(path, text)
 
 
-def text_lines(path: Path, encoding: str = UTF8) -> Iterator[str]:
+def most_lines_match(sample: Sample, pattern: re.Pattern[str]) -> bool:
+    """Whether the first line that is not blank and half of the first hundred match the pattern whole."""
+    lines = [line.rstrip("\r") for line in sample.text.split("\n", 101)[:100] if line.strip()]
+    fit = [pattern.fullmatch(line) is not None for line in lines]
+    return bool(fit) and fit[0] and 2 * sum(fit) >= len(fit)
+
+
+def text_lines(path: Path, encoding: str = UTF8, *, or_latin1: bool = False) -> Iterator[str]:
     """The lines with their ends as they are, unpacked if gzipped.
 
+    With `or_latin1` a line that is not UTF-8 is read as latin-1: for files that went round in both.
     Raises InputError, located, for bytes that are not in the encoding, NUL characters, a damaged
     archive, and a line over 10 million characters.
     """
     number = 0
     with _explained(path), _opened(path) as handle:
         text = io.TextIOWrapper(handle, encoding=encoding, newline="")
+        read = partial(_utf8_or_latin1, handle) if or_latin1 else partial(text.readline, MAX_FIELD + 1)
         try:
-            while line := text.readline(MAX_FIELD + 1):
+            while line := read():
                 number += 1
                 if "\0" in line:
                     raise InputError(
@@ -95,11 +125,24 @@ def text_lines(path: Path, encoding: str = UTF8) -> Iterator[str]:
             raise _encoding_error(path, encoding, number, error) from error
 
 
+def _utf8_or_latin1(handle: BinaryIO) -> str:
+    raw = handle.readline(MAX_FIELD + 1)
+    try:
+        return raw.removeprefix(codecs.BOM_UTF8).decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The bytes, unpacked when they are gzip's, whatever the file is called."""
     with path.open("rb") as raw:
         if raw.peek(2)[:2] != _GZIP:
+            if path.suffix.lower() == ".gz":
+                raise InputError(
+                    f"{path} is not gzip, though its name ends in .gz",
+                    next_step="Fetch it again, or take .gz off its name if it is plain text; nothing was imported.",
+                )
             yield raw
             return
         with gzip.GzipFile(fileobj=raw) as packed:
@@ -112,7 +155,9 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
-            f"{path} is a damaged gzip file", f"{error}.", "Fetch it again; nothing was imported."
+            f"{path} is a damaged gzip file",
+            f"{str(error).rstrip('.')}.",
+            "Fetch it again; nothing was imported.",
         ) from error
     except OSError as error:
         raise InputError(f"{path} cannot be read", f"{error.strerror or error}.") from error

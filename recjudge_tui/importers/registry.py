@@ -6,13 +6,32 @@ from importlib.metadata import entry_points
 
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.base import Layout, Sample
-from recjudge_tui.importers.plain import PLAIN
-from recjudge_tui.model.records import ImportKind
+from recjudge_tui.importers.label_layouts import LABEL_LAYOUTS
+from recjudge_tui.importers.mind import MIND, MIND_TRAIN
+from recjudge_tui.importers.movielens import MOVIELENS_1M, MOVIELENS_100K, MOVIELENS_LATEST
+from recjudge_tui.importers.plain import PLAIN, plain_kinds
+from recjudge_tui.importers.recbole import RECBOLE
+from recjudge_tui.importers.recsys_arena import RECSYS_ARENA
+from recjudge_tui.importers.trec import TREC_QRELS, TREC_RUN
+from recjudge_tui.importers.yelp import YELP
+from recjudge_tui.model.records import IMPORT_KINDS, ImportKind
 
 ENTRY_POINTS = "recjudge.importers"
 
-# asked in this order; the plain tables, which explain what is missing, come last
-_BUILT_IN: tuple[Layout, ...] = ()
+# asked in this order, those that know their files best first
+_BUILT_IN: tuple[Layout, ...] = (
+    RECBOLE,
+    RECSYS_ARENA,
+    YELP,
+    *LABEL_LAYOUTS,
+    TREC_RUN,
+    TREC_QRELS,
+    MOVIELENS_100K,
+    MOVIELENS_1M,
+    MOVIELENS_LATEST,
+    MIND_TRAIN,
+    MIND,
+)
 
 
 def layouts() -> list[Layout]:
@@ -36,17 +55,47 @@ def layouts() -> list[Layout]:
     return [*found, PLAIN]
 
 
-def choose_layout(sample: Sample, kind: ImportKind, name: str | None) -> Layout:
+def special_layout(known: list[Layout], sample: Sample, kind: ImportKind) -> Layout | None:
+    """The first layout but the plain one that fits the file's beginning as `kind`."""
+    return next(
+        (
+            layout
+            for layout in known
+            if layout is not PLAIN and kind in layout.kinds and layout.fits(sample, kind)
+        ),
+        None,
+    )
+
+
+def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: str | None = None) -> Layout:
     """The layout called `name`, or the first that fits the file's beginning and can hold `kind`.
 
-    Raises UsageError for an unknown name, InputError for a layout that never holds such a kind.
+    Raises UsageError for an unknown name, InputError for a layout that never holds such a kind and, where
+    none is named, for a file that is known to hold something else.
     """
     known = layouts()
     if name is None:
-        return next(layout for layout in known if kind in layout.kinds and layout.fits(sample, kind))
+        found = special_layout(known, sample, kind)
+        if found is None and kind not in plain_kinds(sample, system):
+            _refuse_other_kind(known, sample, kind)
+        return found or PLAIN
     for layout in known:
         if layout.name == name:
             if kind not in layout.kinds:
                 raise InputError(f"layout {name} holds no {kind}", f"It holds: {', '.join(layout.kinds)}.")
             return layout
     raise UsageError(f"no layout “{name}”", f"Known: {', '.join(layout.name for layout in known)}.")
+
+
+def _refuse_other_kind(known: list[Layout], sample: Sample, kind: ImportKind) -> None:
+    fits = {other: special_layout(known, sample, other) for other in IMPORT_KINDS}
+    found = [other for other, layout in fits.items() if layout is not None]
+    if not found:
+        return
+    first = fits[found[0]]
+    assert first is not None
+    raise InputError(
+        f"{sample.path} holds {' and '.join(found)}, no {kind}",
+        f"It is written as layout {first.name}: {first.about}.",
+        f"Import it with --as {found[0]}.",
+    )

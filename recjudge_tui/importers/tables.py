@@ -73,6 +73,19 @@ def read_table(path: Path, wanted: Collection[str], dialect: Dialect, notes: Not
     return _csv_table(path, everything, line, wanted, dialect, notes)
 
 
+def header_of(text: str, wanted: Collection[str] = ()) -> list[str]:
+    """The names in the first line of a table in CSV or JSON Lines that is not blank; none where it has none."""
+    first = next((line for line in text.splitlines() if line.strip()), "").strip()
+    try:
+        if first.startswith("{"):
+            found = json.loads(first)
+            return [str(name).strip() for name in found] if isinstance(found, dict) else []
+        fields = next(csv.reader([first], delimiter=_delimiter(first, wanted, '"')), [])
+    except (ValueError, RecursionError, csv.Error):
+        return []
+    return [name.strip() for name in fields]
+
+
 def _csv_table(
     path: Path, lines: Iterator[str], header: str, wanted: Collection[str], dialect: Dialect, notes: Notes
 ) -> Table:
@@ -182,14 +195,14 @@ def _json_rows(lines: Iterator[str], wanted: Collection[str], notes: Notes) -> I
             notes.skip(number, "broken JSON", f"not a JSON object: {shown(text)}; left out")
             continue
         names = _named([key.strip() for key in found], wanted)
-        cells = {name: _cell(name, value) for name, value in zip(names, found.values(), strict=True)}
-        if "\\u" in text and not all(map(_storable, cells.values())):
+        cells = {name: cell(name, value) for name, value in zip(names, found.values(), strict=True)}
+        if "\\u" in text and not all(map(storable, cells.values())):
             notes.skip(number, "broken text", "a half character or a NUL; row left out")
             continue
         yield number, cells
 
 
-def _cell(name: str, value: Any) -> str:
+def cell(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     if value is None:
@@ -201,7 +214,7 @@ def _cell(name: str, value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _storable(text: str) -> bool:
+def storable(text: str) -> bool:
     """Whether SQLite can hold the text: `\\ud800` alone and `\\u0000` are legal JSON and no text."""
     try:
         text.encode()

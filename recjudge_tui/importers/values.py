@@ -59,6 +59,9 @@ def timestamp(value: str) -> str:
     if not text:
         return ""
     try:
+        # seconds of 1973 to 5138: what most files of events have
+        if 8 < len(text) < 12 and text.isdigit() and text.isascii():
+            return datetime.fromtimestamp(int(text), timezone.utc).isoformat()
         if len(text) == 25 and text[7] == "-" and text[10] == "T" and text.endswith("+00:00"):
             datetime.fromisoformat(text)
             return text

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
+from recjudge_tui.model.adversarial import ADVERSARIAL
 from recjudge_tui.model.records import Event, Explanation, Item, Label, Slate, User
+from recjudge_tui.store.adversarial import newest_pair
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database, explained
@@ -200,12 +202,15 @@ def _compare(
 def label_key(db: Database, project_id: int, label: Label) -> tuple[CaseKey, bool]:
     """The case that a label is about, and whether its two systems had to change places (a before b by name).
 
-    The project's current lists or explanation are tied to it when they are known: a pair's only together.
+    The project's current lists or explanation are tied to it when they are known: a pair's only together. An
+    adversarial pair is the one that was planned last under its names.
     """
     user, item = label.user_id, label.item_id
     if label.system_a:
         turned = label.system_a > label.system_b
         a, b = sorted((label.system_a, label.system_b))
+        if label.protocol == ADVERSARIAL:
+            return newest_pair(db, project_id, CaseKey("pair", user, a, b)), turned
         slate_a, slate_b = (
             None if item else _current_slate(db, project_id, user, system) for system in (a, b)
         )

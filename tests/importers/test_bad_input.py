@@ -13,7 +13,7 @@ import pytest
 
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.importers.reading import sha256_of
+from recjudge_tui.importers.reading import contents_of
 from recjudge_tui.model.records import ImportKind
 from recjudge_tui.store.database import Database
 
@@ -238,4 +238,4 @@ def test_warnings_cannot_drive_the_terminal(load: Load) -> None:
 def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(InputError, match="is a pipe, not a file"):
-        sha256_of(tmp_path / "pipe.csv")
+        contents_of(tmp_path / "pipe.csv")

@@ -21,7 +21,7 @@ from pathlib import Path
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import connect
 
-def progress(rows):
+def progress(rows, share):
     if rows >= 10_000:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -44,7 +44,7 @@ def test_interrupt_in_the_middle(db: Database, tmp_path: Path) -> None:
     file = tmp_path / "events.csv"
     file.write_text(EVENTS)
 
-    def progress(rows: int) -> None:
+    def progress(rows: int, share: float) -> None:
         raise KeyboardInterrupt
 
     limit, cache = csv.field_size_limit(), db.value("PRAGMA cache_size")

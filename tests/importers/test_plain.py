@@ -161,9 +161,10 @@ def test_same_file_again_is_a_no_op(load: Load, db: Database) -> None:
 
 
 def test_progress_counts_rows(load: Load) -> None:
-    told: list[int] = []
-    load("events", "user_id,item_id,type\n" + "u,1,click\n" * 2500, progress=told.append)
-    assert told == [1000, 2000, 2500]
+    told: list[tuple[int, float]] = []
+    content = "user_id,item_id,type\n" + "u,1,click\n" * 2499
+    load("events", content, progress=lambda rows, share: told.append((rows, round(share, 2))))
+    assert told == [(1000, 0.4), (2000, 0.8), (2499, 1.0)]
 
 
 def test_several_files_are_one_transaction(db: Database, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_third_partys_layout_is_guessed_and_named(installed: Path, db: Database) -> None:
     file = installed / "log.txt"
     file.write_text("#clicks\nu 1\nu 0012\n")
-    assert [layout.name for layout in layouts()] == ["broken", "clicks", "plain"]
+    assert [layout.name for layout in layouts()][-3:] == ["broken", "clicks", "plain"]
     summary = import_files(db, "p", [file], "events")
     assert (summary.files[0].layout, summary.stored) == ("clicks", 2)
     with pytest.raises(InputError, match="layout clicks holds no items"):

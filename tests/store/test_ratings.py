@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,10 @@ from recjudge_tui.store.ratings import (
     case_verdicts,
     load_answers,
     load_cases,
+    load_questions,
     load_ratings,
+    project_questions,
+    project_raters,
     run_prompts,
 )
 from tests.reports.building import give, judge_pairs, list_case, new_project, pair_case, text_case
@@ -71,6 +75,66 @@ def test_filters_of_ratings(project_db: Path) -> None:
         Question("ben", "pointwise", "other")
     ]
     assert load_ratings(project.db, project.id, protocols=["pairwise"]).verdicts == {}
+
+
+def test_only_the_questions_wanted_are_read_from_their_index(project_db: Path) -> None:
+    project = new_project(project_db)
+    case = list_case(project, "u1")
+    for rater in ("anna", "ben"):
+        give(project, rater, {case: 2.0})
+    assert project_questions(project.db, project.id) == [
+        Question("anna", "pointwise", "overall"),
+        Question("ben", "pointwise", "overall"),
+    ]
+    statements: list[str] = []
+    project.db.connection.set_trace_callback(statements.append)
+    found = load_questions(project.db, project.id, [Question("ben", "pointwise", "overall")])
+    project.db.connection.set_trace_callback(None)
+    assert list(found.verdicts) == [Question("ben", "pointwise", "overall")]
+    read = [sql for sql in statements if "FROM verdicts" in sql]
+    assert len(read) == 1
+    plan = " ".join(row["detail"] for row in project.db.rows(f"EXPLAIN QUERY PLAN {read[0]}"))
+    assert "COVERING INDEX verdicts_by_question (rater_id=? AND protocol=? AND aspect=?)" in plan
+    assert "TEMP B-TREE" not in plan
+
+
+def test_the_index_of_questions_is_for_nobody_else(project_db: Path) -> None:
+    project = new_project(project_db)
+    plan = project.db.rows(
+        "EXPLAIN QUERY PLAN SELECT value FROM verdicts WHERE rater_id = 1 AND protocol = 'x' AND case_id = 3"
+    )
+    assert "verdicts_by_question" not in " ".join(row["detail"] for row in plan)
+
+
+def test_ids_in_any_order_and_awkward_texts(project_db: Path) -> None:
+    project = new_project(project_db)
+    odd = ('quote " and \\', "nul \x00 and \x1f", "\u202e雪", "")
+    for at, user in enumerate(odd):
+        project.db.execute(
+            """INSERT INTO cases (id, project_id, kind, user_id, item_id, system_a)
+               VALUES (?, ?, 'explanation', ?, ?, 's')""",
+            (100 - at, project.id, user, user),
+        )
+    found = load_cases(project.db, project.id)
+    assert found.ids.tolist() == [97, 98, 99, 100]
+    assert len(set(found.user.tolist())) == len(set(found.pair.tolist())) == 4
+    assert found.has_item.tolist() == [False, True, True, True]
+
+
+def test_an_ensemble_of_metrics_alone_is_of_metrics(project_db: Path) -> None:
+    project = new_project(project_db)
+    add = "INSERT INTO raters (project_id, name, kind, recipe, created_at) VALUES (?, ?, ?, ?, '')"
+    for name, kind, members in (
+        ("bleu", "metric", []),
+        ("rouge", "metric", []),
+        ("llm", "judge", []),
+        ("both", "ensemble", ["bleu", "rouge"]),
+        ("mixed", "ensemble", ["bleu", "llm"]),
+        ("orphan", "ensemble", ["gone", "too"]),
+    ):
+        project.db.execute(add, (project.id, name, kind, json.dumps({"raters": members})))
+    raters = project_raters(project.db, project.id)
+    assert {name for name, rater in raters.items() if rater.of_metrics} == {"bleu", "rouge", "both"}
 
 
 def test_other_projects_do_not_leak(project_db: Path) -> None:

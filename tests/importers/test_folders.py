@@ -1,0 +1,142 @@
+"""Whole folders, and files without a word about what they hold: one command, one transaction."""
+
+from __future__ import annotations
+
+import gzip
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.errors import InputError, UsageError
+from recjudge_tui.importers.folders import import_paths
+from recjudge_tui.store.database import Database, connect
+from recjudge_tui.store.imports import undo_import
+
+from . import samples
+
+
+@pytest.fixture
+def ml100k(tmp_path: Path) -> Path:
+    """As the archive unpacks: the splits say the same again, and must not be counted twice."""
+    folder = tmp_path / "ml-100k"
+    folder.mkdir()
+    for name, content in {
+        "u.data": samples.U_DATA.encode(),
+        "u.item": samples.U_ITEM,
+        "u.user": samples.U_USER.encode(),
+        "u.genre": b"unknown|0\nAction|1\n",
+        "u.info": b"2 users\n3 items\n3 ratings\n",
+        "u.occupation": b"librarian\nstudent\n",
+        "u1.base": samples.U_DATA.encode(),
+        "u1.test": samples.U_DATA.encode(),
+        "README": b"Words about the data.\n",
+        "mku.sh": b"#!/bin/sh\n",
+        "empty": b"",
+        "cover.png": b"\x89PNG\r\n",
+        ".hidden": b"userId,movieId,rating,timestamp\n",
+    }.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_a_folder_as_all_that_it_holds(db: Database, ml100k: Path) -> None:
+    summaries = import_paths(db, "p", [ml100k], None)
+    assert [(s.kind, s.stored, [Path(f.path).name for f in s.files]) for s in summaries] == [
+        ("items", 3, ["u.item"]),
+        ("users", 2, ["u.user"]),
+        ("events", 3, ["u.data"]),
+    ]
+    assert sum(s.warning_count for s in summaries) == 0
+    for summary in summaries:
+        undo_import(db, summary.import_ids[0])
+    assert [db.value(f"SELECT count(*) FROM {table}") for table in ("items", "users", "events")] == [0, 0, 0]
+
+
+def test_a_folder_as_one_kind(db: Database, ml100k: Path) -> None:
+    [summary] = import_paths(db, "p", [ml100k], "users")
+    assert (summary.kind, summary.stored) == ("users", 2)
+    with pytest.raises(InputError, match=r"ml-100k has no file that is known to hold lists"):
+        import_paths(db, "p", [ml100k], "lists")
+
+
+def test_a_folder_of_plain_and_packed_tables(db: Database, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "a.csv").write_text(samples.ITEMS)
+    (folder / "b.csv.gz").write_bytes(gzip.compress(samples.EVENTS.encode()))
+    (folder / "lists.csv").write_text(samples.LISTS)
+    (folder / "movies.csv.gz").write_bytes(gzip.compress(samples.MOVIES_CSV.encode()))
+    (folder / "notes.txt").write_text("remember to rename\n")
+    found = {s.kind: s for s in import_paths(db, "p", [folder], None)}
+    assert {kind: s.stored for kind, s in found.items()} == {"items": 2, "events": 1, "lists": 1}
+    assert [f.layout for f in found["items"].files] == ["plain", "movielens-latest"]
+
+
+def test_files_and_their_kinds(db: Database, ml100k: Path) -> None:
+    summaries = import_paths(db, "p", [ml100k / "u1.test", ml100k / "u.item"], None)
+    assert [s.kind for s in summaries] == ["items", "events"]
+    assert db.value("SELECT DISTINCT type FROM events") == "heldout_rating"
+
+
+def test_folders_that_hold_nothing(db: Database, tmp_path: Path, ml100k: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"no file that is known to hold anything Name one of the folders in it"
+    ):
+        import_paths(db, "p", [tmp_path], None)
+    with pytest.raises(InputError, match="cannot be read No such file"):
+        import_paths(db, "p", [tmp_path / "none"], None)
+    with pytest.raises(UsageError, match="--system does not go with these files They hold items"):
+        import_paths(db, "p", [ml100k / "u.item"], None, system="x")
+    with pytest.raises(UsageError, match=r"no layout “movielens” Known: .*movielens-1m"):
+        import_paths(db, "p", [ml100k], None, layout="movielens")
+    with pytest.raises(UsageError, match="--mapping needs files and --as"):
+        import_paths(db, "p", [ml100k], "items", mapping=tmp_path / "m.toml")
+
+
+def test_an_error_in_one_kind_undoes_the_others(db: Database, tmp_path: Path) -> None:
+    folder = tmp_path / "MIND_dev"
+    folder.mkdir()
+    for name, content in {
+        "news.tsv": samples.NEWS,
+        "behaviors.tsv": samples.BEHAVIORS,
+        "prediction_x.txt": samples.PREDICTION.replace("[1,2]", "[2,2]"),
+    }.items():
+        (folder / name).write_text(content)
+    with pytest.raises(InputError, match=r"prediction_x.txt:2: rank 2 stands twice"):
+        import_paths(db, "p", [folder], None)
+    assert [db.value(f"SELECT count(*) FROM {t}") for t in ("projects", "imports", "items", "events")] == [
+        0
+    ] * 4
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from recjudge_tui.importers.folders import import_paths
+from recjudge_tui.store.database import connect
+
+def progress(rows, share):
+    if rows >= 10_000:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+import_paths(connect(Path(sys.argv[1])), "p", [Path(sys.argv[2])], None, progress=progress)
+"""
+
+
+def test_kill_in_the_middle_of_a_folder(tmp_path: Path) -> None:
+    folder, database = tmp_path / "ml-1m", tmp_path / "a.db"
+    folder.mkdir()
+    (folder / "movies.dat").write_bytes(samples.MOVIES_DAT)
+    (folder / "users.dat").write_text(samples.USERS_DAT)
+    (folder / "ratings.dat").write_text(samples.RATINGS_DAT * 10_000)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(database), str(folder)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    with connect(database) as db:
+        assert [db.value(f"SELECT count(*) FROM {t}") for t in ("projects", "items", "users", "events")] == [
+            0
+        ] * 4
+        assert db.value("PRAGMA integrity_check") == "ok"
+        assert sum(s.stored for s in import_paths(db, "p", [folder], None)) == 30_006

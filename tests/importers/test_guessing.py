@@ -1,0 +1,122 @@
+"""Which layout a file is known to have, from its content and whatever it is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.errors import InputError
+from recjudge_tui.importers.folders import find_files
+from recjudge_tui.importers.load import import_files
+from recjudge_tui.importers.reading import sample_of
+from recjudge_tui.importers.registry import choose_layout
+from recjudge_tui.model.records import ImportKind
+from recjudge_tui.store.database import Database
+
+from . import samples
+
+GUESSES: list[tuple[str, str | bytes, ImportKind, str]] = [
+    ("u.data", samples.U_DATA, "events", "movielens-100k"),
+    ("u.item", samples.U_ITEM, "items", "movielens-100k"),
+    ("u.user", samples.U_USER, "users", "movielens-100k"),
+    ("ratings.dat", samples.RATINGS_DAT, "events", "movielens-1m"),
+    ("half stars", samples.RATINGS_DAT.replace("::3::", "::3.5::"), "events", "movielens-1m"),
+    ("tags.dat", samples.TAGS_DAT, "events", "movielens-1m"),
+    ("movies.dat", samples.MOVIES_DAT, "items", "movielens-1m"),
+    ("users.dat", samples.USERS_DAT, "users", "movielens-1m"),
+    ("ratings.csv", samples.RATINGS_CSV, "events", "movielens-latest"),
+    ("tags.csv", samples.TAGS_CSV, "events", "movielens-latest"),
+    ("movies.csv", samples.MOVIES_CSV, "items", "movielens-latest"),
+    ("news.tsv", samples.NEWS, "items", "mind"),
+    ("behaviors.tsv", samples.BEHAVIORS, "events", "mind"),
+    ("unlabelled", samples.BEHAVIORS.replace("-0", "").replace("-1", ""), "events", "mind"),
+    ("prediction.txt", samples.PREDICTION, "lists", "mind"),
+    ("plain items", samples.ITEMS, "items", "plain"),
+    ("plain events", samples.EVENTS, "events", "plain"),
+    ("plain lists", samples.LISTS, "lists", "plain"),
+    ("plain battles", samples.BATTLES, "labels", "plain"),
+    ("plain, tabs", samples.EVENTS.replace(",", "\t"), "events", "plain"),
+    ("plain, bars", samples.ITEMS.replace(",", "|"), "items", "plain"),
+    ("plain, JSON", '{"item_id": 7, "title": "Glass"}\n', "items", "plain"),
+]
+
+
+@pytest.mark.parametrize(("what", "content", "kind", "layout"), GUESSES, ids=[g[0] for g in GUESSES])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_guess(
+    tmp_path: Path, ends: str, what: str, content: str | bytes, kind: ImportKind, layout: str
+) -> None:
+    raw = content if isinstance(content, bytes) else content.encode()
+    path = tmp_path / "file.bin"
+    path.write_bytes(raw.replace(b"\n", ends.encode()))
+    assert choose_layout(sample_of(path), kind, None).name == layout
+    assert find_files([path], None).files == {kind: [path]}
+    others: tuple[ImportKind, ...] = ("items", "users", "events", "lists", "explanations")
+    if layout == "plain":
+        return
+    for other in others:
+        if other != kind:
+            with pytest.raises(InputError, match=f"holds {kind}, no {other} .*layout {layout}.*--as {kind}"):
+                choose_layout(sample_of(path), other, None)
+
+
+def test_a_byte_order_mark_changes_nothing(tmp_path: Path) -> None:
+    cases: tuple[tuple[str, ImportKind, str], ...] = (
+        (samples.RATINGS_CSV, "events", "movielens-latest"),
+        (samples.RATINGS_DAT, "events", "movielens-1m"),
+        (samples.NEWS, "items", "mind"),
+    )
+    for content, kind, layout in cases:
+        path = tmp_path / "file"
+        path.write_bytes(b"\xef\xbb\xbf" + content.encode())
+        assert choose_layout(sample_of(path), kind, None).name == layout
+
+
+def test_a_folder_called_train_makes_a_training_log(tmp_path: Path) -> None:
+    folder = tmp_path / "MINDsmall_train"
+    folder.mkdir()
+    path = folder / "behaviors.tsv"
+    path.write_text(samples.BEHAVIORS)
+    assert choose_layout(sample_of(path), "events", None).name == "mind-train"
+    assert choose_layout(sample_of(path), "events", "mind").name == "mind"
+
+
+def test_a_file_that_no_layout_knows(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / "links.csv"
+    path.write_text(samples.LINKS_CSV)
+    with pytest.raises(InputError, match=r"no columns item_id, title Found: movieId, imdbId, tmdbId"):
+        import_files(db, "p", [path], "items")
+    with pytest.raises(InputError, match=r"what .*links.csv holds cannot be told .*--as"):
+        find_files([path], None)
+    with pytest.raises(
+        InputError, match=r"links.csv:1: this is no table of MovieLens latest .*movieId, imdbId"
+    ):
+        import_files(db, "p", [path], "items", layout="movielens-latest")
+
+
+@pytest.mark.parametrize(
+    ("layout", "kind", "says"),
+    [
+        ("movielens-100k", "events", r"file:1: these are no events of MovieLens .*between tabs.*Found: “N1 sports"),
+        ("movielens-1m", "items", r"file:1: these are no items of MovieLens .*film id::title::genres"),
+        ("mind", "events", r"file:1: this is not MIND's behaviors Its lines are those of news"),
+        ("mind", "lists", r"file:1: this is not MIND's predictions .*ranks of its candidates"),
+        ("mind-train", "events", r"file:1: this is not MIND's behaviors"),
+    ],
+)  # fmt: skip
+def test_a_named_layout_that_the_file_has_not(
+    db: Database, tmp_path: Path, layout: str, kind: ImportKind, says: str
+) -> None:
+    path = tmp_path / "file"
+    path.write_text(samples.NEWS)
+    with pytest.raises(InputError, match=says):
+        import_files(db, "p", [path], kind, layout=layout)
+    assert db.value("SELECT count(*) FROM imports") == 0
+
+
+def test_a_named_layout_and_another_kind_of_file(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / "u.user"
+    path.write_text(samples.U_USER)
+    with pytest.raises(InputError, match=r"u.user holds users, no items .*user id\|age.*--as users"):
+        import_files(db, "p", [path], "items", layout="movielens-100k")
