@@ -29,6 +29,7 @@ from recjudge_tui.judges.http import (
 )
 from recjudge_tui.judges.keys import Key, QuietHeaders, find_key, missing_key
 from recjudge_tui.judges.refusals import refused_parameter
+from recjudge_tui.judges.schemas import without_bounds
 from recjudge_tui.model.calls import Message, Reply, Request
 from recjudge_tui.model.judge import Capabilities, Identity, JudgeSpec, Workload
 from recjudge_tui.model.records import RaterKind
@@ -151,7 +152,7 @@ class AnthropicJudge:
 
     def _parameters(self, request: Request) -> dict[str, Any]:
         """What may be refused, and the cap. `cache_control` stands in the body on the last shared block."""
-        schema = {"type": "json_schema", "schema": request.reply_schema}
+        schema = {"type": "json_schema", "schema": without_bounds(request.reply_schema)}
         wanted = {
             "max_tokens": request.sampling.max_tokens,
             "output_config": {"format": schema},

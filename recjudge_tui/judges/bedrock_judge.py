@@ -21,6 +21,7 @@ from recjudge_tui.judges.bedrock_client import (
 from recjudge_tui.judges.endpoints import Endpoints, checked_url
 from recjudge_tui.judges.http import late, overflow, sound_text, whole
 from recjudge_tui.judges.openai_reply import check_ending, looks_like_object
+from recjudge_tui.judges.schemas import without_bounds
 from recjudge_tui.model.calls import Reply, Request, Usage
 from recjudge_tui.model.judge import Capabilities, Identity, JudgeSpec, Workload
 from recjudge_tui.model.records import RaterKind
@@ -127,7 +128,7 @@ class BedrockJudge:
         if blocks:
             body["system"] = blocks
         if "outputConfig" in sent:
-            schema = {"schema": json.dumps(request.reply_schema), "name": request.schema_name}
+            schema = {"schema": json.dumps(without_bounds(request.reply_schema)), "name": request.schema_name}
             body["outputConfig"] = {
                 "textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}
             }

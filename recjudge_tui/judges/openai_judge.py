@@ -32,6 +32,7 @@ from recjudge_tui.judges.keys import Key, find_key, missing_key
 from recjudge_tui.judges.openai_body import BodyFrame, body_frame
 from recjudge_tui.judges.openai_reply import read_reply
 from recjudge_tui.judges.refusals import is_refusal, refused_parameter
+from recjudge_tui.judges.schemas import without_bounds
 from recjudge_tui.model.calls import Reply, Request
 from recjudge_tui.model.judge import Capabilities, Identity, JudgeSpec, Workload
 from recjudge_tui.model.records import RaterKind
@@ -168,7 +169,7 @@ class OpenAIJudge:
     def _parameters(self, request: Request) -> dict[str, Any]:
         """Everything in the body but the model and the messages, without what was refused before."""
         sampling = request.sampling
-        schema = {"name": request.schema_name, "schema": request.reply_schema, "strict": True}
+        schema = {"name": request.schema_name, "schema": without_bounds(request.reply_schema), "strict": True}
         cap = "max_tokens" if "max_completion_tokens" in self._dropped else "max_completion_tokens"
         wanted: dict[str, Any] = {
             "response_format": {"type": "json_schema", "json_schema": schema},

@@ -10,7 +10,7 @@ from recjudge_tui.model.prompt import AspectSpec, Prompt
 from recjudge_tui.protocols.adjudication import adjudicate, turned
 from recjudge_tui.protocols.base import Protocol, answer_schema, object_schema
 from recjudge_tui.protocols.rendering import messages
-from recjudge_tui.protocols.replies import Fields, field_key, label_of, read_fields
+from recjudge_tui.protocols.replies import Fields, field_key, label_of, read_fields, told
 
 OVERALL = "overall"
 
@@ -64,7 +64,7 @@ def _parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspec
 def _analysis(fields: Fields, spec: AspectSpec, decisive: bool) -> str:
     """An aspect's own analysis; the reasoning of a reply that has one for all stands with the decisive aspect."""
     own = fields.get(field_key(analysis_field(spec)))
-    return str(own or (fields.get("reasoning") if decisive else "") or "")
+    return told(own or (fields.get("reasoning") if decisive else ""))
 
 
 PROTOCOL = Protocol(

@@ -17,9 +17,11 @@ from recjudge_tui.model.material import (
     UserView,
 )
 from recjudge_tui.model.prompt import Example, Prompt
+from recjudge_tui.protocols.arena import analysis_field
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.profile import profile_request
 from recjudge_tui.protocols.registry import protocol
+from recjudge_tui.protocols.replies import field_key
 
 SAMPLE_K = 10
 SAMPLE_TEXT = "Sample text: you bought soap, and this goes with it."
@@ -49,11 +51,23 @@ def lint(prompt: Prompt) -> list[str]:
     except PromptError as error:
         return [str(error)]
     return [
+        *ambiguous(prompt),
         *_asymmetric(prompt, rules),
         *_untold(prompt, full),
         *_unshown(full),
         *(fault for example in prompt.examples for fault in _bad_example(prompt, example, rules, full)),
     ]
+
+
+def ambiguous(prompt: Prompt) -> Iterator[str]:
+    """Names by which a reply could mean one aspect or another, or an aspect or its analysis: a sentence each."""
+    taken = {"reasoning": "the reasoning", "flagged_items": "the flagged items"}
+    taken |= {field_key(analysis_field(spec)): f"the analysis of “{spec.name}”" for spec in prompt.aspects}
+    for spec in prompt.aspects:
+        for key in dict.fromkeys(map(field_key, (spec.field, spec.name, *spec.aliases))):
+            if key in taken:
+                yield f"In a reply “{key}” could mean “{spec.name}” or {taken[key]}."
+            taken[key] = f"“{spec.name}”"
 
 
 def sample_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:

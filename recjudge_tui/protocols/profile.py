@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.model.calls import ParsedReply, Reply, Request, Sampling
 from recjudge_tui.model.material import Material
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.protocols.base import object_schema
 from recjudge_tui.protocols.rendering import profile_messages
+from recjudge_tui.protocols.replies import Fields, field_key, json_objects
 
 FIELD = "profile"
 LONGEST = 4000
@@ -33,16 +31,19 @@ def parse_profile(reply: Reply) -> ParsedReply:
 
 
 def profile_text(text: str) -> str:
-    """The profile in a reply: the field of a JSON object, or else the text as it is. Raises ReplyFault."""
-    try:
-        found: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict):
-        found = found.get(FIELD)
-        if not isinstance(found, str):
-            raise ReplyFault(f"the field “{FIELD}” must hold the profile as a text")
-        text = found
-    if not text.strip():
+    """The profile in a reply: the field of the last JSON object that has it, or else the text as it is.
+
+    Raises ReplyFault for what is neither, such as half an object.
+    """
+    found = [value for value in map(_profile_of, json_objects(text)) if value is not None]
+    profile = (found[-1] if found else text).strip()
+    if not found and (FIELD + '"' in text or profile.startswith(("{", "["))):
+        raise ReplyFault(f"it holds no JSON object whose field “{FIELD}” is the profile as a text")
+    if not any(map(str.isalpha, profile)) or profile == "null":
         raise ReplyFault("the profile was empty")
-    return text.strip()[:LONGEST]
+    return profile[:LONGEST]
+
+
+def _profile_of(found: Fields) -> str | None:
+    value = next((value for name, value in found.items() if field_key(name) == FIELD), None)
+    return value if isinstance(value, str) else None

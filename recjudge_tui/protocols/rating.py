@@ -7,7 +7,7 @@ from recjudge_tui.model.material import Material
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.protocols.base import answer_schema, object_schema
 from recjudge_tui.protocols.rendering import messages
-from recjudge_tui.protocols.replies import field_key, label_of, read_fields
+from recjudge_tui.protocols.replies import field_key, label_of, read_fields, told
 
 
 def rating_request(
@@ -37,7 +37,7 @@ def parse_ratings(prompt: Prompt, material: Material, reply: Reply, order: Order
                 aspect=spec.name,
                 value=rating.value,
                 label=rating.name,
-                reasoning=str(fields.get("reasoning") or ""),
+                reasoning=told(fields.get("reasoning")),
                 confidence=reply.label_confidence if len(asked) == 1 else None,
             )
             for spec, rating in ratings

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from recjudge_tui.errors import ReplyFault
@@ -23,7 +24,9 @@ _UNREADABLE = (ValueError, RecursionError)
 _BEGINS_OBJECT = re.compile(r'\{\s*"')
 # a degenerate reply of endless braces must not cost minutes
 _MISSES_ALLOWED = 200
-_SUMMARY = re.compile(r"^[ \t>*#-]*summary[ \t*]*:[ \t*]*(?P<values>\d[\d \t]*?)[ \t.*]*$", re.I | re.M)
+# a line that begins with `>` quotes somebody, such as a text that gives itself marks
+_SUMMARY = re.compile(r"^[ \t*#-]*summary[ \t*]*:[ \t*]*(?P<values>\d[\d \t]*?)[ \t.*]*$", re.I | re.M)
+_NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])')
 
 
@@ -39,7 +42,7 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
     if isinstance(whole, dict):
         return _checked(prompt, whole, wanted), "schema" if reply.structured else "json"
     fault = None
-    for found in reversed(list(_objects(text))):
+    for found in reversed(list(json_objects(text))):
         try:
             return _checked(prompt, found, wanted), "json"
         except ReplyFault as problem:
@@ -65,15 +68,13 @@ def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
 
 
 def _on_scale(scale: ScaleSpec, aspect: AspectSpec, value: object) -> LabelSpec:
-    try:
-        number = float(str(value).strip())
-    except ValueError:
-        number = math.nan
+    number = float(str(value)) if _NUMBER.fullmatch(str(value)) else math.nan
     # a comparison with NaN is false
     if not scale.low <= number <= scale.high:
         raise ReplyFault(
             f"“{aspect.field}” must be a number from {scale.low:g} to {scale.high:g}, not “{str(value)[:60]}”"
         )
+    number += 0.0  # no negative zero
     return LabelSpec(name=f"{number:g}", reply=f"{number!r}", value=number)
 
 
@@ -82,15 +83,24 @@ def _checked(prompt: Prompt, found: Fields, wanted: tuple[AspectSpec, ...]) -> F
         raise ReplyFault("the reply only repeats an example of the instructions")
     fields = {field_key(name): value for name, value in found.items()}
     for aspect in wanted:
-        value = next(
-            (fields[field_key(n)] for n in (aspect.field, *aspect.aliases) if field_key(n) in fields), None
-        )
-        if value is None:
+        names = {field_key(name) for name in (aspect.field, *aspect.aliases)}
+        given = [value for name, value in found.items() if field_key(name) in names and value is not None]
+        if not given:
             raise ReplyFault(f"the field “{aspect.field}” is missing")
-        if isinstance(value, (dict, list, bool)):
+        if any(isinstance(value, (dict, list, bool)) for value in given):
             raise ReplyFault(f"the field “{aspect.field}” must hold one label")
-        fields[field_key(aspect.field)] = label_of(prompt, aspect, value).reply
+        replies = {label_of(prompt, aspect, value).reply for value in given}
+        if len(replies) > 1:
+            raise ReplyFault(f"“{aspect.field}” is given twice, and not the same")
+        fields[field_key(aspect.field)] = replies.pop()
     return fields
+
+
+def told(value: object) -> str:
+    """What a field that is to hold a text says; anything but a text as JSON, nothing as an empty text."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False) if value else ""
 
 
 def field_key(name: str) -> str:
@@ -104,12 +114,25 @@ def _same(left: str, right: str) -> bool:
 
 def _loads(text: str) -> Any:
     try:
-        return json.loads(text)
+        return _sound(text, json.loads(text))
     except _UNREADABLE:
         return None
 
 
-def _objects(text: str) -> Iterator[Fields]:
+def _sound(text: str, found: Any) -> Any:
+    """What JSON spelled with escapes and no database can hold, half a character, becomes U+FFFD."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return found
+    if isinstance(found, str):
+        return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(found, list):
+        return [_sound(text, value) for value in found]
+    if isinstance(found, dict):
+        return {_sound(text, name): _sound(text, value) for name, value in found.items()}
+    return found
+
+
+def json_objects(text: str) -> Iterator[Fields]:
     """Every outermost complete JSON object in the text, in order; trailing commas are forgiven."""
     start, misses = text.find("{"), 0
     while start >= 0 and misses < _MISSES_ALLOWED:
@@ -127,7 +150,8 @@ def _objects(text: str) -> Iterator[Fields]:
 
 def _decoded(text: str, start: int) -> tuple[Fields, int] | None:
     try:
-        return json.JSONDecoder().raw_decode(text, start)
+        found, end = json.JSONDecoder().raw_decode(text, start)
+        return _sound(text, found), end
     except _UNREADABLE:
         return None
 
@@ -146,13 +170,26 @@ def _spelled_out(prompt: Prompt, text: str, wanted: tuple[AspectSpec, ...]) -> F
     rest = text
     for aspect in wanted:
         line = _label_line(aspect)
-        values = [match.group("value").strip("\"'`“”* ") for match in line.finditer(text)]
+        values = list(map(_value, line.finditer(text)))
         if not values:
             return None
         fields[field_key(aspect.field)] = label_of(prompt, aspect, values[-1]).reply
-        rest = line.sub("", rest)
+        # a line on the aspect that names no label argues for the one that does
+        rest = line.sub(partial(_without_label, prompt, aspect), rest)
     fields["reasoning"] = re.sub(r"^\W*reasoning\W*[:=]\W*", "", rest.strip(), flags=re.I)
     return fields
+
+
+def _value(line: re.Match[str]) -> str:
+    return line.group("value").strip("\"'`“”* ")
+
+
+def _without_label(prompt: Prompt, aspect: AspectSpec, line: re.Match[str]) -> str:
+    try:
+        label_of(prompt, aspect, _value(line))
+    except ReplyFault:
+        return line[0]
+    return ""
 
 
 def _summary(prompt: Prompt, text: str, wanted: tuple[AspectSpec, ...]) -> Fields | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from math import fsum
+from statistics import fmean
 from typing import NamedTuple
 
+from recjudge_tui.model.calls import Message
 from recjudge_tui.model.judge import JudgeSpec
 from recjudge_tui.model.material import Material
 from recjudge_tui.model.prompt import Prompt
 from recjudge_tui.model.records import RaterKind
 from recjudge_tui.model.run import Estimate
 from recjudge_tui.model.tokens import estimate_tokens
-from recjudge_tui.protocols.rendering import messages
+from recjudge_tui.protocols.rendering import messages, profile_messages
 from recjudge_tui.running.prices import price_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.pace import seconds_a_call
@@ -18,6 +22,8 @@ from recjudge_tui.store.pace import seconds_a_call
 SAMPLED_CASES = 40
 # what a written profile takes
 TOKENS_A_PROFILE = 200
+WORDS_A_PROFILE = 120
+LEAST_TOKENS_A_REPLY = 80
 
 
 class Asking(NamedTuple):
@@ -67,8 +73,8 @@ def estimate(
 
     A judge that is no language model takes no tokens and no money.
     """
-    calls_a_case = asking.calls_a_case * len(asking.aspects)
-    calls = sample.cases * calls_a_case + asking.profiles
+    questions = sample.cases * asking.calls_a_case * len(asking.aspects)
+    calls = questions + asking.profiles
     pace = seconds_a_call(db, judge.spec)
     seconds = None if pace is None else pace * calls
     if kind != "judge":
@@ -77,14 +83,15 @@ def estimate(
             longest_prompt_tokens=0, cost_usd_low=0.0, cost_usd_high=0.0,
             seconds=seconds, price_note="not a language model",
         )  # fmt: skip
-    rendered = [(size, _tokens(prompt, material, asking.aspects)) for size, material in sample.kept]
-    of_sample = sum(size for size, _ in rendered)
-    share = sample.characters / of_sample if of_sample else sample.cases / len(rendered)
-    # a profile is written from about what one case shows
-    scale = share * asking.calls_a_case * calls / (sample.cases * calls_a_case)
-    low = round(sum(t[0] for _, t in rendered) * scale)
-    high = round(sum(t[1] for _, t in rendered) * scale)
-    tokens_out = (calls - asking.profiles) * asking.tokens_a_reply + asking.profiles * TOKENS_A_PROFILE
+    asked = [_of_case(prompt, material, asking) for _, material in sample.kept]
+    low = round(_of_all(sample, [case.low for case in asked]) * asking.calls_a_case)
+    high = round(_of_all(sample, [case.high for case in asked]) * asking.calls_a_case)
+    if asking.profiles:
+        written = [_of_call(profile_messages(prompt, material)) for _, material in sample.kept]
+        low += round(fmean(call.low for call in written) * asking.profiles)
+        high += round(fmean(call.high for call in written) * asking.profiles)
+        asked += written
+    tokens_out = questions * _tokens_a_reply(asking) + asking.profiles * TOKENS_A_PROFILE
     price = price_of(judge)
     return Estimate(
         calls=calls,
@@ -92,7 +99,7 @@ def estimate(
         tokens_in_low=low,
         tokens_in_high=high,
         tokens_out=tokens_out,
-        longest_prompt_tokens=max(t[2] for _, t in rendered),
+        longest_prompt_tokens=max(tokens.longest for tokens in asked),
         cost_usd_low=price.cost(low, tokens_out) if price else None,
         cost_usd_high=price.cost(high, tokens_out * 2) if price else None,
         seconds=seconds,
@@ -100,12 +107,45 @@ def estimate(
     )
 
 
-def _tokens(prompt: Prompt, material: Material, aspects: tuple[str, ...]) -> tuple[int, int, int]:
-    """Of one asking about all aspects: low, high, and the high estimate of its longest call."""
-    low = high = longest = 0
-    for aspect in aspects:
-        counted = [estimate_tokens(m.content) for m in messages(prompt, material, aspect)]
-        low += sum(part[0] for part in counted)
-        this = sum(part[1] for part in counted)
-        high, longest = high + this, max(longest, this)
-    return low, high, longest
+class _Tokens(NamedTuple):
+    """The tokens of prompts, at least and at most, and the most of one of them."""
+
+    low: int
+    high: int
+    longest: int
+
+
+def _of_all(sample: Sample, tokens: Sequence[int]) -> float:
+    """The tokens of all cases from those of the cases kept: so many for each character, and so many whatever its size.
+
+    Least squares; the part that does not depend on the size alone where all are of one size.
+    """
+    sizes = [size for size, _ in sample.kept]
+    size, mean = fmean(sizes), fmean(tokens)
+    spread = fsum((s - size) ** 2 for s in sizes)
+    together = fsum((s - size) * (t - mean) for s, t in zip(sizes, tokens, strict=True))
+    for_a_character = max(together / spread, 0.0) if spread else 0.0
+    return sample.cases * mean + for_a_character * (sample.characters - sample.cases * size)
+
+
+def _of_case(prompt: Prompt, material: Material, asking: Asking) -> _Tokens:
+    """Of one asking about all aspects, with words in the place of a profile that is not written yet."""
+    if asking.profiles:
+        user = material.user.model_copy(update={"profile": "likes " * WORDS_A_PROFILE})
+        material = material.model_copy(update={"user": user})
+    calls = [_of_call(messages(prompt, material, aspect)) for aspect in asking.aspects]
+    return _Tokens(
+        sum(call.low for call in calls), sum(call.high for call in calls), max(call.high for call in calls)
+    )
+
+
+def _of_call(sent: Iterable[Message]) -> _Tokens:
+    low, high = (sum(part) for part in zip(*(estimate_tokens(m.content) for m in sent), strict=True))
+    return _Tokens(low, high, high)
+
+
+def _tokens_a_reply(asking: Asking) -> int:
+    """A reply about one of several aspects is as much shorter; but it reasons, too."""
+    if len(asking.aspects) == 1:
+        return asking.tokens_a_reply
+    return max(asking.tokens_a_reply // len(asking.aspects), LEAST_TOKENS_A_REPLY)

@@ -66,7 +66,7 @@ async def judge_outstanding(job: Job) -> None:
     """
     ready: asyncio.Queue[Prepared | None] = asyncio.Queue(job.concurrency)
     savers = _Savers(job)
-    tasks = [asyncio.create_task(_prepare(job, ready))]
+    tasks = [asyncio.create_task(_prepare(job, ready, savers))]
     tasks += [asyncio.create_task(_worker(job, ready, savers)) for _ in range(job.concurrency)]
     try:
         await asyncio.gather(*tasks)
@@ -77,12 +77,12 @@ async def judge_outstanding(job: Job) -> None:
         await savers.finish()
 
 
-async def _prepare(job: Job, ready: asyncio.Queue[Prepared | None]) -> None:
+async def _prepare(job: Job, ready: asyncio.Queue[Prepared | None], savers: _Savers) -> None:
     calls = _outstanding(job)
     profiles = False
     async for key in calls:
         if profiles and key.aspect != PROFILE:
-            await _profiles_written(job)
+            await _profiles_written(job, savers)
             profiles = False
         if job.stopping.is_set():
             break
@@ -93,9 +93,13 @@ async def _prepare(job: Job, ready: asyncio.Queue[Prepared | None]) -> None:
         await ready.put(None)
 
 
-async def _profiles_written(job: Job) -> None:
-    """Wait for the profiles: they stand first in the plan, and the other calls show them."""
+async def _profiles_written(job: Job, savers: _Savers) -> None:
+    """Wait for the profiles: they stand first in the plan, and the other calls show them.
+
+    Raises what saving one of them met: nobody else looks while all wait.
+    """
     while not job.stopping.is_set() and profiles_outstanding(job.db, job.run_id):
+        savers.complain()
         await asyncio.sleep(LOOK_AGAIN_S)
 
 
@@ -144,7 +148,7 @@ class _Savers:
     async def room(self) -> None:
         """Wait until another outcome may be under way; raises what an earlier one met."""
         await self._room.acquire()
-        self._complain()
+        self.complain()
 
     def save(self, outcome: CallOutcome) -> None:
         self._under_way += 1
@@ -164,9 +168,10 @@ class _Savers:
         """Wait for everything under way; raises what any of it met."""
         if self._under_way:
             await self._all_arrived.wait()
-        self._complain()
+        self.complain()
 
-    def _complain(self) -> None:
+    def complain(self) -> None:
+        """Raise what an outcome met on its way."""
         if self._failure is not None:
             raise self._failure
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from recjudge_tui.errors import RunError, UsageError
@@ -57,17 +57,12 @@ def choose_shots(
 
     `one`: a random pair (u0, i0) of all that were scored. `personal`: for each user a random item i0 of those the
     user's explanations were scored for. An explanation can be an example when the rater scored every aspect of the
-    prompt. Raises UsageError when it is not clear whose scores are meant, RunError when nothing was scored.
+    prompt, and its text has not changed since. Raises UsageError when it is not clear whose scores are meant,
+    RunError when nothing was scored.
     """
     rater = settings.examples_from or _only_truth(db, project_id)
-    given = scores_of(db, rater_row(db, project_id, rater)["id"])
     wanted = [aspect.name for aspect in prompt.aspects]
-    chosen = set(systems)
-    scored = {
-        key[:3]: (key.id, {aspect: given[key[:3]][aspect] for aspect in wanted})
-        for key in current_explanations(db, project_id)
-        if key.system in chosen and all(aspect in given.get(key[:3], {}) for aspect in wanted)
-    }
+    scored = _scored(db, project_id, rater, wanted, set(systems))
     if not scored:
         raise RunError(
             f"“{rater}” has scored no explanation that could be an example",
@@ -75,6 +70,19 @@ def choose_shots(
             "Name another rater with --examples-from, or import its labels.",
         )
     return Shots(_pairs(db, project_id, settings, scored), scored, settings.keep_example_pair)
+
+
+def _scored(
+    db: Database, project_id: int, rater: str, wanted: Sequence[str], systems: set[str]
+) -> dict[tuple[str, str, str], tuple[int, dict[str, float]]]:
+    """The current texts that were scored on all of `wanted`. Scores of an earlier text say nothing of this one."""
+    given = scores_of(db, rater_row(db, project_id, rater)["id"])
+    found = {}
+    for key in current_explanations(db, project_id):
+        scores = given.get(key._replace(id=0), {}) | given.get(key, {})
+        if key.system in systems and all(aspect in scores for aspect in wanted):
+            found[key[:3]] = (key.id, {aspect: scores[aspect] for aspect in wanted})
+    return found
 
 
 def _only_truth(db: Database, project_id: int) -> str:

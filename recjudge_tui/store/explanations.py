@@ -67,13 +67,14 @@ def truth_raters(db: Database, project_id: int) -> list[str]:
     return [row[0] for row in rows]
 
 
-def scores_of(db: Database, rater_id: int) -> dict[tuple[str, str, str], dict[str, float]]:
-    """(user, item, system) -> aspect -> the score one rater gave that explanation."""
-    found: dict[tuple[str, str, str], dict[str, float]] = {}
+def scores_of(db: Database, rater_id: int) -> dict[ExplanationKey, dict[str, float]]:
+    """Aspect -> the score that one rater gave a text, by text; scores that came before any text have the id 0."""
+    found: dict[ExplanationKey, dict[str, float]] = {}
     for row in db.rows(
-        """SELECT c.user_id, c.item_id, c.system_a, v.aspect, v.value FROM verdicts v JOIN cases c ON c.id = v.case_id
+        """SELECT c.user_id, c.item_id, c.system_a, ifnull(c.explanation_id, 0), v.aspect, v.value
+           FROM verdicts v JOIN cases c ON c.id = v.case_id
            WHERE v.rater_id = ? AND v.protocol = 'explanation' AND v.state = 'ok' AND c.kind = 'explanation'""",
         (rater_id,),
     ):
-        found.setdefault((row[0], row[1], row[2]), {})[row[3]] = row[4]
+        found.setdefault(ExplanationKey(*row[:4]), {})[row[4]] = row[5]
     return found

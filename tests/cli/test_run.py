@@ -15,7 +15,7 @@ from recjudge_tui.model.judge import JudgeSpec
 from recjudge_tui.running.pipeline import UNSAVED_A_WORKER
 from recjudge_tui.store.database import Database, connect
 from recjudge_tui.store.runs import run_progress
-from tests.running.factory import intact, make_project, planned, ran, verdicts
+from tests.running.factory import intact, load, make_project, planned, ran, verdicts
 from tests.servers.process import ROOT, ServerProcess, start
 
 SMALL_DISK = """
@@ -49,7 +49,7 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
     words = """run pairwise -p films --judge openai:hash-judge --name mine --prompt pairwise-media@1 --systems pop,als
       --top 3 --history 2 --history-days 9 --as-of 2024-05-04 --no-history --sample 2 --seed 11 --no-swap
       --concurrency 3 --timeout 5 --repeats 1 --temperature 0 --budget 5 --rpm 6000 --tpm 9000000
-      --no-cache""".split()
+      --no-cache --profile none""".split()
     code, out, err = ran(*words, "--base-url", openai_server.url, "--db", db.path)
     assert (code, out) == (0, "run 1 done: 2 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n"), (
         err
@@ -61,10 +61,34 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
         "history_days": 9, "as_of": "2024-05-04", "no_history": True, "limit": None, "sample": 2, "seed": 11,
         "swap": False, "concurrency": 3, "timeout_s": 5.0, "max_tokens": 2048, "use_cache": False,
         "repeats": 1, "temperature": 0.0, "budget_usd": 5.0, "requests_per_minute": 6000.0,
-        "tokens_per_minute": 9000000.0,
+        "tokens_per_minute": 9000000.0, "aspects": "multi", "shots": "none", "examples_from": "",
+        "keep_example_pair": False, "profile": "none", "variables": {},
     }  # fmt: skip
     assert json.loads(row["judge"])["base_urls"] == [openai_server.url]
     assert db.value("SELECT name FROM raters") == "mine"
+
+
+def test_so_does_every_option_that_only_explanations_know(db: Database) -> None:
+    texts = [("u00", f"i{n}", "als", f"Text {n}") for n in (1, 2, 3)]
+    load(db, "explanations", [("user_id", "item_id", "system", "text"), *texts])
+    load(db, "labels", [
+        ("rater", "user_id", "item_id", "system", "aspect", "value", "protocol", "rater_kind"),
+        *(
+            ("Ann", *text[:3], aspect, 4, "explanation", "annotator") for text in texts
+            for aspect in ("persuasiveness", "transparency", "accuracy", "satisfaction")
+        ),
+    ])  # fmt: skip
+    words = """run explanation -p films --judge openai:hash-judge --aspects single --shots personal
+      --examples-from Ann --keep-example-pair --profile llm --var item=book --plan-only""".split()
+    code, out, err = ran(*words, "--db", db.path)
+    assert (code, out) == (0, f"run 1 planned: {3 * 4 + 1} calls\n"), err
+    settings = json.loads(db.value("SELECT settings FROM runs"))
+    assert {name: settings[name] for name in (
+        "aspects", "shots", "examples_from", "keep_example_pair", "profile", "variables", "history",
+    )} == {
+        "aspects": "single", "shots": "personal", "examples_from": "Ann", "keep_example_pair": True,
+        "profile": "llm", "variables": {"item": "book"}, "history": 50,
+    }  # fmt: skip
 
 
 def test_a_dry_run_prints_the_estimate_and_nothing_else(db: Database) -> None:

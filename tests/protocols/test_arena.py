@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -13,6 +14,14 @@ from tests.protocols.cases import SHOPPER, item, paired, reply, shipped
 
 FILMS = shipped("arena-media")
 ASPECTS = ("accuracy", "satisfaction", "inspiration", "content_quality", "transparency", "impact", "overall")
+
+TEXT_FORM = "\n".join(
+    [
+        "1. **Accuracy**: A wins", "List A has more of what I watch.", "2. Satisfaction: A wins",
+        "3. Inspiring Content: B wins", "4. Content Quality: Tie", "5. Explainability/Transparency: A wins",
+        "6. Positive Impact: Tie", "", "Overall Winner: A wins",
+    ]
+)  # fmt: skip
 
 
 def answers(winner: str = "A wins", **other: str) -> dict[str, str]:
@@ -91,14 +100,7 @@ def test_the_published_names_are_understood() -> None:
 
 
 def test_the_published_text_form_is_understood() -> None:
-    text = "\n".join(
-        [
-            "1. **Accuracy**: A wins", "List A has more of what I watch.", "2. Satisfaction: A wins",
-            "3. Inspiring Content: B wins", "4. Content Quality: Tie", "5. Explainability/Transparency: A wins",
-            "6. Positive Impact: Tie", "", "Overall Winner: A wins",
-        ]
-    )  # fmt: skip
-    found = by_aspect(parsed(text=text))
+    found = by_aspect(parsed(text=TEXT_FORM))
     assert [found[name].value for name in ASPECTS] == [1, 1, -1, 0, 1, 0, 1]
     assert "more of what I watch" in found["overall"].reasoning
 
@@ -113,6 +115,75 @@ def test_the_published_text_form_is_understood() -> None:
 def test_a_winner_is_matched_in_no_other_way(change: dict[str, str], said: str) -> None:
     with pytest.raises(ReplyFault, match=re.escape(said)):
         parsed(**answers(**change))
+
+
+@pytest.mark.parametrize("extra", [{"Accuracy": "B wins"}, {"overall": "Tie"}, {"Positive Impact": "B wins"}])
+def test_an_aspect_named_twice_must_say_the_same(extra: dict[str, str]) -> None:
+    with pytest.raises(ReplyFault, match="is given twice, and not the same"):
+        parsed(**answers(), **extra)
+    assert {a.value for a in parsed(**answers(), **dict.fromkeys(extra, "A wins")).answers} == {1.0}
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        "<b>{whole}</b>",
+        'I weigh {{"accuracy": "B wins"}} first.\n```json\n{whole}\n```',
+        "{whole}\nSo much for that {{it is final}}.",
+        "[{whole}]",
+    ],
+)
+def test_the_whole_object_is_found_in_what_stands_around_it(wrap: str) -> None:
+    assert {a.value for a in parsed(text=wrap.format(whole=json.dumps(answers()))).answers} == {1.0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(answers("Tie"))[:-40],
+        "A wins",
+        "1. **Accuracy**\nBoth are fine.\n**Tie**\nOverall Winner: Tie",
+        TEXT_FORM.replace("Satisfaction: A wins", "Satisfaction: A Wins!"),
+        TEXT_FORM + "\nPositive Impact: neither, so it is a tie",
+        TEXT_FORM.replace("Overall Winner: A wins", "Overall Winner: A"),
+        json.dumps({**answers(), "impact": {"analysis": "x", "winner": "A wins"}}),
+        json.dumps({**answers(), "impact": None}),
+        json.dumps({**answers(), "impact": 0}),
+        json.dumps({**answers(), "impact": ""}),
+    ],
+)
+def test_what_is_not_quite_a_reply_is_a_fault_and_never_a_tie(text: str) -> None:
+    with pytest.raises(ReplyFault):
+        parsed(text=text)
+
+
+def test_lines_that_argue_are_no_labels_and_stay_in_the_reasoning() -> None:
+    text = TEXT_FORM.replace("2. Sat", "Accuracy analysis: A, clearly\n2. Satisfaction: I like A.\nSat", 1)
+    found = by_aspect(parsed(text=text))
+    assert found["satisfaction"].value == 1
+    assert "Accuracy analysis: A, clearly\n2. Satisfaction: I like A." in found["overall"].reasoning
+    assert "A wins" not in found["overall"].reasoning
+
+
+def test_half_a_character_in_an_analysis_is_made_whole() -> None:
+    text = json.dumps({**answers(), "impact_analysis": "a \ud83d b \U0001f600"})
+    assert by_aspect(parsed(text=text))["impact"].reasoning == "a \ufffd b \U0001f600"
+
+
+def test_an_analysis_that_is_no_text_is_kept_as_json() -> None:
+    fields: dict[str, Any] = {**answers(), "impact_analysis": {"for": ["é"]}, "overall_winner_analysis": None}
+    found = by_aspect(parsed(text=json.dumps(fields)))
+    assert (found["impact"].reasoning, found["overall"].reasoning) == ('{"for": ["é"]}', "")
+
+
+@pytest.mark.parametrize("name", ["arena-media", "arena-shopping"])
+def test_asked_alone_an_aspect_is_not_drawn_from_others(name: str) -> None:
+    for aspect in ASPECTS:
+        system, user = PROTOCOL.request(shipped(name), paired(), "ab", aspect, Sampling()).messages
+        text = system.content + user.content
+        assert "aspects" not in text
+        assert ("overall" in text) == (aspect == "overall")
+        assert shipped(name).asked(aspect)[0].question in text
 
 
 def test_a_missing_aspect_is_a_fault_and_never_a_tie() -> None:

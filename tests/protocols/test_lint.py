@@ -112,3 +112,25 @@ def test_a_pairwise_scale_must_be_symmetric() -> None:
         update={"labels": (PAIR.labels[0].model_copy(update={"value": 2}), *PAIR.labels[1:])}
     )
     assert any("counterpart of the opposite value" in problem for problem in lint(lopsided))
+
+
+@pytest.mark.parametrize(
+    ("aspect", "changes", "said"),
+    [
+        (0, {"aliases": ("Impact",)}, "“impact” could mean “impact” or “accuracy”"),
+        (
+            1,
+            {"field": "accuracy_analysis"},
+            "“accuracy_analysis” could mean “satisfaction” or the analysis of",
+        ),
+        (2, {"aliases": ("Reasoning",)}, "“reasoning” could mean “inspiration” or the reasoning"),
+    ],
+)
+def test_names_by_which_a_reply_could_mean_two_things(
+    aspect: int, changes: dict[str, Any], said: str
+) -> None:
+    prompt = shipped("arena-media")
+    aspects = list(prompt.aspects)
+    aspects[aspect] = aspects[aspect].model_copy(update=changes)
+    found = lint(prompt.model_copy(update={"aspects": tuple(aspects)}))
+    assert any(said in problem for problem in found), found

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.errors import PromptError, RunError, UsageError
 from recjudge_tui.model.material import Material
 from recjudge_tui.running.engine import work
+from recjudge_tui.running.plan import plan_run
 from recjudge_tui.running.preview import sent_request
+from recjudge_tui.running.wishes import settings_for
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.store.prompts import add_prompt, load_shipped, prompt_text
 from recjudge_tui.store.snapshots import load_material
-from tests.running.factory import calls, load, plan, planned, verdicts
+from tests.running.factory import RULES, calls, load, plan, planned, verdicts
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 USERS, ITEMS, SYSTEMS = ("u0", "u1", "u2"), ("i0", "i1", "i2"), ("knn", "pop")
@@ -126,6 +131,38 @@ def test_the_example_and_its_scores_reach_the_judge_as_they_were_planned(films: 
     assert "<example>\nRecommended movie: Film " in text
 
 
+def test_scores_belong_to_the_text_that_was_scored(films: Database) -> None:
+    """A text that has changed since is no example until it is scored again; others are."""
+    header = ("user_id", "item_id", "system", "text")
+    load(films, "explanations", [header, *((u, "i0", "knn", f"Text {u} i0 knn anew") for u in USERS)])
+    for kind in ("one", "personal"):
+        for seed in range(6):
+            seen = shown(films, shots(films, kind, seed=seed, rater=f"{kind}{seed}"))
+            assert seen
+            assert not any("anew" in m.example.text for m in seen.values() if m.example)
+    score = ("rater", "user_id", "item_id", "system", "aspect", "value", "protocol", "rater_kind")
+    again = [("user", u, "i0", "knn", a, 5, "explanation", "ground_truth") for u in USERS for a in ASPECTS]
+    load(films, "labels", [score, *again])
+    found = [
+        m.example
+        for seed in range(6)
+        for m in shown(films, shots(films, "one", seed=seed, rater=f"again{seed}")).values()
+        if m.example and "anew" in m.example.text
+    ]
+    assert found
+    assert {tuple(sorted(one.scores.items())) for one in found} == {tuple((a, 5.0) for a in sorted(ASPECTS))}
+
+
+def test_scores_that_came_before_the_texts_are_the_texts(db: Database) -> None:
+    score = ("rater", "user_id", "item_id", "system", "aspect", "value", "protocol", "rater_kind")
+    early = [("user", "u0", i, "knn", a, 4, "explanation", "ground_truth") for i in ITEMS for a in ASPECTS]
+    load(db, "labels", [score, *early])
+    load(db, "explanations", [
+        ("user_id", "item_id", "system", "text"), *(("u0", i, "knn", f"Text u0 {i} knn") for i in ITEMS),
+    ])  # fmt: skip
+    assert len(shown(db, shots(db, "personal"))) == len(ITEMS) - 1
+
+
 def test_each_aspect_alone_makes_the_same_verdicts_from_four_times_the_calls(films: Database) -> None:
     multi = planned(films, protocol="explanation", rater="multi")
     single = planned(films, protocol="explanation", aspects="single", rater="single")
@@ -149,6 +186,17 @@ def test_whose_scores_are_meant_must_be_clear(films: Database) -> None:
     ):
         shots(films, "one", examples_from="other")
     assert shown(films, shots(films, "one", examples_from="user"))
+
+
+def test_a_prompt_whose_replies_could_mean_two_things_is_not_asked(films: Database, tmp_path: Path) -> None:
+    load_shipped(films)
+    text = prompt_text(films, "explanation-media").replace('name = "explanation-media"', 'name = "mixed"')
+    path = tmp_path / "mixed.toml"
+    path.write_text(text.replace('field = "accuracy"', 'field = "accuracy"\naliases = ["Satisfaction"]'))
+    add_prompt(films, path)
+    with pytest.raises(PromptError, match="“satisfaction” could mean “satisfaction” or “accuracy”"):
+        plan_run(films, project_id(films, "films"), RULES, settings_for("explanation"), prompt="mixed")
+    assert films.value("SELECT count(*) FROM runs") == 0
 
 
 @pytest.mark.parametrize(

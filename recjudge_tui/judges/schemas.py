@@ -1,0 +1,20 @@
+"""What of a reply's schema goes out: the part that every server knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Claude refuses a schema with bounds, wherever it is served (its own API, Bedrock, resellers with OpenAI's API),
+# and so does Azure; the reply is held to them when it is read
+_BOUNDS = ("minimum", "maximum")
+
+
+def without_bounds(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without the bounds of its numbers; the same object where it has none."""
+    parts = {name: part for name, part in schema.items() if name not in _BOUNDS}
+    for name, part in parts.items():
+        if name == "properties":
+            parts[name] = {field: without_bounds(spec) for field, spec in part.items()}
+        elif isinstance(part, dict):
+            parts[name] = without_bounds(part)
+    return parts if parts != schema else schema
