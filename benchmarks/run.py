@@ -16,7 +16,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from recjudge_tui.reports.table import Column, Table, write_table
 
-MODULES = ("startup", "calls", "faults", "imports", "judging_memory", "app_verdicts", "rules_ml100k")
+MODULES = (
+    "startup",
+    "calls",
+    "faults",
+    "imports",
+    "judging_memory",
+    "app_verdicts",
+    "rules_ml100k",
+    "offline_metrics",
+    "correlations",
+    "leaderboard",
+)
 COLUMNS = (
     Column("name", "name"),
     Column("ours", "ours", "float"),

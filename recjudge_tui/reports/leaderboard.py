@@ -1,50 +1,41 @@
-"""Which system is judged better: wins, ties and losses with Q or win rate, or the shares of labels."""
+"""Which system is judged better: wins, ties and losses with a score, or the shares of labels."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from recjudge_tui.errors import UsageError
+from recjudge_tui.reports.battles import battles
+from recjudge_tui.reports.board_rows import COLUMNS, RATING_COLUMNS, TIES_NOTE, board_rows
 from recjudge_tui.reports.label_shares import share_table
-from recjudge_tui.reports.scales import PAIR_PROTOCOLS, asked, protocols_meeting, rater_rank
-from recjudge_tui.reports.table import Column, Row, Table
-from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.reports.scales import PAIR_PROTOCOLS, asked, protocols_meeting, rater_rank, rules_notes
+from recjudge_tui.reports.scores import (
+    ScoreOptions,
+    Scores,
+    Scoring,
+    bradley_terry_scores,
+    elo_scores,
+    q_scores,
+    win_rate_scores,
+)
+from recjudge_tui.reports.separable import MORE_NOTE, SEPARABLE_NOTE, separability_notes
+from recjudge_tui.reports.table import Row, Table
+from recjudge_tui.stats.elo import K_FACTOR
 from recjudge_tui.stats.intervals import RESAMPLES
-from recjudge_tui.stats.ranking import Tally, outcome_estimates, ranks, tally
+from recjudge_tui.stats.standing import Ties
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.ratings import BoolArray, FloatArray, IntArray, Question, Ratings, load_ratings
-
-_COLUMNS = (
-    Column("system", "System"),
-    Column("opponent", "Against"),
-    Column("rater", "Rater"),
-    Column("aspect", "Aspect"),
-    Column("rank", "Rank", "int"),
-    Column("wins", "Wins", "int"),
-    Column("ties", "Ties", "int"),
-    Column("losses", "Losses", "int"),
-    Column("position_ties", "Pos. ties", "int"),
-    Column("failed", "Failed", "int", minor=True),
-    Column("n", "n", "int", minor=True),
-    Column("q", "Q", "float"),
-    Column("win_rate", "Win rate", "share", minor=True),
-    Column("score", "Score", "float"),
-    Column("ci_low", "CI low", "ci"),
-    Column("ci_high", "CI high", "ci"),
-    Column("note", "Note"),
-)
-TIES_NOTE = "ties include position ties (the two orders disagreed); failed stand outside n"
+from recjudge_tui.store.ratings import Question, Ratings, load_ratings
 
 
 @dataclass(frozen=True)
 class LeaderboardOptions:
-    """`method` empty: q for pairs of lists, share for the rest. `rater` and `aspect` None: every one."""
+    """`method` empty: q for pairs of lists, share for the rest. `rater` and `aspect` None: every one.
+
+    `ties` is for bt; `k_factor` and `orders` (0: the order of the cases) are for elo.
+    """
 
     protocol: str
     rater: str | None = None
@@ -52,6 +43,9 @@ class LeaderboardOptions:
     method: str = ""
     resamples: int = RESAMPLES
     seed: int = 0
+    ties: Ties = "davidson"
+    k_factor: float = K_FACTOR
+    orders: int = 0
 
 
 class Method(NamedTuple):
@@ -62,32 +56,14 @@ class Method(NamedTuple):
     build: Callable[[Database, int, Ratings, LeaderboardOptions], Table]
 
 
-@dataclass(frozen=True)
-class Outcomes:
-    """One rater's verdicts on pairs, seen from system a: 1, 0, -1, NaN where it failed."""
-
-    a: IntArray
-    b: IntArray
-    value: FloatArray
-    flipped: BoolArray
-    user: IntArray
-
-    def of(self, system: int, opponent: int | None) -> tuple[FloatArray, IntArray, BoolArray]:
-        """(outcome, user, position tie) of every case of a system, seen from it."""
-        first = (self.a == system) & ((self.b == opponent) if opponent is not None else True)
-        second = (self.b == system) & ((self.a == opponent) if opponent is not None else True)
-        here = first | second
-        value = np.where(first, self.value, -self.value)[here]
-        return value, self.user[here], (self.flipped & (self.value == 0))[here]
-
-
 def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions) -> Table:
-    """One row a system (opponent None, ranked) and, with more than two systems, one a system and opponent.
+    """One row a system (opponent None, ranked); by q and winrate, with more than two systems, also one a
+    system and opponent.
 
     For `share`: one row a system, rater and label. Raises UsageError for an unknown protocol or method,
     or a method that does not fit the protocol; NotFoundError for an unknown rater.
     """
-    protocols = protocols_meeting(options.protocol)
+    protocols_meeting(options.protocol)
     of_pairs = options.protocol in PAIR_PROTOCOLS
     name = options.method or ("q" if of_pairs else "share")
     if name not in METHODS:
@@ -97,108 +73,70 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
         raise UsageError(
             f"method “{name}” does not fit {options.protocol}", next_step=f"Use {' or '.join(fitting)}."
         )
+    return METHODS[name].build(db, project_id, board_ratings(db, project_id, options), options)
+
+
+def board_ratings(db: Database, project_id: int, options: LeaderboardOptions) -> Ratings:
+    """The verdicts that a leaderboard is about; raises UsageError for an unknown protocol, NotFoundError for
+    an unknown rater."""
     if options.rater is not None:
         rater_row(db, project_id, options.rater)
-    ratings = load_ratings(
+    return load_ratings(
         db,
         project_id,
         raters=None if options.rater is None else [options.rater],
-        protocols=protocols,
+        protocols=protocols_meeting(options.protocol),
         aspect=options.aspect,
     )
-    return METHODS[name].build(db, project_id, ratings, options)
 
 
 def ranked_questions(ratings: Ratings, protocol: str) -> list[Question]:
     """The questions of a protocol by aspect (overall first), judges before people."""
-    found = asked(ratings, protocol)
+    found = asked(ratings.verdicts, ratings.raters, protocol)
     return sorted(
         found,
         key=lambda q: (q.aspect != "overall", q.aspect, rater_rank(ratings.raters[q.rater]), q.protocol),
     )
 
 
-def _by_outcome(
-    method: str, score: str, about: str
+def _by_score(
+    method: str, scoring: Scoring, about: str, *, pairs: bool
 ) -> Callable[[Database, int, Ratings, LeaderboardOptions], Table]:
+    """`pairs`: the method also scores a system against one opponent."""
+
     def build(_: Database, __: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
+        chosen = ScoreOptions(options.ties, options.k_factor, options.orders)
         rows: list[Row] = []
-        for question in ranked_questions(ratings, options.protocol):
-            rows += _rows(ratings, question, score, options)
-        notes = [TIES_NOTE, about] if rows else ["no pair of lists was judged yet"]
+        lines: list[str] = []
+        tested = counted = False
+        questions = ranked_questions(ratings, options.protocol)
+        for question in questions:
+            found = battles(ratings, question, options.resamples, options.seed)
+            scores = scoring(found, chosen)
+            rows += board_rows(found, scores, method if pairs else None)
+            told, some = separability_notes(found, scores)
+            lines += _about(question, scores) + told
+            tested, counted = tested or bool(told), counted or some
+        notes = [TIES_NOTE, about, *lines] if rows else ["no pair of lists was judged yet"]
+        notes += [SEPARABLE_NOTE] if tested else []
+        notes += [MORE_NOTE] if counted else []
+        notes += rules_notes(ratings.raters[q.rater] for q in questions)
         settings = {"protocol": options.protocol, "method": method, "resamples": options.resamples}
-        return Table(f"Leaderboard: {options.protocol}", _COLUMNS, tuple(rows), tuple(notes), settings)
+        settings |= {"seed": options.seed} | _settings(method, options)
+        columns = COLUMNS if pairs else RATING_COLUMNS
+        return Table(f"Leaderboard: {options.protocol}", columns, tuple(rows), tuple(notes), settings)
 
     return build
 
 
-def outcomes(ratings: Ratings, question: Question) -> Outcomes:
-    """One question's verdicts on pairs as wins and losses."""
-    verdicts, cases = ratings.verdicts[question], ratings.cases
-    row = verdicts.row
-    return Outcomes(
-        cases.system_a[row], cases.system_b[row], np.sign(verdicts.value), verdicts.flipped, cases.user[row]
-    )
+def _about(question: Question, scores: Scores) -> list[str]:
+    return [f"{question.rater}, {question.aspect}: {scores.about}"] if scores.about else []
 
 
-def _rows(ratings: Ratings, question: Question, score: str, options: LeaderboardOptions) -> list[Row]:
-    found = outcomes(ratings, question)
-    names = ratings.cases.systems
-    systems = [int(code) for code in np.unique(np.concatenate([found.a, found.b]))]
-    overall = [_row(found, code, None, score, options) for code in systems]
-    places = ranks([_score(row) for row in overall])
-    for row, code, place in zip(overall, systems, places, strict=True):
-        row |= {"system": names[code], "opponent": None, "rank": place}
-    overall.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0, str(row["system"])))
-    between: list[Row] = []
-    if len(systems) > 2:
-        for row in overall:
-            code = names.index(str(row["system"]))
-            between += [
-                _row(found, code, other, score, options)
-                | {"system": names[code], "opponent": names[other], "rank": None}
-                for other in systems
-                if other != code and found.of(code, other)[0].size
-            ]
-    return [row | {"rater": question.rater, "aspect": question.aspect} for row in overall + between]
-
-
-def _score(row: Row) -> float | None:
-    """What a system is ranked by: one that never lost or tied stands above every finite Q."""
-    score = row["score"]
-    if score is None and row["n"]:
-        return math.inf
-    return score if isinstance(score, float) else None
-
-
-def _row(found: Outcomes, system: int, opponent: int | None, score: str, options: LeaderboardOptions) -> Row:
-    values, users, position = found.of(system, opponent)
-    counts = tally(values)
-    estimates = outcome_estimates(values, users, resamples=options.resamples, seed=options.seed)
-    return _counts(counts, int(position.sum())) | _figures(estimates, score)
-
-
-def _counts(counts: Tally, position_ties: int) -> Row:
-    return {
-        "wins": counts.wins,
-        "ties": counts.ties,
-        "losses": counts.losses,
-        "position_ties": position_ties,
-        "failed": counts.failed,
-        "n": counts.n,
-    }
-
-
-def _figures(estimates: dict[str, Estimate], score: str) -> Row:
-    chosen = estimates.get(score, undefined("no cases"))
-    return {
-        "q": estimates["q"].value,
-        "win_rate": estimates["win_rate"].value,
-        "score": chosen.value,
-        "ci_low": chosen.ci_low,
-        "ci_high": chosen.ci_high,
-        "note": chosen.note or estimates["q"].note,
-    }
+def _settings(method: str, options: LeaderboardOptions) -> dict[str, object]:
+    if method == "bt":
+        return {"ties": options.ties}
+    return {"k_factor": options.k_factor, "orders": options.orders} if method == "elo" else {}
 
 
 def _shares(db: Database, project_id: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
@@ -216,10 +154,20 @@ def _shares(db: Database, project_id: int, ratings: Ratings, options: Leaderboar
 
 _Q = "score = Q = (wins + ties) / (losses + ties), users resampled; above 1: more wins than losses"
 _WIN_RATE = "score = win rate = (wins + ties / 2) / n, users resampled"
+_BT = (
+    "score = Bradley and Terry's rating, 400 points for odds of 10:1, mean 1000 over the rated systems, users resampled;"
+    " ties by Davidson's model (1970) or as half a win of each, as the settings say"
+)
+_ELO = (
+    "score = Elo from 1000, all verdicts in the order of their cases (or the mean over random orders, as the settings"
+    " say); it depends on that order: for a fixed set of verdicts prefer bt; interval: users resampled within the order"
+)
 
-# a further method (Bradley-Terry, Elo) is one more line
+# a further method is one more line
 METHODS: dict[str, Method] = {
-    "q": Method(_Q, True, _by_outcome("q", "q", _Q)),
-    "winrate": Method(_WIN_RATE, True, _by_outcome("winrate", "win_rate", _WIN_RATE)),
+    "q": Method(_Q, True, _by_score("q", q_scores, _Q, pairs=True)),
+    "winrate": Method(_WIN_RATE, True, _by_score("winrate", win_rate_scores, _WIN_RATE, pairs=True)),
+    "bt": Method(_BT, True, _by_score("bt", bradley_terry_scores, _BT, pairs=False)),
+    "elo": Method(_ELO, True, _by_score("elo", elo_scores, _ELO, pairs=False)),
     "share": Method("shares of the labels of each system", False, _shares),
 }

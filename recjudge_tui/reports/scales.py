@@ -55,6 +55,12 @@ def is_people(rater: Rater) -> bool:
     return rater.kind in _PEOPLE
 
 
+def rules_notes(raters: Iterable[Rater]) -> list[str]:
+    """What must be told wherever figures of the built-in rules stand: none of it where they do not."""
+    names = sorted({rater.name for rater in raters if rater.kind == "rules"})
+    return [f"{name} is not a language model: the published guidelines written as code" for name in names]
+
+
 def rater_rank(rater: Rater) -> tuple[int, str]:
     """Judges first, then people, then the consensus: in a pair the later one is the reference."""
     return _ORDER.index(rater.kind), rater.name

@@ -37,9 +37,10 @@ def find_rater(db: Database, project_id: int, name: str) -> int | None:
 
 
 def judged_kinds(db: Database, rater_id: int) -> set[str]:
-    """Of which kinds of cases (list, pair, explanation) the rater has a verdict."""
+    """Of which kinds of cases (list, pair, explanation, adversarial) the rater has a verdict."""
     rows = db.rows(
-        "SELECT DISTINCT c.kind FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.rater_id = ?",
+        """SELECT DISTINCT CASE v.protocol WHEN 'adversarial' THEN v.protocol ELSE c.kind END
+           FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.rater_id = ?""",
         (rater_id,),
     )
     return {row[0] for row in rows}
@@ -76,3 +77,13 @@ def delete_rater(db: Database, project_id: int, name: str) -> int:
     with db.transaction():
         db.execute("DELETE FROM raters WHERE id = ?", (rater["id"],))
     return gone
+
+
+def judges_asked(db: Database, project_id: int) -> dict[str, str]:
+    """The judge (SPEC) that each rater's newest run asked; raters without a run are not in it."""
+    rows = db.rows(
+        """SELECT r.name, json_extract(ru.judge, '$.spec') FROM runs ru JOIN raters r ON r.id = ru.rater_id
+           WHERE ru.project_id = ? ORDER BY ru.id""",
+        (project_id,),
+    )
+    return {row[0]: row[1] for row in rows}

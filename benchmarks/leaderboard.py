@@ -1,0 +1,197 @@
+"""Ratings from a million battles, refits over resampled users, and a leaderboard of a million verdicts from SQLite.
+
+The comparison is evalica on the same battles in the same run: its public call on the lists it wants, and its
+compiled core alone. Medians of a few rounds.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+BATTLES = 1_000_000
+SYSTEMS = 50
+SMALL = 5000
+FEW = 5
+REFITS = 1000
+ROUNDS = 5
+Ints = npt.NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """A battle a row: both systems' numbers, the outcome (1, 0, -1) seen from a, and whose battle it was."""
+
+    a: Ints
+    b: Ints
+    outcome: Ints
+    user: Ints
+
+
+def measure(battles: int = BATTLES) -> list[dict[str, Any]]:
+    """One row a figure: name, ours, comparison, ratio, bound, holds, note."""
+    for module in (
+        "scipy.sparse.csgraph",
+        "recjudge_tui.stats.bradley_terry",
+        "recjudge_tui.reports.leaderboard",
+    ):
+        import_module(module)
+    rows = _fits(made_up(battles, SYSTEMS)) + _refits(made_up(SMALL, FEW))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "million.db"
+        generate(path, battles)
+        rows += _from_database(path, battles)
+    return rows
+
+
+def made_up(n: int, systems: int) -> Rows:
+    """Battles drawn from Davidson's model; ten to a user."""
+    rng = np.random.default_rng(0)
+    strength = rng.normal(0, 0.7, systems)
+    a = rng.integers(0, systems, n)
+    b = (a + rng.integers(1, systems, n)) % systems
+    win, lose = np.exp((strength[a] - strength[b]) / 2), np.exp((strength[b] - strength[a]) / 2)
+    at = rng.random(n) * (win + lose + 0.5)
+    outcome = np.where(at < win, 1, np.where(at < win + 0.5, 0, -1))
+    return Rows(a, b, outcome, rng.integers(0, n // 10, n))
+
+
+def _fits(rows: Rows) -> list[dict[str, Any]]:
+    import evalica
+    from evalica import _brzo
+
+    from recjudge_tui.stats.battles import pair_counts
+    from recjudge_tui.stats.bradley_terry import bradley_terry
+
+    a, b = rows.a.tolist(), rows.b.tolist()
+    index = evalica.indexing(a, b)[2]
+    codes = index.get_indexer(rows.a).tolist(), index.get_indexer(rows.b).tolist()
+    kinds = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}
+    winners = [kinds[y] for y in rows.outcome.tolist()]
+    core = {
+        "xs": codes[0], "ys": codes[1], "winners": winners, "weights": [1.0] * len(winners), "total": SYSTEMS,
+        "win_weight": 1.0, "tie_weight": 0.5, "tolerance": 1e-6, "limit": 100,
+    }  # fmt: skip
+    half, theirs, bare = _medians(
+        lambda: bradley_terry(pair_counts(rows.a, rows.b, rows.outcome, SYSTEMS), "half"),
+        lambda: evalica.bradley_terry(rows.a, rows.b, winners, index=index),
+        lambda: _brzo.bradley_terry(**core),
+    )
+    davidson, newman, bare_newman = _medians(
+        lambda: bradley_terry(pair_counts(rows.a, rows.b, rows.outcome, SYSTEMS)),
+        lambda: evalica.newman(rows.a, rows.b, winners, index=index),
+        lambda: _brzo.newman(**core, v_init=0.5),
+    )
+    name = f"Bradley-Terry, {len(winners):,} battles of {SYSTEMS} systems"
+    return [
+        _row(f"{name}, half-wins", half, theirs, "evalica.bradley_terry", bare),
+        _row(f"{name}, Davidson's ties", davidson, newman, "evalica.newman", bare_newman),
+    ]
+
+
+def _row(name: str, ours: float, theirs: float, called: str, bare: float) -> dict[str, Any]:
+    return {
+        "name": name,
+        "ours": round(ours, 4),
+        "comparison": round(theirs, 4),
+        "ratio": round(ours / theirs, 2),
+        "bound": "<= 1 s, <= 2x",
+        "holds": ours <= 1 and ours <= 2 * theirs and ours <= 2 * bare,
+        "note": f"s, from arrays; comparison: {called} ({bare:.4f} s for its compiled core alone); median of {ROUNDS}",
+    }
+
+
+def _refits(rows: Rows) -> list[dict[str, Any]]:
+    from recjudge_tui.stats.battles import user_counts
+    from recjudge_tui.stats.bradley_terry import bradley_terry, refits
+    from recjudge_tui.stats.standing import Ties
+
+    def ours(ties: Ties) -> Callable[[], object]:
+        def all_of_it() -> object:
+            counts = user_counts(*rows, FEW)
+            return refits(counts, bradley_terry(counts.total, ties), ties, resamples=REFITS)
+
+        return all_of_it
+
+    out = []
+    for ties, words in (("davidson", "Davidson's ties"), ("half", "half-wins")):
+        (seconds,) = _medians(ours("davidson" if ties == "davidson" else "half"))
+        out.append({
+            "name": f"{REFITS:,} refits, {SMALL:,} battles of {FEW} systems, {words}",
+            "ours": round(seconds, 4), "comparison": None, "ratio": None, "bound": "<= 5 s",
+            "holds": seconds <= 5, "note": f"s, users resampled, counting included; median of {ROUNDS}",
+        })  # fmt: skip
+    return out
+
+
+def _from_database(path: Path, verdicts: int) -> list[dict[str, Any]]:
+    from recjudge_tui.reports.leaderboard import LeaderboardOptions, leaderboard_table
+    from recjudge_tui.store.database import connect
+    from recjudge_tui.store.ratings import load_ratings
+
+    out = []
+    with connect(path) as db:
+        (reading,) = _medians(lambda: load_ratings(db, 1, protocols=["pairwise", "arena"]), rounds=3)
+        for method in ("q", "bt"):
+            options = LeaderboardOptions("pairwise", method=method)
+            (seconds,) = _medians(partial(leaderboard_table, db, 1, options), rounds=3)
+            out.append({
+                "name": f"leaderboard of {verdicts:,} verdicts, {FEW} systems, by {method}",
+                "ours": round(seconds, 3), "comparison": round(reading, 3), "ratio": round(seconds / reading, 2),
+                "bound": "", "holds": None,
+                "note": "s, from SQLite, intervals included; comparison: reading the verdicts alone; median of 3",
+            })  # fmt: skip
+    return out
+
+
+def _medians(*functions: Callable[[], object], rounds: int = ROUNDS) -> list[float]:
+    """The median seconds of each, measured in turns after one round that does not count."""
+    times: list[list[float]] = [[] for _ in functions]
+    for at in range(rounds + 1):
+        for function, seconds in zip(functions, times, strict=True):
+            started = time.perf_counter()
+            function()
+            if at:
+                seconds.append(time.perf_counter() - started)
+    return [statistics.median(seconds) for seconds in times]
+
+
+def generate(path: Path, verdicts: int) -> None:
+    """A project with a rater's verdict on every one of its pairs, a user each, all pairs of five systems."""
+    from recjudge_tui.store.clock import now
+    from recjudge_tui.store.database import connect
+    from recjudge_tui.store.projects import create_project
+
+    pairs = [(f"s{i}", f"s{j}") for i in range(FEW) for j in range(i + 1, FEW)]
+    with connect(path) as db, db.transaction():
+        project = create_project(db, "big")
+        db.execute(
+            "INSERT INTO raters (project_id, name, kind, created_at) VALUES (?, 'judge', 'judge', ?)",
+            (project, now()),
+        )
+        db.execute_many(
+            "INSERT INTO cases (id, project_id, kind, user_id, system_a, system_b) VALUES (?, ?, 'pair', ?, ?, ?)",
+            ((at, project, f"u{at}", *pairs[at % len(pairs)]) for at in range(1, verdicts + 1)),
+        )
+        db.execute_many(
+            """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, order_consistent,
+                 flag_count, created_at) VALUES (1, ?, 'overall', 'pairwise', 'ok', ?, '', 'both_orders', 1, 0, 'now')""",
+            ((at, at * 7 % 11 % 3 - 1) for at in range(1, verdicts + 1)),
+        )
+
+
+if __name__ == "__main__":
+    for figure in measure(int(sys.argv[1]) if len(sys.argv) > 1 else BATTLES):
+        print(f"{figure['name']:75} {figure['ours']:8} {figure['holds']}  {figure['note']}")

@@ -1,0 +1,38 @@
+"""Several tests at once, and the sign test they are most often about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """P values adjusted for being several, by Holm's step-down method (Holm 1979), in their order.
+
+    The k-th smallest of m becomes max over j <= k of min(1, (m - j + 1) p_(j)): the chance of one false
+    finding or more stays below the level, however the tests depend on each other. None (not tested) stays
+    None and is not counted. Raises ValueError for a value outside 0..1.
+    """
+    known = [(p, at) for at, p in enumerate(p_values) if p is not None]
+    if any(not 0 <= p <= 1 for p, _ in known):
+        raise ValueError("a p value lies between 0 and 1")
+    out: list[float | None] = [None] * len(p_values)
+    highest = 0.0
+    for rank, (p, at) in enumerate(sorted(known)):
+        highest = max(highest, min(1.0, (len(known) - rank) * p))
+        out[at] = highest
+    return out
+
+
+def sign_test(positive: int, negative: int) -> float | None:
+    """Two-sided exact sign test: the probability, if both signs are equally likely, of a split at least
+    as uneven. Zeros are left out before (Dixon and Mood 1946). None without any sign.
+
+    Raises ValueError for a negative count.
+    """
+    if min(positive, negative) < 0:
+        raise ValueError("a count is not negative")
+    if positive + negative == 0:
+        return None
+    from scipy.stats import binomtest
+
+    return min(1.0, float(binomtest(positive, positive + negative, 0.5).pvalue))
