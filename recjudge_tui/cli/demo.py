@@ -24,8 +24,8 @@ CONSENSUS = {
 }
 # one rater gives one verdict on a case, and pairs are judged twice
 RATER = {"arena": "rules-arena"}
-# six aspects of two projects would fill the screen; “recjudge leaderboard” prints them all
-ASPECT = {"arena": "overall"}
+# all aspects of two projects would fill the screen; “recjudge leaderboard” prints them all
+ASPECT = {"arena": "overall", "explanation": "satisfaction"}
 # the built-in judge reads no meaning: without a history it would have nothing to go by
 HISTORY = {"explanation": 100}
 _FILES: tuple[tuple[ImportKind, tuple[str, ...]], ...] = (
@@ -115,7 +115,9 @@ def _print(database: Database, project: str) -> None:
         raters = (*ANNOTATORS, CONSENSUS[name], RATER.get(name, "rules"))
         options = AgreementOptions(protocol=name, aspect="overall", raters=raters)
         tables.append(agreement_table(database, identity, options))
-    options = AgreementOptions(protocol="explanation", truth="user", stats=("pearson",))
+    options = AgreementOptions(
+        protocol="explanation", truth="user", raters=(*ANNOTATORS, "rules"), stats=("pearson",)
+    )
     tables.append(agreement_table(database, identity, options))
     for table in tables:
         write_table(

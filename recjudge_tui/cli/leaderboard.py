@@ -19,7 +19,8 @@ from recjudge_tui.cli.options import db_option, open_db, project_option, put_tab
     "--method",
     default="",
     metavar="NAME",
-    help="q, winrate, bt or elo for pairs of lists (default q); share for single lists and texts.",
+    help="q, winrate, bt or elo for pairs of lists (default q); share or mean for single lists and texts"
+    " (default share, for absolute and explanation mean).",
 )
 @click.option(
     "--table",

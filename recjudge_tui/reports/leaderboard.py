@@ -10,6 +10,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.battles import battles
 from recjudge_tui.reports.board_rows import COLUMNS, RATING_COLUMNS, TIES_NOTE, board_rows
 from recjudge_tui.reports.label_shares import share_table
+from recjudge_tui.reports.mean_scores import ABOUT, mean_table
 from recjudge_tui.reports.scales import PAIR_PROTOCOLS, asked, protocols_meeting, rater_rank, rules_notes
 from recjudge_tui.reports.scores import (
     ScoreOptions,
@@ -32,7 +33,7 @@ from recjudge_tui.store.ratings import Question, Ratings, load_ratings
 
 @dataclass(frozen=True)
 class LeaderboardOptions:
-    """`method` empty: q for pairs of lists, share for the rest. `rater` and `aspect` None: every one.
+    """`method` empty: q for pairs of lists, mean for scores (absolute, explanation), share for the rest. `rater` and `aspect` None: every one.
 
     `ties` is for bt; `k_factor` and `orders` (0: the order of the cases) are for elo.
     """
@@ -60,12 +61,12 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
     """One row a system (opponent None, ranked); by q and winrate, with more than two systems, also one a
     system and opponent.
 
-    For `share`: one row a system, rater and label. Raises UsageError for an unknown protocol or method,
+    For `share`: one row a system, rater and label; for `mean`: one a system and rater. Raises UsageError for an unknown protocol or method,
     or a method that does not fit the protocol; NotFoundError for an unknown rater.
     """
     protocols_meeting(options.protocol)
     of_pairs = options.protocol in PAIR_PROTOCOLS
-    name = options.method or ("q" if of_pairs else "share")
+    name = options.method or ("q" if of_pairs else "mean" if options.protocol in _SCORED else "share")
     if name not in METHODS:
         raise UsageError(f"no method “{name}”", f"There are: {', '.join(METHODS)}.")
     if METHODS[name].of_pairs != of_pairs:
@@ -152,6 +153,12 @@ def _shares(db: Database, project_id: int, ratings: Ratings, options: Leaderboar
     )
 
 
+def _means(_: Database, __: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
+    questions = ranked_questions(ratings, options.protocol)
+    return mean_table(ratings, questions, options.protocol, resamples=options.resamples, seed=options.seed)
+
+
+_SCORED = ("absolute", "explanation")
 _Q = "score = Q = (wins + ties) / (losses + ties), users resampled; above 1: more wins than losses"
 _WIN_RATE = "score = win rate = (wins + ties / 2) / n, users resampled"
 _BT = (
@@ -169,5 +176,6 @@ METHODS: dict[str, Method] = {
     "winrate": Method(_WIN_RATE, True, _by_score("winrate", win_rate_scores, _WIN_RATE, pairs=True)),
     "bt": Method(_BT, True, _by_score("bt", bradley_terry_scores, _BT, pairs=False)),
     "elo": Method(_ELO, True, _by_score("elo", elo_scores, _ELO, pairs=False)),
+    "mean": Method(ABOUT, False, _means),
     "share": Method("shares of the labels of each system", False, _shares),
 }

@@ -53,7 +53,7 @@ def rows(table: Table, **wanted: object) -> list[Row]:
 
 def test_errors_before_and_after(project_db: Path) -> None:
     project, _ = lists(project_db)
-    table = error_table(project.db, project.id, OPTIONS)
+    table = error_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS)
     assert [row["stat"] for row in table.rows] == ["ece", "overconfidence", "brier", "accuracy"] * 2
     (found,) = uncertainties(project.db, project.id, OPTIONS)
     right = (found.value == found.truth)[found.told]
@@ -69,7 +69,7 @@ def test_errors_before_and_after(project_db: Path) -> None:
 
 def test_reliability_rows_count_every_labelled_verdict(project_db: Path) -> None:
     project, _ = lists(project_db)
-    table = reliability_table(project.db, project.id, OPTIONS)
+    table = reliability_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS)
     given = rows(table, stage="as given")
     assert [row["low"] for row in given] == [0.4, 0.6, 0.8, 0.9]
     assert sum(int(str(row["n"])) for row in given) == 80
@@ -82,7 +82,7 @@ def test_sets_hold_the_label_as_often_as_asked(project_db: Path) -> None:
     project, _ = lists(project_db, users=200, labelled=150)
     for coverage in (0.75, 0.9):
         options = UncertaintyOptions("llm", "anna", coverage=coverage, resamples=100)
-        (total,) = rows(sets_table(project.db, project.id, options), size=None)
+        (total,) = rows(sets_table(uncertainties(project.db, project.id, options), options), size=None)
         assert (total["cases"], total["labelled"]) == (400, 300)
         assert coverage - 0.05 < float(str(total["coverage"])) < coverage + 0.08
     narrow, wide = (
@@ -107,7 +107,7 @@ def test_cases_to_look_at_unlabelled_first_then_the_largest_sets(project_db: Pat
     assert [-len(case.labels) for case in fresh] == sorted(-len(case.labels) for case in fresh)
     assert all(case.label in case.labels for case in found)
     assert uncertain_cases(project.db, project.id, OPTIONS, limit=3) == found[:3]
-    table = cases_table(project.db, project.id, OPTIONS, 3)
+    table = cases_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS, 3)
     assert [row["case_id"] for row in table.rows] == [case.case_id for case in found[:3]]
     assert json.loads(render(table, "json").text)["rows"][0]["labels"] == ", ".join(found[0].labels)
 
@@ -128,7 +128,7 @@ def test_a_position_tie_is_left_out_of_calibration_and_has_the_whole_set(project
     assert found.told.sum() == 18
     assert [int(size) for size in found.sets.size[found.flipped]] == [3, 3, 3]
     assert {case.case_id for case in uncertain_cases(project.db, project.id, options)} == set(cases[9::10])
-    notes = error_table(project.db, project.id, options).notes
+    notes = error_table(uncertainties(project.db, project.id, options), options).notes
     assert any("2 labelled verdicts whose two orders disagreed left out" in note for note in notes)
 
 
@@ -142,19 +142,19 @@ def test_without_confidences_sets_rest_on_steps_alone(project_db: Path) -> None:
     # 4 of 30 are a step away: 26/31 lie below 90 %, so a step belongs to it
     assert found.limit == 1.0
     assert set(found.sets.size.tolist()) == {2, 3}
-    table = error_table(project.db, project.id, OPTIONS)
+    table = error_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS)
     assert [row["value"] for row in table.rows] == [None, None]
     assert all(row["note"] == calibration.NONE_TOLD for row in table.rows)
-    assert reliability_table(project.db, project.id, OPTIONS).rows == ()
+    assert reliability_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS).rows == ()
     assert any("--repeats" in note for note in table.notes)
 
 
 def test_too_few_labelled_users_leave_every_label_possible(project_db: Path) -> None:
     project, _ = lists(project_db, users=20, labelled=8)
-    table = sets_table(project.db, project.id, OPTIONS)
+    table = sets_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS)
     assert [row["size"] for row in table.rows] == [3, None]
     assert any(f"needs labels of {conformal.fewest_users(0.9)} users, there are 8" in n for n in table.notes)
-    errors = error_table(project.db, project.id, OPTIONS)
+    errors = error_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS)
     assert rows(errors, stage="calibrated")[0]["note"] == calibration.FEW_USERS
 
 
@@ -188,8 +188,8 @@ def test_every_question_both_answered(project_db: Path) -> None:
 def test_what_cannot_be_asked(project_db: Path) -> None:
     project, cases = lists(project_db, users=12, labelled=12)
     give(project, "rouge", {cases[0]: 0.5}, kind="metric", protocol_name="absolute")
-    give(project, "scorer", {case: 0.3 for case in cases}, protocol_name="absolute")
-    give(project, "ben", {case: 0.4 for case in cases}, protocol_name="absolute")
+    give(project, "scorer", dict.fromkeys(cases, 0.3), protocol_name="absolute")
+    give(project, "ben", dict.fromkeys(cases, 0.4), protocol_name="absolute")
     for wrong in (
         UncertaintyOptions("llm", "llm"),
         UncertaintyOptions("llm", "rouge"),

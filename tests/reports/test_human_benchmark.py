@@ -244,7 +244,7 @@ def test_who_takes_part_must_be_clear(judged: Project) -> None:
 def test_without_a_consensus_people_stand_beside_the_judge(project_db: Path) -> None:
     project = new_project(project_db)
     case = list_case(project, "u")
-    with pytest.raises(UsageError, match="No judge|of one judge"):
+    with pytest.raises(UsageError, match="of one judge"):
         benchmark_table(project.db, project.id)
     judge_lists(project, "llm", {case: 1.0})
     with pytest.raises(UsageError, match="no annotator"):

@@ -114,7 +114,7 @@ def test_shares_of_users_with_several_rows_resample_users(project: Project) -> N
                 protocol_name="explanation",
                 aspect="accuracy",
             )
-    table = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation"))
+    table = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation", method="share"))
     assert [row["label"] for row in table.rows] == ["5", "4", "3", "2", "1"]
     assert sum(int(str(row["count"])) for row in table.rows) == 18
     assert any("users resampled" in note for note in table.notes)
@@ -164,7 +164,7 @@ def test_scores_between_the_labels_are_not_counted_as_labels(project_db: Path) -
         project, "mean", {case: 1 + at / 10 for at, case in enumerate(cases)}, protocol_name="explanation",
         kind="ensemble",
     )  # fmt: skip
-    table = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation"))
+    table = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation", method="share"))
     assert {row["rater"] for row in table.rows} == {"anna"}
     assert "bleu, overall: scores between the labels, nothing to count" in table.notes
     assert "mean, overall: scores between the labels, nothing to count" in table.notes
