@@ -1,0 +1,26 @@
+"""Users dealt into parts, so that what is learned on some is used on others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recjudge_tui.stats.arrays import Ids, IntArray, encode
+
+FOLDS = 5
+
+
+def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:
+    """The part 0..folds-1 of each row (n,): all rows of a user in one, users dealt out at random as evenly as can be.
+
+    With fewer users than `folds` every user is a part of its own. Raises ValueError for fewer than two folds.
+    """
+    if folds < 2:
+        raise ValueError("one needs at least two parts to learn on one and use it on another")
+    codes, count = encode(users)
+    if count == 0:
+        return np.zeros(0, dtype=np.int64)
+    dealt = np.arange(count) % min(folds, count)
+    order = np.random.default_rng(seed).permutation(count)
+    part = np.empty(count, dtype=np.int64)
+    part[order] = dealt
+    return part[codes]
