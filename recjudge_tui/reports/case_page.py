@@ -9,8 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from recjudge_tui.errors import ReplyFault
 from recjudge_tui.model.material import ExplanationView, ShownEvent, SlateView, UserView
 from recjudge_tui.model.text import one_line, safe_text
+from recjudge_tui.protocols.profile import profile_text
 from recjudge_tui.store.case_detail import CaseDetail, FlagShown, case_detail
 from recjudge_tui.store.cases import case_row
 from recjudge_tui.store.catalogue import shown_events, slate_top, user_attributes
@@ -47,6 +49,9 @@ def case_page(db: Database, case_id: int, width: int | None = None) -> str:
 
     put(Text(_heading(row)))
     put(Text("\n".join(_user_lines(user))))
+    profile = user.profile or next((written_profile(d.profile) for d in details if d.profile), "")
+    if profile:
+        put(Text(f"Profile (written by the model)\n{safe_text(profile)}\n"))
     if slates:
         put(_lists(slates, flags))
     if explanation is not None:
@@ -55,6 +60,14 @@ def case_page(db: Database, case_id: int, width: int | None = None) -> str:
     if len(ids) > len(details):
         put(Text(f"and {len(ids) - len(details)} verdicts more: “recjudge export verdicts” has them all"))
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip().split("\n"))
+
+
+def written_profile(reply: str) -> str:
+    """The profile in the reply of the call that wrote it; the reply itself where it cannot be read."""
+    try:
+        return profile_text(reply)
+    except ReplyFault:
+        return reply
 
 
 def _material(
@@ -138,21 +151,32 @@ def _item(slate: SlateView, rank: int, flags: dict[str, list[FlagShown]]) -> str
     return "\n".join(lines)
 
 
+def _label(detail: CaseDetail) -> str:
+    """The label, or the number of a verdict that is one."""
+    if detail.label or detail.value is None:
+        return one_line(detail.label)
+    return f"{detail.value:.4g}"
+
+
 def _verdict_lines(details: Sequence[CaseDetail]) -> Iterator[str]:
+    told: set[tuple[int, str]] = set()
     for detail in details:
         yield ""
         marks = ["failed"] if detail.failed else []
         marks += ["▲ flips when swapped"] if detail.flipped else []
         marks += [f"confidence {detail.confidence:.2f}"] if detail.confidence is not None else []
         marks += [f"run {detail.run_id}, {detail.prompt}"] if detail.run_id is not None else []
-        label = "failed" if detail.failed else one_line(detail.label)
+        label = "failed" if detail.failed else _label(detail)
         rest = f" ({', '.join(map(one_line, marks))})" if marks else ""
         yield f"{one_line(detail.rater)} [{detail.rater_kind}] · {detail.protocol} {one_line(detail.aspect)}: {label}{rest}"
         for spoken in detail.spoken:
             order = f"Set 1 = {one_line(spoken.set_one)}: " if spoken.set_one else ""
             if spoken.failed:
                 yield f"  {order}failed, {spoken.error_kind}: {one_line(spoken.error, 300)}"
+            elif (spoken.call, spoken.reasoning) in told:
+                yield f"  {order}{one_line(spoken.label)}, for the reason above"
             else:
+                told.add((spoken.call, spoken.reasoning))
                 yield f"  {order}{one_line(spoken.label)}. {one_line(spoken.reasoning)}"
         if detail.note and not detail.spoken:
             yield f"  {one_line(detail.note)}"

@@ -7,10 +7,14 @@ import sqlite3
 from typing import Any, NamedTuple
 
 from recjudge_tui.errors import NotFoundError
+from recjudge_tui.model.calls import PROFILE
 from recjudge_tui.model.material import ExplanationView, ItemView, ShownEvent, SlateView, UserView
+from recjudge_tui.store.calls import profile_reply
 from recjudge_tui.store.database import Database
 
 _RECENT_EVENTS = 40
+# the user, the lists by system, the explanation, the example shown beside it
+Shown = tuple[UserView, tuple[tuple[str, SlateView], ...], ExplanationView | None, ExplanationView | None]
 
 
 class Opinion(NamedTuple):
@@ -21,6 +25,7 @@ class Opinion(NamedTuple):
     protocol: str
     aspect: str
     label: str
+    value: float | None
     failed: bool
     flipped: bool
     confidence: float | None
@@ -28,8 +33,13 @@ class Opinion(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """What one call said, or how it failed. `set_one` is the system shown as Set 1 (empty for no pair)."""
+    """What the call numbered `call` said of one aspect, or how it failed (`aspect` empty: for all that it was asked).
 
+    `set_one` is the system shown as Set 1 (empty for no pair).
+    """
+
+    call: int
+    aspect: str
     set_one: str
     sample: int
     label: str
@@ -55,7 +65,12 @@ class FlagShown(NamedTuple):
 
 class CaseDetail(NamedTuple):
     """`slates` are (system, list) in the order of the case's systems; `run_shown` is the run whose
-    snapshots these are, None when they are read from what is imported now."""
+    snapshots these are, None when they are read from what is imported now.
+
+    `said` is what the verdict's run said of every aspect of the case. `aspects` are those that anybody judged, in
+    the order of the prompt. `profile` is the reply of the call that wrote the user's profile (empty: none),
+    `example` what a one-shot question showed beside the explanation.
+    """
 
     verdict_id: int
     case_id: int
@@ -67,6 +82,7 @@ class CaseDetail(NamedTuple):
     protocol: str
     aspect: str
     label: str
+    value: float | None
     failed: bool
     flipped: bool
     confidence: float | None
@@ -77,12 +93,20 @@ class CaseDetail(NamedTuple):
     created_at: str
     run_shown: int | None
     opinions: tuple[Opinion, ...]
-    spoken: tuple[Spoken, ...]
+    aspects: tuple[str, ...]
+    said: tuple[Spoken, ...]
     flags: tuple[FlagShown, ...]
     user: UserView
     slates: tuple[tuple[str, SlateView], ...]
     explanation: ExplanationView | None
     explanation_system: str
+    profile: str
+    example: ExplanationView | None
+
+    @property
+    def spoken(self) -> tuple[Spoken, ...]:
+        """What was said of the aspect of this verdict."""
+        return tuple(spoken for spoken in self.said if spoken.aspect in ("", self.aspect))
 
 
 def case_detail(db: Database, verdict_id: int) -> CaseDetail:
@@ -101,7 +125,8 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         """SELECT * FROM run_cases WHERE case_id = ? ORDER BY run_id = ? DESC, run_id DESC LIMIT 1""",
         (row["case_id"], row["run_id"]),
     )
-    user, slates, explanation = _snapshots(db, row, shown) if shown else _imported(db, row)
+    user, slates, explanation, example = _snapshots(db, row, shown) if shown else _imported(db, row)
+    opinions = _opinions(db, row)
     return CaseDetail(
         verdict_id=verdict_id,
         case_id=row["case_id"],
@@ -113,6 +138,7 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         protocol=row["protocol"],
         aspect=row["aspect"],
         label=row["label"],
+        value=row["value"],
         failed=row["state"] == "failed",
         flipped=row["order_consistent"] == 0,
         confidence=row["confidence"],
@@ -122,19 +148,23 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         prompt=row["prompt"],
         created_at=row["created_at"],
         run_shown=shown["run_id"] if shown else None,
-        opinions=_opinions(db, row),
-        spoken=_spoken(db, row),
+        opinions=opinions,
+        aspects=_aspects(db, row, opinions),
+        said=_said(db, row),
         flags=_flags(db, row),
         user=user,
         slates=slates,
         explanation=explanation,
         explanation_system=row["system_a"],
+        profile=(shown and profile_reply(db, shown["run_id"], row["case_id"])) or "",
+        example=example,
     )
 
 
 def _opinions(db: Database, row: sqlite3.Row) -> tuple[Opinion, ...]:
     found = db.rows(
-        """SELECT v.id, v.protocol, v.aspect, v.label, v.state, v.order_consistent, v.confidence, r.name, r.kind
+        """SELECT v.id, v.protocol, v.aspect, v.label, v.value, v.state, v.order_consistent, v.confidence, r.name,
+             r.kind
            FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?
            ORDER BY r.kind IN ('annotator', 'consensus', 'ground_truth', 'reader'), r.name, v.aspect <> 'overall', v.id
            LIMIT 400""",
@@ -147,6 +177,7 @@ def _opinions(db: Database, row: sqlite3.Row) -> tuple[Opinion, ...]:
             o["protocol"],
             o["aspect"],
             o["label"],
+            o["value"],
             o["state"] == "failed",
             o["order_consistent"] == 0,
             o["confidence"],
@@ -161,17 +192,34 @@ def _set_one(list_order: str, row: sqlite3.Row) -> str:
     return first
 
 
-def _spoken(db: Database, row: sqlite3.Row) -> tuple[Spoken, ...]:
+def _aspects(db: Database, row: sqlite3.Row, opinions: tuple[Opinion, ...]) -> tuple[str, ...]:
+    """Aspects that anybody judged, in the order of the prompts that asked for them, newest run first."""
+    asked = db.rows(
+        """SELECT json_extract(a.value, '$.name') AS name
+           FROM (SELECT max(ru.id) AS run, ru.prompt_id FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id
+                 WHERE rc.case_id = ? GROUP BY ru.prompt_id) q
+           JOIN prompts p ON p.id = q.prompt_id, json_each(p.content, '$.aspects') a
+           ORDER BY q.run DESC, a.key""",
+        (row["case_id"],),
+    )
+    judged = dict.fromkeys(opinion.aspect for opinion in opinions)
+    order = dict.fromkeys([name for (name,) in asked if name in judged])
+    return tuple(order | dict.fromkeys(sorted(judged, key=lambda name: name == "overall")))
+
+
+def _said(db: Database, row: sqlite3.Row) -> tuple[Spoken, ...]:
     found = db.rows(
-        """SELECT k.list_order, k.sample, k.state, k.parsed_by, k.error_kind, k.error, k.attempts,
-             a.label, a.reasoning, a.confidence
-           FROM calls k LEFT JOIN answers a ON a.call_id = k.id AND a.aspect = :aspect
-           WHERE k.run_id = :run AND k.case_id = :case AND k.state <> 'planned' AND k.aspect IN ('', :aspect)
-           ORDER BY k.sample, k.list_order""",
-        {"run": row["run_id"], "case": row["case_id"], "aspect": row["aspect"]},
+        """SELECT k.id, ifnull(a.aspect, k.aspect) AS aspect, k.list_order, k.sample, k.state, k.parsed_by,
+             k.error_kind, k.error, k.attempts, a.label, a.reasoning, a.confidence
+           FROM calls k LEFT JOIN answers a ON a.call_id = k.id
+           WHERE k.run_id = ? AND k.case_id = ? AND k.state <> 'planned' AND k.aspect <> ?
+           ORDER BY k.sample, k.list_order, k.id, a.aspect LIMIT 400""",
+        (row["run_id"], row["case_id"], PROFILE),
     )
     return tuple(
         Spoken(
+            k["id"],
+            k["aspect"],
             _set_one(k["list_order"], row),
             k["sample"],
             k["label"] or "",
@@ -208,9 +256,7 @@ def _flags(db: Database, row: sqlite3.Row) -> tuple[FlagShown, ...]:
     return tuple(sorted(flags, key=lambda flag: not flag.mine))
 
 
-def _snapshots(
-    db: Database, row: sqlite3.Row, shown: sqlite3.Row
-) -> tuple[UserView, tuple[tuple[str, SlateView], ...], ExplanationView | None]:
+def _snapshots(db: Database, row: sqlite3.Row, shown: sqlite3.Row) -> Shown:
     def content(identity: int | None) -> str | None:
         found: str | None = db.value("SELECT content FROM snapshots WHERE id = ?", (identity,))
         return found
@@ -220,15 +266,15 @@ def _snapshots(
         for system, column in (("system_a", "slate_a_snapshot"), ("system_b", "slate_b_snapshot"))
         if (text := content(shown[column])) is not None
     )
-    text = content(shown["explanation_snapshot"])
-    explanation = None if text is None else ExplanationView.model_validate_json(text)
+    explanation, example = (
+        None if text is None else ExplanationView.model_validate_json(text)
+        for text in (content(shown["explanation_snapshot"]), content(shown["example_snapshot"]))
+    )
     user = UserView.model_validate_json(content(shown["user_snapshot"]) or "{}")
-    return user, slates, explanation
+    return user, slates, explanation, example
 
 
-def _imported(
-    db: Database, row: sqlite3.Row
-) -> tuple[UserView, tuple[tuple[str, SlateView], ...], ExplanationView | None]:
+def _imported(db: Database, row: sqlite3.Row) -> Shown:
     """Lists, profile and recent events as imported, for a case no run has shown to a judge."""
     slates = tuple(
         (row[system], _slate(db, row["project_id"], row[column]))
@@ -240,7 +286,7 @@ def _imported(
         text = db.value("SELECT text FROM explanations WHERE id = ?", (row["explanation_id"],))
         item = _items(db, row["project_id"], [row["item_id"]])[row["item_id"]]
         explanation = ExplanationView(item=item, text=text)
-    return _user(db, row["project_id"], row["user_id"]), slates, explanation
+    return _user(db, row["project_id"], row["user_id"]), slates, explanation, None
 
 
 def _slate(db: Database, project_id: int, slate_id: int) -> SlateView:

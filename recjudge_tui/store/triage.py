@@ -64,7 +64,8 @@ _MARKED = "(v.flag_count > 0 OR v.order_consistent = 0 OR v.state = 'failed')"
 
 
 class VerdictRow(NamedTuple):
-    """One line of the list. `votes` counts the raters behind each value on this question, most first."""
+    """One line of the list. `votes` counts the people and judges behind each value on this question, most first;
+    `spread` is the highest of those values less the lowest (None with fewer than two of them)."""
 
     verdict_id: int
     case_id: int
@@ -82,6 +83,8 @@ class VerdictRow(NamedTuple):
     reviewed: bool
     disagrees: bool
     votes: tuple[int, ...]
+    value: float | None = None
+    spread: float | None = None
 
 
 def filtered_ids(
@@ -153,6 +156,8 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
             reviewed=bool(row["reviewed"]),
             disagrees=_apart(row["value"], others, row["protocol"]),
             votes=tuple(sorted(others.values(), reverse=True)),
+            value=row["value"],
+            spread=max(others) - min(others) if sum(others.values()) > 1 else None,
         )
     return [rows[key] for key in ids if key in rows]
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual.content import Content
 
-from recjudge_tui.model.material import ItemView, ShownEvent, SlateView
 from recjudge_tui.model.text import one_line, safe_text
-from recjudge_tui.store.case_detail import CaseDetail, FlagShown, Opinion, Spoken
-from recjudge_tui.tui.look import Glyphs, case_number, fraction
+from recjudge_tui.reports.case_page import written_profile
+from recjudge_tui.store.case_detail import CaseDetail, Spoken
+from recjudge_tui.tui.case_lists import event_line, history_beside, item_words, lists, lists_title
+from recjudge_tui.tui.case_scores import aspect_words, raters, raters_title
+from recjudge_tui.tui.look import Glyphs, bar, case_number, fraction, score
 
 LONGEST = 12_000
 _SHOWN_EVENTS = 25
@@ -20,18 +21,26 @@ Line = Content | str
 
 def case_content(case: CaseDetail, width: int, look: Glyphs, longest: int = LONGEST) -> Content:
     """The whole case, laid out for `width` cells. Every text longer than `longest` is cut, and says so."""
-    sections: list[Sequence[Line]] = [
-        [_verdict(case, look, longest)],
-        [_rule("Raters", width, look), *_raters(case, look)],
-        [_rule("Reasoning", width, look), *_reasoning(case, look, longest)],
-        [_rule("User" + _source(case), width, look), *_user(case, look, longest)],
+    beside = history_beside(case, width)
+    person = [
+        ("User" + _source(case), _user(case, look, longest, events=not beside)),
+        ("Profile (written by the model)", _profile(case, longest)),
     ]
-    if case.explanation is not None:
-        sections.append([_rule("Explanation", width, look), *_explanation(case, look, longest)])
-    if case.slates:
-        title = "Lists" if len(case.slates) > 1 else "List"
-        sections.append([_rule(title, width, look), *_lists(case, width, look)])
-    return Content("\n").join(line for section in sections for line in section)
+    shown = [(lists_title(case), lists(case, width, look) if case.slates else ())]
+    sections = [
+        ("", _verdict(case, look, longest)),
+        ("Explanation", _explanation(case, look, longest)),
+        (raters_title(case), raters(case, width, look)),
+        ("Reasoning", _reasoning(case, look, longest)),
+        ("Example shown before it", _example(case, look, longest)),
+        *(shown + person if beside else person + shown),
+        ("Reasoning on the other aspects", _other_reasoning(case, look, longest)),
+    ]
+    lines: list[Line] = []
+    for title, body in sections:
+        told = list(body)
+        lines += [_rule(title, width, look), *told] if told and title else told
+    return Content("\n").join(lines)
 
 
 def case_title(case: CaseDetail, look: Glyphs) -> str:
@@ -53,23 +62,23 @@ def _rule(title: str, width: int, look: Glyphs) -> Content:
     )
 
 
-def _verdict(case: CaseDetail, look: Glyphs, longest: int) -> Content:
+def _verdict(case: CaseDetail, look: Glyphs, longest: int) -> Iterator[Line]:
     signs = []
     if case.flipped:
         signs.append("flips when swapped")
     own = sum(flag.mine for flag in case.flags)
     if own:
         signs.append(f"{own} flagged")
-    label = f"{look.failed} failed" if case.failed else one_line(case.label, 60)
+    label = f"{look.failed} failed" if case.failed else _said_label(case, look)
     parts: list[str | Content | tuple[str, str]] = [
         "Verdict  ",
         (label, "bold $error" if case.failed else "bold"),
     ]
     if case.aspect != "overall":
-        parts.append((f" on {one_line(case.aspect, 40)}", ""))
+        parts.append((f" on {aspect_words(case.aspect)}", ""))
     if signs:
         parts.append((f"   {look.marked} {', '.join(signs)}", "$warning"))
-    parts.append("\n")
+    yield Content.assemble(*parts)
     how = [one_line(case.protocol, 20), f"rule {one_line(case.rule, 40)}"]
     if case.confidence is not None:
         how.append(f"confidence {fraction(case.confidence, '')}")
@@ -77,42 +86,41 @@ def _verdict(case: CaseDetail, look: Glyphs, longest: int) -> Content:
         how.append(one_line(case.prompt, 60))
     if case.rater_kind == "rules":
         how.append("built-in rules, not a language model")
-    parts.append((f" {look.dot} ".join(how), "dim"))
+    yield Content.styled(f" {look.dot} ".join(how), "dim")
     if case.note:
-        parts.append(f"\n{_text(case.note, longest)}")
-    return Content.assemble(*parts)
+        yield Content(_text(case.note, longest))
 
 
-def _raters(case: CaseDetail, look: Glyphs) -> Iterator[Line]:
-    by_rater: dict[tuple[str, str], list[Opinion]] = {}
-    for opinion in case.opinions:
-        by_rater.setdefault((opinion.rater, opinion.rater_kind), []).append(opinion)
-    for (rater, kind), opinions in by_rater.items():
-        parts: list[str | tuple[str, str]] = [
-            (one_line(rater, 30), "bold" if any(o.mine for o in opinions) else ""),
-            (f" {kind.replace('_', ' ')}", "dim"),
-        ]
-        for opinion in opinions:
-            parts += ["  ", _opinion(opinion, look)]
-        yield Content.assemble(*parts)
-
-
-def _opinion(opinion: Opinion, look: Glyphs) -> tuple[str, str]:
-    label = look.failed if opinion.failed else one_line(opinion.label, 30)
-    if opinion.aspect != "overall":
-        label = f"{one_line(opinion.aspect, 20)} {label}"
-    mark = f" {look.marked} swap" if opinion.flipped else ""
-    style = "$error" if opinion.failed else "$warning" if opinion.flipped else "bold" if opinion.mine else ""
-    return label + mark, style
+def _said_label(case: CaseDetail, look: Glyphs) -> str:
+    """The label, or the number where a verdict is one: with its bar on a scale from 0 to 1."""
+    if case.kind == "explanation" and case.rater_kind != "metric":
+        return f"{score(case.value, look)} of 5"
+    if case.label and case.protocol != "absolute":
+        return one_line(case.label, 60)
+    return f"{score(case.value, look)}  {bar(case.value or 0.0, 10, look)}"
 
 
 def _reasoning(case: CaseDetail, look: Glyphs, longest: int) -> Iterator[Line]:
+    """What was said of the verdict's own aspect."""
     if not case.spoken:
-        yield Content.styled(
-            "none: this verdict was not made by a run" if case.run_id is None else "none stored", "dim"
-        )
-    for spoken in case.spoken:
-        head = _spoken_head(spoken, len(case.spoken) > 1, look)
+        made = "none: this verdict was not made by a run" if case.run_id is None else "none stored"
+        yield Content.styled(made, "dim")
+    yield from _spoken(case, case.spoken, look, longest)
+
+
+def _other_reasoning(case: CaseDetail, look: Glyphs, longest: int) -> Iterator[Line]:
+    """What was said of the other aspects, as far as it is another text than that of the own aspect."""
+    own = {(spoken.call, spoken.reasoning) for spoken in case.spoken}
+    for aspect in case.aspects:
+        said = [spoken for spoken in case.said if spoken.aspect == aspect and aspect != case.aspect]
+        if any((spoken.call, spoken.reasoning) not in own for spoken in said):
+            yield Content.styled(aspect_words(aspect), "bold $accent")
+            yield from _spoken(case, said, look, longest)
+
+
+def _spoken(case: CaseDetail, said: Sequence[Spoken], look: Glyphs, longest: int) -> Iterator[Line]:
+    for spoken in said:
+        head = _spoken_head(case, spoken, len(said) > 1, look)
         if head:
             yield head
         if spoken.failed:
@@ -124,14 +132,17 @@ def _reasoning(case: CaseDetail, look: Glyphs, longest: int) -> Iterator[Line]:
         yield Content(_text(text, longest) or "(no reasoning)")
 
 
-def _spoken_head(spoken: Spoken, several: bool, look: Glyphs) -> Content | None:
+def _spoken_head(case: CaseDetail, spoken: Spoken, several: bool, look: Glyphs) -> Content | None:
+    """Which list stood first (in the words of the prompt), and what was said, as a verdict on the systems."""
     if spoken.set_one:
-        where = f"Set 1 = {one_line(spoken.set_one, 40)}"
+        where = f"{'its A' if case.protocol == 'arena' else 'Set 1'} = {one_line(spoken.set_one, 40)}"
     elif several:
         where = f"sample {spoken.sample + 1}"
     else:
         return None
-    says = "" if spoken.failed else f" {look.dot} says {one_line(spoken.label, 30)}"
+    system = {letter: name for letter, (name, _) in zip("AB", case.slates, strict=False)}.get(spoken.label)
+    meant = f" = {one_line(system, 30)}" if system is not None and spoken.set_one else ""
+    says = "" if spoken.failed else f" {look.dot} says {one_line(spoken.label, 30)}{meant}"
     return Content.assemble((f"[{where}]", "bold"), (says, "dim"))
 
 
@@ -139,98 +150,45 @@ def _source(case: CaseDetail) -> str:
     return f" (as run {case.run_shown} saw it)" if case.run_shown is not None else " (as imported)"
 
 
-def _user(case: CaseDetail, look: Glyphs, longest: int) -> Iterator[Line]:
+def _user(case: CaseDetail, look: Glyphs, longest: int, *, events: bool) -> Iterator[Line]:
+    """Facts and history; without `events` where the history stands beside the lists."""
     user = case.user
     facts = ", ".join(f"{one_line(k, 30)} {one_line(v, 60)}" for k, v in list(user.attributes.items())[:20])
     yield Content.assemble((one_line(user.user_id, 60), "bold"), f" {look.dot} {facts}" if facts else "")
-    for title, events in (("history", user.history), ("searches", user.searches), ("clicks", user.clicks)):
-        if not events:
+    shown = (("searches", user.searches), ("clicks", user.clicks))
+    for title, found in ((("history", user.history),) if events else ()) + shown:
+        if not found:
             continue
-        yield Content.assemble((f"{title} ({len(events)})", "dim"))
-        yield from (_event(event, look) for event in events[:_SHOWN_EVENTS])
-        if len(events) > _SHOWN_EVENTS:
-            yield Content.styled(f"  … {len(events) - _SHOWN_EVENTS} more", "dim")
+        yield Content.assemble((f"{title} ({len(found)})", "dim"))
+        yield from (event_line(event, look) for event in found[:_SHOWN_EVENTS])
+        if len(found) > _SHOWN_EVENTS:
+            yield Content.styled(f"  {look.cut} {len(found) - _SHOWN_EVENTS} more", "dim")
     if user.browsed:
         yield Content.assemble(("browsed ", "dim"), ", ".join(one_line(b, 60) for b in user.browsed[:20]))
     if user.preferences:
         yield Content.assemble(("prefers ", "dim"), _text("; ".join(user.preferences), longest))
 
 
-def _event(event: ShownEvent, look: Glyphs) -> Content:
-    what = one_line(event.item.title if event.item else event.text, 120) or look.none
-    value = f" {event.value:g}" if event.value is not None else ""
-    kind = "" if event.type in ("purchase", "rating", "click", "search") else f"{one_line(event.type, 20)} "
-    return Content.assemble(
-        (f"  {one_line(event.timestamp[:10], 10):10} {kind}", "dim"), what, (value, "dim")
-    )
+def _profile(case: CaseDetail, longest: int) -> Iterator[Line]:
+    if case.user.profile or case.profile:
+        yield Content(_text(case.user.profile or written_profile(case.profile), longest))
 
 
 def _explanation(case: CaseDetail, look: Glyphs, longest: int) -> Iterator[Line]:
-    assert case.explanation is not None
+    if case.explanation is None:
+        return
     yield Content.assemble(
-        ("for ", "dim"),
-        _item(case.explanation.item, look),
+        (item_words(case.explanation.item, look), "bold"),
         (f"  by {one_line(case.explanation_system, 40)}", "dim"),
     )
     yield Content(_text(case.explanation.text, longest))
 
 
-def _item(item: ItemView, look: Glyphs) -> str:
-    more = [one_line(part, 40) for part in (item.brand, item.category) if part]
-    return one_line(item.title, 200) + (f" {look.dot} " + ", ".join(more) if more else "")
-
-
-def _lists(case: CaseDetail, width: int, look: Glyphs) -> Iterator[Line]:
-    """Lists side by side; the reason of a flag stands under the line of its item."""
-    gap = 2
-    column = max((width - gap * (len(case.slates) - 1)) // len(case.slates), 8)
-    names = [f"{letter} {one_line(name, 60)}" for letter, (name, _) in zip("AB", case.slates, strict=False)]
-    if len(case.slates) == 1:
-        names = [one_line(case.slates[0][0], 60)]
-    yield Content.styled((" " * gap).join(_fit(name, column, look) for name in names).rstrip(), "bold")
-    flags: dict[str, list[FlagShown]] = {}
-    for flag in case.flags:
-        flags.setdefault(flag.item_id, []).append(flag)
-    for rank in range(max((len(slate.items) for _, slate in case.slates), default=0)):
-        yield from _rank(rank, [slate for _, slate in case.slates], flags, column, gap, look)
-    in_lists = {item.item_id for _, slate in case.slates for item in slate.items}
-    for item_id, raised in flags.items():
-        if item_id not in in_lists:
-            yield Content.assemble(
-                (f"{look.marked} {one_line(item_id, 60)}", "$warning"), (" is in no list", "dim")
-            )
-            yield from (_flag(flag, width) for flag in raised)
-
-
-def _rank(
-    rank: int, slates: list[SlateView], flags: dict[str, list[FlagShown]], column: int, gap: int, look: Glyphs
-) -> Iterator[Content]:
-    parts: list[str | tuple[str, str]] = []
-    raised: list[FlagShown] = []
-    for place, slate in enumerate(slates):
-        item = slate.items[rank] if rank < len(slate.items) else None
-        flagged = flags.get(item.item_id, []) if item else []
-        raised += [flag for flag in flagged if flag not in raised]
-        text = "" if item is None else f"{rank + 1:2} {look.marked + ' ' if flagged else ''}"
-        if item is not None:
-            text += _item(item, look) if len(slates) == 1 else one_line(item.title, 200)
-        parts.append((_fit(text, column, look), "$warning" if flagged else ""))
-        if place + 1 < len(slates):
-            parts.append(" " * gap)
-    yield Content.assemble(*parts).rstrip()
-    width = (column + gap) * len(slates) - gap
-    yield from (_flag(flag, width) for flag in raised)
-
-
-def _flag(flag: FlagShown, width: int) -> Content:
-    """Issue and reason, indented under the item, wrapped by hand to keep the indent."""
-    order = f", Set 1 = {one_line(flag.set_one, 30)}" if flag.set_one else ""
-    text = f"{one_line(flag.issue, 60)}: {one_line(flag.reason, 1200)} ({one_line(flag.rater, 30)}{order})"
-    lines = wrap(text, max(width - 6, 12)) or [""]
-    return Content.styled("\n".join(f"     {line}" for line in lines), "$warning" if flag.mine else "dim")
-
-
-def _fit(text: str, width: int, look: Glyphs) -> str:
-    if cell_len(text) <= width:
-        return set_cell_size(text, width)
-    return set_cell_size(text, width - 1) + look.cut
+def _example(case: CaseDetail, look: Glyphs, longest: int) -> Iterator[Line]:
+    """The scored example of a one-shot question."""
+    if case.example is None:
+        return
+    yield Content.styled(item_words(case.example.item, look), "bold")
+    yield Content(_text(case.example.text, longest))
+    scores = list(case.example.scores.items())[:20]
+    yield Content.styled("  ".join(f"{aspect_words(name)} {score(v, look)}" for name, v in scores), "dim")

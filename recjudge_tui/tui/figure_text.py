@@ -28,6 +28,13 @@ STAT_NAMES = {
     "bias": "Mean difference",
     "concurrence": "Concurrence",
 }
+METHOD_NAMES = {
+    "q": "Q",
+    "winrate": "Win rate",
+    "bt": "Bradley–Terry",
+    "elo": "Elo",
+    "share": "Shares of labels",
+}
 # the row rater against the column rater: not the same the other way round
 _ONE_WAY = ("bias", "concurrence")
 _SHADES = ("█", "▓", "▒", "░")
@@ -125,30 +132,42 @@ def board_columns(width: int) -> int:
     return max(min(width - 66, 40), 10)
 
 
-BOARD_HEADS = ("#", "system", "rater", "Q, 95% CI", "Q", "W", "T", "pos", "L", "fail", "n")
+def board_heads(table: Table, width: int) -> tuple[str, ...]:
+    """The heads of `board_cells`; over the drawn intervals stand the ends of their common axis."""
+    low, high = _board_bounds(table)
+    ends = (tick(low), tick(high))
+    axis = ends[0] + ends[1].rjust(max(board_columns(width) - len(ends[0]), len(ends[1]) + 1))
+    score = "Q" if table.settings.get("method") == "q" else "score"
+    return ("#", "system", "rater", axis, score, "W", "T", "pos", "L", "fail", "n")
+
+
+def tick(value: float) -> str:
+    """A value on an axis: three digits, and thousands without an exponent."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _board_bounds(table: Table) -> tuple[float, float]:
+    lows = [row[key] for row in table.rows for key in ("ci_low", "score") if isinstance(row[key], float)]
+    highs = [row[key] for row in table.rows for key in ("ci_high", "score") if isinstance(row[key], float)]
+    return min(map(_float, lows), default=0.0), max(map(_float, highs), default=1.0)
 
 
 def board_cells(table: Table, width: int, look: Glyphs) -> list[list[Text]]:
-    """One row a system of the ranking; rows against one opponent are indented."""
-    lows = [row[key] for row in table.rows for key in ("ci_low", "score") if isinstance(row[key], float)]
-    highs = [row[key] for row in table.rows for key in ("ci_high", "score") if isinstance(row[key], float)]
-    bounds = (min(map(_float, lows), default=0.0), max(map(_float, highs), default=1.0))
-    room = board_columns(width)
+    """One row a system of the ranking."""
+    bounds, room = _board_bounds(table), board_columns(width)
+    score = "q" if table.settings.get("method") == "q" else "score"
     cells = []
     for row in table.rows:
         drawn = interval(
             _maybe(row["ci_low"]), _maybe(row["score"]), _maybe(row["ci_high"]), bounds, room, look
         )
-        name = one_line(row["system"], 13)
-        if row["opponent"] is not None:
-            name = f" {look.crumb} {one_line(row['opponent'], 10)}"
         cells.append(
             [
                 _right("" if row["rank"] is None else row["rank"]),
-                Text(name, "bold" if row["opponent"] is None else "dim"),
+                Text(one_line(row["system"], 13 if width < 100 else 24), "bold"),
                 Text(one_line(row["rater"], 10 if width < 100 else 16), "dim"),
                 Text(drawn, "cyan"),
-                _right(figure(row["q"], look)),
+                _right(_short(row[score], look)),
                 _right(row["wins"]),
                 _right(row["ties"]),
                 Text(str(row["position_ties"]), "yellow" if row["position_ties"] else "dim", justify="right"),
@@ -160,11 +179,15 @@ def board_cells(table: Table, width: int, look: Glyphs) -> list[list[Text]]:
     return cells
 
 
+def _short(value: object, look: Glyphs) -> str:
+    """A score in a few cells: Elo's thousand without decimals."""
+    return f"{value:.0f}" if isinstance(value, float) and abs(value) >= 100 else figure(value, look)
+
+
 def board_words(row: Row, look: Glyphs) -> Content:
-    against = "" if row["opponent"] is None else f" against {one_line(row['opponent'], 40)}"
     n, failed = row["n"], row["failed"]
     return Content.assemble(
-        (f"{one_line(row['system'], 40)}{against}", "bold"),
+        (one_line(row["system"], 40), "bold"),
         f", judged by {one_line(row['rater'], 40)}: score ",
         (_with_interval(row, "score", look), "bold"),
         f", win rate {_with_interval({**row, 'ci_low': None}, 'win_rate', look, percent=True)}",

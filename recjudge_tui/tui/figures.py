@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from recjudge_tui.reports.table import Row, Table
 from recjudge_tui.store.database import Database
 
 DEFAULT_STAT = "qwk"
-_SCORES = "explanation"
+_SCORES = ("explanation", "absolute")
 _ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".tex": "latex", ".html": "html", ".txt": "text"}
 
 
@@ -25,10 +26,20 @@ class Topic(NamedTuple):
         return f"{self.protocol} {self.aspect}"
 
 
+class Pick(NamedTuple):
+    """Something to choose about a figure: `options` are (value, what is shown), `value` the one chosen now."""
+
+    name: str
+    label: str
+    options: Sequence[tuple[str, str]]
+    value: str
+
+
 class Figures(NamedTuple):
     """The two tables about one topic. `people` are the raters whose agreement with each other is the ceiling.
 
-    `topic` is None, and the tables are too, while nobody has judged anything.
+    `methods` are the rankings that fit the topic. `topic` is None, and the tables are too, while nobody has judged
+    anything.
     """
 
     topics: tuple[Topic, ...]
@@ -36,33 +47,38 @@ class Figures(NamedTuple):
     stat: str
     people: frozenset[str]
     protocols: tuple[str, ...]
+    methods: tuple[str, ...]
+    method: str
     agreement: Table | None
     board: Table | None
 
 
-def figures(db: Database, project_id: int, topic: Topic | None, stat: str) -> Figures:
+def figures(db: Database, project_id: int, topic: Topic | None, stat: str, method: str = "") -> Figures:
     """The figures about `topic`; None, or one that is gone: the one most raters answered, `overall` first.
 
-    An empty `stat` is quadratic weighted kappa, and Pearson's correlation for scores of explanations.
-    Loads NumPy and SciPy and resamples, so call it in a worker.
+    An empty `stat` is quadratic weighted kappa, and Pearson's correlation for scores. A `method` that does not fit
+    the topic gives way to the usual one. Loads NumPy and SciPy and resamples, so call it in a worker.
     """
-    from recjudge_tui.reports.agreement import AgreementOptions, agreement_table
-    from recjudge_tui.reports.leaderboard import LeaderboardOptions, leaderboard_table
-    from recjudge_tui.reports.scales import is_people, protocols_meeting
-    from recjudge_tui.store.ratings import load_ratings
+    from recjudge_tui.reports.agreement import agreement_table
+    from recjudge_tui.reports.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
+    from recjudge_tui.reports.pairing import AgreementOptions
+    from recjudge_tui.reports.scales import PAIR_PROTOCOLS, is_people, protocols_meeting
+    from recjudge_tui.store.ratings import project_raters
 
-    ratings = load_ratings(db, project_id)
-    raters: dict[Topic, int] = {}
-    for question in ratings.verdicts:
-        asked = Topic(question.protocol, question.aspect)
-        raters[asked] = raters.get(asked, 0) + 1
-    topics = tuple(sorted(raters, key=lambda t: (t.aspect != "overall", -raters[t], t)))
-    people = frozenset(rater.name for rater in ratings.raters.values() if is_people(rater))
-    chosen = topic if topic in raters else next(iter(topics), None)
+    raters = project_raters(db, project_id)
+    topics = topics_of(db, project_id)
+    people = frozenset(rater.name for rater in raters.values() if is_people(rater))
+    chosen = topic if topic in topics else next(iter(topics), None)
     if chosen is None:
-        return Figures((), None, stat or DEFAULT_STAT, people, (), None, None)
-    stat = stat or ("pearson" if chosen.protocol == _SCORES else DEFAULT_STAT)
-    options = AgreementOptions(protocol=chosen.protocol, aspect=chosen.aspect, stats=(stat,))
+        return Figures((), None, stat or DEFAULT_STAT, people, (), (), "", None, None)
+    stat = stat or ("pearson" if chosen.protocol in _SCORES else DEFAULT_STAT)
+    fitting = tuple(
+        name for name, one in METHODS.items() if one.of_pairs == (chosen.protocol in PAIR_PROTOCOLS)
+    )
+    ranking = LeaderboardOptions(
+        chosen.protocol, aspect=chosen.aspect, method=method if method in fitting else ""
+    )
+    board = leaderboard_table(db, project_id, ranking)
     return Figures(
         topics,
         chosen,
@@ -73,9 +89,32 @@ def figures(db: Database, project_id: int, topic: Topic | None, stat: str) -> Fi
             for name in protocols_meeting(chosen.protocol) or ()
             if any(t.protocol == name for t in topics)
         ),
-        agreement_table(db, project_id, options),
-        leaderboard_table(db, project_id, LeaderboardOptions(chosen.protocol, aspect=chosen.aspect)),
+        fitting,
+        str(board.settings.get("method", "")),
+        agreement_table(
+            db,
+            project_id,
+            AgreementOptions(protocol=chosen.protocol, aspect=chosen.aspect, stats=(stat,)),
+        ),
+        board,
     )
+
+
+def topics_of(db: Database, project_id: int) -> tuple[Topic, ...]:
+    """What was asked of people and judges: `overall` first, then what most of them answered.
+
+    Metrics answer no question of their own; where nobody else judged, they are the topics.
+    """
+    from recjudge_tui.store.ratings import project_questions, project_raters
+
+    raters = project_raters(db, project_id)
+    asked = project_questions(db, project_id)
+    judged = [question for question in asked if raters[question.rater].kind != "metric"]
+    answered: dict[Topic, int] = {}
+    for question in judged or asked:
+        topic = Topic(question.protocol, question.aspect)
+        answered[topic] = answered.get(topic, 0) + 1
+    return tuple(sorted(answered, key=lambda t: (t.aspect != "overall", -answered[t], t)))
 
 
 def pair_filter(found: Figures, rater_a: str, rater_b: str) -> str:
@@ -97,9 +136,14 @@ def board_filter(found: Figures, row: Row) -> str:
 
 def _about(found: Figures) -> list[Term]:
     assert found.topic is not None
-    terms = [Term("protocol", ":", name) for name in found.protocols]
-    if len({topic.aspect for topic in found.topics if topic.protocol in found.protocols}) > 1:
-        terms.append(Term("aspect", ":", found.topic.aspect))
+    return about(found.topics, found.topic, found.protocols)
+
+
+def about(topics: tuple[Topic, ...], topic: Topic, protocols: tuple[str, ...]) -> list[Term]:
+    """The terms of a filter for the verdicts on a topic."""
+    terms = [Term("protocol", ":", name) for name in protocols]
+    if len({other.aspect for other in topics if other.protocol in protocols}) > 1:
+        terms.append(Term("aspect", ":", topic.aspect))
     return terms
 
 

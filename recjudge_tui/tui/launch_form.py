@@ -10,34 +10,73 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.model.judge import JudgeSpec
 from recjudge_tui.model.run import RunSettings
 from recjudge_tui.protocols.registry import protocol
+from recjudge_tui.running.wishes import settings_for
 
 
 class Field(NamedTuple):
-    """One line of the form. `hint` is shown while the field has the focus."""
+    """One line of the form. `hint` is shown while the field has the focus; `only` are the protocols that ask for it."""
 
     name: str
     label: str
     hint: str
     placeholder: str = ""
+    only: tuple[str, ...] = ()
 
+
+_PAIRS = ("pairwise", "arena")
+_TEXTS = ("explanation",)
+_LISTS = ("pointwise", "pairwise", "arena", "absolute")
+_ABOUT = {
+    "pointwise": "each list alone: Good, Partial or Poor Match",
+    "pairwise": "two lists of one user",
+    "arena": "two lists, as the user, on six aspects",
+    "absolute": "each list alone from 0 to 1, as the user",
+    "explanation": "each explanation from 1 to 5 on four aspects",
+}
 
 FIELDS: tuple[Field, ...] = (
-    Field("protocol", "protocol", "pointwise: each list alone. pairwise: two lists of one user. ← → choose"),
-    Field("judge", "judge", "rules, random, ollama:MODEL, openai:MODEL, replay:FILE. enter shows those known here", "rules"),
+    Field("protocol", "protocol", ""),
+    Field("judge", "judge", "rules, random, replay:FILE, or ollama: openai: anthropic: bedrock:MODEL. enter: known ones"),
     Field("urls", "base URL", "Where the server listens; several separated by spaces. Empty: the provider's own", "default"),
     Field("key", "key env", "The NAME of the environment variable that holds the API key; never the key itself", "default"),
     Field("prompt", "prompt", "← → choose; the first one fits the kind of data in this project"),
-    Field("systems", "systems", "Names separated by commas. Empty: all that have lists", "all"),
-    Field("top", "top K", "How many items of each list are shown to the judge"),
+    Field("systems", "systems", "Names separated by commas. Empty: all that there are", "all"),
+    Field("baseline", "baseline", "Each system against this one only. Empty: every pair of systems", "every pair", _PAIRS),
+    Field("top", "top K", "How many items of each list are shown to the judge", "", _LISTS),
     Field("limit", "first N", "Judge only the first N cases. Empty: all", "all"),
     Field("sample", "sample N", "Judge N cases of users drawn at random. Empty: all", "no sample"),
-    Field("seed", "seed", "For the sample and for the judge"),
-    Field("swap", "order", "Both orders show how far the judge depends on position, for twice the calls. ← → choose"),
-    Field("history", "no history", "Users without any history: leave them out, or judge them all the same. ← → choose"),
+    Field("seed", "seed", "For the sample, the examples and the judge"),
+    Field("swap", "order", "Both orders show how far position decides, for twice the calls. ← → choose", "", _PAIRS),
+    Field("aspects", "aspects", "All aspects in one call, or a call for each. ← → choose", "", ("arena", "explanation")),
+    Field("shots", "example", "One-shot: a scored example, one for all or one of each user's own. ← → choose", "", _TEXTS),
+    Field("profile", "profile", "What is said of the user: nothing, attributes, or a text a model writes first. ← → choose"),
+    Field("events", "events", "How many purchases and ratings of the user are shown, newest first"),
+    Field("history", "no history", "Users without any history: leave out, or judge all the same. ← → choose", "", _LISTS),
     Field("concurrency", "at once", "Calls in flight at once. Empty: what suits the judge", "auto"),
     Field("name", "rater name", "The name its verdicts go by. Empty: the judge's own", "the judge's own"),
 )  # fmt: skip
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+
+def asked(field: Field, protocol_name: str) -> bool:
+    """Whether a run of the protocol has this field."""
+    return not field.only or protocol_name in field.only
+
+
+def hint_of(field: Field, protocol_name: str) -> str:
+    if field.name == "protocol":
+        return f"{protocol_name}: {_ABOUT.get(protocol_name, 'no description')}. ← → choose"
+    return field.hint
+
+
+def usual(protocol_name: str) -> dict[str, str]:
+    """What stands in the empty fields of a protocol."""
+    chosen = protocol(protocol_name)
+    return {
+        "profile": chosen.default_profile,
+        "top": str(chosen.default_top_k),
+        "events": str(chosen.default_history),
+    }
 
 
 class RunWish(NamedTuple):
@@ -56,7 +95,12 @@ class FieldError(UsageError):
 
 
 def read_form(values: Mapping[str, str]) -> RunWish:
-    """The run that the texts of the form ask for. Raises FieldError naming the first field that does not fit."""
+    """The run that the texts of the form ask for; fields that its protocol does not have count as empty.
+
+    Raises FieldError naming the first field that does not fit.
+    """
+    name = values["protocol"]
+    values = {field.name: values[field.name] if asked(field, name) else "" for field in FIELDS}
     spec = values["judge"].strip()
     if not spec:
         raise FieldError(
@@ -70,15 +114,19 @@ def read_form(values: Mapping[str, str]) -> RunWish:
             "A key itself must not stand here: what stands here is stored with the run.",
             "Set the key in the environment and write the variable's name, such as OPENAI_API_KEY.",
         )
-    name = values["protocol"]
-    settings = RunSettings(
-        protocol=protocol(name).name,
+    settings = settings_for(
+        name,
         systems=_names(values["systems"]),
-        top_k=_whole(values, "top", 1, 1000) or protocol(name).default_top_k,
+        baseline=values["baseline"].strip(),
+        top_k=_whole(values, "top", 1, 1000),
+        history=_whole(values, "events", 0),
         limit=_whole(values, "limit", 1),
         sample=_whole(values, "sample", 1),
         seed=_whole(values, "seed", 0) or 0,
-        swap=values["swap"] == "both",
+        swap=values["swap"] != "one",
+        aspects=values["aspects"] or None,
+        shots=values["shots"] or None,
+        profile=values["profile"] or None,
         no_history=values["history"] == "judge",
         concurrency=_whole(values, "concurrency", 1, 1024),
     )

@@ -15,6 +15,7 @@ from recjudge_tui.running.launch import start_detached
 from recjudge_tui.running.plan import Plan, plan_run
 from recjudge_tui.store.catalogue import systems
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.explanations import explanation_systems
 from recjudge_tui.store.prompts import list_prompts, load_shipped
 from recjudge_tui.store.run_watch import judges_used
 from recjudge_tui.tui.launch_form import RunWish
@@ -30,10 +31,12 @@ class KnownJudge(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """What the form can offer. `prompts` are (protocol, NAME@VERSION), newest versions first."""
+    """What the form can offer. `systems` made lists, `explainers` explanations; `prompts` are (protocol,
+    NAME@VERSION), newest versions first."""
 
     judges: tuple[KnownJudge, ...]
     systems: tuple[str, ...]
+    explainers: tuple[str, ...]
     prompts: tuple[tuple[str, str], ...]
 
 
@@ -61,6 +64,7 @@ def choices(db: Database, project_id: int) -> Choices:
     return Choices(
         (*used, *BUILT_IN),
         tuple(systems(db, project_id)),
+        tuple(explanation_systems(db, project_id)),
         tuple((row["protocol"], f"{row['name']}@{row['version']}") for row in prompts),
     )
 

@@ -7,6 +7,8 @@ import os
 from datetime import datetime, timezone
 from typing import NamedTuple
 
+from rich.cells import cell_len, set_cell_size
+
 
 class Glyphs(NamedTuple):
     """State is told by glyph and word, never by colour alone."""
@@ -57,6 +59,11 @@ def fraction(value: float | None, none: str) -> str:
     return f"{value:.2f}"[1:] if value < 0.995 else "1.0"
 
 
+def score(value: float | None, look: Glyphs) -> str:
+    """`4`, `3.67`: as many decimals as there are, two at the most."""
+    return look.none if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
 def case_number(case_id: int) -> str:
     return f"{case_id:07d}"
 
@@ -94,3 +101,10 @@ def short_label(label: str) -> str:
 
 def plural(count: int, one: str, many: str | None = None) -> str:
     return f"{number(count)} {one if count == 1 else many or one + 's'}"
+
+
+def fit(text: str, width: int, look: Glyphs) -> str:
+    """The text in exactly `width` cells, cut with a sign where it is longer."""
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(text, width - 1) + look.cut if width > 0 else ""

@@ -78,11 +78,20 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def worked_s(watch: RunWatch, *, active: bool, moment: datetime | None = None) -> float:
-    """Seconds worked on the run. While its first attempt goes on: since its start."""
-    if not active or watch.seconds or not watch.started_at:
+def worked_s(
+    watch: RunWatch, *, active: bool, since: datetime | None = None, moment: datetime | None = None
+) -> float:
+    """Seconds worked on the run. While it goes on: its earlier attempts and the time `since` this one was seen.
+
+    Its first attempt is known to the second: it counts from the run's own start.
+    """
+    if not active:
         return watch.seconds
-    return ((moment or datetime.now(timezone.utc)) - datetime.fromisoformat(watch.started_at)).total_seconds()
+    if not watch.seconds and watch.started_at:
+        since = datetime.fromisoformat(watch.started_at)
+    if since is None:
+        return watch.seconds
+    return watch.seconds + ((moment or datetime.now(timezone.utc)) - since).total_seconds()
 
 
 def setup_content(watch: RunWatch, look: Glyphs) -> Content:
@@ -91,9 +100,17 @@ def setup_content(watch: RunWatch, look: Glyphs) -> Content:
     if watch.rater != watch.judge.spec:
         judge.append(f"as {one_line(watch.rater, 40)}")
     judge += [one_line(url, 60) for url in watch.judge.base_urls]
-    lists = [f"top {settings.top_k}", one_line(", ".join(settings.systems) or "all systems", 60)]
+    lists = [one_line(", ".join(settings.systems) or "all systems", 60)]
+    if settings.protocol != "explanation":
+        lists.insert(0, f"top {settings.top_k}")
     if settings.baseline:
         lists.append(f"against {one_line(settings.baseline, 30)}")
+    if settings.aspects == "single":
+        lists.append("aspects one by one")
+    if settings.shots != "none":
+        lists.append({"one": "one example for all", "personal": "an example of each user's"}[settings.shots])
+    if settings.profile == "llm":
+        lists.append("profile written first")
     return _facts(
         ("judge", dot.join(judge)),
         ("prompt", one_line(watch.prompt, 60)),
@@ -110,7 +127,7 @@ def cases_chosen(settings: RunSettings) -> str:
 def estimate_content(watch: RunWatch, look: Glyphs) -> Content:
     settings, progress, dot = watch.settings, watch.progress, f" {look.dot} "
     how = [f"conc {settings.concurrency or 'auto'}"]
-    if settings.protocol == "pairwise":
+    if settings.protocol in ("pairwise", "arena"):
         how.append(f"swap {'on' if settings.swap else 'off'}")
     if progress.cached:
         how.append(f"cache {progress.cached / max(progress.done, 1):.0%}")
@@ -216,16 +233,29 @@ def call_line(call: FinishedCall, width: int, look: Glyphs) -> Content:
     systems = " | ".join(name for name in (call.system_a, call.system_b) if name)
     took = "cached" if call.cached else "" if call.latency_s is None else _short_time(call.latency_s)
     flags = f"{look.marked} {call.flags} flagged" if call.flags else ""
+    said = _said(call)
+    # several answers take the place of the flags, which only calls of one question raise
+    several = len(said) > 8 and not flags
     who = f"{one_line(call.user_id, 24)}  {one_line(systems, 40)}"
     room = max(width - 49, 8)
     return Content.assemble(
         (f"{look.done} ", "$success"),
         f"{case_number(call.case_id)}{shown:5}",
-        (_cell(short_label(call.label), 9), "bold"),
+        (_cell(said, 22 if several else 9), "bold"),
         (_cell(took, 8), "dim"),
-        (_cell(flags, 13), "$warning"),
+        ("" if several else _cell(flags, 13), "$warning"),
         (_cell(who, room), "dim"),
     )
+
+
+def _said(call: FinishedCall) -> str:
+    """What a call answered: one label, or the first letters of several; a call without answers wrote a profile."""
+    labels = call.label.split(", ")
+    if labels == [""]:
+        return "profile"
+    if len(labels) == 1:
+        return short_label(call.label)
+    return " ".join(label[:1] if label.isalpha() else label for label in labels)
 
 
 def _cell(text: str, width: int) -> str:

@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 
 from recjudge_tui.model.text import one_line
 from recjudge_tui.store.triage import VerdictRow
-from recjudge_tui.tui.look import Glyphs, case_number, fraction, short_label
+from recjudge_tui.tui.look import Glyphs, case_number, fraction, score, short_label
 
 
 class Columns(NamedTuple):
@@ -25,7 +25,7 @@ _FIXED = 2 + 8 + 4  # glyph, case, confidence, each with its space
 def columns_for(width: int) -> Columns:
     """The widths for a list `width` cells wide; usable from 30."""
     room = max(width - _FIXED, 12)
-    label = 6 if room < 30 else 8 if room < 40 else 12
+    label = 7 if room < 30 else 8 if room < 40 else 12
     rater = max(min((room - label) // 2, 18), 4)
     return Columns(rater, label, max(room - label - rater, 4))
 
@@ -45,9 +45,9 @@ def header_line(width: int) -> str:
 def verdict_cells(row: VerdictRow, columns: Columns, look: Glyphs) -> list[tuple[str, str]]:
     """(text, kind) in order; kind is marked, failed, reviewed, dim or empty."""
     glyph, kind = _glyph(row, look)
-    label = look.none if row.failed else short_label(row.label)
+    label = look.none if row.failed else short_label(row.label) or score(row.value, look)
     if row.aspect != "overall":
-        label = f"{row.aspect[:3]} {label}"
+        label = f"{_short_aspect(row.aspect, columns.label - 5)} {label}"
     return [
         (glyph + " ", kind),
         (_cell(case_number(row.case_id), 8), ""),
@@ -61,7 +61,8 @@ def verdict_cells(row: VerdictRow, columns: Columns, look: Glyphs) -> list[tuple
 def why(row: VerdictRow, *, short: bool = False) -> str:
     """What makes the verdict worth a look, most telling first; empty when nothing does.
 
-    `disagree 2/1`: two people or judges say one thing, one another; `dis` where it is `short`.
+    `disagree 2/1`: two people or judges say one thing, one another; `dis` where it is `short`. Scores from 1 to 5
+    have their spread instead.
     """
     if row.failed:
         return row.error_kind.replace("_", " ") or "failed"
@@ -74,7 +75,9 @@ def why(row: VerdictRow, *, short: bool = False) -> str:
         reasons.append(row.issue or "flag")
         if row.flag_count > 1:
             reasons[-1] += f" x{row.flag_count}"
-    if row.disagrees:
+    if row.disagrees and row.protocol == "explanation" and row.spread is not None:
+        reasons.append(f"spread {row.spread:.3g}")
+    elif row.disagrees:
         reasons.append(("dis " if short else "disagree ") + "/".join(str(votes) for votes in row.votes))
     return ", ".join(reasons)
 
@@ -87,6 +90,11 @@ def _glyph(row: VerdictRow, look: Glyphs) -> tuple[str, str]:
     if row.flipped or row.flag_count:
         return look.marked, "marked"
     return " ", ""
+
+
+def _short_aspect(aspect: str, room: int) -> str:
+    """The beginning of the aspect's name: as much as leaves room for a label of three cells."""
+    return set_cell_size(one_line(aspect, 40).replace("_", " "), max(room, 2))
 
 
 def _cell(text: str, width: int, cut: str = "…") -> str:

@@ -9,7 +9,7 @@ from recjudge_tui.model.filters import parse_filter
 from recjudge_tui.store.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.database import connect
 from recjudge_tui.store.triage import filtered_ids
-from tests.tui.factory import make_explanations, make_project
+from tests.tui.factory import ASPECTS, make_arena, make_explanations, make_project
 
 
 def detail(path: Path, text: str) -> CaseDetail:
@@ -85,6 +85,25 @@ def test_an_explanation_with_the_words_of_its_aspect(project_db: Path) -> None:
     assert case.explanation.text.startswith("You liked Heat")
     assert case.explanation_system == "writer"
     assert [spoken.label for spoken in case.spoken] == ["2"]
+
+
+def test_an_arena_case_holds_every_aspect_in_the_order_of_its_prompt(project_db: Path) -> None:
+    make_arena(project_db, make_project(project_db))
+    case = detail(project_db, "protocol:arena aspect:inspiration")
+    assert case.aspects == ASPECTS
+    assert [(spoken.set_one, spoken.label) for spoken in case.spoken] == [("als", "A"), ("cooc", "B")]
+    assert len(case.said) == 2 * len(ASPECTS)
+    assert not [spoken for spoken in case.said if spoken.aspect.startswith("@")]
+    assert "nineties" in case.profile
+    assert case.value == 0.0
+
+
+def test_the_example_of_a_one_shot_question(project_db: Path) -> None:
+    make_explanations(project_db, make_project(project_db))
+    case = detail(project_db, "aspect:accuracy")
+    assert case.example is not None
+    assert case.example.scores == {"accuracy": 3.0}
+    assert detail(project_db, "judge:anna").example is None
 
 
 def test_a_verdict_that_is_gone(project_db: Path) -> None:

@@ -37,32 +37,112 @@ def make_project(path: Path, name: str = "movies", cases: int = 6, text: str = "
     return project
 
 
-def make_explanations(path: Path, project: int) -> int:
-    """One explanation judged on two aspects by a run; returns the case."""
+def make_explanations(
+    path: Path, project: int, text: str = "", scores: dict[str, dict[str, float]] | None = None
+) -> int:
+    """One explanation judged by a run of `rules-text`; returns the case.
+
+    `scores` are those of further raters by aspect; `user` is the ground truth, `rouge` a metric, the rest annotate.
+    """
     with connect(path) as db, db.transaction():
         run = _run(db, project, "rules-text", "explanation")
+        said = "You liked Heat, so Ronin is for you." + text
         explanation = db.insert(
             """INSERT INTO explanations (project_id, user_id, item_id, system, text, digest)
-               VALUES (?, 'u0', 'i2', 'writer', 'You liked Heat, so Ronin is for you.', 'd')""",
-            (project,),
+               VALUES (?, 'u0', 'i2', ?, ?, 'd')""",
+            (project, "writer" + text, said),
         )
-        case = ensure_case(
-            db, project, CaseKey("explanation", "u0", "writer", item_id="i2", explanation_id=explanation)
+        key = CaseKey("explanation", "u0", "writer" + text, item_id="i2", explanation_id=explanation)
+        case = ensure_case(db, project, key)
+        item = ItemView(item_id="i2", title="Ronin" + text)
+        shown = _snapshot(db, "explanation", ExplanationView(item=item, text=said).model_dump_json())
+        example = ExplanationView(item=ItemView(item_id="i3", title="Thief" + text), text="As you like Heat." + text,
+                                  scores={"accuracy" + text: 3.0})  # fmt: skip
+        example_shown = _snapshot(db, "explanation", example.model_dump_json())
+        user = _snapshot(db, "user", _user("u0", text).model_dump_json())
+        db.execute(
+            """INSERT INTO run_cases (run_id, case_id, user_snapshot, explanation_snapshot, example_snapshot)
+               VALUES (?, ?, ?, ?, ?)""",
+            (run, case, user, shown, example_shown),
         )
-        view = ExplanationView(
-            item=ItemView(item_id="i2", title="Ronin"), text="You liked Heat, so Ronin is for you."
-        )
-        shown = _snapshot(db, "explanation", view.model_dump_json())
-        user = _snapshot(db, "user", _user("u0", "").model_dump_json())
-        db.execute("INSERT INTO run_cases VALUES (?, ?, ?, NULL, NULL, ?)", (run, case, user, shown))
         for aspect, value in (("accuracy", 4.0), ("transparency", 2.0)):
-            call = _call(db, run, case, "", aspect)
-            db.execute(
-                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, NULL)",
-                (call, aspect, value, str(int(value)), "Why"),
-            )
-            _verdict(db, run, case, aspect, "explanation", str(int(value)), value)
+            call = _call(db, run, case, "", aspect + text)
+            _answer(db, call, aspect + text, str(int(value)), value, f"Why {aspect}{text}")
+            _verdict(db, run, case, aspect + text, "explanation", str(int(value)), value)
+        for rater, given in (scores or {}).items():
+            kind = {"user": "ground_truth", "rouge": "metric"}.get(rater, "annotator")
+            identity = ensure_rater(db, project, rater + text, kind)  # type: ignore[arg-type]
+            for aspect, value in given.items():
+                label = "" if kind == "metric" else f"{value:g}"
+                _label(db, identity, case, (label, value), None, text, aspect + text, "explanation")
     return case
+
+
+ASPECTS = ("accuracy", "satisfaction", "inspiration", "content_quality", "transparency", "impact", "overall")
+
+
+def make_arena(path: Path, project: int, text: str = "") -> int:
+    """The project's first pair judged by the arena's run of `llama`; returns the case.
+
+    Both orders say A but on inspiration, where the order decides; a call wrote the user's profile.
+    """
+    with connect(path) as db, db.transaction():
+        run = _run(db, project, "llama" + text, "arena")
+        db.execute(
+            "UPDATE prompts SET content = ? WHERE name = 'arena'",
+            (json.dumps({"aspects": [{"name": aspect + text} for aspect in ASPECTS]}),),
+        )
+        case: int = db.value("SELECT min(id) FROM cases WHERE project_id = ? AND kind = 'pair'", (project,))
+        seen = "user_snapshot, slate_a_snapshot, slate_b_snapshot"
+        db.execute(
+            f"INSERT INTO run_cases (run_id, case_id, {seen}) SELECT ?, case_id, {seen} FROM run_cases WHERE case_id = ?",
+            (run, case),
+        )
+        writing = _call(db, run, case, "", "@profile")
+        profile = json.dumps({"profile": "Likes tense films of the nineties." + text})
+        db.execute("UPDATE calls SET reply = ? WHERE id = ?", (profile, writing))
+        calls = {order: _call(db, run, case, order, "") for order in ("ab", "ba")}
+        for aspect in ASPECTS:
+            flips = aspect == "inspiration"
+            for order, call in calls.items():
+                label = "B" if flips and order == "ba" else "A"
+                said = f"On {aspect} the {order} reading.{text}"
+                _answer(db, call, aspect + text, label, 1.0 if label == "A" else -1.0, said)
+            verdict = ("Tie", 0.0) if flips else ("A", 1.0)
+            _verdict(db, run, case, aspect + text, "arena", *verdict, consistent=not flips)
+    return case
+
+
+def make_absolute(path: Path, project: int) -> int:
+    """The first list of the project scored from 0 to 1; returns the case."""
+    with connect(path) as db, db.transaction():
+        run = _run(db, project, "grader", "absolute")
+        slate = db.row("SELECT id, user_id, system FROM slates WHERE project_id = ? ORDER BY id", (project,))
+        assert slate is not None
+        case = ensure_case(
+            db, project, CaseKey("list", slate["user_id"], slate["system"], slate_a=slate["id"])
+        )
+        user = _snapshot(db, "user", _user(slate["user_id"], "").model_dump_json())
+        db.execute(
+            "INSERT INTO run_cases (run_id, case_id, user_snapshot) VALUES (?, ?, ?)", (run, case, user)
+        )
+        _answer(db, _call(db, run, case, "", ""), "overall", "0.72", 0.72, "Mostly to my taste.")
+        _verdict(db, run, case, "overall", "absolute", "0.72", 0.72)
+        _label(
+            db,
+            ensure_rater(db, project, "ndcg@10", "metric"),
+            case,
+            ("", 0.31),
+            None,
+            "",
+            "overall",
+            "absolute",
+        )
+    return case
+
+
+def _answer(db: Database, call: int, aspect: str, label: str, value: float, reasoning: str) -> None:
+    db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, NULL)", (call, aspect, value, label, reasoning))
 
 
 def start_run(path: Path, project: int, calls: int = 4) -> int:
@@ -185,7 +265,11 @@ def _judge(db: Database, run: int, case: int, what: int, text: str) -> None:
     snapshots = (
         _snapshot(db, "user", _user(user, text).model_dump_json()), shown([0, 1, 2, 3, 4]), shown([0, 2, 5, 6, 7])
     )  # fmt: skip
-    db.execute("INSERT INTO run_cases VALUES (?, ?, ?, ?, ?, NULL)", (run, case, *snapshots))
+    db.execute(
+        """INSERT INTO run_cases (run_id, case_id, user_snapshot, slate_a_snapshot, slate_b_snapshot)
+           VALUES (?, ?, ?, ?, ?)""",
+        (run, case, *snapshots),
+    )
     labels = (("A", "A"), ("A", "B"), ("B", "B"), ("A", ""), ("A", "A"), ("Tie", "Tie"))[what]
     value = {"A": 1.0, "B": -1.0, "Tie": 0.0}
     for order, label in zip(("ab", "ba"), labels, strict=True):
@@ -239,9 +323,12 @@ def _verdict(
     )  # fmt: skip
 
 
-def _label(db: Database, rater: int, case: int, said: tuple[str, float], source: int, text: str) -> None:
+def _label(
+    db: Database, rater: int, case: int, said: tuple[str, float], source: int | None, text: str,
+    aspect: str = "overall", protocol: str = "pairwise",
+) -> None:  # fmt: skip
     db.insert(
         """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, import_id, state, value, label, rule, note, created_at)
-           VALUES (?, ?, 'overall', 'pairwise', ?, 'ok', ?, ?, 'imported', ?, ?)""",
-        (rater, case, source, said[1], said[0], f"seen twice{text}", now()),
+           VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'imported', ?, ?)""",
+        (rater, case, aspect, protocol, source, said[1], said[0], f"seen twice{text}", now()),
     )

@@ -9,11 +9,11 @@ import pytest
 from textual.pilot import Pilot
 
 from recjudge_tui.reports.agreement import AgreementOptions, agreement_table
-from recjudge_tui.reports.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
 from recjudge_tui.stats.agreement_intervals import STATISTICS
 from recjudge_tui.store.database import connect
 from recjudge_tui.store.projects import create_project
-from recjudge_tui.tui.figure_text import STAT_NAMES, figure
+from recjudge_tui.tui.figure_text import METHOD_NAMES, STAT_NAMES, figure
 from recjudge_tui.tui.look import UNICODE
 from recjudge_tui.tui.screens.agreement import AgreementScreen
 from recjudge_tui.tui.screens.cases import CasesScreen
@@ -109,6 +109,8 @@ async def test_the_leaderboard_shows_the_rows_of_the_report(rated: Path) -> None
 async def test_m_chooses_question_and_statistic(rated: Path) -> None:
     async with running(rated) as pilot:
         screen = await open_screen(pilot)
+        await press(pilot, "m", "down", "down", "right", "right", "enter")
+        await until(pilot, lambda: "Leaderboard: pairwise by Bradley–Terry, 95% CI" in shown(pilot), 20)
         await press(pilot, "m", "right", "enter")
         await until(
             pilot, lambda: screen.found is not None and screen.found.topic == ("pointwise", "overall"), 20
@@ -140,7 +142,7 @@ async def test_one_rater_alone_and_nobody_at_all(project_db: Path) -> None:
         )
         assert "Leaderboard: pairwise" in shown(pilot)
         await press(pilot, "enter")
-        assert isinstance(pilot.app.screen, AgreementScreen)
+        assert isinstance(pilot.app.screen, CasesScreen)
 
 
 async def test_nothing_judged_names_the_next_key(project_db: Path) -> None:
@@ -183,20 +185,27 @@ async def test_hostile_raters_do_no_harm(project_db: Path) -> None:
     async with running(project_db) as pilot:
         await open_screen(pilot)
         await until(pilot, lambda: "‹RLO›" in shown(pilot))
-        text = shown(pilot)
-        assert "[/path]" in text
-        assert not [c for c in text if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0)]
+        assert "[/path]" in shown(pilot)
+        for key in ("m", "escape", "v", "2", "3", "4", "m", "escape", "1", "q"):
+            text = shown(pilot)
+            assert not [c for c in text if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0)]
+            await press(pilot, key)
         await press(pilot, "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
 
 
-def test_every_statistic_of_the_report_has_a_name() -> None:
+def test_every_statistic_and_ranking_of_the_reports_has_a_name() -> None:
     assert tuple(STAT_NAMES) == tuple(STATISTICS)
+    assert set(METHODS) <= set(METHOD_NAMES)
 
 
 async def test_ascii(rated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECJUDGE_ASCII", "1")
     async with running(rated) as pilot:
         await open_screen(pilot)
-        odd = {c for c in shown(pilot) if not c.isascii()}
-        assert odd <= {"κ", "▃", "▁", "▄"}
+        for key in ("v", "2", "3", "4"):
+            odd = {c for c in shown(pilot) if not c.isascii()}
+            assert odd <= {"κ", *"▁▂▃▄▅▆▇", "‹", "›"}
+            await press(pilot, key)
+            await until(pilot, lambda: "computing" not in shown(pilot), 20)
+        assert "@" in shown(pilot)

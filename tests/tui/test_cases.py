@@ -14,7 +14,15 @@ from recjudge_tui.tui.screens.dialogs import ErrorDialog
 from recjudge_tui.tui.widgets.case_panel import CasePanel
 from recjudge_tui.tui.widgets.verdict_list import KEPT_WINDOWS, WINDOW, VerdictList
 from tests.tui.driving import SIZES, press, running, settle, shown, type_text, until
-from tests.tui.factory import end_run, finish_call, make_explanations, make_project, start_run
+from tests.tui.factory import (
+    end_run,
+    finish_call,
+    make_absolute,
+    make_arena,
+    make_explanations,
+    make_project,
+    start_run,
+)  # fmt: skip
 
 
 def rows(pilot: Pilot[Any]) -> VerdictList:
@@ -51,12 +59,13 @@ async def test_flagged_items_stand_out_where_they_stand(project_db: Path) -> Non
         await press(pilot, "enter")
         lines = shown(pilot).splitlines()
     place = next(i for i, line in enumerate(lines) if "2 ▲ Heat 2" in line)
-    assert "2 Ronin" in lines[place]
-    assert (
-        "minimum_variation: The sequel of a film the user rated. (qwen2.5:14b, Set 1 = als)"
-        in lines[place + 1]
-    )
+    assert "minimum_variation: The sequel of a film the user rated. (qwen2.5:14b," in lines[place + 1]
+    assert "Set 1 = als)" in lines[place + 2]
     assert "▲" not in lines[place - 1]
+    assert "= 1 Heat" in lines[place - 1]
+    assert lines[place + 3].count("Ronin") == 2
+    assert "= 3 Ronin" in lines[place + 3]
+    assert "= 2 Ronin" in lines[place + 3]
 
 
 async def test_moving(project_db: Path) -> None:
@@ -262,14 +271,74 @@ async def test_an_empty_project_names_the_next_key(project_db: Path) -> None:
         assert "0 of 0" in shown(pilot)
 
 
-async def test_explanations_show_text_and_aspects(project_db: Path) -> None:
+SCORES = {
+    "user": {"accuracy": 2.0, "transparency": 4.0, "persuasiveness": 3.0},
+    "anna": {"accuracy": 4.0, "persuasiveness": 3.5},
+    "rouge": {"overall": 0.23},
+}
+
+
+async def test_explanations_show_text_and_scores_as_bars(project_db: Path) -> None:
     project = make_project(project_db, cases=1)
-    make_explanations(project_db, project)
-    async with running(project_db, "movies", (120, 40)) as pilot:
-        await filter_by(pilot, "aspect:accuracy")
-        assert "acc 4" in shown(pilot)
-        assert "You liked Heat, so Ronin is for you." in shown(pilot)
-        assert "accuracy 4  transparency 2" in shown(pilot)
+    make_explanations(project_db, project, scores=SCORES)
+    async with running(project_db, "movies") as pilot:
+        await filter_by(pilot, "protocol:explanation")
+        screen = shown(pilot)
+        assert "ac 4" in screen
+        assert "pe 3.5" in screen
+        await press(pilot, "enter")
+        screen = shown(pilot)
+        assert "Verdict  4 of 5 on accuracy" in screen
+        assert screen.index("You liked Heat, so Ronin is for you.") < screen.index("Scores, 1 to 5")
+        lines = [" ".join(line.strip("│ ").split()) for line in screen.splitlines()]
+        place = next(i for i, line in enumerate(lines) if line.startswith("▸ accuracy ▲ spread 2"))
+        assert "user ██ 2 user rules-text ████ 4 +2 ▲" in " ".join(lines[place : place + 2])
+        assert any("persuasiveness spread 0.5" in line for line in lines)
+        await press(pilot, "G")
+        screen = shown(pilot)
+        assert "metrics, 0 to 1" in screen
+        assert "Why accuracy" in screen
+        assert "Why transparency" in screen
+        assert "Example shown before it" in screen
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_an_arena_case_shows_its_aspects_orders_analyses_and_profile(
+    project_db: Path, size: tuple[int, int]
+) -> None:
+    make_arena(project_db, make_project(project_db))
+    async with running(project_db, "movies", size) as pilot:
+        await filter_by(pilot, "protocol:arena aspect:inspiration")
+        await press(pilot, "backspace")
+        assert "in Tie" in shown(pilot) or "ins Tie" in shown(pilot)
+        lines = [
+            " ".join(line.split("││")[-1].strip("│ ▁▂▃▄▅▆▇█").split()) for line in shown(pilot).splitlines()
+        ]
+        assert "AB BA llama" in lines
+        assert "▸ inspiration A B Tie ▲" in lines
+        assert "content quality A A A" in lines
+        assert "[its A = cooc] · says B = cooc" in lines
+        assert "On inspiration the ba reading." in lines
+        await press(pilot, "enter", "G")
+        text = shown(pilot)
+        assert "On impact the ab reading." in text
+        assert "@profile" not in pilot.app.screen.query_one(CasePanel).text()
+        told = pilot.app.screen.query_one(CasePanel).text()
+        assert "Profile (written by the model)" in told
+        assert "Likes tense films of the nineties." in told
+        assert "{" not in told
+        beside = "B cooc" in told and any(
+            "history (1)" in line and "B cooc" in line for line in told.splitlines()
+        )
+        assert beside == (size[0] == 120)
+
+
+async def test_a_list_scored_from_0_to_1(project_db: Path) -> None:
+    make_absolute(project_db, make_project(project_db, cases=1))
+    async with running(project_db, "movies") as pilot:
+        await filter_by(pilot, "protocol:absolute")
+        assert "Verdict  0.72  ███████▎" in shown(pilot)
+        assert "ndcg@10 metric  0.31 ███▏" in shown(pilot)
 
 
 async def test_a_live_run_grows_the_list_under_a_cursor_that_stays(project_db: Path) -> None:

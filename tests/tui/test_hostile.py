@@ -22,7 +22,7 @@ from recjudge_tui.tui.screens.projects import ProjectsScreen
 from recjudge_tui.tui.verdict_line import columns_for, verdict_cells
 from tests.hostile import HOSTILE
 from tests.tui.driving import press, running, settle, shown
-from tests.tui.factory import make_project
+from tests.tui.factory import make_arena, make_explanations, make_project
 
 FORBIDDEN = {chr(c) for c in (*range(32), 127, *range(128, 160), 0x202E, 0x2066, 0x200B) if c != 10}
 # one after another in one go: what bites alone is found by the pure tests below
@@ -36,7 +36,9 @@ def harmless(screen: str, width: int) -> None:
 
 @pytest.mark.parametrize("text", [ALL, '[/path] [a="b] [@click=app.quit]press[/]'], ids=["all", "markup"])
 async def test_every_screen(project_db: Path, text: str) -> None:
-    make_project(project_db, text=text)
+    project = make_project(project_db, text=text)
+    make_arena(project_db, project, text)
+    make_explanations(project_db, project, text, {"user": {"accuracy": 2.0}, "rouge": {"overall": 0.2}})
     async with running(project_db, size=(100, 30)) as pilot:
         harmless(shown(pilot), 100)
         for key in ("D", "n", "i", "escape", "question_mark", "escape", "enter"):
@@ -46,6 +48,12 @@ async def test_every_screen(project_db: Path, text: str) -> None:
         for key in (*"jnnnsyJK", "Y", "escape", "e", "escape", "enter", "pagedown", "pagedown", "escape"):
             await press(pilot, key)
             harmless(shown(pilot), 100)
+        for asked in ("arena", "explanation"):
+            pilot.app.push_screen(CasesScreen(1, f"protocol:{asked}"))
+            await settle(pilot)
+            for key in ("enter", "G", "escape", "q"):
+                harmless(shown(pilot), 100)
+                await press(pilot, key)
         pilot.app.push_screen(CasesScreen(1, f'judge:"{text.replace(chr(34), "")}"'))
         await settle(pilot)
         harmless(shown(pilot), 100)
@@ -106,16 +114,21 @@ def test_a_project_row_is_plain_text(text: str) -> None:
 def _case(text: str) -> CaseDetail:
     return CaseDetail(
         verdict_id=1, case_id=1, kind="pair", user_id=text, item_id=text, rater=text, rater_kind="judge",
-        protocol="pairwise", aspect=text, label=text, failed=False, flipped=True, confidence=0.5, rule=text, note=text,
-        run_id=1, prompt=text, created_at=text, run_shown=1,
-        opinions=(Opinion(text, "judge", "pairwise", text, text, False, True, None, True),),
-        spoken=(
-            Spoken(text, 0, text, text, None, text, False, "", "", 1),
-            Spoken(text, 1, "", "", None, "", True, text, text, 3),
+        protocol="pairwise", aspect=text, label=text, value=1.0, failed=False, flipped=True, confidence=0.5, rule=text,
+        note=text, run_id=1, prompt=text, created_at=text, run_shown=1,
+        opinions=(
+            Opinion(text, "judge", "pairwise", text, text, 1.0, False, True, None, True),
+            Opinion(text, "annotator", "pairwise", text + "2", text, 0.0, False, True, None, False),
+        ),
+        aspects=(text, text + "2"),
+        said=(
+            Spoken(1, text, text, 0, text, text, None, text, False, "", "", 1),
+            Spoken(2, "", text, 1, "", "", None, "", True, text, text, 3),
+            Spoken(3, text + "2", text, 1, text, text, None, text, False, "", "", 1),
         ),
         flags=(FlagShown(text, text, text, text, text, True),),
         user=UserView(user_id=text, attributes={text or "x": text}, browsed=(text,), preferences=(text,)),
-        slates=(), explanation=None, explanation_system=text,
+        slates=(), explanation=None, explanation_system=text, profile=text, example=None,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from textual.worker import WorkerCancelled
 
 from recjudge_tui.store.database import connect
 from recjudge_tui.store.runs import list_runs
-from recjudge_tui.tui.launch_form import FIELDS, FieldError, read_form
+from recjudge_tui.tui.launch_form import FIELDS, FieldError, asked, read_form
 from recjudge_tui.tui.screens.judge_picker import JudgePicker
 from recjudge_tui.tui.screens.launch import LaunchScreen
 from recjudge_tui.tui.screens.monitor import MonitorScreen
@@ -61,6 +61,7 @@ async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(pro
         screen = await open_form(pilot)
         await press(pilot, "right")
         assert screen.query_one("#field-protocol", Choice).value == "pairwise"
+        assert "every pair" in shown(pilot)
         screen.query_one("#start").focus()
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen), 20)
@@ -202,9 +203,11 @@ async def test_every_field_is_reached_by_keys_and_fits_80_by_24(project_db: Path
     async with running(project_db) as pilot:
         await open_form(pilot)
         text = shown(pilot)
-        assert all(field.label in text for field in FIELDS)
+        fields = [field for field in FIELDS if asked(field, "pointwise")]
+        assert all(field.label in text for field in fields)
+        assert not any(field.label in text for field in FIELDS if field not in fields)
         assert "Start" in text
-        for field in FIELDS:
+        for field in fields:
             assert pilot.app.focused is not None
             assert pilot.app.focused.id == f"field-{field.name}"
             await pilot.press("down")
@@ -263,6 +266,24 @@ def test_the_form_becomes_settings() -> None:
     assert (settings.systems, settings.sample, settings.limit) == (("a", "b"), 20, None)
     assert (settings.swap, settings.no_history, settings.concurrency) == (False, True, 8)
     assert wish.rater == "mine"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "given", "kept"),
+    [
+        ("arena", {"baseline": "als", "aspects": "single", "profile": "llm"},
+         {"baseline": "als", "aspects": "single", "profile": "llm", "top_k": 5, "history": 50, "shots": "none"}),
+        ("explanation", {"shots": "personal", "baseline": "als", "swap": "one", "events": "3"},
+         {"shots": "personal", "baseline": "", "swap": True, "history": 3, "profile": "none"}),
+        ("absolute", {"profile": "none", "aspects": "single"}, {"profile": "none", "aspects": "multi", "top_k": 5}),
+        ("pairwise", {"top": "", "events": ""}, {"top_k": 10, "history": 100, "profile": "attributes"}),
+    ],
+)  # fmt: skip
+def test_each_protocol_reads_its_own_fields(
+    protocol: str, given: dict[str, str], kept: dict[str, object]
+) -> None:
+    settings = read_form(FORM | {"protocol": protocol, "top": ""} | given).settings
+    assert {name: getattr(settings, name) for name in kept} == kept
 
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "٣", "9" * 30, "1e3"])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from recjudge_tui.reports.run_watch import pace_of
+from recjudge_tui.reports.run_watch import pace_of, run_watch
 from recjudge_tui.running.launch import start_detached
 from recjudge_tui.running.lease import is_active, stop_and_wait
 from recjudge_tui.store.database import connect
+from recjudge_tui.store.run_watch import FinishedCall
 from recjudge_tui.store.runs import lease_owner, run_progress, run_row
 from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.look import UNICODE
+from recjudge_tui.tui.run_text import call_line, worked_s
 from recjudge_tui.tui.screens.cases import CasesScreen
 from recjudge_tui.tui.screens.monitor import MonitorScreen
 from tests.servers.process import ServerProcess, start
@@ -272,3 +276,24 @@ def test_answers_from_the_cache_have_no_latency() -> None:
     pace = pace_of([(moment, None) for moment, _ in times(0, 1, 2)], None)
     assert pace.p95_s is None
     assert pace.rate == pytest.approx(1.0)
+
+
+def test_the_clock_goes_on_after_a_resume(project_db: Path) -> None:
+    run_id = judge(project_db, import_lists(project_db))
+    with connect(project_db) as db:
+        watch = replace(run_watch(db, run_id), seconds=100.0, started_at="2025-01-01T00:00:00+00:00")
+    since = datetime(2025, 1, 2, tzinfo=timezone.utc)
+    moment = since + timedelta(seconds=5)
+    assert worked_s(watch, active=False, since=since, moment=moment) == 100.0
+    assert worked_s(watch, active=True, since=since, moment=moment) == 105.0
+    assert worked_s(replace(watch, seconds=0.0), active=True, moment=moment) == 86405.0
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [("4, 4, 3, 5", "4 4 3 5"), ("A, Tie, B", "A T B"), ("Good Match", "Good"), ("", "profile")],
+)
+def test_what_a_call_said_in_a_line(label: str, said: str) -> None:
+    call = FinishedCall(1, 7, "u", "als", "", "", label, 0, 1, 0.5, False, "", "")
+    words = call_line(call, 78, UNICODE).plain.split()
+    assert words[: 2 + len(said.split())] == ["✓", "0000007", *said.split()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -20,10 +21,12 @@ from recjudge_tui.reports.table import Row, Table
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import ActiveRun, project_name
 from recjudge_tui.tui import figure_text as words
-from recjudge_tui.tui.figures import Figures, Topic, board_filter, export, figures, pair_filter
+from recjudge_tui.tui.background import Failed
+from recjudge_tui.tui.figures import Figures, Pick, Topic, board_filter, export, figures, pair_filter
 from recjudge_tui.tui.look import glyphs, plural
 from recjudge_tui.tui.screens.base import COMMON, BaseScreen
 from recjudge_tui.tui.screens.dialogs import AskLine
+from recjudge_tui.tui.widgets.figure_table import FigureTable
 from recjudge_tui.tui.widgets.top_bar import TopBar
 
 _EMPTY = """Nothing was judged yet.
@@ -42,18 +45,6 @@ class Exported(Message):
     def __init__(self, path: Path, notes: tuple[str, ...]) -> None:
         super().__init__()
         self.path, self.notes = path, notes
-
-
-class FigureTable(DataTable[Text]):
-    """Its own `enter`, said in the footer."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "cases", key_display="enter", id="agreement.cases"),
-        Binding("j", "cursor_down", "down", show=False, id="agreement.down"),
-        Binding("k", "cursor_up", "up", show=False, id="agreement.up"),
-        Binding("l", "cursor_right", "right", show=False, id="agreement.right"),
-        Binding("h", "cursor_left", "left", show=False, id="agreement.left"),
-    ]
 
 
 class AgreementScreen(BaseScreen):
@@ -75,6 +66,7 @@ class AgreementScreen(BaseScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "panel", "panel", key_display="tab", priority=True, id="agreement.panel"),
         Binding("m", "choose", "question, metric", id="agreement.choose"),
+        Binding("v", "views", "figures", id="agreement.views"),
         Binding("e", "export", "export", id="agreement.export"),
         Binding("J", "scroll_details(2)", "scroll the details down", show=False, id="agreement.details_down"),
         Binding("K", "scroll_details(-2)", "scroll the details up", show=False, id="agreement.details_up"),
@@ -88,8 +80,10 @@ class AgreementScreen(BaseScreen):
         self.found: Figures | None = None
         self._topic: Topic | None = None
         self._stat = ""
+        self._method = ""
         self._cells: list[tuple[str, list[words.Cell]]] = []
         self._shares: list[words.ShareRow] = []
+        self._board: Table | None = None
         self._was_live = False
 
     def compose(self) -> ComposeResult:
@@ -120,7 +114,9 @@ class AgreementScreen(BaseScreen):
 
     def action_compute(self) -> None:
         self.query_one("#agreement").border_subtitle = Content("computing")
-        job = partial(figures, project_id=self.project_id, topic=self._topic, stat=self._stat)
+        job = partial(
+            figures, project_id=self.project_id, topic=self._topic, stat=self._stat, method=self._method
+        )
         self.background.start("figures", job, Computed)
 
     @on(Computed)
@@ -131,7 +127,9 @@ class AgreementScreen(BaseScreen):
             self._topic = found.topic
             self._show_matrix(found, found.agreement)
             self._show_board(found.board)
-            self.query_one(TopBar).show(right=f"{found.topic.words()}  95% CI")
+            if not self._cells:
+                self.query_one("#board").focus()
+            self.query_one(TopBar).show(right=found.topic.words())
         self._show_details()
         self.refresh_bindings()
 
@@ -158,8 +156,13 @@ class AgreementScreen(BaseScreen):
         stood_on = rows.cursor_row
         rows.clear(columns=True)
         shares = table.settings.get("method") == "share"
+        if not shares:
+            # each system against each is a matrix of its own
+            table = replace(table, rows=tuple(row for row in table.rows if row["opponent"] is None))
+        self._board = table
         self._shares = words.share_rows(table) if shares else []
-        for place, head in enumerate(words.SHARE_HEADS if shares else words.BOARD_HEADS):
+        heads = words.SHARE_HEADS if shares else words.board_heads(table, width)
+        for place, head in enumerate(heads):
             right = head in ("#", "Q", "W", "T", "pos", "L", "fail", "n")
             rows.add_column(Text(head, justify="right" if right else "left"), key=str(place))
         cells = (
@@ -171,7 +174,11 @@ class AgreementScreen(BaseScreen):
             rows.add_row(*row)
         if rows.is_valid_row_index(stood_on):
             rows.move_cursor(row=stood_on, animate=False)
-        self.query_one("#ranking").border_title = Content(one_line(table.title, 60))
+        more = len({row["system"] for row in table.rows}) > 2 and not shares
+        self.query_one("#ranking").border_subtitle = Content("v: each against each" if more else "")
+        method = str(table.settings.get("method", ""))
+        by = "" if shares else f" by {words.METHOD_NAMES.get(method, method)}"
+        self.query_one("#ranking").border_title = Content(f"{one_line(table.title, 50)}{by}, 95% CI")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._resized)
@@ -179,6 +186,13 @@ class AgreementScreen(BaseScreen):
     def _resized(self) -> None:
         if self.found is not None and self.found.board is not None:
             self._show_board(self.found.board)
+
+    @on(Failed)
+    def _without_figures(self) -> None:
+        if self.found is None:
+            for name in ("#agreement", "#ranking"):
+                self.query_one(name).border_title = Content("no figures: R computes them again")
+        self.query_one("#agreement").border_subtitle = Content("")
 
     # ---- the figure under the cursor
 
@@ -193,8 +207,7 @@ class AgreementScreen(BaseScreen):
         at = self.query_one("#board", FigureTable).cursor_row
         if self._shares:
             return self._shares[at].rows[0] if at < len(self._shares) else None
-        table = self.found.board if self.found else None
-        return table.rows[at] if table is not None and at < len(table.rows) else None
+        return self._board.rows[at] if self._board is not None and at < len(self._board.rows) else None
 
     @property
     def _on_board(self) -> bool:
@@ -218,6 +231,8 @@ class AgreementScreen(BaseScreen):
         elif row is not None:
             lines.append(words.board_words(row, look))
         notes = table.notes[:_LONGEST_NOTES] if table is not None else ()
+        if self._on_board and not self._cells and found.agreement is not None:
+            notes = (*found.agreement.notes, *notes)
         lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
         self.query_one("#details-text", Static).update(Content("\n").join(lines))
         self.query_one("#details").scroll_home(animate=False)
@@ -228,7 +243,7 @@ class AgreementScreen(BaseScreen):
     # ---- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("panel", "choose", "export", "scroll_details"):
+        if action in ("panel", "choose", "views", "export", "scroll_details"):
             return self.found is not None and self.found.topic is not None and self.is_current
         return super().check_action(action, parameters)
 
@@ -256,15 +271,41 @@ class AgreementScreen(BaseScreen):
     def action_choose(self) -> None:
         from recjudge_tui.tui.screens.figure_choice import FigureChoice
 
-        if self.found is not None and self.found.topic is not None:
-            found = self.found
-            choice = FigureChoice(found.topics, self.found.topic, found.stat)
-            self.app.push_screen(choice, self._chosen)
+        found = self.found
+        if found is None or found.topic is None:
+            return
+        topics = [(str(at), topic.words()) for at, topic in enumerate(found.topics)]
+        methods = [(name, words.METHOD_NAMES.get(name, name)) for name in found.methods]
+        picks = (
+            Pick("topic", "question", topics, str(found.topics.index(found.topic))),
+            Pick("stat", "statistic", list(words.STAT_NAMES.items()), found.stat),
+            Pick("method", "ranking", methods, found.method),
+        )
+        self.app.push_screen(FigureChoice(picks), partial(self._chosen, topics=found.topics))
 
-    def _chosen(self, chosen: tuple[Topic, str] | None) -> None:
+    def _chosen(self, chosen: dict[str, str] | None, topics: tuple[Topic, ...]) -> None:
         if chosen is not None:
-            self._topic, self._stat = chosen
+            topic, found = topics[int(chosen["topic"])], self.found
+            # another question has its own usual statistic, unless one was chosen with it
+            kept = found is not None and topic != found.topic and chosen["stat"] == found.stat
+            self._topic, self._stat = topic, "" if kept else chosen["stat"]
+            self._method = chosen.get("method", "")
             self.action_compute()
+
+    def action_views(self) -> None:
+        """The figures behind what the cursor stands on."""
+        from recjudge_tui.tui.screens.views import ViewsScreen
+
+        if self.found is None or self.found.topic is None:
+            return
+        row = self._ranked() if self._on_board else self._pair()
+        picked: dict[str, str] = {}
+        for key in ("rater_a", "rater_b", "rater"):
+            if row is not None and key in row:
+                picked[key] = str(row[key])
+        ranked = (self._on_board or not self._cells) and self.found.method != "share"
+        view = "duels" if ranked else "confusion"
+        self.app.push_screen(ViewsScreen(self.project_id, self.found.topic, view, picked))
 
     def action_export(self) -> None:
         name = "leaderboard.csv" if self._on_board else "agreement.csv"

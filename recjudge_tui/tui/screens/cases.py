@@ -18,8 +18,9 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.model.filters import KEYS, VerdictFilter, parse_filter
+from recjudge_tui.model.filters import HINT, VerdictFilter, parse_filter
 from recjudge_tui.model.text import one_line
+from recjudge_tui.store.case_sets import verdicts_on
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import ActiveRun, project_name
 from recjudge_tui.store.triage import (
@@ -76,7 +77,10 @@ class Exported(Message):
 
 
 class CasesScreen(BaseScreen):
-    """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure."""
+    """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure.
+
+    With `only` nothing but the verdicts on these cases is there; `name` says in the top line what they are.
+    """
 
     AUTO_FOCUS = "VerdictList"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -96,8 +100,12 @@ class CasesScreen(BaseScreen):
         *COMMON,
     ]
 
-    def __init__(self, project_id: int, filter_text: str = "") -> None:
+    def __init__(
+        self, project_id: int, filter_text: str = "", only: tuple[int, ...] | None = None, name: str = ""
+    ) -> None:
         super().__init__()
+        self.only = only
+        self._named = name
         self.project_id = project_id
         self.sort = "id"
         self.chosen = VerdictFilter()
@@ -108,10 +116,9 @@ class CasesScreen(BaseScreen):
         self._delay: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.house.db, self.project_id), "Cases")
-        yield FilterBar(
-            _chips, " ".join(f"{key}:" for key in KEYS).replace("conf:", "conf<.6") + ' "free text"'
-        )
+        crumbs = ("Cases", self._named) if self._named else ("Cases",)
+        yield TopBar("recjudge", project_name(self.house.db, self.project_id), *crumbs)
+        yield FilterBar(_chips, f'{HINT} "free text"')
         with Horizontal(id="triage"):
             with Vertical(id="verdicts"):
                 yield Static(id="verdict-header")
@@ -123,8 +130,9 @@ class CasesScreen(BaseScreen):
         if self._asked_for:
             self.query_one(FilterBar).apply(self._asked_for)
             return
-        # the first rows at once; the whole list follows from a worker
-        self.query_one(VerdictList).show(filtered_ids(self.house.db, self.project_id, limit=FIRST_PAGE))
+        if self.only is None:
+            # the first rows at once; the whole list follows from a worker
+            self.query_one(VerdictList).show(filtered_ids(self.house.db, self.project_id, limit=FIRST_PAGE))
         self._relist(follow=True)
 
     def _read(self, ids: Sequence[int]) -> list[VerdictRow]:
@@ -135,7 +143,9 @@ class CasesScreen(BaseScreen):
     def _relist(self, *, follow: bool, stay: bool = True, since: array[int] | None = None) -> None:
         """Ask for the list again; with `since` only for what came after it."""
         self._listing = True
-        job = partial(_list, project_id=self.project_id, chosen=self.chosen, sort=self.sort, since=since)
+        job = partial(
+            _list, project_id=self.project_id, chosen=self.chosen, sort=self.sort, since=since, only=self.only
+        )
         self.background.start("list", job, lambda found: Listed(*found, follow=follow, stay=stay))
         self._title()
 
@@ -343,12 +353,20 @@ def _chips(text: str) -> tuple[str, ...]:
 
 
 def _list(
-    db: Database, project_id: int, chosen: VerdictFilter, sort: str, since: array[int] | None
+    db: Database,
+    project_id: int,
+    chosen: VerdictFilter,
+    sort: str,
+    since: array[int] | None,
+    only: tuple[int, ...] | None,
 ) -> tuple[array[int], int]:
     if since:
         ids = since + filtered_ids(db, project_id, chosen, sort, after=since[-1])
     else:
         ids = filtered_ids(db, project_id, chosen, sort)
+    if only is not None:
+        kept = verdicts_on(db, only)
+        return array("q", (identity for identity in ids if identity in kept)), len(kept)
     return ids, count_verdicts(db, project_id) if chosen else len(ids)
 
 

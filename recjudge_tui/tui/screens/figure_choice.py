@@ -1,4 +1,4 @@
-"""Which question and which statistic the agreement screen shows."""
+"""What a screen of figures shows: a dialog of a few fields with a few values each."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from textual.screen import ModalScreen
 from textual.widgets import Label, Static
 
 from recjudge_tui.model.text import one_line
-from recjudge_tui.tui.figure_text import STAT_NAMES
-from recjudge_tui.tui.figures import Topic
+from recjudge_tui.tui.figures import Pick
 from recjudge_tui.tui.widgets.choice import Choice
 
+_SHOWN = 44
 
-class FigureChoice(ModalScreen[tuple[Topic, str] | None]):
-    """Gives (topic, statistic), or None when it was given up."""
+
+class FigureChoice(ModalScreen[dict[str, str] | None]):
+    """Gives the chosen value of each field by its name, or None when it was given up."""
 
     CSS = """
     FigureChoice .row { height: 1; }
@@ -32,23 +33,19 @@ class FigureChoice(ModalScreen[tuple[Topic, str] | None]):
         Binding("escape,q,m", "dismiss(None)", "cancel", key_display="esc", id="figures.cancel"),
     ]
 
-    def __init__(self, topics: Sequence[Topic], topic: Topic, stat: str) -> None:
+    def __init__(self, picks: Sequence[Pick]) -> None:
         super().__init__()
-        self._topics, self._topic, self._stat = topics, topic, stat
+        self._picks = [pick for pick in picks if pick.options]
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = Content("Shown")
-            topics = [(str(at), one_line(topic.words(), 44)) for at, topic in enumerate(self._topics)]
-            stats = list(STAT_NAMES.items())
-            with Horizontal(classes="row"):
-                yield Label(Content("question"))
-                yield Choice(topics, str(self._topics.index(self._topic)), field_id="shown-topic")
-            with Horizontal(classes="row"):
-                yield Label(Content("statistic"))
-                yield Choice(stats, self._stat, field_id="shown-stat")
+            for pick in self._picks:
+                shown = [(value, one_line(text, _SHOWN)) for value, text in pick.options]
+                with Horizontal(classes="row"):
+                    yield Label(Content(pick.label))
+                    yield Choice(shown, pick.value, field_id=f"shown-{pick.name}")
             yield Static(Content("← → choose   ↑ ↓ field   enter show   esc cancel"), classes="dialog-hint")
 
     def action_accept(self) -> None:
-        topic = self._topics[int(self.query_one("#shown-topic", Choice).value)]
-        self.dismiss((topic, self.query_one("#shown-stat", Choice).value))
+        self.dismiss({pick.name: self.query_one(f"#shown-{pick.name}", Choice).value for pick in self._picks})

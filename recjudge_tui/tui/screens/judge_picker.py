@@ -76,5 +76,8 @@ class JudgePicker(ModalScreen[KnownJudge | None]):
 
     def _hint(self) -> Content:
         lines = [one_line(self._note, 200)] if self._note else []
-        lines += ["Others are written into the field: openai:MODEL, replay:FILE", "enter choose   esc close"]
+        lines += [
+            "Others are written into the field: openai:MODEL, anthropic:MODEL, bedrock:MODEL, replay:FILE",
+            "enter choose   esc close",
+        ]
         return Content("\n".join(lines))

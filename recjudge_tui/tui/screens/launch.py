@@ -22,7 +22,16 @@ from recjudge_tui.protocols.registry import PROTOCOLS
 from recjudge_tui.running.plan import Plan
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import project_name
-from recjudge_tui.tui.launch_form import FIELDS, Field, FieldError, RunWish, read_form
+from recjudge_tui.tui.launch_form import (
+    FIELDS,
+    Field,
+    FieldError,
+    RunWish,
+    asked,
+    hint_of,
+    read_form,
+    usual,
+)
 from recjudge_tui.tui.launching import (
     BUILT_IN,
     Begun,
@@ -42,11 +51,18 @@ from recjudge_tui.tui.widgets.choice import Choice
 from recjudge_tui.tui.widgets.top_bar import TopBar
 
 DEBOUNCE_S = 0.25
-_DEFAULTS = {"judge": "rules", "top": "10", "seed": "7"}
+_DEFAULTS = {"judge": "rules", "seed": "7"}
 _OPTIONS: dict[str, list[tuple[str, str]]] = {
     "protocol": [(name, name) for name in PROTOCOLS],
     "prompt": [("", "by the kind of data")],
     "swap": [("both", "both orders"), ("one", "one order")],
+    "aspects": [("multi", "all in one call"), ("single", "a call for each")],
+    "shots": [("none", "none"), ("one", "one pair for all"), ("personal", "one of each user's own")],
+    "profile": [
+        ("none", "nothing"),
+        ("attributes", "attributes"),
+        ("llm", "written by the model"),
+    ],
     "history": [("leave", "leave out"), ("judge", "judge too")],
 }
 
@@ -95,7 +111,7 @@ class LaunchScreen(BaseScreen):
     LaunchScreen .row Input { width: 1fr; background: $surface; }
     LaunchScreen .row Input:focus { background: $primary 45%; }
     LaunchScreen .row.-wrong Label { color: $error; text-style: bold; }
-    LaunchScreen #start { margin: 1 0 0 12; width: 24; min-width: 24; height: 1; border: none; background: $primary;
+    LaunchScreen #start { margin: 0 0 0 12; width: 24; min-width: 24; height: 1; border: none; background: $primary;
                           color: $text; text-style: bold; }
     LaunchScreen #start:focus { background: $accent; color: $background; }
     LaunchScreen #hint { dock: bottom; height: 2; color: $text-muted; }
@@ -115,7 +131,7 @@ class LaunchScreen(BaseScreen):
         super().__init__()
         self.project_id = project_id
         self.estimated: Plan | None = None
-        self.choices = Choices(BUILT_IN, (), ())
+        self.choices = Choices(BUILT_IN, (), (), ())
         self._models: list[KnownJudge] = []
         self._note = ""
         self._looked_at: str | None = None
@@ -140,6 +156,7 @@ class LaunchScreen(BaseScreen):
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
+        self._fit_protocol()
         self.query_one("#field-protocol").focus()
         self.background.start("choices", partial(choices, project_id=self.project_id), ChoicesRead)
         self._look_for_models("")
@@ -149,8 +166,9 @@ class LaunchScreen(BaseScreen):
     @on(ChoicesRead)
     def _choices_read(self, message: ChoicesRead) -> None:
         self.choices = message.found
-        names = ", ".join(one_line(name, 40) for name in message.found.systems)
-        self.query_one("#field-systems", Input).placeholder = f"all: {names}" if names else "no lists yet"
+        if message.found.explainers and not message.found.systems:
+            self.query_one("#field-protocol", Choice).choose("explanation")
+        self._fit_protocol()
         self._offer_prompts()
         self._changed()
 
@@ -226,7 +244,23 @@ class LaunchScreen(BaseScreen):
 
     @on(Choice.Changed, "#field-protocol")
     def _other_protocol(self) -> None:
+        self._fit_protocol()
+        self._hint("protocol")
         self._offer_prompts()
+
+    def _fit_protocol(self) -> None:
+        """Show the fields that the protocol has, and what stands in them when they are empty."""
+        chosen = self._value("protocol")
+        for field in FIELDS:
+            self.query_one(f"#row-{field.name}").display = asked(field, chosen)
+        values = usual(chosen)
+        for name in ("top", "events"):
+            self.query_one(f"#field-{name}", Input).placeholder = values[name]
+        own = [("", f"{dict(_OPTIONS['profile'])[values['profile']]} (as usual)")]
+        self.query_one("#field-profile", Choice).offer(own + _OPTIONS["profile"])
+        systems = self.choices.explainers if chosen == "explanation" else self.choices.systems
+        names = ", ".join(one_line(name, 40) for name in systems)
+        self.query_one("#field-systems", Input).placeholder = f"all: {names}" if names else "none yet"
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
@@ -236,8 +270,13 @@ class LaunchScreen(BaseScreen):
             self.action_field(1)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        name = (event.widget.id or "").removeprefix("field-")
-        hint = next((field.hint for field in FIELDS if field.name == name), "enter starts the run")
+        self._hint((event.widget.id or "").removeprefix("field-"))
+
+    def _hint(self, name: str) -> None:
+        chosen = self._value("protocol")
+        hint = next(
+            (hint_of(field, chosen) for field in FIELDS if field.name == name), "enter starts the run"
+        )
         self.query_one("#hint", Static).update(Content(hint))
 
     # ---- estimate

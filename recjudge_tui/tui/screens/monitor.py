@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime, timezone
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -117,6 +118,7 @@ class MonitorScreen(BaseScreen):
         self._shown: tuple[int, ...] = ()
         self._cases: tuple[int, ...] = ()
         self._next: Timer | None = None
+        self._since: datetime | None = None
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", f"Run {self.run_id}")
@@ -161,6 +163,8 @@ class MonitorScreen(BaseScreen):
     @on(Looked)
     def _looked(self, message: Looked) -> None:
         before, self.view = self.view, message.view
+        if self.view.active and (before is None or not before.active):
+            self._since = datetime.now(timezone.utc)
         self._show()
         if self.view.active and self.is_current:
             # a run of a hundred thousand calls takes longer to read, and is then read less often
@@ -189,7 +193,7 @@ class MonitorScreen(BaseScreen):
         if view is None or standing is None:
             return
         watch = view.watch
-        worked = clock(worked_s(watch, active=view.active))
+        worked = clock(worked_s(watch, active=view.active, since=self._since))
         state = standing_content(standing, look)
         self.query_one(TopBar).show(
             crumbs=("recjudge", watch.project, f"Run {self.run_id} {watch.settings.protocol}"),

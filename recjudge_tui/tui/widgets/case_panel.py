@@ -43,6 +43,10 @@ class CasePanel(VerticalScroll, inherit_bindings=False):
         self._lay_out(empty)
         self.scroll_home(animate=False)
 
+    def text(self) -> str:
+        """What is shown, all of it."""
+        return str(self.query_one(Static).visual)
+
     def on_resize(self) -> None:
         if self.case is not None:
             self._lay_out()

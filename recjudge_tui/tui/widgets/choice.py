@@ -47,6 +47,11 @@ class Choice(Widget, can_focus=True):
             self.value = self._options[0][0]
         self.refresh()
 
+    def choose(self, value: str) -> None:
+        """Choose one of the options without a message."""
+        self.value = value
+        self.refresh()
+
     def action_step(self, by: int) -> None:
         values = [value for value, _ in self._options]
         chosen = values[(values.index(self.value) + by) % len(values)]

@@ -1,0 +1,357 @@
+"""The single figures of a question, drawn large: what each is made of, and which cases stand behind a part of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.text import Text
+
+from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.model.filters import Term, VerdictFilter
+from recjudge_tui.reports.table import Row, Table
+from recjudge_tui.store.database import Database
+from recjudge_tui.tui.figure_text import STAT_NAMES, Cell, figure
+from recjudge_tui.tui.figures import Pick, Topic, about, topics_of
+from recjudge_tui.tui.look import glyphs
+from recjudge_tui.tui.plots import Axes, Mark
+
+if TYPE_CHECKING:
+    from recjudge_tui.reports.leaderboard import LeaderboardOptions
+
+VIEWS = {"confusion": "confusion", "duels": "Q matrix", "metric": "Q and metric", "ensembles": "ensembles"}
+_LEVELS = {"dataset": "all cases", "user": "mean over users", "pair": "mean over user-item pairs"}
+# backgrounds, faint to strong; the value stands on each, so that colour only repeats it
+_COUNTS = ("#16212e", "#1b3350", "#204672", "#255a94", "#2a6eb6")
+_ABOVE = ("#14302a", "#17453a", "#1a5b4a", "#1d725a")
+_BELOW = ("#3a2320", "#552a24", "#713127", "#8d382a")
+
+
+class Picture(NamedTuple):
+    """One figure. Either `grid` (heads and rows of cells) or `marks`, each with its row of the report; else neither.
+
+    `picks` are what can be chosen about it, `chosen` their values. `notes` are the report's.
+    """
+
+    view: str
+    title: str
+    picks: tuple[Pick, ...]
+    notes: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+    grid: tuple[tuple[str, tuple[Cell, ...]], ...] = ()
+    marks: tuple[Mark, ...] = ()
+    rows: tuple[Row, ...] = ()
+    axes: Axes = Axes("", "")
+    topic: Topic = Topic("", "")
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        return {pick.name: pick.value for pick in self.picks}
+
+
+class Behind(NamedTuple):
+    """The cases behind a part of a figure: a filter, and which cases at all (None: every one) with their name."""
+
+    filter_text: str
+    cases: tuple[int, ...] | None = None
+    name: str = ""
+
+
+class Asked(NamedTuple):
+    """What a figure is asked about: the project's topics, the one chosen, and who answered.
+
+    `people` begin with whoever is the best truth: the users, then a consensus, then annotators.
+    """
+
+    db: Database
+    project_id: int
+    topics: tuple[Topic, ...]
+    topic: Topic
+    raters: tuple[str, ...]
+    people: tuple[str, ...]
+
+
+def picture(db: Database, project_id: int, topic: Topic, view: str, picked: Mapping[str, str]) -> Picture:
+    """The figure `view` of VIEWS about a topic. What was picked and is not there any more gives way to the first."""
+    topics = topics_of(db, project_id)
+    at = picked.get("topic", "")
+    topic = topics[int(at)] if at.isdigit() and int(at) < len(topics) else topic
+    asked = _asked(db, project_id, topics, topic)
+    make = {"confusion": _confusion, "duels": _duels, "metric": _against_metric, "ensembles": _ensembles}[
+        view
+    ]
+    try:
+        made = make(asked, picked)
+    except RecjudgeError as error:
+        made = Picture(view, VIEWS[view], _picks(asked, ()), (str(error),))
+    return made._replace(topic=topic)
+
+
+def _asked(db: Database, project_id: int, topics: tuple[Topic, ...], topic: Topic) -> Asked:
+    from recjudge_tui.reports.scales import asked, is_people, rater_rank
+    from recjudge_tui.store.ratings import project_questions, project_raters
+
+    raters = project_raters(db, project_id)
+    found = asked(project_questions(db, project_id), raters, topic.protocol)
+    names = {question.rater for question in found if question.aspect == topic.aspect}
+    ranked = sorted(names, key=lambda name: rater_rank(raters[name]))
+    people = [name for name in ranked if is_people(raters[name]) or raters[name].kind == "consensus"]
+    people.sort(key=lambda name: ("ground_truth", "consensus", "annotator").index(raters[name].kind))
+    return Asked(db, project_id, topics, topic, tuple(ranked), tuple(people))
+
+
+def _picks(asked: Asked, more: Sequence[Pick]) -> tuple[Pick, ...]:
+    topics = [(str(at), topic.words()) for at, topic in enumerate(asked.topics)]
+    at = str(asked.topics.index(asked.topic)) if asked.topic in asked.topics else "0"
+    return (Pick("topic", "question", topics, at), *more)
+
+
+def _pick(name: str, label: str, values: Sequence[str], picked: Mapping[str, str], usual: str = "") -> Pick:
+    value = picked.get(name, "")
+    chosen = value if value in values else usual or (values[0] if values else "")
+    return Pick(name, label, [(value, value) for value in values], chosen)
+
+
+# ---- who gave which label where the other gave which
+
+
+def _confusion(asked: Asked, picked: Mapping[str, str]) -> Picture:
+    from recjudge_tui.reports.confusion import confusion_table
+    from recjudge_tui.reports.pairing import AgreementOptions
+
+    usual = asked.people[0] if asked.people else ""
+    one = _pick("rater_a", "rater", asked.raters, picked)
+    others = [name for name in asked.raters if name != one.value]
+    other = _pick("rater_b", "against", others, picked, usual if usual in others else "")
+    picks = _picks(asked, (one, other))
+    if not others:
+        return Picture("confusion", "Confusion", picks, ("a confusion table needs a second rater",))
+    options = AgreementOptions(
+        protocol=asked.topic.protocol, aspect=asked.topic.aspect, raters=(one.value, other.value)
+    )
+    table = confusion_table(asked.db, asked.project_id, options)
+    if not table.rows:
+        return Picture("confusion", "Confusion", picks, table.notes)
+    first = table.rows[0]
+    title = f"{first['rater_a']} (down) against {first['rater_b']} (across), n={first['n']}"
+    heads, grid = _confusion_grid(table)
+    return Picture("confusion", title, picks, table.notes, heads, grid, rows=table.rows)
+
+
+def _confusion_grid(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[Cell, ...]], ...]]:
+    labels = list(dict.fromkeys(str(row["label_a"]) for row in table.rows))
+    found = {(str(row["label_a"]), str(row["label_b"])): row for row in table.rows}
+    counts = {key: _whole(row["count"]) for key, row in found.items()}
+    most = max(counts.values(), default=0)
+    lines = []
+    for a in labels:
+        cells = [
+            Cell(
+                _shaded(str(counts[a, b]), _COUNTS, counts[a, b] / most if most else 0.0, a == b), found[a, b]
+            )
+            for b in labels
+        ]
+        lines.append((a, (*cells, Cell(_total(sum(counts[a, b] for b in labels)), None))))
+    totals = [Cell(_total(sum(counts[a, b] for a in labels)), None) for b in labels]
+    lines.append(("all", (*totals, Cell(_total(sum(counts.values())), None))))
+    return (*labels, "all"), tuple(lines)
+
+
+def _shaded(text: str, ramp: Sequence[str], share: float, bold: bool = False) -> Text:
+    """A figure on a background that is the stronger the larger the share; none for nothing."""
+    weight = "bold " if bold else ""
+    if share <= 0:
+        return Text(text, "bold" if bold else "dim", justify="right")
+    shade = ramp[min(int(share * len(ramp)), len(ramp) - 1)]
+    return Text(text, f"{weight}#ffffff on {shade}", justify="right")
+
+
+def _total(count: int) -> Text:
+    return Text(str(count), "dim", justify="right")
+
+
+# ---- each system against each
+
+
+def _duels(asked: Asked, picked: Mapping[str, str]) -> Picture:
+    from recjudge_tui.reports.arena import arena_table
+
+    table = arena_table(asked.db, asked.project_id, _ranking(asked), "matrix")
+    picks = _judges(asked, table, picked, ())
+    rows = [row for row in table.rows if row["rater"] == picks[1].value] if len(picks) > 1 else []
+    if not rows:
+        return Picture("duels", "Q matrix", picks, table.notes)
+    systems = list(dict.fromkeys(str(row["system"]) for row in rows))
+    found = {(str(row["system"]), str(row["opponent"])): row for row in rows}
+    itself = Cell(Text(glyphs().dot, "dim", justify="right"), None)
+    grid = tuple((a, tuple(itself if a == b else _duel(found.get((a, b))) for b in systems)) for a in systems)
+    title = f"Q of the system down against the one across, judged by {picks[1].value}"
+    return Picture("duels", title, picks, table.notes, tuple(systems), grid, rows=tuple(rows))
+
+
+def _ranking(asked: Asked) -> LeaderboardOptions:
+    from recjudge_tui.reports.leaderboard import LeaderboardOptions
+
+    return LeaderboardOptions(asked.topic.protocol, aspect=asked.topic.aspect, method="q")
+
+
+def _judges(asked: Asked, table: Table, picked: Mapping[str, str], more: Sequence[Pick]) -> tuple[Pick, ...]:
+    """The choice among the raters of a table, after that of the question."""
+    raters = list(dict.fromkeys(str(row["rater"]) for row in table.rows))
+    rater = (_pick("rater", "judged by", raters, picked),) if raters else ()
+    return _picks(asked, (*rater, *more))
+
+
+def _duel(row: Row | None) -> Cell:
+    if row is None:
+        return Cell(Text(""), None)
+    q = row["q"]
+    if not isinstance(q, float) or q <= 0:
+        return Cell(Text("0.00" if q == 0 else figure(q, glyphs()), justify="right"), row)
+    # a Q of 4, or of a quarter, has the strongest shade
+    away = math.log(q) / math.log(4)
+    return Cell(_shaded(f"{q:.2f}", _ABOVE if away > 0 else _BELOW, min(abs(away), 0.999)), row)
+
+
+# ---- judged against measured
+
+
+def _against_metric(asked: Asked, picked: Mapping[str, str]) -> Picture:
+    from recjudge_tui.reports.arena import TOP_K, arena_table
+    from recjudge_tui.reports.metrics import metrics_table
+
+    board = arena_table(asked.db, asked.project_id, _ranking(asked))
+    related = arena_table(asked.db, asked.project_id, _ranking(asked), "metrics")
+    measured = metrics_table(asked.db, asked.project_id, TOP_K, resamples=0)
+    names = list(dict.fromkeys(_measure(row) for row in measured.rows if isinstance(row["value"], float)))
+    natural = next((name for row in related.rows if row["natural"] and (name := _measure(row)) in names), "")
+    metric = (_pick("metric", "metric", names, picked, natural),) if names else ()
+    picks = _judges(asked, board, picked, metric)
+    chosen = {pick.name: pick.value for pick in picks}
+    rows = _with_metric(board, measured, chosen)
+    marks = [
+        Mark(str(r["system"]), _real(r["measured"]), _real(r["q"]), _maybe(r["ci_low"]), _maybe(r["ci_high"]))
+        for r in rows
+    ]
+    said = [
+        row
+        for row in related.rows
+        if row["rater"] == chosen.get("rater") and _measure(row) == chosen.get("metric")
+    ]
+    notes = (*(_correlation(row) for row in said), *related.notes, *measured.notes)
+    title = f"Q by {chosen.get('rater', '')} against {chosen.get('metric', 'an offline metric')}"
+    axes = Axes(chosen.get("metric", ""), "Q, 95% CI")
+    return Picture("metric", title, picks, notes, marks=tuple(marks), rows=tuple(rows), axes=axes)
+
+
+def _with_metric(board: Table, measured: Table, chosen: Mapping[str, str]) -> list[Row]:
+    """The ranked systems of the rater that have both a finite Q and the metric."""
+    values = {str(r["system"]): r["value"] for r in measured.rows if _measure(r) == chosen.get("metric")}
+    return [
+        row | {"metric": chosen.get("metric"), "measured": values[str(row["system"])]}
+        for row in board.rows
+        if row["rater"] == chosen.get("rater") and row["opponent"] is None and isinstance(row["q"], float)
+        and isinstance(values.get(str(row["system"])), float)
+    ]  # fmt: skip
+
+
+def _correlation(row: Row) -> str:
+    """How far Q and the metric go together over the systems."""
+    r, p = row["pearson"], row["p"]
+    order = "rank the systems alike" if row["same_order"] else "do not rank the systems alike"
+    note = f"; {row['note']}" if row["note"] else ""
+    if not isinstance(r, float) or not isinstance(p, float):
+        return f"Q and {_measure(row)} {order}; no correlation, {row['n']} systems{note}"
+    return f"Pearson's r of Q and {_measure(row)} {r:.4f}, p {p:.4f}, {row['n']} systems; they {order}{note}"
+
+
+def _measure(row: Row) -> str:
+    return str(row["metric"]) if row["k"] is None else f"{row['metric']}@{row['k']}"
+
+
+# ---- what more raters bring
+
+
+def _ensembles(asked: Asked, picked: Mapping[str, str]) -> Picture:
+    from recjudge_tui.reports.ensembles import ensembles_table
+    from recjudge_tui.reports.pairing import AgreementOptions
+
+    truth = _pick("truth", "truth", asked.people, picked)
+    level = Pick("level", "level", list(_LEVELS.items()), _in(picked.get("level"), _LEVELS, "dataset"))
+    stats = {name: STAT_NAMES[name] for name in ("pearson", "spearman", "kendall")}
+    stat = Pick("stat", "statistic", list(stats.items()), _in(picked.get("stat"), stats, "pearson"))
+    picks = _picks(asked, (truth, level, stat))
+    if not truth.value:
+        return Picture("ensembles", "Ensembles", picks, ("nobody's scores can stand as the truth here",))
+    options = AgreementOptions(
+        protocol=asked.topic.protocol, aspect=asked.topic.aspect, truth=truth.value, stats=(stat.value,),
+        levels=(level.value,),
+    )  # fmt: skip
+    table = ensembles_table(asked.db, asked.project_id, options)
+    rows = [row for row in table.rows if isinstance(row["mean"], float)]
+    marks = [
+        Mark("", float(_whole(row["size"])), _real(row["mean"]), _maybe(row["min"]), _maybe(row["max"]))
+        for row in rows
+    ]
+    title = f"Means of 1 to {len(table.rows)} raters against {truth.value}: lowest, mean, highest"
+    axes = Axes("raters", f"{stats[stat.value]}, {_LEVELS[level.value]}")
+    return Picture("ensembles", title, picks, table.notes, marks=tuple(marks), rows=tuple(rows), axes=axes)
+
+
+# ---- the cases behind
+
+
+def behind(db: Database, project_id: int, shown: Picture, row: Row) -> Behind:
+    """The cases behind one row of a figure."""
+    topic = shown.topic
+    from recjudge_tui.reports.scales import protocols_meeting
+    from recjudge_tui.store.case_sets import cases_between
+
+    topics = topics_of(db, project_id)
+    meeting = [n for n in protocols_meeting(topic.protocol) or () if any(t.protocol == n for t in topics)]
+    terms = about(topics, topic, tuple(meeting))
+    if shown.view == "confusion":
+        return _behind_cell(db, project_id, topic, row, terms)
+    if shown.view == "duels":
+        cases = cases_between(db, project_id, str(row["system"]), str(row["opponent"]))
+        name = f"{row['system']} against {row['opponent']}"
+        return Behind(_text([*terms, Term("judge", ":", str(row["rater"]))]), tuple(cases), name)
+    if shown.view == "metric":
+        more = [Term("judge", ":", str(row["rater"])), Term("system", ":", str(row["system"]))]
+        return Behind(_text([*terms, *more]))
+    members = [*str(row["best"]).split(" + "), shown.chosen["truth"]]
+    return Behind(_text([*terms, *(Term("judge", ":", name) for name in members)]))
+
+
+def _behind_cell(db: Database, project_id: int, topic: Topic, row: Row, terms: list[Term]) -> Behind:
+    from recjudge_tui.reports.confusion import cell_cases
+    from recjudge_tui.reports.pairing import AgreementOptions
+
+    options = AgreementOptions(
+        protocol=topic.protocol, aspect=topic.aspect, raters=(str(row["rater_a"]), str(row["rater_b"]))
+    )
+    cases = tuple(cell_cases(db, project_id, row, options))
+    judges = [Term("judge", ":", str(row[key])) for key in ("rater_a", "rater_b")]
+    name = f"{row['rater_a']} {row['label_a']}, {row['rater_b']} {row['label_b']}"
+    return Behind(_text([*terms, *judges]), cases, name)
+
+
+def _text(terms: list[Term]) -> str:
+    return VerdictFilter(tuple(terms)).text()
+
+
+def _in(value: str | None, known: Mapping[str, str], usual: str) -> str:
+    return value if value is not None and value in known else usual
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _real(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _maybe(value: object) -> float | None:
+    return value if isinstance(value, float) else None
