@@ -40,6 +40,13 @@ from recjudge_tui.cli.options import db_option, names, open_db, project_option, 
     help="The mean of every subset of 1 to K raters (at most 15) against --truth: lowest, mean and highest"
     " correlation by size, and which set is best and worst.",
 )
+@click.option(
+    "--benchmark",
+    is_flag=True,
+    help="One judge against people as SAER reports it: agreement, concurrence, strictness of every rater, shares of"
+    " labels, pairs, position. --raters: the judge and the annotators; --truth: their consensus, of lists and of"
+    " pairs (A,B). What is not named is found.",
+)
 @click.option("--by", type=click.Choice(["system"]), help="One row for each system or pair of systems.")
 @db_option
 @table_options
@@ -55,6 +62,7 @@ def agreement(
     missing_judge: float | None,
     confusion: bool,
     ensembles: bool,
+    benchmark: bool,
     by: str | None,
     db: str | None,
     fmt: str | None,
@@ -70,12 +78,22 @@ def agreement(
       recjudge agreement -p movies --protocol pointwise --raters rules,anna,ben
       recjudge agreement -p movies --truth user --stat pearson --level dataset,user,pair
       recjudge agreement -p movies --truth user --raters qwen,llama,rules --ensembles
+      recjudge agreement -p movies --benchmark --raters rules,anna,ben --truth people,people-pairs
     """
     from recjudge_tui.reports.pairing import AgreementOptions
     from recjudge_tui.store.projects import project_id
 
     if confusion and (ensembles or by):
         raise click.UsageError("--confusion goes with neither --ensembles nor --by")
+    if benchmark:
+        if confusion or ensembles or by or protocol or aspect or stats:
+            raise click.UsageError("--benchmark has its own figures: only --raters and --truth go with it")
+        from recjudge_tui.reports.benchmark import benchmark_table
+
+        with open_db(db) as database:
+            identity = project_id(database, project)
+            put_table(benchmark_table(database, identity, names(raters), names(truth)), fmt, out)
+        return
     options = AgreementOptions(
         protocol=protocol,
         aspect=aspect,

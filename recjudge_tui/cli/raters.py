@@ -103,23 +103,27 @@ def consensus(name: str, raters: tuple[str, ...], project: str, rule: Rule, db: 
 @project_option
 @click.option(
     "--rule",
-    type=click.Choice(["mean", "majority"]),
+    type=click.Choice(["mean", "majority", "dawid-skene"]),
     required=True,
-    help="mean of the values; majority: the value of more than half, a split vote goes to nobody.",
+    help="mean of the values; majority: the value of more than half, a split vote goes to nobody; dawid-skene: the"
+    " likeliest label, each rater weighed by what the others show them to get right (Dawid and Skene, 1979; three"
+    " raters and more).",
 )
 @click.option("--quorum", type=int, metavar="N", help="How many must have judged it. Default: all of them.")
 @db_option
 def ensemble(
     name: str, raters: tuple[str, ...], project: str, rule: EnsembleRule, quorum: int | None, db: str | None
 ) -> None:
-    """Make a rater that is the mean or the majority of others, or bring one of the same recipe up to date.
+    """Make a rater of several others, a jury, or bring one of the same recipe up to date.
 
     Raters meet where they answered on one scale and aspect. Where fewer than the quorum have a value there is no
-    verdict; what is left out, and what was made without all of them, is counted.
+    verdict; what is left out, and what was made without all of them, is counted. Which jury is worth its money:
+    “recjudge cost --truth”.
 
     \b
     Example:
       recjudge rater ensemble three --rule mean qwen llama rules --quorum 2 -p movies
+      recjudge rater ensemble jury --rule dawid-skene qwen llama rules -p movies
     """
     from recjudge_tui.running.ensemble import make_ensemble
     from recjudge_tui.store.projects import project_id

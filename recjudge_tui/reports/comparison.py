@@ -9,7 +9,7 @@ import numpy as np
 
 from recjudge_tui.stats.agreement_intervals import agreement_estimates
 from recjudge_tui.stats.estimate import Estimate
-from recjudge_tui.stats.intervals import share_estimate
+from recjudge_tui.stats.intervals import LEVEL, share_estimate
 from recjudge_tui.store.ratings import BoolArray, CaseColumns, FloatArray, IntArray, Rater, Verdicts
 
 
@@ -143,6 +143,7 @@ def estimates(
     *,
     resamples: int,
     seed: int,
+    confidence: float = LEVEL,
 ) -> dict[str, Estimate]:
     """The statistics of one comparison at a level (dataset, user, pair); n of `concurrence` counts what it rests on."""
     groups = {"dataset": None, "user": cases.user, "pair": cases.pair}[level]
@@ -155,6 +156,7 @@ def estimates(
         groups=None if groups is None else groups[compared.row],
         resamples=resamples,
         seed=seed,
+        level=confidence,
     )
     users = cases.user[compared.row]
     hits = {"percent": compared.a == compared.b, "concurrence": compared.a * compared.b > 0}
@@ -162,6 +164,6 @@ def estimates(
         counted = compared.b != 0 if stat == "concurrence" else np.ones(compared.b.size, dtype=np.bool_)
         if level == "dataset" and found[stat].value in (0.0, 1.0):
             # no resample can differ from a figure of 0 or 1: Wilson's interval says what is known
-            found[stat] = share_estimate(hits[stat][counted], users[counted])
+            found[stat] = share_estimate(hits[stat][counted], users[counted], level=confidence)
         found[stat] = replace(found[stat], n=int(counted.sum()))
     return found

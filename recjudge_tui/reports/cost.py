@@ -50,8 +50,7 @@ def cost_table(
     cost_per_case / `human_price`, the dollars that a person is paid for one case (Zhang et al., 2024: 0.111 $ a
     text). Raises UsageError for a human price that is not above 0.
     """
-    if human_price is not None and not 0 < human_price < math.inf:
-        raise UsageError(f"a person's price of {human_price:g} $ for a case cannot be")
+    check_price(human_price)
     found = groupby(case_costs(db, project_id), key=lambda c: c[:6])
     rows = tuple(_row(list(group), human_price, resamples, seed) for _, group in found)
     notes = [] if rows else ["no run has judged a case yet"]
@@ -59,6 +58,30 @@ def cost_table(
         notes.append("--human-price USD sets what a person is paid for one case beside it")
     settings = {"human_price": human_price, "resamples": resamples, "seed": seed}
     return Table("Cost", _COLUMNS, rows, tuple(notes), settings)
+
+
+def check_price(human_price: float | None) -> None:
+    """Raises UsageError for a price of a person's case that is not above 0."""
+    if human_price is not None and not 0 < human_price < math.inf:
+        raise UsageError(f"a person's price of {human_price:g} $ for a case cannot be")
+
+
+def spent_a_case(db: Database, project_id: int) -> dict[tuple[str, str], float | None]:
+    """(rater, protocol) -> dollars a judged case over all its prompts and forms; None where a price is not known.
+
+    Counted as in `cost_table`; a rater whose cases were all cached or failed is not there.
+    """
+    found: dict[tuple[str, str], list[CaseCost]] = {}
+    for cost in case_costs(db, project_id):
+        if cost.cached == 0:
+            found.setdefault((cost.rater, cost.protocol), []).append(cost)
+    spent: dict[tuple[str, str], float | None] = {}
+    for key, asked in found.items():
+        judged = sum(cost.done > 0 for cost in asked)
+        if judged:
+            known = all(cost.priced == cost.done for cost in asked)
+            spent[key] = sum(cost.cost_usd for cost in asked) / judged if known else None
+    return spent
 
 
 def _row(costs: list[CaseCost], human_price: float | None, resamples: int, seed: int) -> Row:

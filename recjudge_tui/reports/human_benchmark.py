@@ -1,4 +1,4 @@
-"""A judge against people, as SAER reports it (Liu et al., SIGIR 2026): five tables in one reading order."""
+"""A judge against people, as SAER reports it (Liu et al., SIGIR 2026): its tables in one reading order."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 from recjudge_tui.reports.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.position import position_table, raw_counts_table
+from recjudge_tui.reports.strictness import strictness_table
 from recjudge_tui.reports.table import Column, Row, Table
 from recjudge_tui.stats.intervals import RESAMPLES
 from recjudge_tui.store.database import Database
@@ -81,32 +82,45 @@ def human_benchmark(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[Table, ...]:
-    """Agreement of people with each other and of the judge with their consensus, shares of labels, pairs.
+    """Agreement of people with each other and of the judge with their consensus, how strict each of them is, shares
+    of labels, pairs.
 
-    `consensus` adjudicates single lists (strict), `pair_consensus` pairs (conservative; by default the
-    same rater). Figures: qwk, percent; for pairs concurrence, raw and adjudicated counts.
+    `consensus` adjudicates single lists (strict), `pair_consensus` pairs (conservative); where one is empty the judge
+    stands beside people without such a reference. Figures: qwk, percent; for pairs concurrence, raw and adjudicated
+    counts.
     """
-    options = AgreementOptions(stats=("qwk", "percent"), resamples=resamples, seed=seed)
-    tables = []
-    for protocol, reference in (("pointwise", consensus), ("pairwise", pair_consensus or consensus)):
-        stats = options.stats + (("concurrence",) if protocol == "pairwise" else ())
-        among = agreement_table(db, project_id, replace(options, protocol=protocol, raters=annotators))
-        against = agreement_table(
-            db,
-            project_id,
-            replace(options, protocol=protocol, raters=(judge,), truth=reference, stats=stats),
-        )
-        tables.append(
-            replace(
-                against,
-                title=f"People and judge: {protocol}",
-                rows=among.rows + against.rows,
-                notes=tuple(dict.fromkeys(among.notes + against.notes)),
-            )
-        )
-    tables.append(
-        leaderboard_table(db, project_id, LeaderboardOptions("pointwise", resamples=resamples, seed=seed))
-    )
-    tables.append(pair_counts_table(db, project_id, judge, resamples=resamples, seed=seed))
-    tables.append(position_table(db, project_id, resamples=resamples, seed=seed))
+    usual = AgreementOptions(resamples=resamples, seed=seed)
+    tables = [
+        _people_and_judge(db, project_id, judge, annotators, reference, replace(usual, protocol=protocol))
+        for protocol, reference in (("pointwise", consensus), ("pairwise", pair_consensus))
+    ]
+    tables += [
+        strictness_table(db, project_id, (judge,), annotators, resamples=resamples, seed=seed),
+        leaderboard_table(db, project_id, LeaderboardOptions("pointwise", resamples=resamples, seed=seed)),
+        pair_counts_table(db, project_id, judge, resamples=resamples, seed=seed),
+        position_table(db, project_id, resamples=resamples, seed=seed),
+    ]
     return tuple(tables)
+
+
+def _people_and_judge(
+    db: Database,
+    project_id: int,
+    judge: str,
+    annotators: tuple[str, ...],
+    reference: str,
+    options: AgreementOptions,
+) -> Table:
+    stats = ("qwk", "percent")
+    among = agreement_table(db, project_id, replace(options, raters=annotators, stats=stats))
+    tables = [among]
+    if reference:
+        directed = (*stats, "concurrence") if options.protocol == "pairwise" else stats
+        wanted = replace(options, raters=(judge,), truth=reference, stats=directed)
+        tables.append(agreement_table(db, project_id, wanted))
+    return replace(
+        tables[-1],
+        title=f"People and judge: {options.protocol}",
+        rows=tuple(row for table in tables for row in table.rows),
+        notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
+    )

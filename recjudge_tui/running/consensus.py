@@ -7,7 +7,8 @@ from functools import partial
 from typing import Literal, get_args
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.running.made_raters import MadeSummary, Recipe, checked_names, make_rater
+from recjudge_tui.running.made_raters import Combined, MadeSummary, Recipe, checked_names, make_rater
+from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.consensus import conservative, majority, strict
 from recjudge_tui.store.consensus import InputVerdict
 from recjudge_tui.store.database import Database
@@ -31,8 +32,13 @@ def make_consensus(
     if rule not in RULES:
         raise UsageError(f"no rule “{rule}”", f"There are: {', '.join(RULES)}.")
     names = checked_names("consensus", name, raters)
-    recipe = Recipe("consensus", rule, names, len(names), _RULES[rule], partial(_refuse, rule=rule))
+    combine = partial(_combined, rule=rule)
+    recipe = Recipe("consensus", rule, names, len(names), combine, partial(_refuse, rule=rule))
     return make_rater(db, project_id, name, recipe)
+
+
+def _combined(table: FloatArray, quorum: int, rule: Rule) -> Combined:
+    return Combined(_RULES[rule](table, quorum))
 
 
 def _refuse(verdict: InputVerdict, rule: Rule) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -28,17 +30,26 @@ FAILED = "a rater's verdict failed"
 SPLIT = "a split vote"
 
 
+class Combined(NamedTuple):
+    """Values (n,), NaN where there is none, and how sure the rule is of each, where it says so. `accuracy`: how
+    often it takes each rater to be right."""
+
+    values: FloatArray
+    confidence: FloatArray | None = None
+    accuracy: FloatArray | None = None
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """How a rater is made. `combine` turns values (raters, n), NaN where missing, into (n,), NaN where there is
-    none; `refuse` says why the rule does not fit a question, empty where it does. At least `quorum` of the raters
-    must have judged a question."""
+    """How a rater is made. `combine` is given the values (raters, n) of all that was asked about one aspect on one
+    scale, raters in the order of `raters`, NaN where one gave none; `refuse` says why the rule does not fit a
+    question, empty where it does. At least `quorum` of the raters must have judged a question."""
 
     kind: Literal["consensus", "ensemble"]
     rule: str
     raters: tuple[str, ...]
     quorum: int
-    combine: Callable[[FloatArray, int], FloatArray]
+    combine: Callable[[FloatArray, int], Combined]
     refuse: Callable[[InputVerdict], str]
 
     def stored(self) -> dict[str, object]:
@@ -61,6 +72,7 @@ class MadeSummary:
     incomplete: int
     left_out: dict[str, int]
     updated: bool
+    told: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """One fact a line."""
@@ -70,7 +82,12 @@ class MadeSummary:
             f" {', '.join(self.raters)}; they differed in {self.disagreed:,}"
         )
         some = [f"made without all raters: {self.incomplete:,}"] if self.incomplete else []
-        return [first, *some, *(f"left out: {count:,} × {reason}" for reason, count in self.left_out.items())]
+        return [
+            first,
+            *some,
+            *self.told,
+            *(f"left out: {count:,} × {reason}" for reason, count in self.left_out.items()),
+        ]
 
 
 def checked_names(kind: str, name: str, raters: Sequence[str]) -> tuple[str, ...]:
@@ -102,7 +119,8 @@ def make_rater(db: Database, project_id: int, name: str, recipe: Recipe) -> Made
         if known is not None:
             _same_recipe(db, project_id, name, recipe)
         left_out: Counter[str] = Counter()
-        made = list(_made(input_verdicts(db, ids), recipe, tie_label(db, project_id), left_out))
+        told: list[str] = []
+        made = list(_made(input_verdicts(db, ids), ids, recipe, tie_label(db, project_id), left_out, told))
         if not made:
             reasons = "; ".join(f"{count} × {reason}" for reason, count in left_out.items())
             raise RunError(
@@ -123,6 +141,7 @@ def make_rater(db: Database, project_id: int, name: str, recipe: Recipe) -> Made
         incomplete=sum(len(given) < len(names) for _, given in made),
         left_out=dict(left_out),
         updated=known is not None,
+        told=tuple(told),
     )
 
 
@@ -142,33 +161,56 @@ def _same_recipe(db: Database, project_id: int, name: str, recipe: Recipe) -> No
 
 
 def _made(
-    inputs: list[InputVerdict], recipe: Recipe, tie: str, left_out: Counter[str]
+    inputs: list[InputVerdict],
+    ids: list[int],
+    recipe: Recipe,
+    tie: str,
+    left_out: Counter[str],
+    told: list[str],
 ) -> Iterator[tuple[MadeVerdict, list[InputVerdict]]]:
-    """Each verdict with the verdicts that it was made from."""
-    usable: list[list[InputVerdict]] = []
-    for _, found in groupby(inputs, key=lambda v: (v.case_id, v.aspect)):
-        for given in _by_scale(list(found)):
+    """Each verdict with the verdicts that it was made from. `ids` are those of the recipe's raters, in its order."""
+    for (scale, aspect), questions in _usable(inputs, recipe, left_out).items():
+        table = np.full((len(ids), len(questions)), np.nan)
+        for at, given in enumerate(questions):
+            for verdict in given:
+                table[ids.index(verdict.rater_id), at] = verdict.value
+        combined = recipe.combine(table, recipe.quorum)
+        if combined.accuracy is not None:
+            told.append(_skills(f"{scale}, {aspect}", recipe.raters, combined.accuracy))
+        sure = itertools.repeat(None) if combined.confidence is None else combined.confidence.tolist()
+        for given, value, confidence in zip(questions, combined.values.tolist(), sure, strict=False):
+            if math.isnan(value):
+                left_out[SPLIT] += 1
+            else:
+                yield _verdict(given, value, confidence, recipe, tie), given
+
+
+def _usable(
+    inputs: list[InputVerdict], recipe: Recipe, left_out: Counter[str]
+) -> dict[tuple[str, str], list[list[InputVerdict]]]:
+    """By scale and aspect the verdicts with a value on each question that the rule can answer."""
+    usable: dict[tuple[str, str], list[list[InputVerdict]]] = {}
+    for (_, aspect), found in groupby(inputs, key=lambda v: (v.case_id, v.aspect)):
+        for scale, given in _by_scale(list(found)).items():
             reason = recipe.refuse(given[0]) or _short(given, recipe.quorum)
             if reason:
                 left_out[reason] += 1
             else:
-                usable.append([verdict for verdict in given if verdict.value is not None])
-    table = np.full((len(recipe.raters), len(usable)), np.nan)
-    for at, given in enumerate(usable):
-        table[: len(given), at] = [verdict.value for verdict in given]
-    for given, value in zip(usable, recipe.combine(table, recipe.quorum), strict=True):
-        if np.isnan(value):
-            left_out[SPLIT] += 1
-        else:
-            yield _verdict(given, float(value), recipe, tie), given
+                usable.setdefault((scale, aspect), []).append([v for v in given if v.value is not None])
+    return usable
 
 
-def _by_scale(given: list[InputVerdict]) -> list[list[InputVerdict]]:
+def _skills(where: str, raters: tuple[str, ...], accuracy: FloatArray) -> str:
+    rated = ", ".join(f"{name} {share:.0%}" for name, share in zip(raters, accuracy.tolist(), strict=True))
+    return f"{where}: taken to be right: {rated}"
+
+
+def _by_scale(given: list[InputVerdict]) -> dict[str, list[InputVerdict]]:
     """Verdicts on one question apart by scale: a score of 0..1 and a label are no vote on the same."""
     scales: dict[str, list[InputVerdict]] = {}
     for verdict in given:
         scales.setdefault(verdict.protocol.replace("arena", "pairwise"), []).append(verdict)
-    return list(scales.values())
+    return scales
 
 
 def _short(given: list[InputVerdict], quorum: int) -> str:
@@ -178,7 +220,9 @@ def _short(given: list[InputVerdict], quorum: int) -> str:
     return FAILED if sum(verdict.value is not None for verdict in given) < quorum else ""
 
 
-def _verdict(given: list[InputVerdict], value: float, recipe: Recipe, tie: str) -> MadeVerdict:
+def _verdict(
+    given: list[InputVerdict], value: float, confidence: float | None, recipe: Recipe, tie: str
+) -> MadeVerdict:
     protocols = {verdict.protocol for verdict in given}
     label = next((verdict.label for verdict in given if verdict.value == value), None)
     if label is None:
@@ -193,4 +237,5 @@ def _verdict(given: list[InputVerdict], value: float, recipe: Recipe, tie: str) 
         value=value,
         label=label,
         note="; ".join(notes),
+        confidence=confidence,
     )

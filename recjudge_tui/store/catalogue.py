@@ -93,6 +93,23 @@ def shown_events(
     ]
 
 
+def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> dict[str, int]:
+    """user_id -> how many different events lie in the `days` up to `until` (empty: up to each user's own last one),
+    held-out ones aside; events without a time count. Users without any are not there."""
+    rows = db.rows(
+        r"""WITH met AS (SELECT DISTINCT user_id, type, timestamp, text, value, item_id FROM events
+                         WHERE project_id = ?1 AND type NOT LIKE 'heldout\_%' ESCAPE '\'),
+                 ends AS (SELECT user_id, CASE ?3 WHEN '' THEN max(timestamp) ELSE ?3 END AS last FROM met GROUP BY user_id),
+                 windows AS (SELECT user_id, last,
+                               ifnull(strftime('%Y-%m-%dT%H:%M:%S+00:00', last, '-' || ?2 || ' days'), '') AS first
+                             FROM ends)
+            SELECT m.user_id, count(*) FROM met m JOIN windows w ON w.user_id = m.user_id
+            WHERE m.timestamp = '' OR m.timestamp BETWEEN w.first AND w.last GROUP BY m.user_id""",
+        (project_id, days, until),
+    )
+    return {row[0]: row[1] for row in rows}
+
+
 def _item(row: sqlite3.Row) -> ItemView:
     return ItemView(
         item_id=row["item_id"],

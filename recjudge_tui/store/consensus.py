@@ -31,6 +31,7 @@ class MadeVerdict(NamedTuple):
     value: float
     label: str
     note: str
+    confidence: float | None = None
 
 
 def input_verdicts(db: Database, rater_ids: Sequence[int]) -> list[InputVerdict]:
@@ -66,10 +67,16 @@ def replace_verdicts(db: Database, rater_id: int, made: Sequence[MadeVerdict], r
         (rater_id, kept),
     )
     db.execute_many(
-        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, note, created_at)
-           VALUES (?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?)
+        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, note, confidence,
+             created_at)
+           VALUES (?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?)
            ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
-             label = excluded.label, rule = excluded.rule, note = excluded.note, created_at = excluded.created_at
-           WHERE value <> excluded.value OR label <> excluded.label OR note <> excluded.note""",
-        [(rater_id, v.case_id, v.aspect, v.protocol, v.value, v.label, rule, v.note, now()) for v in made],
+             label = excluded.label, rule = excluded.rule, note = excluded.note, confidence = excluded.confidence,
+             created_at = excluded.created_at
+           WHERE value <> excluded.value OR label <> excluded.label OR note <> excluded.note
+             OR confidence IS NOT excluded.confidence""",
+        [
+            (rater_id, v.case_id, v.aspect, v.protocol, v.value, v.label, rule, v.note, v.confidence, now())
+            for v in made
+        ],
     )

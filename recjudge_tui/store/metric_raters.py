@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from recjudge_tui.stats.list_measures import RankedList
+from recjudge_tui.store.adversarial import ADVERSARIAL_CASE
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.catalogue import current_slates
 from recjudge_tui.store.database import Database
@@ -106,8 +107,8 @@ def list_cases(db: Database, project_id: int) -> list[ListCase]:
         if a in slates and b in slates:
             ensure_case(db, project_id, CaseKey("pair", user_id, a, b, slate_a=slates[a], slate_b=slates[b]))
     rows = db.rows(
-        """SELECT id, kind = 'pair', slate_a, slate_b FROM cases
-           WHERE project_id = ? AND kind IN ('list', 'pair') ORDER BY id""",
+        f"""SELECT id, kind = 'pair', slate_a, slate_b FROM cases
+           WHERE project_id = ? AND kind IN ('list', 'pair') AND NOT {ADVERSARIAL_CASE} ORDER BY id""",
         (project_id,),
     )
     return [ListCase(row[0], bool(row[1]), row[2], row[3]) for row in rows]

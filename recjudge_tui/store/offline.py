@@ -63,6 +63,20 @@ def item_categories(db: Database, project_id: int) -> dict[str, str]:
     return {row[0]: row[1] for row in rows}
 
 
+def item_titles(db: Database, project_id: int) -> dict[str, str]:
+    """item_id -> title, for every item of the catalogue."""
+    rows = db.rows("SELECT item_id, title FROM v_current_items WHERE project_id = ?", (project_id,))
+    return {row[0]: row[1] for row in rows}
+
+
+def list_cases(db: Database, project_id: int) -> dict[tuple[str, str], int]:
+    """(user_id, system) -> the case of that user's list."""
+    rows = db.rows(
+        "SELECT user_id, system_a, id FROM cases WHERE project_id = ? AND kind = 'list'", (project_id,)
+    )
+    return {(row[0], row[1]): row[2] for row in rows}
+
+
 def training_counts(db: Database, project_id: int) -> dict[str, int]:
     """item_id -> number of events that are not held out."""
     rows = db.rows(

@@ -64,7 +64,7 @@ def project_panel(db: Database, project_id: int) -> ProjectPanel:
     judging = tuple(r["name"] for r in raters if r["kind"] in ("judge", "rules", "random"))
     newest = db.row(
         """SELECT ru.protocol, p.name || '@' || p.version AS prompt FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
-           WHERE ru.project_id = ? ORDER BY ru.id DESC LIMIT 1""",
+           WHERE ru.project_id = ? AND ru.protocol <> 'adversarial' ORDER BY ru.id DESC LIMIT 1""",
         (project_id,),
     )
     protocol, aspect = _question(db, project_id, newest["protocol"] if newest else None)
@@ -99,7 +99,7 @@ def _question(db: Database, project_id: int, protocol: str | None) -> tuple[str,
     """The protocol and aspect whose labels are shown; empty words when there is no verdict."""
     found = db.row(
         """SELECT v.protocol, v.aspect FROM raters r JOIN verdicts v ON v.rater_id = r.id
-           WHERE r.project_id = ? AND v.protocol = ifnull(?, v.protocol)
+           WHERE r.project_id = ? AND v.protocol = ifnull(?, v.protocol) AND v.protocol <> 'adversarial'
            GROUP BY v.protocol, v.aspect ORDER BY v.aspect = 'overall' DESC, count(*) DESC, v.aspect LIMIT 1""",
         (project_id, protocol),
     )
@@ -156,7 +156,7 @@ def judge_and_people(db: Database, project_id: int) -> RaterPair | None:
     users' own truth before an annotator. None when people labelled nothing that a run judged."""
     judges = db.rows(
         """SELECT r.id, r.name, ru.protocol FROM runs ru JOIN raters r ON r.id = ru.rater_id
-           WHERE ru.project_id = ? GROUP BY r.id ORDER BY max(ru.id) DESC LIMIT 10""",
+           WHERE ru.project_id = ? AND ru.protocol <> 'adversarial' GROUP BY r.id ORDER BY max(ru.id) DESC LIMIT 10""",
         (project_id,),
     )
     people = db.rows(
@@ -179,7 +179,7 @@ def _both_rated(db: Database, judge: int, person: int) -> list[tuple[float, floa
         for row in db.rows(
             """SELECT v.value, o.value FROM verdicts o
                JOIN verdicts v ON v.rater_id = ? AND v.case_id = o.case_id AND v.aspect = o.aspect
-               WHERE o.rater_id = ? AND v.state = 'ok' AND o.state = 'ok'
+               WHERE o.rater_id = ? AND v.state = 'ok' AND o.state = 'ok' AND v.protocol <> 'adversarial'
                  AND replace(o.protocol, 'arena', 'pairwise') = replace(v.protocol, 'arena', 'pairwise')""",
             (judge, person),
         )

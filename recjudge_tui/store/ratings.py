@@ -149,11 +149,15 @@ def load_ratings(
 
 
 def project_questions(db: Database, project_id: int) -> list[Question]:
-    """What the raters of a project were asked, by rater, protocol and aspect; no verdict is read."""
+    """What the raters of a project were asked, by rater, protocol and aspect; no verdict is read.
+
+    Adversarial pairs are left out: they say how well a rater judges, and nothing about systems.
+    """
     rows = db.rows(
         """SELECT r.name, v.protocol, v.aspect FROM raters r
            JOIN (SELECT DISTINCT rater_id, protocol, aspect FROM verdicts
-                 WHERE rater_id > 0 AND rater_id IN (SELECT id FROM raters WHERE project_id = ?)) v ON v.rater_id = r.id
+                 WHERE rater_id > 0 AND protocol <> 'adversarial'
+                   AND rater_id IN (SELECT id FROM raters WHERE project_id = ?)) v ON v.rater_id = r.id
            ORDER BY r.name, v.protocol, v.aspect""",
         (project_id,),
     )

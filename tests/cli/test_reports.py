@@ -15,6 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from recjudge_tui.cli.agreement import agreement
+from recjudge_tui.cli.cost import cost
+from recjudge_tui.cli.diversity import diversity
 from recjudge_tui.cli.export import export
 from recjudge_tui.cli.leaderboard import leaderboard
 from recjudge_tui.cli.metrics import metrics
@@ -23,7 +25,7 @@ from recjudge_tui.cli.robustness import position
 from recjudge_tui.errors import NotFoundError, UsageError
 from tests.reports.building import give, judge_pairs, list_case, new_project, pair_case
 
-COMMANDS: tuple[click.Command, ...] = (agreement, leaderboard, metrics, rater, position)
+COMMANDS: tuple[click.Command, ...] = (agreement, cost, diversity, leaderboard, metrics, rater, position)
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_a_run_prints_the_estimate_then_one_line_for_scripts(db: Database) -> No
 
 def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess) -> None:
     words = """run pairwise -p films --judge openai:hash-judge --name mine --prompt pairwise-media@1 --systems pop,als
-      --top 3 --history 2 --history-days 9 --as-of 2024-05-04 --no-history --sample 2 --seed 11 --no-swap
+      --top 3 --history 2 --history-days 9 --as-of 2024-05-04 --no-history --sample 2 --stratify activity --seed 11 --no-swap
       --concurrency 3 --timeout 5 --repeats 1 --temperature 0 --budget 5 --rpm 6000 --tpm 9000000
       --no-cache --profile none""".split()
     code, out, err = ran(*words, "--base-url", openai_server.url, "--db", db.path)
@@ -59,7 +59,7 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
     assert json.loads(row["settings"]) == {
         "protocol": "pairwise", "systems": ["pop", "als"], "baseline": "", "top_k": 3, "history": 2,
         "history_days": 9, "as_of": "2024-05-04", "no_history": True, "limit": None, "sample": 2, "seed": 11,
-        "swap": False, "concurrency": 3, "timeout_s": 5.0, "max_tokens": 2048, "use_cache": False,
+        "stratify": "activity", "swap": False, "concurrency": 3, "timeout_s": 5.0, "max_tokens": 2048, "use_cache": False,
         "repeats": 1, "temperature": 0.0, "budget_usd": 5.0, "requests_per_minute": 6000.0,
         "tokens_per_minute": 9000000.0, "aspects": "multi", "shots": "none", "examples_from": "",
         "keep_example_pair": False, "profile": "none", "variables": {},

@@ -222,7 +222,7 @@ def test_the_benchmark_in_one_table(judged: Project) -> None:
     assert one(part="strictness", rater="anna", protocol="pairwise", label="Tie")["value"] == pytest.approx(
         58 / 200
     )
-    assert one(part="agreement", rater="llm", protocol="pointwise", figure="qwk")["against"] == "people-lists"
+    assert one(part="agreement", rater="llm", protocol="pointwise", figure="qwk")["of"] == "people-lists"
     # with one consensus of each sort nobody needs to name them
     assert CliRunner().invoke(agreement, words).exit_code == 0
 

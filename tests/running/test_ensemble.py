@@ -1,4 +1,4 @@
-"""Raters that are the mean or the majority of others."""
+"""Raters that are the mean, the majority or the likeliest label of others."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
@@ -150,3 +151,68 @@ def test_names_rules_and_quorums_are_checked(project_db: Path) -> None:
             make_ensemble(project.db, project.id, name, rule, raters, quorum)
     with pytest.raises(NotFoundError, match="no rater “dora”"):
         make_ensemble(project.db, project.id, "new", "mean", ["one", "dora"])
+
+
+def test_dawid_and_skene_weigh_each_rater_by_what_they_get_right(project_db: Path) -> None:
+    """Two good raters among five: they are told from the three who mostly guess, who outvote them in a majority."""
+    project = new_project(project_db)
+    rng = np.random.default_rng(3)
+    truth = rng.integers(1, 4, 400)
+    cases = texts(project, 400)
+    for name, skill in (("a", 0.95), ("b", 0.9), ("c", 0.5), ("d", 0.45), ("e", 0.4)):
+        wrong = rng.integers(1, 4, 400)
+        said = np.where(rng.random(400) < skill, truth, wrong).astype(float)
+        score(project, name, cases, tuple(said.tolist()))
+    summary = make_ensemble(project.db, project.id, "jury", "dawid-skene", ["c", "a", "d", "b", "e"])
+    make_ensemble(project.db, project.id, "vote", "majority", ["a", "b", "c", "d", "e"])
+
+    def right(rater: str) -> int:
+        found = verdicts(project, rater)
+        return sum(
+            case in found and found[case][0] == true for case, true in zip(cases, truth.tolist(), strict=True)
+        )
+
+    assert right("jury") > right("vote") + 20
+    (line,) = summary.told
+    assert line.startswith("explanation, accuracy: taken to be right: c ")
+    assert line in summary.lines()
+    low, high = project.db.rows(
+        "SELECT min(confidence), max(confidence) FROM verdicts WHERE rule LIKE 'dawid-skene%'"
+    )[0]
+    assert 1 / 3 < low < high <= 1
+    assert project.db.value("SELECT count(confidence) FROM verdicts WHERE rule LIKE 'majority%'") == 0
+
+
+def test_dawid_and_skene_keep_aspects_apart_and_obey_the_quorum(project_db: Path) -> None:
+    project = new_project(project_db)
+    cases = texts(project, 6)
+    for rater in ("one", "two", "six"):
+        score(project, rater, cases, (1.0, 1.0, 5.0, 5.0, 1.0, 5.0))
+        score(project, rater, cases[:2], (3.0, 4.0), aspect="satisfaction")
+    score(project, "odd", cases[:3], (None, 1.0, 5.0))
+    summary = make_ensemble(
+        project.db, project.id, "jury", "dawid-skene", ["one", "two", "six", "odd"], quorum=4
+    )
+    assert {case: found[0] for case, found in verdicts(project, "jury").items()} == {
+        cases[1]: 1.0,
+        cases[2]: 5.0,
+    }
+    assert summary.left_out == {"a rater's verdict failed": 1, "a rater did not judge it": 5}
+    make_ensemble(project.db, project.id, "loose", "dawid-skene", ["one", "two", "six", "odd"], quorum=3)
+    found = project.db.rows(
+        """SELECT aspect, count(*) FROM verdicts v JOIN raters r ON r.id = v.rater_id
+           WHERE r.name = 'loose' GROUP BY aspect ORDER BY aspect"""
+    )
+    assert [tuple(row) for row in found] == [("accuracy", 6), ("satisfaction", 2)]
+
+
+def test_dawid_and_skene_refuse_two_raters_and_scores(project_db: Path) -> None:
+    project = new_project(project_db)
+    for rater in ("one", "two", "six"):
+        values = {list_case(project, f"u{at}"): at / 40 for at in range(40)}
+        give(project, rater, values, protocol_name="absolute", kind="judge")
+    with pytest.raises(UsageError, match="at least 3 raters"):
+        make_ensemble(project.db, project.id, "jury", "dawid-skene", ["one", "two"])
+    with pytest.raises(RunError, match="share no verdict") as caught:
+        make_ensemble(project.db, project.id, "jury", "dawid-skene", ["one", "two", "six"])
+    assert "scores of 0 to 1 are no labels" in caught.value.cause

@@ -24,16 +24,23 @@ WORDS = {item: frozenset(plain_words(title, "words")) for item, title in TITLES.
 
 
 def test_sizes_of_one_thing_are_near_duplicates_and_sequels_are_not() -> None:
-    assert near_duplicates(["s1", "s2", "s3", "dryer"], WORDS, 10) == 2 / 4
-    assert near_duplicates(["toy1", "toy2", "heat95", "heat86"], WORDS, 10) == 0
+    assert near_duplicates(["s1", "s2", "s3", "dryer"], WORDS, {}, 10) == 2 / 4
+    assert near_duplicates(["toy1", "toy2", "heat95", "heat86"], WORDS, {}, 10) == 0
     # the later one of two is the duplicate, and only the first k count
-    assert near_duplicates(["dryer", "s1", "s2"], WORDS, 2) == 0
-    assert near_duplicates(["s1", "dryer", "s1"], WORDS, 10) == 1 / 3
-    assert near_duplicates([], WORDS, 10) is None
+    assert near_duplicates(["dryer", "s1", "s2"], WORDS, {}, 2) == 0
+    assert near_duplicates(["s1", "dryer", "s1"], WORDS, {}, 10) == 1 / 3
+    assert near_duplicates([], WORDS, {}, 10) is None
+
+
+def test_alike_by_name_but_of_another_category() -> None:
+    shampoo, lotion, none = frozenset({"Shampoo"}), frozenset({"Lotion"}), frozenset[str]()
+    for second, repeats in ((shampoo, 1 / 2), (lotion, 0.0), (none, 1 / 2), (shampoo | lotion, 1 / 2)):
+        assert near_duplicates(["s1", "s2"], WORDS, {"s1": shampoo, "s2": second}, 10) == repeats
+    assert near_duplicates(["s1", "s1"], WORDS, {"s1": shampoo}, 10) == 1 / 2
 
 
 def test_items_without_words_are_only_like_themselves() -> None:
-    assert near_duplicates(["none", "unknown", "none"], WORDS, 10) == 1 / 3
+    assert near_duplicates(["none", "unknown", "none"], WORDS, {}, 10) == 1 / 3
 
 
 def test_difference_of_titles_by_hand() -> None:
@@ -56,7 +63,7 @@ def test_share_of_the_categories() -> None:
 
 @given(st.lists(st.sampled_from(sorted(TITLES)), max_size=12), st.integers(1, 12))
 def test_bounds(ranked: list[str], k: int) -> None:
-    gap, repeats = title_ild(ranked, WORDS, k), near_duplicates(ranked, WORDS, k)
+    gap, repeats = title_ild(ranked, WORDS, k), near_duplicates(ranked, WORDS, {}, k)
     assert gap is None or 0 <= gap <= 1
     assert (repeats is None) == (not ranked)
     # the first item repeats none

@@ -1,0 +1,202 @@
+"""How many cases a comparison needs, and what a number of cases could have shown.
+
+One model for pairs and for shares. A unit (a pair of lists, or a user with a list of each system) speaks for system
+a, for b, or for neither. With psi the share that speaks for either and delta the difference of the two shares, the
+number of units is Connor's for McNemar's test; a tie of two lists speaks for neither. With ties counted half, the win
+rate is 1/2 + delta/2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.stats.arrays import Ids, as_floats, encode, rows_of
+from recjudge_tui.stats.estimate import Estimate, undefined
+
+ALPHA = 0.05
+POWER = 0.8
+MOST_UNITS = 10_000_000
+_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Discordance:
+    """`psi`: the share of units that speak for one of the two; `delta`: those for a less those for b.
+
+    Raises ValueError unless 0 <= |delta| <= psi <= 1.
+    """
+
+    psi: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= abs(self.delta) <= self.psi <= 1:
+            raise ValueError(f"a difference of {self.delta:g} cannot be where {self.psi:.1%} differ")
+
+
+def of_win_rate(win_rate: float, ties: float = 0.0, consistency: float = 1.0) -> Discordance:
+    """Pairs of lists judged in both orders.
+
+    `win_rate` (ties half) and `ties` hold among pairs that are judged alike in both orders, `consistency` is the
+    share of those; the others become position ties. psi = c (1 - t), delta = c (2 w - 1): an inconsistent judge
+    pulls the win rate to one half. Raises ValueError for values outside 0..1, or a win rate that the ties leave
+    no room for: |2 w - 1| <= 1 - t.
+    """
+    if not all(0 <= value <= 1 for value in (win_rate, ties, consistency)):
+        raise ValueError("a win rate, a tie rate and a consistency lie between 0 and 1")
+    if abs(2 * win_rate - 1) > 1 - ties + 1e-12:
+        raise ValueError(f"with {ties:.1%} ties the win rate cannot be {win_rate:.1%}")
+    psi = consistency * (1 - ties)
+    return Discordance(psi, max(-psi, min(psi, consistency * (2 * win_rate - 1))))
+
+
+def of_shares(share_a: float, share_b: float, correlation: float = 0.0) -> Discordance:
+    """Two shares of the same users (label given to a's list, label given to b's).
+
+    psi = p_a (1 - p_b) + p_b (1 - p_a) - 2 phi sqrt(p_a (1 - p_a) p_b (1 - p_b)), delta = p_a - p_b. Raises
+    ValueError for shares outside 0..1, or a correlation phi that such shares cannot have.
+    """
+    if not all(0 <= share <= 1 for share in (share_a, share_b)):
+        raise ValueError("a share lies between 0 and 1")
+    spread = math.sqrt(share_a * (1 - share_a) * share_b * (1 - share_b))
+    both = share_a * share_b + correlation * spread
+    if not max(0.0, share_a + share_b - 1) - 1e-12 <= both <= min(share_a, share_b) + 1e-12:
+        raise ValueError(f"shares of {share_a:.1%} and {share_b:.1%} cannot correlate by {correlation:g}")
+    return Discordance(min(1.0, max(abs(share_a - share_b), share_a + share_b - 2 * both)), share_a - share_b)
+
+
+def units_needed(
+    found: Discordance, *, alpha: float = ALPHA, power: float = POWER, design: float = 1.0
+) -> int | None:
+    """Units for a two-sided test at `alpha` to show the difference with probability `power`.
+
+    n = D (z_(1-alpha/2) sqrt(psi) + z_power sqrt(psi - delta^2))^2 / delta^2, rounded up (Connor 1987, Biometrics
+    43:207-211; Miettinen 1968), D the design effect of the clusters (`design_effect`). None where the difference
+    is 0 or more than ten million would be needed.
+    """
+    if found.delta == 0:
+        return None
+    normal = NormalDist()
+    spread = math.sqrt(max(0.0, found.psi - found.delta**2))
+    root = normal.inv_cdf(1 - alpha / 2) * math.sqrt(found.psi) + normal.inv_cdf(power) * spread
+    needed = design * (root / found.delta) ** 2
+    return None if needed > MOST_UNITS else max(1, math.ceil(needed - 1e-9))
+
+
+def power_of(found: Discordance, n: float, *, alpha: float = ALPHA, design: float = 1.0) -> float:
+    """Probability that `n` units show the difference: the inverse of `units_needed`.
+
+    Φ((sqrt(n/D) |delta| - z_(1-alpha/2) sqrt(psi)) / sqrt(psi - delta^2)); the chance of a finding in the wrong
+    direction, below alpha/2, is left out. 0 where there is no difference to find.
+    """
+    if found.delta == 0 or n <= 0:
+        return 0.0
+    reach = math.sqrt(n / design) * abs(found.delta)
+    gap = reach - NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(found.psi)
+    spread = math.sqrt(max(0.0, found.psi - found.delta**2))
+    return NormalDist().cdf(gap / spread) if spread > 0 else float(gap >= 0)
+
+
+def detectable_win_rate(
+    n: float,
+    ties: float = 0.0,
+    consistency: float = 1.0,
+    *,
+    alpha: float = ALPHA,
+    power: float = POWER,
+    design: float = 1.0,
+) -> float | None:
+    """The smallest win rate above one half that `n` pairs would have shown with this power.
+
+    Found by bisection of `power_of`. None where even a win in every untied pair would not show.
+    """
+    most = 1 - ties / 2
+
+    def enough(win_rate: float) -> bool:
+        return power_of(of_win_rate(win_rate, ties, consistency), n, alpha=alpha, design=design) >= power
+
+    if not enough(most):
+        return None
+    low, high = 0.5, most
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def detectable_share(
+    n: float,
+    base: float,
+    correlation: float = 0.0,
+    *,
+    alpha: float = ALPHA,
+    power: float = POWER,
+    design: float = 1.0,
+) -> float | None:
+    """The smallest share above `base` that `n` units would have shown with this power.
+
+    A correlation that a share cannot have beside `base` is brought down to what it can. None where even a share of
+    1 would not show.
+    """
+
+    def enough(share: float) -> bool:
+        possible = of_shares(share, base, min(correlation, highest_correlation(share, base)))
+        return power_of(possible, n, alpha=alpha, design=design) >= power
+
+    if base >= 1 or not enough(1.0):
+        return None
+    low, high = base, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def highest_correlation(share_a: float, share_b: float) -> float:
+    """The highest correlation of two yes-or-no answers with these shares; 0 where one never varies."""
+    low, high = sorted((share_a, share_b))
+    return 0.0 if low <= 0 or high >= 1 else math.sqrt(low * (1 - high) / (high * (1 - low)))
+
+
+def design_effect(users: Ids, icc: float) -> float:
+    """How many times more cases are needed because several are of one user: 1 + (m - 1) icc, at least 1.
+
+    m = sum(m_u^2) / sum(m_u), the mean number of cases of the user of a case, which is the usual mean where all users
+    have as many (Kish 1965, Survey Sampling; unequal numbers: Eldridge, Ashby and Kerry 2006, Int. J. Epidemiology
+    35:1292-1300). A correlation below 0 counts as 0.
+    """
+    codes, count = encode(users)
+    sizes = np.bincount(codes, minlength=count).astype(np.float64)
+    if sizes.size == 0:
+        return 1.0
+    return 1 + (float((sizes**2).sum() / sizes.sum()) - 1) * max(0.0, icc)
+
+
+def intraclass(values: npt.ArrayLike, users: Ids) -> Estimate:
+    """Correlation of two cases of one user, by one-way analysis of variance; without an interval.
+
+    icc = (MSB - MSW) / (MSB + (m0 - 1) MSW), m0 = (N - sum(m_u^2) / N) / (k - 1) for k users with N cases
+    (Donner 1986, International Statistical Review 54:67-82). NaN rows are left out. Undefined where no user has
+    two cases, where there is one user only, or where all values are equal.
+    """
+    array = as_floats(values)
+    kept = ~np.isnan(array)
+    rows = array[kept]
+    codes, count = encode(rows_of(users, kept))
+    if count < 2 or rows.size == count:
+        reason = "one user only" if count == 1 else "no user with two cases" if rows.size else "no values"
+        return undefined(reason, rows.size)
+    sizes = np.bincount(codes, minlength=count).astype(np.float64)
+    means = np.bincount(codes, weights=rows, minlength=count) / sizes
+    within = float(((rows - means[codes]) ** 2).sum()) / (rows.size - count)
+    between = float((sizes * (means - rows.mean()) ** 2).sum()) / (count - 1)
+    usual = (rows.size - float((sizes**2).sum()) / rows.size) / (count - 1)
+    total = between + (usual - 1) * within
+    if total <= 0:
+        return undefined("all values are equal", rows.size)
+    return Estimate((between - within) / total, None, None, rows.size, groups=count, note="no interval")

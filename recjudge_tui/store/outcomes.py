@@ -1,0 +1,73 @@
+"""What live experiments said of two systems."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.store.clock import now
+from recjudge_tui.store.database import Database
+
+_COLUMNS = "name, system_a, system_b, impressions_a, impressions_b, clicks_a, clicks_b"
+
+
+class Outcome(NamedTuple):
+    """One experiment; the systems stand as they were given."""
+
+    name: str
+    system_a: str
+    system_b: str
+    impressions_a: int
+    impressions_b: int
+    clicks_a: int
+    clicks_b: int
+
+
+def add_outcome(db: Database, project_id: int, outcome: Outcome) -> int:
+    """Write an experiment down; raises UsageError when one of that name is there already.
+
+    The numbers and names must have been checked: the table refuses impossible ones.
+    """
+    with db.transaction():
+        if db.value("SELECT 1 FROM outcomes WHERE project_id = ? AND name = ?", (project_id, outcome.name)):
+            raise UsageError(
+                f"an experiment “{outcome.name}” is written down already",
+                "One that is counted twice would make the hit rate look surer than it is.",
+                "Name another with --name, or remove that one with “recjudge outcome delete”.",
+            )
+        return db.insert(
+            f"INSERT INTO outcomes (project_id, {_COLUMNS}, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (project_id, *outcome, now()),
+        )
+
+
+def list_outcomes(db: Database, project_id: int) -> list[Outcome]:
+    """The experiments in the order they were added."""
+    rows = db.rows(f"SELECT {_COLUMNS} FROM outcomes WHERE project_id = ? ORDER BY id", (project_id,))
+    return [Outcome(*row) for row in rows]
+
+
+def delete_outcome(db: Database, project_id: int, name: str) -> None:
+    """Remove an experiment; raises NotFoundError naming those there are."""
+    with db.transaction():
+        gone = db.execute("DELETE FROM outcomes WHERE project_id = ? AND name = ?", (project_id, name))
+        if not gone.rowcount:
+            raise unknown_outcome(db, project_id, name)
+
+
+def unknown_outcome(db: Database, project_id: int, name: str) -> NotFoundError:
+    known = ", ".join(outcome.name for outcome in list_outcomes(db, project_id))
+    return NotFoundError(f"no experiment “{name}” in this project", f"There are: {known or 'none'}.")
+
+
+def known_systems(db: Database, project_id: int) -> set[str]:
+    """Every system that a list, an explanation or a case of the project names."""
+    rows: list[sqlite3.Row] = db.rows(
+        """SELECT system FROM slates WHERE project_id = ?1
+           UNION SELECT system FROM explanations WHERE project_id = ?1
+           UNION SELECT system_a FROM cases WHERE project_id = ?1
+           UNION SELECT system_b FROM cases WHERE project_id = ?1""",
+        (project_id,),
+    )
+    return {row[0] for row in rows} - {""}
