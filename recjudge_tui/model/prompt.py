@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from recjudge_tui.model.base import Model
 from recjudge_tui.model.calls import digest
 
-ProtocolName = Literal["pointwise", "pairwise", "arena", "absolute", "explanation"]
+ProtocolName = Literal["pointwise", "pairwise", "arena", "absolute", "explanation", "adversarial"]
 
 
 class LabelSpec(Model):

@@ -15,6 +15,8 @@ Wanted = Literal["run", "pause", "stop"]
 Aspects = Literal["multi", "single"]
 Shots = Literal["none", "one", "personal"]
 Profile = Literal["none", "attributes", "llm"]
+Stratify = Literal["none", "activity"]
+Until = Literal["", "decided"]
 
 SIX_MONTHS_DAYS = 183
 
@@ -25,9 +27,11 @@ class RunSettings(Model):
     `systems` empty means all that have lists; `baseline` pairs every other system with that one only.
     `top_k` items of each list are shown. The history shown ends at `as_of` (ISO 8601 UTC; empty: each
     user's own last shown event), reaches `history_days` back and holds at most `history` purchases and
-    ratings. `limit` takes the first N cases, `sample` N cases of users drawn with `seed`.
-    `timeout_s` is the deadline of one attempt. `repeats` asks every call so often, with another seed each
-    time. `budget_usd` is never passed; the limits a minute hold for the whole run.
+    ratings. `limit` takes the first N cases, `sample` N cases of users drawn with `seed`
+    (adversarial pairs: of N users, drawn so); `stratify` draws these users in turn from the levels of engagement.
+    `until` decided takes users in the random order of `seed` and stops when every pair of systems is decided, or its
+    interval no wider than `margin`. `timeout_s` is the deadline of one attempt. `repeats` asks every call so often,
+    with another seed each time. `budget_usd` is never passed; the limits a minute hold for the whole run.
 
     `aspects` asks all aspects in one call or each in a call of its own. `shots` shows one scored example: of one
     pair of user and item, or of each user's own (explanations; Zhang et al., 2024); its scores come from the
@@ -46,6 +50,9 @@ class RunSettings(Model):
     no_history: bool = False
     limit: int | None = Field(default=None, ge=1)
     sample: int | None = Field(default=None, ge=1)
+    stratify: Stratify = "none"
+    until: Until = ""
+    margin: float | None = Field(default=None, ge=0.01, lt=1)
     seed: int = 7
     swap: bool = True
     aspects: Aspects = "multi"
@@ -82,6 +89,7 @@ class Estimate(Model):
     """What a run will take, before it starts. Tokens are estimated from rendered prompts (low to high).
 
     `cost_usd` is None when the price is not known; `seconds` is None when nothing is known of the pace.
+    `strata`: users drawn by level of engagement, where the run is stratified.
     """
 
     calls: int
@@ -95,6 +103,7 @@ class Estimate(Model):
     seconds: float | None
     price_note: str = ""
     left_out: dict[str, int] = {}
+    strata: dict[str, int] = {}
 
 
 class Progress(Model):

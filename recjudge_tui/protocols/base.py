@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from recjudge_tui.model.adversarial import ADVERSARIAL
 from recjudge_tui.model.calls import (
     Answer,
     Message,
@@ -34,7 +35,8 @@ class Protocol:
     reply and turns labels back to the systems; it raises ReplyFault. `verdict(prompt, aspect, answers)`
     makes the verdict by a named rule. `default_*` is what a run of the protocol does unless told otherwise:
     items shown of a list, events of the history, what is said of the user's person. `tokens_a_reply` is a
-    guess for estimates. `people_needed`: a user of whom nothing is known cannot be judged for.
+    guess for estimates. `people_needed`: a user of whom nothing is known cannot be judged for. `prompts_of`:
+    the protocol whose prompts it asks with, where it has none of its own.
     """
 
     name: ProtocolName
@@ -50,6 +52,17 @@ class Protocol:
     default_profile: Profile = "attributes"
     tokens_a_reply: int = 180
     people_needed: bool = True
+    prompts_of: ProtocolName | None = None
+
+    @property
+    def prompt_protocol(self) -> ProtocolName:
+        """Whose prompts it asks with: its own, unless it says otherwise."""
+        return self.prompts_of or self.name
+
+    @property
+    def subject(self) -> str:
+        """What a rater can judge once: a kind of case; adversarial pairs are not the pairs of ordinary runs."""
+        return self.name if self.name == ADVERSARIAL else self.case_kind
 
 
 def reask(request: Request, reply: Reply, fault: str) -> Request:

@@ -14,7 +14,9 @@ _MODULES = {
     "absolute": "recjudge_tui.protocols.absolute",
     "explanation": "recjudge_tui.protocols.explanation",
 }
+# those that `recjudge run` and the app offer; `robustness adversarial` picks its own cases
 PROTOCOLS = tuple(_MODULES)
+_MODULES["adversarial"] = "recjudge_tui.protocols.adversarial"
 
 
 def protocol(name: str) -> Protocol:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from recjudge_tui.errors import UsageError
+from recjudge_tui.model.events import group_of
 from recjudge_tui.model.material import ShownEvent, UserView
 from recjudge_tui.model.run import RunSettings
 from recjudge_tui.store.catalogue import last_shown_time, shown_events, user_attributes
@@ -53,16 +54,6 @@ def shown_user(
 def is_empty(user: UserView) -> bool:
     """Nothing at all is known of what the user did in the window."""
     return not (user.history or user.searches or user.clicks or user.browsed)
-
-
-def group_of(event_type: str) -> str:
-    """history, search, click or browse: which part of the context an event type belongs to."""
-    kind = event_type.casefold()
-    if kind.startswith("search"):
-        return "search"
-    if kind.startswith(("click", "view")):
-        return "click"
-    return "browse" if kind.startswith("browse") else "history"
 
 
 def parse_time(text: str) -> str:

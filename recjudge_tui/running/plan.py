@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.model.adversarial import ADVERSARIAL
 from recjudge_tui.model.calls import PROFILE, Order
 from recjudge_tui.model.judge import JudgeSpec
 from recjudge_tui.model.material import Material, SlateView, UserView
@@ -18,12 +19,14 @@ from recjudge_tui.model.records import RaterKind
 from recjudge_tui.model.run import Estimate, RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.running.adversarial import adversarial_cases, positions
 from recjudge_tui.running.context import is_empty, shown_user
 from recjudge_tui.running.estimate import Asking, Sample, estimate
 from recjudge_tui.running.lease import refuse_when_active
 from recjudge_tui.running.prices import UNKNOWN_PRICE, price_of
 from recjudge_tui.running.selection import Selection, chosen_systems, select_cases
 from recjudge_tui.running.shots import Shots, choose_shots
+from recjudge_tui.running.stratify import drawn_by_level, levels_of
 from recjudge_tui.running.wishes import check_wish
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.catalogue import event_counts, slate_top
@@ -54,6 +57,7 @@ class Draft:
 
     cases: list[tuple[CaseKey, ShownCase]] = field(default_factory=list)
     users: set[str] = field(default_factory=set)
+    pool: tuple[str, ...] = ()
     sample: Sample = field(default_factory=Sample)
     left_out: Counter[str] = field(default_factory=Counter)
 
@@ -107,7 +111,8 @@ def plan_run(
         tokens_a_reply=chosen.tokens_a_reply,
     )
     expected = estimate(db, judge, face.rater_kind, text, draft.sample, workload)
-    expected = expected.model_copy(update={"left_out": dict(draft.left_out)})
+    strata = _strata(db, project_id, settings, draft)
+    expected = expected.model_copy(update={"left_out": dict(draft.left_out), "strata": strata})
     name = rater or _free_name(db, project_id, face.name, chosen)
     label = f"{text.name}@{version}"
     if dry_run:
@@ -163,15 +168,19 @@ def _draft(
     store: bool,
     progress: Callable[[int], None] | None,
 ) -> Draft:
-    selection = select_cases(db, project_id, chosen.case_kind, settings)
+    selection = _selection(db, project_id, chosen, settings, store=store)
+    pool = tuple(user for user, _ in selection.by_user)
     shots = None
     if settings.shots != "none":
         systems = chosen_systems(db, project_id, settings, chosen.case_kind)
         shots = choose_shots(db, project_id, settings, prompt, systems)
         selection = _with_examples(selection, shots)
     show = _Showing(db, project_id, settings, shots)
-    draft = Draft(left_out=selection.left_out)
+    draft = Draft(left_out=selection.left_out, pool=pool)
     wanted = min(n for n in (settings.limit, settings.sample, 1 << 60) if n is not None)
+    if chosen.name == ADVERSARIAL:
+        # `sample` counts its users, who were drawn already
+        wanted = sum(len(keys) for _, keys in selection.by_user)
     views = _users(show, selection.by_user, chosen.people_needed, draft.left_out)
     batch: list[tuple[UserView, list[CaseKey]]] = []
     seen = 0
@@ -188,6 +197,21 @@ def _draft(
             break
     _keep(show, batch, draft, store=store)
     return draft
+
+
+def _selection(
+    db: Database, project_id: int, chosen: Protocol, settings: RunSettings, *, store: bool
+) -> Selection:
+    if chosen.name == ADVERSARIAL:
+        return adversarial_cases(db, project_id, settings, store=store)
+    return select_cases(db, project_id, chosen.case_kind, settings)
+
+
+def _strata(db: Database, project_id: int, settings: RunSettings, draft: Draft) -> dict[str, int]:
+    """Users drawn by level of engagement; nothing where the run is not stratified."""
+    if settings.stratify == "none":
+        return {}
+    return drawn_by_level(levels_of(db, project_id, draft.pool, settings), draft.users)
 
 
 def _with_examples(selection: Selection, shots: Shots) -> Selection:
@@ -271,17 +295,24 @@ def _orders(chosen: Protocol, settings: RunSettings) -> tuple[Order, ...]:
     return chosen.orders if settings.swap else chosen.orders_once
 
 
+def _asked(chosen: Protocol, settings: RunSettings, draft: Draft) -> list[tuple[Order, ...]]:
+    """The orders in which each case is asked."""
+    if chosen.name == ADVERSARIAL:
+        return [(order,) for order in positions([key for key, _ in draft.cases], settings.seed)]
+    return [_orders(chosen, settings)] * len(draft.cases)
+
+
 def _write(
     db: Database, run: NewRun, rater: str, kind: RaterKind, chosen: Protocol, prompt: Prompt, draft: Draft
 ) -> int:
-    orders, aspects = _orders(chosen, run.settings), call_aspects(run.settings, prompt)
+    aspects = call_aspects(run.settings, prompt)
     with db.transaction():
         rater_id = ensure_rater(db, run.project_id, rater, kind, {"judge": run.judge.spec})
         _check_free(db, rater_id, rater, chosen)
         run_id = create_run(db, run._replace(rater_id=rater_id))
         calls: list[PlannedCall] = []
         profiles: dict[str, PlannedCall] = {}
-        for key, shown in draft.cases:
+        for (key, shown), orders in zip(draft.cases, _asked(chosen, run.settings, draft), strict=True):
             case_id = ensure_case(db, run.project_id, key)
             add_case(db, run_id, case_id, shown)
             profiles.setdefault(key.user_id, PlannedCall(case_id, "", PROFILE))
@@ -308,8 +339,8 @@ def _free_name(db: Database, project_id: int, name: str, chosen: Protocol) -> st
 
 
 def _is_free(db: Database, rater_id: int, chosen: Protocol) -> bool:
-    kinds = {protocol_named(row["protocol"]).case_kind for row in runs_of_rater(db, rater_id)}
-    return chosen.case_kind not in kinds | judged_kinds(db, rater_id)
+    judged = {protocol_named(row["protocol"]).subject for row in runs_of_rater(db, rater_id)}
+    return chosen.subject not in judged | judged_kinds(db, rater_id)
 
 
 def _check_free(db: Database, rater_id: int, rater: str, chosen: Protocol) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.model.material import CaseKind
 from recjudge_tui.model.run import RunSettings
+from recjudge_tui.running.stratify import stratified
 from recjudge_tui.store.cases import CaseKey
 from recjudge_tui.store.catalogue import current_slates, systems
 from recjudge_tui.store.database import Database
@@ -25,25 +26,27 @@ class Selection(NamedTuple):
 
 
 def select_cases(db: Database, project_id: int, kind: CaseKind, settings: RunSettings) -> Selection:
-    """The cases in the order they will be judged: all of one user together, users by name or drawn by `seed`."""
+    """The cases in the order they will be judged: all of one user together, users by name, or in
+    the random order of `seed`."""
     chosen = chosen_systems(db, project_id, settings, kind)
     left_out: Counter[str] = Counter()
     if kind == "explanation":
-        return Selection(_drawn(_explanations(db, project_id, chosen), settings), left_out)
+        return Selection(_drawn(db, project_id, _explanations(db, project_id, chosen), settings), left_out)
     by_user: list[tuple[str, list[CaseKey]]] = []
     for user_id, slates in current_slates(db, project_id).items():
         keys = list(_of_user(kind, user_id, slates, chosen, settings.baseline, left_out))
         if keys:
             by_user.append((user_id, keys))
-    return Selection(_drawn(by_user, settings), left_out)
+    return Selection(_drawn(db, project_id, by_user, settings), left_out)
 
 
 def _drawn(
-    by_user: list[tuple[str, list[CaseKey]]], settings: RunSettings
+    db: Database, project_id: int, by_user: list[tuple[str, list[CaseKey]]], settings: RunSettings
 ) -> list[tuple[str, list[CaseKey]]]:
-    if settings.sample is not None:
-        random.Random(settings.seed).shuffle(by_user)
-    return by_user
+    if settings.sample is None and not settings.until:
+        return by_user
+    random.Random(settings.seed).shuffle(by_user)
+    return stratified(db, project_id, by_user, settings)
 
 
 def _explanations(db: Database, project_id: int, chosen: list[str]) -> list[tuple[str, list[CaseKey]]]:
@@ -67,7 +70,7 @@ def chosen_systems(db: Database, project_id: int, settings: RunSettings, kind: C
             f"There are {what} by: {', '.join(known) or 'nobody'}.",
         )
     chosen = sorted(set(named)) if settings.systems else known
-    needed = 2 if kind == "pair" else 1
+    needed = 2 if kind == "pair" or settings.until else 1
     if len(chosen) < needed:
         raise RunError(
             f"no {what} to judge" if not chosen else "a comparison needs lists by two systems",

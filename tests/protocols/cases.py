@@ -15,9 +15,10 @@ from recjudge_tui.store.prompts import read_prompt
 SAER = ("pointwise-shopping", "pointwise-media", "pairwise-shopping", "pairwise-media")
 SHIPPED = tuple(
     f"{protocol}-{domain}"
-    for protocol in ("pointwise", "pairwise", "arena", "absolute", "explanation")
+    for protocol in ("pointwise", "pairwise", "arena", "absolute", "explanation", "generic", "overspecified")
     for domain in ("shopping", "media")
 )
+PAIRS = ("pairwise", "arena", "generic", "overspecified")
 
 
 @cache
@@ -78,7 +79,7 @@ def material_for(name: str, user: UserView = SHOPPER) -> Material:
     kind = name.partition("-")[0]
     if kind == "explanation":
         return explained(user)
-    return paired(user) if kind in ("pairwise", "arena") else listed(user)
+    return paired(user) if kind in PAIRS else listed(user)
 
 
 def reply(text: str = "", *, structured: bool = False, **fields: Any) -> Reply:

@@ -1,0 +1,36 @@
+"""Names of the two lists of an adversarial pair: a user's own list, and one made for somebody else (SAER)."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+ADVERSARIAL = "adversarial"
+Variant = Literal["published", "unseen"]
+
+# the foreign list stands before the own one by name: it is system a of the case, and `B` is the right answer
+PREFIXES: dict[Variant, tuple[str, str]] = {
+    "published": ("foreign:", "own:"),
+    "unseen": ("foreign-unseen:", "own-unseen:"),
+}
+CORRECT, WRONG = -1.0, 1.0
+
+
+class AdversarialPair(NamedTuple):
+    variant: Variant
+    system: str
+
+
+def pair_names(variant: Variant, system: str) -> tuple[str, str]:
+    """The two names under which the lists of `system` meet: (foreign, own)."""
+    foreign, own = PREFIXES[variant]
+    return foreign + system, own + system
+
+
+def adversarial_pair(a: str, b: str) -> AdversarialPair | None:
+    """What two names in either order stand for; None for the names of ordinary systems."""
+    first, second = sorted((a, b))
+    for variant, (foreign, own) in PREFIXES.items():
+        system = first.removeprefix(foreign)
+        if system and (first, second) == (foreign + system, own + system):
+            return AdversarialPair(variant, system)
+    return None

@@ -1,0 +1,19 @@
+"""Adversarial: a user's own list against another user's, one call a pair (SAER; Liu et al., SIGIR 2026).
+
+The question, the prompts and the reply are those of pairwise; which list stands first is drawn for each case, and
+nothing tells the judge that one list was made for somebody else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recjudge_tui.protocols.pairwise import PROTOCOL as PAIRWISE
+
+PROTOCOL = replace(
+    PAIRWISE,
+    name="adversarial",
+    prompts_of="pairwise",
+    # one call; which order it is, the plan draws
+    orders=PAIRWISE.orders_once,
+)

@@ -1,0 +1,156 @@
+"""What the calls of one judge say about it, beside its verdicts."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from recjudge_tui.store.database import Database
+
+
+class AskedRun(NamedTuple):
+    """One run of a rater: the judge (a JudgeSpec), its prompt by id and name, and its settings, both as JSON."""
+
+    id: int
+    protocol: str
+    judge: str
+    prompt_id: int
+    prompt: str
+    settings: str
+
+
+class CallCount(NamedTuple):
+    """Calls of one user that ended: how many were asked, and of these how many failed for which reason.
+
+    `error_kind` is empty for those that succeeded.
+    """
+
+    user_id: str
+    error_kind: str
+    calls: int
+
+
+class Repeated(NamedTuple):
+    """An answer of a call that was asked several times; `question` is equal for these."""
+
+    rater: str
+    protocol: str
+    user_id: str
+    question: int
+    aspect: str
+    value: float
+
+
+class Shown(NamedTuple):
+    """What was shown of one side of a case. `size`: items of a list, characters of a text.
+
+    `popularity` is the mean number of events, not held out, on the items of a list; None for a text.
+    """
+
+    case_id: int
+    system: str
+    user_id: str
+    item_id: str
+    size: int
+    popularity: float | None
+
+
+def asked_runs(db: Database, rater_id: int) -> list[AskedRun]:
+    """The runs of a rater, oldest first."""
+    return [
+        AskedRun(*row)
+        for row in db.rows(
+            """SELECT ru.id, ru.protocol, ru.judge, ru.prompt_id, p.name || '@' || p.version, ru.settings
+               FROM runs ru JOIN prompts p ON p.id = ru.prompt_id WHERE ru.rater_id = ? ORDER BY ru.id""",
+            (rater_id,),
+        )
+    ]
+
+
+def call_counts(db: Database, rater_id: int) -> list[CallCount]:
+    """By user and reason; answers taken from earlier runs were not asked and are not there."""
+    return [
+        CallCount(*row)
+        for row in db.rows(
+            """SELECT c.user_id, ifnull(k.error_kind, ''), count(*) FROM calls k JOIN cases c ON c.id = k.case_id
+               WHERE k.run_id IN (SELECT id FROM runs WHERE rater_id = ?) AND k.state <> 'planned'
+                 AND k.cached_from IS NULL
+               GROUP BY 1, 2 ORDER BY 1, 2""",
+            (rater_id,),
+        )
+    ]
+
+
+def cached_calls(db: Database, rater_id: int) -> int:
+    """How many answers were taken from earlier runs."""
+    found: int = db.value(
+        """SELECT count(*) FROM calls WHERE cached_from IS NOT NULL
+             AND run_id IN (SELECT id FROM runs WHERE rater_id = ?)""",
+        (rater_id,),
+    )
+    return found
+
+
+def latencies(db: Database, rater_id: int) -> list[float]:
+    """Seconds from asking to the whole answer, of every call that was asked and answered."""
+    return [
+        row[0]
+        for row in db.rows(
+            """SELECT latency_s FROM calls WHERE state = 'done' AND cached_from IS NULL AND latency_s IS NOT NULL
+                 AND run_id IN (SELECT id FROM runs WHERE rater_id = ?)""",
+            (rater_id,),
+        )
+    ]
+
+
+def repeated_answers(db: Database, project_id: int, runs: list[AskedRun]) -> list[Repeated]:
+    """Answers of all runs in the project, whichever rater's, that asked the same judge by the same prompt as `runs`
+    and asked every call more than once."""
+    alike = json.dumps(sorted({(run.judge, run.prompt_id) for run in runs}))
+    rows = db.rows(
+        """SELECT r.name, ru.protocol, c.user_id,
+             dense_rank() OVER (ORDER BY ru.id, k.case_id, k.list_order, k.aspect, a.aspect), a.aspect, a.value
+           FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN calls k ON k.run_id = ru.id AND k.state = 'done'
+           JOIN cases c ON c.id = k.case_id JOIN answers a ON a.call_id = k.id
+           WHERE ru.project_id = ? AND json_extract(ru.settings, '$.repeats') > 1
+             AND EXISTS (SELECT 1 FROM json_each(?) j WHERE json_extract(j.value, '$[0]') = ru.judge
+               AND json_extract(j.value, '$[1]') = ru.prompt_id)""",
+        (project_id, alike),
+    )
+    return [Repeated(*row) for row in rows]
+
+
+def shown_lists(db: Database, project_id: int, rater_id: int, protocol: str) -> list[Shown]:
+    """The lists that the rater's runs of a protocol were shown, a row a side of a case."""
+    rows = db.rows(
+        r"""WITH met AS MATERIALIZED (SELECT item_id, count(*) AS n FROM events
+                         WHERE project_id = ?1 AND item_id <> '' AND type NOT LIKE 'heldout\_%' ESCAPE '\'
+                         GROUP BY item_id),
+                 sides AS (SELECT rc.case_id, c.system_a AS system, c.user_id, rc.slate_a_snapshot AS snapshot
+                           FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id JOIN cases c ON c.id = rc.case_id
+                           WHERE ru.rater_id = ?2 AND ru.protocol = ?3
+                           UNION ALL
+                           SELECT rc.case_id, c.system_b, c.user_id, rc.slate_b_snapshot
+                           FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id JOIN cases c ON c.id = rc.case_id
+                           WHERE ru.rater_id = ?2 AND ru.protocol = ?3 AND c.kind = 'pair'),
+                 lists AS (SELECT s.id, count(*) AS size, total(met.n) / count(*) AS popularity
+                           FROM snapshots s JOIN json_each(s.content, '$.items') i
+                           LEFT JOIN met ON met.item_id = json_extract(i.value, '$.item_id')
+                           WHERE s.id IN (SELECT snapshot FROM sides) GROUP BY s.id)
+            SELECT sides.case_id, sides.system, sides.user_id, '', lists.size, lists.popularity
+            FROM sides JOIN lists ON lists.id = sides.snapshot ORDER BY 1, 2""",
+        (project_id, rater_id, protocol),
+    )
+    return [Shown(*row) for row in rows]
+
+
+def shown_texts(db: Database, rater_id: int) -> list[Shown]:
+    """The explanations that the rater's runs were shown."""
+    rows = db.rows(
+        """SELECT rc.case_id, c.system_a, c.user_id, c.item_id, length(json_extract(s.content, '$.text')), NULL
+           FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id JOIN cases c ON c.id = rc.case_id
+           JOIN snapshots s ON s.id = rc.explanation_snapshot
+           WHERE ru.rater_id = ? AND ru.protocol = 'explanation' ORDER BY 1""",
+        (rater_id,),
+    )
+    return [Shown(*row) for row in rows]
