@@ -9,6 +9,7 @@ import numpy as np
 
 from recjudge_tui.reports.ceiling import Human, ceiling_notes, ceiling_of, human_figures, people_pairs
 from recjudge_tui.reports.comparison import Comparison, Side, compare, estimates, parts
+from recjudge_tui.reports.missing_notes import Lack, missing_notes
 from recjudge_tui.reports.pairing import (
     CORRELATIONS,
     OF_METRICS,
@@ -23,7 +24,7 @@ from recjudge_tui.reports.pairing import (
     questions_in,
     stats_of,
 )
-from recjudge_tui.reports.scales import asked, is_judging
+from recjudge_tui.reports.scales import asked, is_judging, rules_notes
 from recjudge_tui.reports.table import Column, Row, Table
 from recjudge_tui.stats.agreement import ac2, percent
 from recjudge_tui.stats.estimate import Estimate, joined, undefined
@@ -81,17 +82,18 @@ def agreement_table(db: Database, project_id: int, options: AgreementOptions = _
     check_fill({pair: labels[pair] for pair in pairs}, options)
     human = human_figures(ratings, pairs, people, labels, options)
     rows: list[Row] = []
-    notes: list[str] = []
+    lacks: list[Lack] = []
     for pair in pairs:
         both = ratings.verdicts[pair.a], ratings.verdicts[pair.b]
         for system, within in parts(ratings.cases, *both, options.by_system):
             compared = compared_by(ratings, pair, options, within)
             rows += _rows(ratings, pair, labels[pair], compared, options, system, human)
-            where = f"{pair.a.rater} and {pair.b.rater} ({pair.protocol}, {pair.aspect}{system and ', ' + system})"
-            notes += [f"{where}: {note}" for note in compared.missing.notes(pair.a.rater, pair.b.rater)]
+            lacks.append(Lack(pair, compared.missing, system))
+    notes = missing_notes(lacks)
     if any(row["ceiling"] is not None for row in rows):
         notes.append("People: the mean of the same figure over the pairs of people that share the reference")
     notes += ceiling_notes(ratings, people, labels, options)
+    notes += rules_notes(ratings.raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater))
     if rows and "pair" in options.levels and not ratings.cases.has_item.any():
         notes.append("no case has an item of its own: the level pair is the level user here")
     if not rows:

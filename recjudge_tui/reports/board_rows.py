@@ -36,13 +36,9 @@ COLUMNS = (
 )
 # ratings are hundreds of points: one decimal, and what they replace may go on a narrow screen
 _IN_POINTS = ("score", "ci_low", "ci_high")
+WIN_RATE_COLUMNS = tuple(replace(column, minor=column.minor or column.name == "q") for column in COLUMNS)
 RATING_COLUMNS = tuple(
-    replace(column, decimals=1)
-    if column.name in _IN_POINTS
-    else replace(column, minor=True)
-    if column.name == "q"
-    else column
-    for column in COLUMNS
+    replace(column, decimals=1) if column.name in _IN_POINTS else column for column in WIN_RATE_COLUMNS
 )
 TIES_NOTE = "ties include position ties (the two orders disagreed); failed stand outside n"
 _FIGURES = {"q": q_of, "winrate": win_rate_of}

@@ -9,6 +9,7 @@ import numpy as np
 
 from recjudge_tui.reports.agreement import compared_by, nothing, settings_of
 from recjudge_tui.reports.comparison import Comparison
+from recjudge_tui.reports.missing_notes import Lack, missing_notes
 from recjudge_tui.reports.pairing import (
     AgreementOptions,
     Pair,
@@ -58,16 +59,18 @@ def confusion_table(db: Database, project_id: int, options: AgreementOptions) ->
     check_fill(labels, options)
     rows: list[Row] = []
     notes: list[str] = []
+    lacks: list[Lack] = []
     for pair in pairs:
         compared = compared_by(ratings, pair, options)
-        where = f"{pair.a.rater} and {pair.b.rater} ({pair.protocol}, {pair.aspect})"
         values = _values(compared, labels[pair])
         if not by_labels(pair, ratings) or values.size > _MOST_VALUES:
+            where = f"{pair.a.rater} and {pair.b.rater} ({pair.protocol}, {pair.aspect})"
             notes.append(f"{where}: no confusion table of a scale without labels")
             continue
         names = label_names(db, project_id, pair.protocol, pair.aspect, values) or {}
         rows += _rows(pair, compared, values, names)
-        notes += [f"{where}: {note}" for note in compared.missing.notes(pair.a.rater, pair.b.rater)]
+        lacks.append(Lack(pair, compared.missing))
+    notes += missing_notes(lacks)
     if not pairs:
         notes.append(nothing(questions, raters, options))
     return Table("Confusion", _COLUMNS, tuple(rows), tuple(notes), settings_of(options))

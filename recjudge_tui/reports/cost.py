@@ -22,14 +22,14 @@ _COLUMNS = (
     Column("aspects", "Aspects"),
     Column("shots", "Shots"),
     Column("cases", "Cases", "int"),
-    Column("calls", "Calls", "int"),
+    Column("calls", "Calls", "int", minor=True),
     Column("calls_per_case", "Calls a case", "float", decimals=2),
     Column("tokens_per_case", "Tokens a case", "float", minor=True, decimals=0),
-    Column("cost_usd", "Cost", "usd"),
     Column("cost_per_case", "Cost a case", "usd"),
     Column("ci_low", "CI low", "usd"),
     Column("ci_high", "CI high", "usd"),
     Column("human_ratio", "Of a person's", "float"),
+    Column("cost_usd", "In all", "usd", minor=True),
     Column("note", "Note"),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from recjudge_tui.reports.scales import is_metric, label_names
+from recjudge_tui.reports.scales import is_metric, label_names, rules_notes
 from recjudge_tui.reports.table import Column, Row, Table
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
@@ -60,6 +60,7 @@ def share_table(
     rows.sort(key=lambda row: (str(row["aspect"]) != "overall", str(row["aspect"]), str(row["system"])))
     if rows:
         notes[:0] = sorted({str(row.pop("interval")) for row in rows})
+        notes += rules_notes(ratings.raters[question.rater] for question in questions)
     elif not notes:
         notes.append("nothing was judged yet")
     settings = {"protocol": protocol, "method": "share", "resamples": resamples, "seed": seed}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.battles import battles
-from recjudge_tui.reports.board_rows import COLUMNS, RATING_COLUMNS, TIES_NOTE, board_rows
+from recjudge_tui.reports.board_rows import COLUMNS, RATING_COLUMNS, TIES_NOTE, WIN_RATE_COLUMNS, board_rows
 from recjudge_tui.reports.label_shares import share_table
 from recjudge_tui.reports.mean_scores import ABOUT, mean_table
 from recjudge_tui.reports.scales import PAIR_PROTOCOLS, asked, protocols_meeting, rater_rank, rules_notes
@@ -28,12 +28,13 @@ from recjudge_tui.stats.intervals import RESAMPLES
 from recjudge_tui.stats.standing import Ties
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters import rater_row
-from recjudge_tui.store.ratings import Question, Ratings, load_ratings
+from recjudge_tui.store.ratings import Question, Ratings, load_ratings, project_questions
 
 
 @dataclass(frozen=True)
 class LeaderboardOptions:
-    """`method` empty: q for pairs of lists, mean for scores (absolute, explanation), share for the rest. `rater` and `aspect` None: every one.
+    """`method` empty: q for pairs of lists, mean for scores (absolute, explanation), share for the rest. `rater` and
+    `aspect` None: every one.
 
     `ties` is for bt; `k_factor` and `orders` (0: the order of the cases) are for elo.
     """
@@ -61,8 +62,9 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
     """One row a system (opponent None, ranked); by q and winrate, with more than two systems, also one a
     system and opponent.
 
-    For `share`: one row a system, rater and label; for `mean`: one a system and rater. Raises UsageError for an unknown protocol or method,
-    or a method that does not fit the protocol; NotFoundError for an unknown rater.
+    For `share`: one row a system, rater and label; for `mean`: one a system and rater. Raises UsageError for an
+    unknown protocol or method, a method that does not fit the protocol, or an aspect that nobody judged;
+    NotFoundError for an unknown rater.
     """
     protocols_meeting(options.protocol)
     of_pairs = options.protocol in PAIR_PROTOCOLS
@@ -72,23 +74,35 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
     if METHODS[name].of_pairs != of_pairs:
         fitting = [key for key, method in METHODS.items() if method.of_pairs == of_pairs]
         raise UsageError(
-            f"method “{name}” does not fit {options.protocol}", next_step=f"Use {' or '.join(fitting)}."
+            f"method “{name}” does not fit {options.protocol}",
+            next_step=f"Use {', '.join(fitting[:-1])} or {fitting[-1]}.",
         )
     return METHODS[name].build(db, project_id, board_ratings(db, project_id, options), options)
 
 
 def board_ratings(db: Database, project_id: int, options: LeaderboardOptions) -> Ratings:
     """The verdicts that a leaderboard is about; raises UsageError for an unknown protocol, NotFoundError for
-    an unknown rater."""
+    an unknown rater or an aspect that nobody judged."""
     if options.rater is not None:
         rater_row(db, project_id, options.rater)
+    protocols = protocols_meeting(options.protocol)
+    if options.aspect is not None:
+        _check_aspect(project_questions(db, project_id), protocols, options.aspect)
     return load_ratings(
         db,
         project_id,
         raters=None if options.rater is None else [options.rater],
-        protocols=protocols_meeting(options.protocol),
+        protocols=protocols,
         aspect=options.aspect,
     )
+
+
+def _check_aspect(questions: Iterable[Question], protocols: Collection[str] | None, aspect: str) -> None:
+    known = sorted(
+        {question.aspect for question in questions if protocols is None or question.protocol in protocols}
+    )
+    if known and aspect not in known:
+        raise UsageError(f"nobody judged an aspect “{aspect}”", f"There are: {', '.join(known)}.")
 
 
 def ranked_questions(ratings: Ratings, protocol: str) -> list[Question]:
@@ -124,7 +138,7 @@ def _by_score(
         notes += rules_notes(ratings.raters[q.rater] for q in questions)
         settings = {"protocol": options.protocol, "method": method, "resamples": options.resamples}
         settings |= {"seed": options.seed} | _settings(method, options)
-        columns = COLUMNS if pairs else RATING_COLUMNS
+        columns = COLUMNS if method == "q" else WIN_RATE_COLUMNS if pairs else RATING_COLUMNS
         return Table(f"Leaderboard: {options.protocol}", columns, tuple(rows), tuple(notes), settings)
 
     return build

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from recjudge_tui.reports.scales import rules_notes
 from recjudge_tui.reports.table import Column, Row, Table
 from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.stats.ranking import ranks
@@ -31,7 +32,8 @@ def mean_table(
 ) -> Table:
     """One row an aspect, rater and system, best first; no row for a system of which nothing was asked."""
     rows = [row for question in questions for row in _ranked(ratings, question, resamples, seed)]
-    notes = (ABOUT,) if rows else ("nothing was judged yet",)
+    told = rules_notes(ratings.raters[question.rater] for question in questions)
+    notes = (ABOUT, *told) if rows else ("nothing was judged yet",)
     settings = {"protocol": protocol, "method": "mean", "resamples": resamples, "seed": seed}
     return Table(f"Mean scores: {protocol}", _COLUMNS, tuple(rows), notes, settings)
 

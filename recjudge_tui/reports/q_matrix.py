@@ -30,8 +30,8 @@ _COLUMNS = (
     Column("win_rate", "Win rate", "share", minor=True),
     Column("users_for", "Users for", "int", minor=True),
     Column("users_against", "Users against", "int", minor=True),
-    Column("p", "p", "float"),
-    Column("p_holm", "p (Holm)", "float"),
+    Column("p_holm", "p (Holm)", "float", decimals=4),
+    Column("p", "p", "float", minor=True, decimals=4),
     Column("note", "Note"),
 )
 _Q_NOTE = "Q = (wins + ties) / (losses + ties) of the first system against the second, users resampled"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,6 +110,7 @@ def zhang_table(
     rows += others
     if own is not None:
         rows += _own_rows(own, missing)
+    notes += _few_groups(rows)
     notes += [
         "Pearson's r with the users' own scores in percent; not at hand: the paper's figure is not shipped",
         "annotators must come out equal, text metrics within 0.1 by conventions found by trial, which live only here",
@@ -255,6 +256,20 @@ def _average(known: list[_Figure]) -> _Figure:
 def _truth(ratings: Ratings) -> Rater | None:
     found = [rater for rater in ratings.raters.values() if rater.kind == "ground_truth"]
     return found[0] if found else None
+
+
+def _few_groups(rows: Iterable[Row]) -> list[str]:
+    """Which means rest on less than half of their groups, the others having a constant side."""
+    found: dict[object, list[str]] = {}
+    for row in rows:
+        groups, undefined = row.get("groups"), row.get("groups_undefined")
+        if isinstance(groups, int) and isinstance(undefined, int) and 2 * undefined > groups:
+            figure = f"{row['aspect']} {row['level']} on {groups - undefined} of {groups}"
+            found.setdefault(row["evaluator"], []).append(figure)
+    return [
+        f"{evaluator}: one side is constant in most groups, so {', '.join(figures)}"
+        for evaluator, figures in found.items()
+    ]
 
 
 def _missing_notes(ratings: Ratings, missing: Missing) -> Iterator[str]:

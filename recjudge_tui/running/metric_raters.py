@@ -156,11 +156,16 @@ def make_metric_raters(
             )
             raise RunError(
                 "there is nothing that these metrics can judge",
-                f"{reasons or 'The project has neither explanations nor lists'}.",
+                f"{reasons or _nothing_like(metrics)}.",
                 "Texts need explanations with a reference, lists the held-out events of their users.",
             )
         made = {found.metric: _store(db, project_id, found) for found in judged}
     return [made[metric] for metric in metrics]
+
+
+def _nothing_like(metrics: Sequence[Metric]) -> str:
+    wanted = {"explanations" if metric.tokens is not None else "lists" for metric in metrics}
+    return f"The project has no {' and no '.join(sorted(wanted))}"
 
 
 def _same_rater(db: Database, project_id: int, metric: Metric) -> None:

@@ -71,6 +71,12 @@ def chosen_systems(db: Database, project_id: int, settings: RunSettings, kind: C
         )
     chosen = sorted(set(named)) if settings.systems else known
     needed = 2 if kind == "pair" or settings.until else 1
+    if chosen and len(chosen) < needed <= len(known):
+        raise UsageError(
+            "a comparison needs two systems",
+            f"There are {what} by: {', '.join(known)}.",
+            "Name two of them with --systems, or one to compare with by --baseline.",
+        )
     if len(chosen) < needed:
         raise RunError(
             f"no {what} to judge" if not chosen else "a comparison needs lists by two systems",

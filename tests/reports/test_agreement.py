@@ -80,6 +80,16 @@ def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
     assert f"{where}2 of 8 cases (25.0%) where llm failed: left out" in table.notes
 
 
+def test_figures_of_the_built_in_rules_are_named_for_what_they_are(project: Project) -> None:
+    cases = two_people(project)
+    assert not any("not a language model" in note for note in agreement_table(project.db, project.id).notes)
+    judge_lists(project, "floor", dict(zip(cases, BEN, strict=True)), kind="rules")
+    notes = agreement_table(project.db, project.id).notes
+    assert [note for note in notes if "not a language model" in note] == [
+        "floor is not a language model: the published guidelines written as code"
+    ]
+
+
 def test_what_is_missing_may_be_filled_where_asked(project: Project) -> None:
     cases = two_people(project)
     judge_lists(project, "llm", dict(zip(cases[:6], (2.0, 1.0, 0.0, None, None, 0.0), strict=True)))

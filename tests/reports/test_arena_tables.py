@@ -220,6 +220,10 @@ def test_wrong_words_and_nothing_yet(project: Project) -> None:
     with pytest.raises(UsageError, match="two lists"):
         table(project, "matrix", "pointwise")
     for name in ("matrix", "metrics", "side-by-side"):
-        empty = table(project, name, aspect="nothing", rater="llm")
+        with pytest.raises(UsageError, match="nobody judged an aspect"):
+            table(project, name, aspect="nothing", rater="llm")
+    project.db.execute("DELETE FROM verdicts")
+    for name in ("matrix", "metrics", "side-by-side"):
+        empty = table(project, name, rater="llm")
         assert empty.rows == ()
         assert "judged yet" in empty.notes[0]

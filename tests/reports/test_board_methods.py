@@ -10,7 +10,8 @@ import pytest
 
 from recjudge_tui.model.records import RaterKind
 from recjudge_tui.reports.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.table import Row, Table
+from recjudge_tui.reports.q_matrix import q_matrix_table
+from recjudge_tui.reports.table import Row, Screen, Table, render
 from recjudge_tui.stats.standing import APART, LOST_ALL, WON_ALL
 from tests.reports.building import Project, give, new_project, pair_case
 
@@ -215,3 +216,24 @@ def test_one_user_has_no_interval(project: Project) -> None:
     table = board(project, "winrate")
     assert all(row["ci_low"] is None for row in table.rows)
     assert any("at least two" in str(row["note"]) for row in table.rows)
+
+
+@pytest.mark.parametrize("method", ["q", "winrate", "bt", "elo"])
+def test_three_systems_fit_side_by_side_on_80_columns(project: Project, method: str) -> None:
+    names = "cooccurrence", "embedding", "popularity"
+    met = {(a, b): (71, 61, 68) for a in names for b in names if a < b}
+    battles(project, met, rater="gpt-4o-mini", kind="judge")
+    lines = render(board(project, method), "text", Screen(80)).text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("embedding ") for line in lines) == (3 if method in ("q", "winrate") else 1)
+
+
+def test_the_q_matrix_fits_side_by_side_on_80_columns(project: Project) -> None:
+    names = "cooccurrence", "embedding", "popularity"
+    met = {(a, b): (71, 61, 68) for a in names for b in names if a < b}
+    battles(project, met, rater="gpt-4o-mini", kind="judge")
+    table = q_matrix_table(project.db, project.id, LeaderboardOptions("pairwise"))
+    lines = render(table, "text", Screen(80)).text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("embedding ") for line in lines) == 2
+    assert any("(Holm)" in line for line in lines[:5]), "the p that counts is never the one that goes"

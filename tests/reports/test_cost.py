@@ -8,7 +8,7 @@ import pytest
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.cost import cost_table
-from recjudge_tui.reports.table import Row
+from recjudge_tui.reports.table import Row, Screen, render
 from tests.reports.building import Project, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 
@@ -107,3 +107,11 @@ def test_nothing_judged_and_impossible_prices(project_db: Path) -> None:
     for human in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(UsageError):
             cost_table(project.db, project.id, human)
+
+
+def test_the_price_of_a_case_is_shown_on_80_columns(project: Project) -> None:
+    price(project, 0.0)
+    lines = render(cost_table(project.db, project.id, 0.111), "text", Screen(80)).text.splitlines()
+    assert max(map(len, lines)) <= 80
+    (head,) = (line for line in lines if "person's" in line)
+    assert "case   case      95 % CI  person's" in head

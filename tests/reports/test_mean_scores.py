@@ -25,7 +25,7 @@ def rated(path: Path, values: Mapping[str, Sequence[float | None]], method: str 
 
 
 def test_systems_are_ranked_by_the_mean_and_failures_stand_outside_n(project_db: Path) -> None:
-    values = {"pop": [1, 2, 3, 3, None], "knn": [5, 4, 4, 2, 4]}
+    values: dict[str, list[float | None]] = {"pop": [1, 2, 3, 3, None], "knn": [5, 4, 4, 2, 4]}
     table = rated(project_db, values)
     assert [(r["system"], r["rank"], r["score"], r["n"], r["failed"]) for r in table.rows] == [
         ("knn", 1, 3.8, 5, 0), ("pop", 2, 2.25, 4, 1),
@@ -54,3 +54,29 @@ def test_a_mean_does_not_fit_pairs(project_db: Path) -> None:
     project = new_project(project_db)
     with pytest.raises(UsageError, match="does not fit pairwise"):
         leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", method="mean"))
+
+
+@pytest.mark.parametrize("method", ["mean", "share"])
+def test_the_built_in_rules_are_named_for_what_they_are(project_db: Path, method: str) -> None:
+    project = new_project(project_db)
+    scores = {text_case(project, f"u{n}", "i", "pop"): float(n) for n in (1, 2)}
+    give(project, "floor", scores, protocol_name="explanation", aspect="accuracy", kind="rules")
+    table = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation", method=method))
+    assert "floor is not a language model: the published guidelines written as code" in table.notes
+
+
+def test_an_aspect_that_nobody_judged_is_said(project_db: Path) -> None:
+    project = new_project(project_db)
+    give(
+        project,
+        "anna",
+        {text_case(project, "u", "i", "pop"): 3.0},
+        protocol_name="explanation",
+        aspect="accuracy",
+    )
+    assert leaderboard_table(
+        project.db, project.id, LeaderboardOptions("explanation", aspect="accuracy")
+    ).rows
+    with pytest.raises(UsageError, match="nobody judged an aspect “acuracy”") as error:
+        leaderboard_table(project.db, project.id, LeaderboardOptions("explanation", aspect="acuracy"))
+    assert error.value.cause == "There are: accuracy."

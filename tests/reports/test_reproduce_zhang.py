@@ -148,6 +148,28 @@ def test_raters_of_an_own_project_stand_below(table: Make, tmp_path: Path) -> No
     assert not any(row["evaluator"] == "mine: user" for row in found.rows)
 
 
+def test_a_mean_over_few_groups_is_told(table: Make, tmp_path: Path) -> None:
+    rows = joined_rows()
+    project = new_project(tmp_path / "own.db", "mine")
+    cases = [text_case(project, r["user_id"], r["movie_id"], r["explanation_type"]) for r in rows]
+    users = sorted({row["user_id"] for row in rows})
+    for aspect in ASPECTS:
+        truth = {case: float(row[aspect] or 3) for case, row in zip(cases, rows, strict=True)}
+        give(project, "user", truth, protocol_name="explanation", kind="ground_truth", aspect=aspect)
+        # one score for all of everybody but the first user
+        flat = {
+            case: value if row["user_id"] == users[0] else 4.0
+            for (case, value), row in zip(truth.items(), rows, strict=True)
+        }
+        give(project, "flat", flat, protocol_name="explanation", kind="judge", aspect=aspect)
+        give(project, "same", truth, protocol_name="explanation", kind="judge", aspect=aspect)
+    own = OwnRaters(project.db, project.id, "mine")
+    notes = table(write_joined(tmp_path / "data", rows), own=own).notes
+    (note,) = (note for note in notes if note.startswith("mine: flat: one side is constant in most groups"))
+    assert f"accuracy user on 1 of {len(users)}" in note
+    assert not any(note.startswith("mine: same") for note in notes)
+
+
 def test_an_own_project_needs_the_users_scores(table: Make, tmp_path: Path) -> None:
     project = new_project(tmp_path / "own.db", "mine")
     with pytest.raises(NotFoundError, match="users themselves"):

@@ -273,8 +273,9 @@ def test_without_names_they_are_listed(texts: Database) -> None:
 @pytest.mark.parametrize("name", ["rouge-l", "ndcg"])
 def test_an_empty_project_has_nothing_to_judge(db: Database, name: str) -> None:
     load(db, "items", [("item_id", "title"), ("i1", "Heat")])
-    with pytest.raises(RunError, match="nothing that these metrics can judge"):
+    with pytest.raises(RunError, match="nothing that these metrics can judge") as error:
         make(db, name)
+    assert error.value.cause == f"The project has no {'explanations' if name == 'rouge-l' else 'lists'}."
     assert db.value("SELECT count(*) FROM raters") == 0
 
 

@@ -101,8 +101,15 @@ def test_a_pair_that_lacks_a_list_is_left_out_and_counted(db: Database) -> None:
     chosen = plan(db, protocol="pairwise")
     assert chosen.estimate.left_out == {"no list by svd": 4}
     assert chosen.estimate.cases == 5
-    with pytest.raises(RunError, match="needs lists by two systems"):
+    with pytest.raises(UsageError, match="needs two systems") as error:
         plan(db, protocol="pairwise", systems=("als",))
+    assert "als, pop, svd" in error.value.cause
+
+
+def test_a_project_of_one_system_has_no_pairs(db: Database) -> None:
+    make_project(db, systems=("als",))
+    with pytest.raises(RunError, match="needs lists by two systems"):
+        plan(db, protocol="pairwise")
 
 
 def shown(db: Database, run: int) -> str:
