@@ -35,6 +35,7 @@ COMMANDS = {
     "robustness": ("robustness", "robustness"),
     "outcome": ("outcome", "outcome"),
     "plan": ("plan", "plan"),
+    "passport": ("passport", "passport"),
     "gate": ("gate", "gate"),
     "reproduce": ("reproduce", "reproduce"),
     "export": ("export", "export"),

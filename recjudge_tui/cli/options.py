@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from recjudge_tui.reports.page import Page
     from recjudge_tui.reports.table import Table
     from recjudge_tui.store.database import Database
 
@@ -61,11 +62,25 @@ def put_table(table: Table, fmt: str | None, out: Path | None) -> None:
     """Write a table to stdout or a file; to a file says so on stderr. Without a format: as the file's name says."""
     from recjudge_tui.reports.table import write_table
 
-    ending = out.suffix.lower().lstrip(".") if out else ""
-    named = {"tex": "latex", "htm": "html"}.get(ending, ending)
-    write_table(table, fmt or (named if named in FORMATS else "text"), out)
+    write_table(table, format_of(fmt, out), out)
     if out is not None:
         narrate(f"written to {out}")
+
+
+def put_page(page: Page, fmt: str | None, out: Path | None) -> None:
+    """Write a page as `put_table` writes a table."""
+    from recjudge_tui.reports.page import write_page
+
+    write_page(page, format_of(fmt, out), out)
+    if out is not None:
+        narrate(f"written to {out}")
+
+
+def format_of(fmt: str | None, out: Path | None) -> str:
+    """The format asked for, else the one that the file's name ends in, else text."""
+    ending = out.suffix.lower().lstrip(".") if out else ""
+    named = {"tex": "latex", "htm": "html"}.get(ending, ending)
+    return fmt or (named if named in FORMATS else "text")
 
 
 def narrate(text: str) -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import db_option, names, narrate, open_db, project_option
+from recjudge_tui.cli.options import (
+    db_option,
+    names,
+    narrate,
+    open_db,
+    project_option,
+    table_options,
+)
 
 if TYPE_CHECKING:
     from recjudge_tui.model.judge import JudgeSpec
@@ -18,7 +26,9 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 
 
 @click.command()
-@click.argument("protocol", type=click.Choice(("pointwise", "pairwise", "arena", "absolute", "explanation")))
+@click.argument(
+    "protocol", type=click.Choice(("pointwise", "pairwise", "arena", "absolute", "explanation", "saer"))
+)
 @project_option
 @click.option(
     "--judge",
@@ -103,7 +113,26 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N cases, user by user.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="N cases of users drawn at random.")
-@click.option("--seed", type=int, default=7, show_default=True, help="For --sample and the judge.")
+@click.option(
+    "--stratify",
+    type=click.Choice(("none", "activity")),
+    default="none",
+    show_default=True,
+    help="With --sample: draw users in turn from four levels of engagement, by how many events are shown of them.",
+)
+@click.option(
+    "--until",
+    type=click.Choice(("decided",)),
+    help="Judge users in random order and stop when every two systems are told apart by an interval that holds"
+    " at every look.",
+)
+@click.option(
+    "--margin",
+    type=click.FloatRange(0.01, 1, max_open=True),
+    metavar="W",
+    help="With --until: also stop when the interval is no wider than this: 0.1 is ten points of the win rate.",
+)
+@click.option("--seed", type=int, default=7, show_default=True, help="For --sample, --until and the judge.")
 @click.option("--swap/--no-swap", default=True, show_default=True, help="Ask pairs in both orders.")
 @click.option(
     "--concurrency",
@@ -158,7 +187,15 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
     "--plan-only", is_flag=True, help="Write the run down and stop: “recjudge batch” takes it from there."
 )
 @click.option("--detach", is_flag=True, help="Work in the background; “recjudge runs show ID” tells how far.")
+@click.option(
+    "--drop-poor-over",
+    type=click.FloatRange(0, 1),
+    metavar="X",
+    help="saer: leave systems out of the pairs that were rated Poor in more than this share of their lists (0.5: in"
+    " half of them). The authors of SAER warn against such gatekeeping; without it nobody is left out.",
+)
 @db_option
+@table_options
 def run(
     protocol: str,
     project: str,
@@ -173,7 +210,10 @@ def run(
     dry_run: bool,
     plan_only: bool,
     detach: bool,
+    drop_poor_over: float | None,
     db: str | None,
+    fmt: str | None,
+    out: Path | None,
     **rest: object,
 ) -> None:
     """Judge what a project holds, by one of the published methods.
@@ -184,28 +224,45 @@ def run(
     arena        two lists, the judge plays the user, six aspects (RecSys Arena)
     absolute     each list alone, 0 to 1 (RecSys Arena)
     explanation  each explanation text, 1 to 5 on four aspects (Zhang et al.)
+    saer         pointwise on every list, then pairwise on the same users, and one page about both (SAER)
 
     Prints the estimate, then progress, then one line: run id, done, failed, cost. An interrupted run
     goes on with “recjudge runs resume ID”; no answer that was stored is asked for again.
+    saer prints its page instead (--format, -o); interrupted, the same command goes on. Its --limit and --sample
+    count users, its --budget holds for both stages, and --prompt may name one prompt for each: A,B.
+    --until decided (pointwise, pairwise, arena) looks after every user at the win rate, ties half, or at the
+    difference of the shares of the best label, by the betting confidence sequence of Waudby-Smith and Ramdas (2024).
 
     \b
     Example:
       recjudge run pairwise -p movies --judge rules
+      recjudge run saer -p movies --judge rules --systems als,pop
       recjudge run pointwise -p movies --judge ollama:llama3.1:8b --sample 200
+      recjudge run pairwise -p movies --judge openai:gpt-4o --until decided --margin 0.1
       recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --profile llm
       recjudge run explanation -p movies --judge ollama:qwen2.5:14b --shots personal
     """
     from recjudge_tui.model.judge import JudgeSpec
     from recjudge_tui.running.wishes import settings_for
 
-    settings = settings_for(
-        protocol,
-        systems=names(systems),
-        use_cache=not no_cache,
-        variables=_variables(words),
-        **rest,
-    )
     judge = JudgeSpec(spec=spec, base_urls=base_urls, api_key_env=api_key_env)
+    wished = {"systems": names(systems), "use_cache": not no_cache, "variables": _variables(words), **rest}
+    if protocol == "saer":
+        from recjudge_tui.cli.saer import How, run_saer
+        from recjudge_tui.running.saer import saer_wish
+        from recjudge_tui.store.projects import project_id
+
+        with open_db(db) as database:
+            identity = project_id(database, project)
+            wish = saer_wish(
+                database, identity, judge,
+                prompts=names(prompt), rater=rater, drop_poor_over=drop_poor_over, **wished,
+            )  # fmt: skip
+            run_saer(database, identity, wish, How(dry_run, plan_only, detach, fmt, out))
+        return
+    if drop_poor_over is not None or fmt or out:
+        raise click.UsageError("--drop-poor-over, --format and -o are of “recjudge run saer”")
+    settings = settings_for(protocol, **wished)
     with open_db(db) as database:
         plan = _plan(database, project, judge, settings, rater, prompt, dry_run)
         if plan.run_id is None:
@@ -253,12 +310,15 @@ def _plan(
         )
     for line in estimate_lines(plan.estimate, rater=plan.rater, prompt=plan.prompt):
         narrate(line)
+    if settings.until:
+        narrate("that is the most it takes: it stops as soon as it is decided")
     return plan
 
 
 def work_and_report(database: Database, run_id: int) -> None:
     """Work on a run here, showing progress; prints the one line that scripts read. Exit 130 when it was stopped."""
     from recjudge_tui.cli.progress import following_run
+    from recjudge_tui.model.run import RunSettings
     from recjudge_tui.reports.estimate import outcome_line
     from recjudge_tui.running.engine import work
     from recjudge_tui.store.runs import run_progress, run_row
@@ -266,6 +326,11 @@ def work_and_report(database: Database, run_id: int) -> None:
     with following_run(run_progress(database, run_id).calls) as show:
         ended = work(database.path, run_id, show)
     click.echo(outcome_line(run_id, ended))
+    if RunSettings.model_validate_json(run_row(database, run_id)["settings"]).until:
+        from recjudge_tui.reports.decided import stop_lines
+
+        for line in stop_lines(database, run_id):
+            narrate(line)
     if ended.state in ("stopped", "paused"):
         if why := run_row(database, run_id)["error"]:
             narrate(why)

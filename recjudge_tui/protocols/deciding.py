@@ -121,8 +121,9 @@ def _compared(pair: Pair, wager: Wager, *, single: bool) -> Compared:
 
 def told(stands: Standing) -> str:
     """One sentence: `decided after 312 of 1,000 users: als above pop, win rate 0.610 [0.531, 0.690]`."""
-    every = "all " if stands.users == stands.planned else ""
-    users = f"{stands.users:,} of {stands.planned:,} users" if not every else f"all {stands.planned:,} users"
+    users = f"all {stands.planned:,} users"
+    if stands.users < stands.planned:
+        users = f"{stands.users:,} of {stands.planned:,} users"
     start = f"{'decided' if stands.decided else 'not decided'} after {users}: "
     return start + "; ".join(pair_told(stands, pair) for pair in stands.compared)
 
@@ -132,7 +133,8 @@ def pair_told(stands: Standing, pair: Compared) -> str:
     a, b, turn = pair.system_a, pair.system_b, pair.above == pair.system_b
     if turn:
         a, b = b, a
-    words = f"{a} {'above' if pair.above else 'against'} {b}, {stands.figure} "
+    narrow = " narrow enough" if stands.decided and not pair.above else ""
+    words = f"{a} {'above' if pair.above else 'against'} {b}{narrow}, {stands.figure} "
     low, value, high = (_turned(v, pair.even) if turn else v for v in (pair.low, pair.value, pair.high))
     if turn:
         low, high = high, low

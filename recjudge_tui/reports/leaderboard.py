@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.battles import battles
 from recjudge_tui.reports.board_rows import COLUMNS, RATING_COLUMNS, TIES_NOTE, WIN_RATE_COLUMNS, board_rows
+from recjudge_tui.reports.decided import decided_notes
 from recjudge_tui.reports.label_shares import share_table
 from recjudge_tui.reports.mean_scores import ABOUT, mean_table
 from recjudge_tui.reports.scales import PAIR_PROTOCOLS, asked, protocols_meeting, rater_rank, rules_notes
@@ -77,7 +78,9 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
             f"method “{name}” does not fit {options.protocol}",
             next_step=f"Use {', '.join(fitting[:-1])} or {fitting[-1]}.",
         )
-    return METHODS[name].build(db, project_id, board_ratings(db, project_id, options), options)
+    ratings = board_ratings(db, project_id, options)
+    table = METHODS[name].build(db, project_id, ratings, options)
+    return replace(table, notes=(*table.notes, *decided_notes(db, project_id, ratings.verdicts)))
 
 
 def board_ratings(db: Database, project_id: int, options: LeaderboardOptions) -> Ratings:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from recjudge_tui.model.text import one_line
 from recjudge_tui.reports.case_page import case_page
+from recjudge_tui.reports.decided import stop_lines
 from recjudge_tui.reports.table import Column, Row, Table
 from recjudge_tui.store.cases import list_cases
 from recjudge_tui.store.catalogue import event_counts, heldout_types, systems
@@ -171,10 +172,16 @@ def runs_table(db: Database, project_id: int | None = None) -> Table:
 def run_table(db: Database, run_id: int) -> Table:
     """One run; its settings, its error and why calls failed stand in notes and settings."""
     summary, stored = run_summary(db, run_id), run_row(db, run_id)
+    stands = stop_lines(db, run_id)
+    # the reason of a run that a rule ended stands in these lines
+    named = ("error",) if not stands or summary["state"] != "done" else ()
     notes = [
-        f"{key}: {summary[key]}"
-        for key in ("error", "created_at", "started_at", "finished_at")
-        if summary[key]
+        *stands,
+        *(
+            f"{key}: {summary[key]}"
+            for key in (*named, "created_at", "started_at", "finished_at")
+            if summary[key]
+        ),
     ]
     notes += [
         f"{row['calls']} calls failed ({row['error_kind']}), for instance: {one_line(row['example'] or '', 300)}"

@@ -93,7 +93,15 @@ def write_table(table: Table, fmt: str = "text", out: Path | None = None) -> Non
 
     Raises UsageError for an unknown format, StoreError when the file cannot be written.
     """
-    written = render(table, fmt, _stdout_screen() if out is None else Screen(width=100))
+    put_written(lambda screen: render(table, fmt, screen), out)
+
+
+def put_written(write: Callable[[Screen], Written], out: Path | None = None) -> None:
+    """Write what `write` makes for a screen: to a file (whole or not at all) or to stdout; notes go to stderr.
+
+    Raises StoreError when the file cannot be written.
+    """
+    written = write(_stdout_screen() if out is None else Screen(width=100))
     for note in written.notes:
         sys.stderr.write(f"{note}\n")
     if out is None:

@@ -57,6 +57,10 @@ def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
             f"run {run_id} cannot go in batches",
             "Its calls show profiles that other calls of it write first.",
         )
+    if settings.until:
+        raise UsageError(
+            f"run {run_id} cannot go in batches", "It stops when it is decided, and a batch is asked whole."
+        )
     judge = batch_judge(spec)
     owner = acquire(db, run_id)
     try:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import make_judge
@@ -20,11 +21,14 @@ from recjudge_tui.running.lease import acquire
 from recjudge_tui.running.pipeline import Job, judge_outstanding
 from recjudge_tui.running.prices import UNKNOWN_PRICE, Price, price_of
 from recjudge_tui.running.recorder import Recorder, RunTarget
-from recjudge_tui.running.requests import setup_of
+from recjudge_tui.running.requests import Setup, setup_of
 from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.capabilities import capabilities_of
 from recjudge_tui.store.database import Database, connect
 from recjudge_tui.store.runs import release, run_progress, run_row, set_identity, wanted
+
+if TYPE_CHECKING:
+    from recjudge_tui.running.decided import Watch
 
 LOOK_EVERY_S = 0.5
 YOUNG_OBJECTS = 20_000
@@ -105,9 +109,13 @@ async def _judge_all(
     on_progress: OnProgress | None,
     stopping: asyncio.Event,
 ) -> tuple[RunState, str]:
-    """The state the run is left in, and why when nobody asked for it."""
+    """The state the run is left in, and why when nobody asked for it or a rule decided it."""
     row = run_row(db, run_id)
-    spec, settings, chosen, prompt = setup_of(db, row)
+    setup = setup_of(db, row)
+    spec, settings, chosen, prompt = setup
+    watch = _decision_of(db, run_id, setup)
+    if watch is not None and watch.decided:
+        return "done", watch.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
     judge, price, before = make_judge(spec), price_of(spec), run_progress(db, run_id)
     concurrency = settings.concurrency or judge.concurrency
@@ -139,14 +147,24 @@ async def _judge_all(
             progress=before,
             gate=_gate(price, judge.rater_kind == "judge", settings, stopping, before.cost_usd or 0.0),
             price=price,
+            watch=watch,
         )
         await _watched(job, on_progress)
     finally:
         await recorder.close()
         await judge.close()
-    if not stopping.is_set() or not outstanding(db, run_id, 0, 1):
-        return "done", ""
+    if (watch and watch.decided) or not stopping.is_set() or not outstanding(db, run_id, 0, 1):
+        return "done", watch.sentence() if watch else ""
     return ("paused" if wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
+
+
+def _decision_of(db: Database, run_id: int, setup: Setup) -> Watch | None:
+    if setup.settings.until != "decided":
+        return None
+    # numpy comes with it, which other runs do without
+    from recjudge_tui.running.decided import watch_of
+
+    return watch_of(db, run_id, setup.settings, setup.protocol, setup.prompt)
 
 
 def _gate(

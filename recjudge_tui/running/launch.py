@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from recjudge_tui.errors import RunError
@@ -14,17 +15,18 @@ from recjudge_tui.store.runs import run_row
 START_WITHIN_S = 15.0
 
 
-def start_detached(db: Database, run_id: int) -> int:
+def start_detached(db: Database, run_id: int, words: Sequence[str] = ()) -> int:
     """Work on the run in a new process, by the same path as `recjudge runs resume`; returns its pid.
+
+    `words` are another command that works on the run, and may do more after it.
 
     Waits until the run is taken or over. Raises RunError with the process's own words when it ended
     without taking it.
     """
     log = db.path.with_name(f"{db.path.name}.runs.log")
     before, offset = _marks(db, run_id), log.stat().st_size if log.exists() else 0
-    pid = _spawn(
-        [sys.executable, "-m", "recjudge_tui", "runs", "resume", str(run_id), "--db", str(db.path)], log
-    )
+    words = words or ("runs", "resume", str(run_id))
+    pid = _spawn([sys.executable, "-m", "recjudge_tui", *words, "--db", str(db.path)], log)
     deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline and _marks(db, run_id) == before:
         ended, status = os.waitpid(pid, os.WNOHANG)

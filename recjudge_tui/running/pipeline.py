@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges.base import Judge
@@ -25,6 +26,9 @@ from recjudge_tui.running.prices import Price, cost_at
 from recjudge_tui.running.recorder import Recorder
 from recjudge_tui.store.calls import CallKey, CallOutcome, outstanding, profiles_outstanding
 from recjudge_tui.store.database import Database
+
+if TYPE_CHECKING:
+    from recjudge_tui.running.decided import Watch
 
 FAILURES_IN_A_ROW = 25
 UNSAVED_A_WORKER = 2
@@ -51,6 +55,7 @@ class Job:
     progress: Progress
     gate: Gate
     price: Price | None
+    watch: Watch | None = None
     failed_in_a_row: int = 0
     stopped_because: str = ""
 
@@ -161,7 +166,7 @@ class _Savers:
         if not self._under_way:
             self._all_arrived.set()
         if failure is None:
-            failure = _count(self._job, outcome)
+            failure = _count(self._job, outcome) or _look(self._job, outcome)
         self._failure = self._failure or failure
 
     async def finish(self) -> None:
@@ -174,6 +179,16 @@ class _Savers:
         """Raise what an outcome met on its way."""
         if self._failure is not None:
             raise self._failure
+
+
+def _look(job: Job, outcome: CallOutcome) -> RecjudgeError | None:
+    """Ask for no more where this outcome decides a run that stops then."""
+    try:
+        if job.watch is not None and job.watch.ended(outcome.key.case_id):
+            job.stopping.set()
+    except RecjudgeError as failure:
+        return failure
+    return None
 
 
 def _count(job: Job, outcome: CallOutcome) -> JudgeError | None:

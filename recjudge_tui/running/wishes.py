@@ -45,6 +45,10 @@ def check_wish(settings: RunSettings, chosen: Protocol, prompt: Prompt, judge: J
         raise UsageError(
             f"{chosen.name} knows no shots", "A scored example can stand beside an explanation only."
         )
+    if settings.baseline and chosen.case_kind != "pair" and not settings.until:
+        raise UsageError(
+            f"{chosen.name} compares nothing with a baseline", next_step="Name the systems with --systems."
+        )
     if settings.aspects == "single" and len(prompt.aspects) == 1:
         raise UsageError(
             "there is nothing to ask one by one",

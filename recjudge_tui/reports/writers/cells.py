@@ -31,6 +31,8 @@ def _number(value: float, column: Column) -> str:
         return f"{value:,.1f} s"
     if column.kind == "int" or isinstance(value, int):
         return f"{value:,}"
+    if 0 < abs(value) < 0.5 * 10**-column.decimals:
+        return f"{value:.0e}"  # a figure that rounds to 0 is not 0
     return f"{value:,.{column.decimals}f}" if abs(value) < 1e6 else f"{value:.4g}"
 
 

@@ -14,14 +14,22 @@ _HARMFUL = re.compile(
 
 
 def write(table: Table, _: Screen) -> Written:
+    return Written(dumped(content(table)))
+
+
+def content(table: Table) -> dict[str, object]:
     """The shape scripts rely on: title, columns, rows, notes, settings; every row has every column."""
     names = [column.name for column in table.columns]
-    content = {
+    return {
         "title": table.title,
         "columns": [{"name": c.name, "label": c.label, "kind": c.kind} for c in table.columns],
         "rows": [{name: row.get(name) for name in names} for row in table.rows],
         "notes": list(table.notes),
         "settings": dict(table.settings),
     }
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=2)
-    return Written(_HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def dumped(value: dict[str, object]) -> str:
+    """JSON text that does no harm on a terminal."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    return _HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"

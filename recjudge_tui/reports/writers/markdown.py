@@ -15,16 +15,17 @@ def write(table: Table, _: Screen) -> Written:
     def line(cells: list[str]) -> str:
         return f"| {' | '.join(cells)} |"
 
-    lines = [f"**{_escaped(table.title)}**", ""]
-    lines.append(line([_escaped(column.label) for column in table.columns]))
+    lines = [f"**{escaped(table.title)}**", ""]
+    lines.append(line([escaped(column.label) for column in table.columns]))
     lines.append(line(["---:" if is_number(column) else "---" for column in table.columns]))
     for row in table.rows:
-        lines.append(line([_escaped(shown(row.get(c.name), c, None)) for c in table.columns]))
+        lines.append(line([escaped(shown(row.get(c.name), c, None)) for c in table.columns]))
     if table.notes:
-        lines += ["", *(f"- {_escaped(note)}" for note in table.notes)]
+        lines += ["", *(f"- {escaped(note)}" for note in table.notes)]
     return Written("\n".join(lines) + "\n")
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Text that Markdown takes for text, on one line."""
     plain = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\1", plain)

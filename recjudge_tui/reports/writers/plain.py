@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,14 +45,10 @@ def write(table: Table, screen: Screen) -> Written:
     stand above it, a column that repeats another's figures goes, rows are grouped under a heading, minor
     columns go (and are named below).
     """
-    from rich.console import Console
     from rich.text import Text
 
     out = io.StringIO()
-    console = Console(
-        file=out, width=screen.width, force_terminal=screen.styled, color_system=None if not screen.styled else "standard",
-        highlight=False, markup=False, emoji=False, legacy_windows=False,
-    )  # fmt: skip
+    console = _console(out, screen)
     columns, footnotes = _columns(table)
     layout = _layout(columns, screen.width)
     console.print(Text(one_line(table.title), style="bold"))
@@ -70,8 +66,33 @@ def write(table: Table, screen: Screen) -> Written:
         console.print(Text(f"- not shown for want of width: {', '.join(layout.dropped)}"))
     for note in table.notes:
         console.print(Text(f"- {one_line(note)}"))
-    text = "\n".join(line.rstrip() for line in out.getvalue().replace("\u00a0", " ").split("\n"))
-    return Written(text if screen.unicode else text.translate(_ASCII))
+    return Written(_finished(out.getvalue(), screen))
+
+
+def heading(title: str, lines: Sequence[str], screen: Screen) -> str:
+    """A page's title and the sentences under it, broken at the width."""
+    from rich.text import Text
+
+    out = io.StringIO()
+    console = _console(out, screen)
+    console.print(Text(one_line(title), style="bold"))
+    for line in lines:
+        console.print(Text(one_line(line)))
+    return _finished(out.getvalue(), screen)
+
+
+def _console(out: io.StringIO, screen: Screen) -> Console:
+    from rich.console import Console
+
+    return Console(
+        file=out, width=screen.width, force_terminal=screen.styled, color_system=None if not screen.styled else "standard",
+        highlight=False, markup=False, emoji=False, legacy_windows=False,
+    )  # fmt: skip
+
+
+def _finished(written: str, screen: Screen) -> str:
+    text = "\n".join(line.rstrip() for line in written.replace("\u00a0", " ").split("\n"))
+    return text if screen.unicode else text.translate(_ASCII)
 
 
 def _layout(columns: list[_Shown], width: int) -> _Layout:
