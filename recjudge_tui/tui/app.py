@@ -66,6 +66,7 @@ class RecjudgeApp(App[None]):
     CSS_PATH = "app.tcss"
     MODES = {"projects": ProjectsScreen}
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (80, "-narrow"), (100, "-normal"), (120, "-wide"), (160, "-huge")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave_app", "quit", show=False, priority=True, id="app.quit"),
     ]

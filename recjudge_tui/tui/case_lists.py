@@ -23,6 +23,7 @@ _FEWEST_CELLS = 8
 _COMFORTABLE = 34
 _HISTORY = 36
 _WIDE_ITEM = 44
+_FEWEST_EVENTS = 15
 _LONGEST_ALIGNED = 500
 
 
@@ -84,7 +85,7 @@ def item_words(item: ItemView, look: Glyphs) -> str:
 
 def _history(user: UserView, lines: int, look: Glyphs) -> Iterator[Content]:
     yield Content.styled(f"history ({len(user.history)}), newest first", "bold")
-    most = max(lines - 2, 5)
+    most = max(lines - 2, _FEWEST_EVENTS)
     for event in user.history[:most]:
         yield event_line(event, look).truncate(_HISTORY, ellipsis=True)
     if len(user.history) > most:

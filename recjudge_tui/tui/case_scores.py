@@ -104,7 +104,7 @@ def _score_head(case: CaseDetail, aspect: str, look: Glyphs) -> Content:
 
 def _aspect_cells(case: CaseDetail, aspect: str, look: Glyphs) -> list[list[Part]]:
     found = [opinion for opinion in case.opinions if opinion.aspect == aspect]
-    found.sort(key=lambda opinion: opinion.rater_kind != "ground_truth")
+    found.sort(key=lambda opinion: (opinion.rater_kind != "ground_truth", opinion.rater_kind in _BASELINES))
     truth = next((o.value for o in found if o.rater_kind == "ground_truth" and o.value is not None), None)
     return [_score_cell(opinion, truth, look) for opinion in found]
 
@@ -120,7 +120,8 @@ def _score_cell(opinion: Opinion, truth: float | None, look: Glyphs) -> list[Par
     if opinion.rater_kind == "ground_truth":
         away, style = "user", "bold"
     elif truth is not None and not metric and opinion.value != truth:
-        far = abs(opinion.value - truth) >= _FAR
+        # chance has no opinion that would be worth a look
+        far = abs(opinion.value - truth) >= _FAR and opinion.rater_kind not in _BASELINES
         sign = "+" if opinion.value > truth else "-"
         away = f"{sign}{score(abs(opinion.value - truth), look)}{' ' + look.marked if far else ''}"
         style = "$warning" if far else "dim"

@@ -33,7 +33,8 @@ def case_content(case: CaseDetail, width: int, look: Glyphs, longest: int = LONG
         (raters_title(case), raters(case, width, look)),
         ("Reasoning", _reasoning(case, look, longest)),
         ("Example shown before it", _example(case, look, longest)),
-        *(shown + person if beside else person + shown),
+        *shown,
+        *person,
         ("Reasoning on the other aspects", _other_reasoning(case, look, longest)),
     ]
     lines: list[Line] = []

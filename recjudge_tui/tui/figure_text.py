@@ -11,7 +11,7 @@ from textual.content import Content
 from recjudge_tui.model.text import one_line
 from recjudge_tui.reports.table import Row, Table
 from recjudge_tui.tui.charts import interval, is_ascii
-from recjudge_tui.tui.look import Glyphs, number
+from recjudge_tui.tui.look import Glyphs, fit, number
 
 STAT_NAMES = {
     "percent": "Percent agreement",
@@ -28,13 +28,16 @@ STAT_NAMES = {
     "bias": "Mean difference",
     "concurrence": "Concurrence",
 }
+LEVEL_NAMES = {"dataset": "all cases", "user": "mean over users", "pair": "mean over user-item pairs"}
 METHOD_NAMES = {
     "q": "Q",
     "winrate": "Win rate",
     "bt": "Bradley–Terry",
     "elo": "Elo",
+    "mean": "mean score",
     "share": "Shares of labels",
 }
+OF_PAIRS = ("q", "winrate", "bt", "elo")
 # the row rater against the column rater: not the same the other way round
 _ONE_WAY = ("bias", "concurrence")
 _SHADES = ("█", "▓", "▒", "░")
@@ -100,9 +103,20 @@ def pair_words(row: Row, people: frozenset[str], look: Glyphs) -> Content:
     who = f"{one_line(row['rater_a'], 40)} with {one_line(row['rater_b'], 40)}"
     both = " (people with each other: the ceiling)" if {row["rater_a"], row["rater_b"]} <= people else ""
     n = row["n"] if isinstance(row["n"], int) else 0
+    level = "" if row["level"] == "dataset" else f", {LEVEL_NAMES[str(row['level'])]}"
     return Content.assemble(
-        (who, "bold"), both, f": {name} ", (_with_interval(row, "value", look), "bold"), f", n={number(n)}", _note(row)
+        (who, "bold"), both, f": {name}{level} ", (_with_interval(row, "value", look), "bold"),
+        f", n={number(n)}{_groups(row)}", _note(row),
     )  # fmt: skip
+
+
+def _groups(row: Row) -> str:
+    """How many groups a mean is of, and how many are left out of it."""
+    groups, left_out = row["groups"], row["groups_undefined"]
+    if not isinstance(groups, int):
+        return ""
+    without = f", {number(left_out)} left out as undefined" if isinstance(left_out, int) and left_out else ""
+    return f" in {number(groups)} groups{without}"
 
 
 def _with_interval(row: Row, key: str, look: Glyphs, *, percent: bool = False) -> str:
@@ -127,18 +141,14 @@ def _note(row: Row) -> str:
 # ---- the ranking
 
 
-def board_columns(width: int) -> int:
-    """Cells for the drawn interval in a panel `width` cells wide."""
-    return max(min(width - 66, 40), 10)
+_SCORE_HEADS = {"q": "Q", "mean": "mean"}
+_COUNT_HEADS = ("W", "T", "pos", "L")
+_WIDEST, _NARROWEST = 40, 8
+FIGURE_HEADS = ("#", *_SCORE_HEADS.values(), "score", *_COUNT_HEADS, "fail", "n")
 
 
-def board_heads(table: Table, width: int) -> tuple[str, ...]:
-    """The heads of `board_cells`; over the drawn intervals stand the ends of their common axis."""
-    low, high = _board_bounds(table)
-    ends = (tick(low), tick(high))
-    axis = ends[0] + ends[1].rjust(max(board_columns(width) - len(ends[0]), len(ends[1]) + 1))
-    score = "Q" if table.settings.get("method") == "q" else "score"
-    return ("#", "system", "rater", axis, score, "W", "T", "pos", "L", "fail", "n")
+def _of_pairs(table: Table) -> bool:
+    return table.settings.get("method") in OF_PAIRS
 
 
 def tick(value: float) -> str:
@@ -152,31 +162,46 @@ def _board_bounds(table: Table) -> tuple[float, float]:
     return min(map(_float, lows), default=0.0), max(map(_float, highs), default=1.0)
 
 
-def board_cells(table: Table, width: int, look: Glyphs) -> list[list[Text]]:
-    """One row a system of the ranking."""
-    bounds, room = _board_bounds(table), board_columns(width)
-    score = "q" if table.settings.get("method") == "q" else "score"
-    cells = []
-    for row in table.rows:
-        drawn = interval(
-            _maybe(row["ci_low"]), _maybe(row["score"]), _maybe(row["ci_high"]), bounds, room, look
-        )
-        cells.append(
-            [
-                _right("" if row["rank"] is None else row["rank"]),
-                Text(one_line(row["system"], 13 if width < 100 else 24), "bold"),
-                Text(one_line(row["rater"], 10 if width < 100 else 16), "dim"),
-                Text(drawn, "cyan"),
-                _right(_short(row[score], look)),
-                _right(row["wins"]),
-                _right(row["ties"]),
-                Text(str(row["position_ties"]), "yellow" if row["position_ties"] else "dim", justify="right"),
-                _right(row["losses"]),
-                Text(str(row["failed"]), "red" if row["failed"] else "dim", justify="right"),
-                _right(row["n"]),
-            ]
-        )
-    return cells
+def board(table: Table, width: int, look: Glyphs) -> tuple[tuple[str, ...], list[list[Text]]]:
+    """Heads and a row a system for a panel `width` cells wide; the drawn intervals take what the figures leave.
+
+    Over the intervals stand the ends of their common axis.
+    """
+    score = str(table.settings.get("method"))
+    counts = _COUNT_HEADS if _of_pairs(table) else ()
+    heads = ["#", "system", "rater", _SCORE_HEADS.get(score, "score"), *counts, "fail", "n"]
+    cells = [
+        _board_row(row, "q" if score == "q" else "score", _of_pairs(table), width, look) for row in table.rows
+    ]
+    taken = [max([len(head), *(row[at].cell_len for row in cells)]) for at, head in enumerate(heads)]
+    # a cell of padding on either side of every column, and the scroll bar
+    room = max(min(width - sum(taken) - 2 * (len(heads) + 1) - 1, _WIDEST), _NARROWEST)
+    bounds = _board_bounds(table)
+    ends = (tick(bounds[0]), tick(bounds[1]))
+    heads.insert(3, ends[0] + ends[1].rjust(max(room - len(ends[0]), len(ends[1]) + 1)))
+    for row, shown in zip(table.rows, cells, strict=True):
+        ends_of = _maybe(row["ci_low"]), _maybe(row["score"]), _maybe(row["ci_high"])
+        shown.insert(3, Text(interval(*ends_of, bounds, room, look), "cyan"))
+    return tuple(heads), cells
+
+
+def _board_row(row: Row, score: str, of_pairs: bool, width: int, look: Glyphs) -> list[Text]:
+    """Everything of a row but the drawn interval."""
+    return [
+        _right("" if row["rank"] is None else row["rank"]),
+        Text(fit(one_line(row["system"]), 13 if width < 100 else 24, look).rstrip(), "bold"),
+        Text(fit(one_line(row["rater"]), 10 if width < 100 else 16, look).rstrip(), "dim"),
+        _right(_short(row[score], look)),
+        *(_counts(row) if of_pairs else ()),
+        Text(str(row["failed"]), "red" if row["failed"] else "dim", justify="right"),
+        _right(row["n"]),
+    ]
+
+
+def _counts(row: Row) -> tuple[Text, ...]:
+    by_position = row["position_ties"]
+    position = Text(str(by_position), "yellow" if by_position else "dim", justify="right")
+    return _right(row["wins"]), _right(row["ties"]), position, _right(row["losses"])
 
 
 def _short(value: object, look: Glyphs) -> str:
@@ -186,12 +211,14 @@ def _short(value: object, look: Glyphs) -> str:
 
 def board_words(row: Row, look: Glyphs) -> Content:
     n, failed = row["n"], row["failed"]
+    rate = ""
+    if "win_rate" in row:
+        rate = f", win rate {_with_interval({**row, 'ci_low': None}, 'win_rate', look, percent=True)}"
     return Content.assemble(
         (one_line(row["system"], 40), "bold"),
-        f", judged by {one_line(row['rater'], 40)}: score ",
+        f", judged by {one_line(row['rater'], 40)}: {'score' if rate else 'mean score'} ",
         (_with_interval(row, "score", look), "bold"),
-        f", win rate {_with_interval({**row, 'ci_low': None}, 'win_rate', look, percent=True)}",
-        f", n={n}, {failed} failed outside n",
+        f"{rate}, n={n}, {failed} failed outside n",
         _note(row),
     )
 
@@ -211,10 +238,17 @@ def share_rows(table: Table) -> list[ShareRow]:
     return [ShareRow(system, rater, tuple(rows)) for (system, rater), rows in groups.items()]
 
 
-SHARE_HEADS = ("system", "rater", "shares", "labels", "n")
+_SHARE_HEADS = ("system", "rater", "shares", "labels", "n")
 
 
-def share_cells(shares: ShareRow, width: int, look: Glyphs) -> list[Text]:
+def board_of_shares(
+    shares: Sequence[ShareRow], width: int, look: Glyphs
+) -> tuple[tuple[str, ...], list[list[Text]]]:
+    """Heads and a row a system and rater."""
+    return _SHARE_HEADS, [_share_cells(row, width, look) for row in shares]
+
+
+def _share_cells(shares: ShareRow, width: int, look: Glyphs) -> list[Text]:
     room = max(min(width - 76, 40), 12)
     words = "  ".join(
         f"{one_line(row['label'], 8)} {_percent(row['share'], look)}" for row in shares.rows[:5]

@@ -12,6 +12,7 @@ from recjudge_tui.reports.table import Row, Table
 from recjudge_tui.store.database import Database
 
 DEFAULT_STAT = "qwk"
+DEFAULT_LEVEL = "dataset"
 _SCORES = ("explanation", "absolute")
 _ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".tex": "latex", ".html": "html", ".txt": "text"}
 
@@ -38,13 +39,14 @@ class Pick(NamedTuple):
 class Figures(NamedTuple):
     """The two tables about one topic. `people` are the raters whose agreement with each other is the ceiling.
 
-    `methods` are the rankings that fit the topic. `topic` is None, and the tables are too, while nobody has judged
-    anything.
+    `methods` are the rankings that fit the topic; `level` is what the agreement is taken over. `topic` is None, and
+    the tables are too, while nobody has judged anything.
     """
 
     topics: tuple[Topic, ...]
     topic: Topic | None
     stat: str
+    level: str
     people: frozenset[str]
     protocols: tuple[str, ...]
     methods: tuple[str, ...]
@@ -53,15 +55,23 @@ class Figures(NamedTuple):
     board: Table | None
 
 
-def figures(db: Database, project_id: int, topic: Topic | None, stat: str, method: str = "") -> Figures:
+def figures(
+    db: Database,
+    project_id: int,
+    topic: Topic | None,
+    stat: str,
+    method: str = "",
+    level: str = DEFAULT_LEVEL,
+) -> Figures:
     """The figures about `topic`; None, or one that is gone: the one most raters answered, `overall` first.
 
     An empty `stat` is quadratic weighted kappa, and Pearson's correlation for scores. A `method` that does not fit
-    the topic gives way to the usual one. Loads NumPy and SciPy and resamples, so call it in a worker.
+    the topic gives way to the usual one, and so does a `level` over groups for a statistic that has none.
+    Loads NumPy and SciPy and resamples, so call it in a worker.
     """
     from recjudge_tui.reports.agreement import agreement_table
     from recjudge_tui.reports.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
-    from recjudge_tui.reports.pairing import AgreementOptions
+    from recjudge_tui.reports.pairing import CORRELATIONS, AgreementOptions
     from recjudge_tui.reports.scales import PAIR_PROTOCOLS, is_people, protocols_meeting
     from recjudge_tui.store.ratings import project_raters
 
@@ -70,8 +80,9 @@ def figures(db: Database, project_id: int, topic: Topic | None, stat: str, metho
     people = frozenset(rater.name for rater in raters.values() if is_people(rater))
     chosen = topic if topic in topics else next(iter(topics), None)
     if chosen is None:
-        return Figures((), None, stat or DEFAULT_STAT, people, (), (), "", None, None)
+        return Figures((), None, stat or DEFAULT_STAT, level, people, (), (), "", None, None)
     stat = stat or ("pearson" if chosen.protocol in _SCORES else DEFAULT_STAT)
+    level = level if stat in CORRELATIONS else DEFAULT_LEVEL
     fitting = tuple(
         name for name, one in METHODS.items() if one.of_pairs == (chosen.protocol in PAIR_PROTOCOLS)
     )
@@ -83,6 +94,7 @@ def figures(db: Database, project_id: int, topic: Topic | None, stat: str, metho
         topics,
         chosen,
         stat,
+        level,
         people,
         tuple(
             name
@@ -94,7 +106,7 @@ def figures(db: Database, project_id: int, topic: Topic | None, stat: str, metho
         agreement_table(
             db,
             project_id,
-            AgreementOptions(protocol=chosen.protocol, aspect=chosen.aspect, stats=(stat,)),
+            AgreementOptions(protocol=chosen.protocol, aspect=chosen.aspect, stats=(stat,), levels=(level,)),
         ),
         board,
     )

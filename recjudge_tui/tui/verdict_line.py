@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 
 from recjudge_tui.model.text import one_line
 from recjudge_tui.store.triage import VerdictRow
-from recjudge_tui.tui.look import Glyphs, case_number, fraction, score, short_label
+from recjudge_tui.tui.look import Glyphs, case_number, fit, fraction, score, short_label
 
 
 class Columns(NamedTuple):
@@ -25,8 +25,8 @@ _FIXED = 2 + 8 + 4  # glyph, case, confidence, each with its space
 def columns_for(width: int) -> Columns:
     """The widths for a list `width` cells wide; usable from 30."""
     room = max(width - _FIXED, 12)
-    label = 7 if room < 30 else 8 if room < 40 else 12
-    rater = max(min((room - label) // 2, 18), 4)
+    label = 8 if room < 30 else 9 if room < 36 else 12 if room < 50 else 20
+    rater = max(min((room - label - 1) // 2, 18), 4)
     return Columns(rater, label, max(room - label - rater, 4))
 
 
@@ -45,16 +45,17 @@ def header_line(width: int) -> str:
 def verdict_cells(row: VerdictRow, columns: Columns, look: Glyphs) -> list[tuple[str, str]]:
     """(text, kind) in order; kind is marked, failed, reviewed, dim or empty."""
     glyph, kind = _glyph(row, look)
-    label = look.none if row.failed else short_label(row.label) or score(row.value, look)
+    said = "" if row.protocol == "absolute" else short_label(row.label)
+    label = look.none if row.failed else said or score(row.value, look)
     if row.aspect != "overall":
-        label = f"{_short_aspect(row.aspect, columns.label - 5)} {label}"
+        label = f"{_short_aspect(row.aspect, columns.label - 5, look)} {label}"
     return [
         (glyph + " ", kind),
         (_cell(case_number(row.case_id), 8), ""),
         (_cell(row.rater, columns.rater, look.cut), "dim"),
         (_cell(label, columns.label, look.cut), kind if row.failed else ""),
         (_cell(fraction(row.confidence, look.none), 4), "dim"),
-        (_cell(why(row, short=columns.why < 16), columns.why, look.cut), kind),
+        (_cell(why(row, short=columns.why < 13), columns.why, look.cut), kind),
     ]
 
 
@@ -92,9 +93,10 @@ def _glyph(row: VerdictRow, look: Glyphs) -> tuple[str, str]:
     return " ", ""
 
 
-def _short_aspect(aspect: str, room: int) -> str:
+def _short_aspect(aspect: str, room: int, look: Glyphs) -> str:
     """The beginning of the aspect's name: as much as leaves room for a label of three cells."""
-    return set_cell_size(one_line(aspect, 40).replace("_", " "), max(room, 2))
+    name = one_line(aspect, 40).replace("_", " ")
+    return fit(name, room, look) if room > 5 else set_cell_size(name, max(room, 2))
 
 
 def _cell(text: str, width: int, cut: str = "…") -> str:

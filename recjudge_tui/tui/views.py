@@ -12,16 +12,19 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.model.filters import Term, VerdictFilter
 from recjudge_tui.reports.table import Row, Table
 from recjudge_tui.store.database import Database
-from recjudge_tui.tui.figure_text import STAT_NAMES, Cell, figure
+from recjudge_tui.tui.figure_text import LEVEL_NAMES, STAT_NAMES, Cell, figure
 from recjudge_tui.tui.figures import Pick, Topic, about, topics_of
-from recjudge_tui.tui.look import glyphs
+from recjudge_tui.tui.look import glyphs, number
 from recjudge_tui.tui.plots import Axes, Mark
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.leaderboard import LeaderboardOptions
 
 VIEWS = {"confusion": "confusion", "duels": "Q matrix", "metric": "Q and metric", "ensembles": "ensembles"}
-_LEVELS = {"dataset": "all cases", "user": "mean over users", "pair": "mean over user-item pairs"}
+_NO_TRUTH = (
+    "no person judged this, so that nothing can stand as the truth; labels come in by i on the projects"
+)
+_OF_PAIRS = ("duels", "metric")
 # backgrounds, faint to strong; the value stands on each, so that colour only repeats it
 _COUNTS = ("#16212e", "#1b3350", "#204672", "#255a94", "#2a6eb6")
 _ABOVE = ("#14302a", "#17453a", "#1a5b4a", "#1d725a")
@@ -74,18 +77,34 @@ class Asked(NamedTuple):
 
 def picture(db: Database, project_id: int, topic: Topic, view: str, picked: Mapping[str, str]) -> Picture:
     """The figure `view` of VIEWS about a topic. What was picked and is not there any more gives way to the first."""
+    from recjudge_tui.reports.scales import PAIR_PROTOCOLS
+
     topics = topics_of(db, project_id)
     at = picked.get("topic", "")
     topic = topics[int(at)] if at.isdigit() and int(at) < len(topics) else topic
     asked = _asked(db, project_id, topics, topic)
+    if view in _OF_PAIRS and topic.protocol not in PAIR_PROTOCOLS:
+        return Picture(view, VIEWS[view], _picks(asked, ()), (_no_pairs(asked),), topic=topic)
     make = {"confusion": _confusion, "duels": _duels, "metric": _against_metric, "ensembles": _ensembles}[
         view
     ]
     try:
         made = make(asked, picked)
     except RecjudgeError as error:
-        made = Picture(view, VIEWS[view], _picks(asked, ()), (str(error),))
+        made = Picture(view, VIEWS[view], _picks(asked, ()), _parts(error))
     return made._replace(topic=topic)
+
+
+def _parts(error: RecjudgeError) -> tuple[str, ...]:
+    return tuple(part for part in (error.title, error.cause, error.next_step) if part)
+
+
+def _no_pairs(asked: Asked) -> str:
+    from recjudge_tui.reports.scales import PAIR_PROTOCOLS
+
+    named = dict.fromkeys(topic.protocol for topic in asked.topics if topic.protocol in PAIR_PROTOCOLS)
+    there = f"choose one about {' or '.join(named)}" if named else "this project has none"
+    return f"Q counts wins between two lists, and {asked.topic.protocol} judges one thing at a time: {there}"
 
 
 def _asked(db: Database, project_id: int, topics: tuple[Topic, ...], topic: Topic) -> Asked:
@@ -134,7 +153,7 @@ def _confusion(asked: Asked, picked: Mapping[str, str]) -> Picture:
     if not table.rows:
         return Picture("confusion", "Confusion", picks, table.notes)
     first = table.rows[0]
-    title = f"{first['rater_a']} (down) against {first['rater_b']} (across), n={first['n']}"
+    title = f"{first['rater_a']} (down) against {first['rater_b']} (across), n={number(_whole(first['n']))}"
     heads, grid = _confusion_grid(table)
     return Picture("confusion", title, picks, table.notes, heads, grid, rows=table.rows)
 
@@ -278,12 +297,14 @@ def _ensembles(asked: Asked, picked: Mapping[str, str]) -> Picture:
     from recjudge_tui.reports.pairing import AgreementOptions
 
     truth = _pick("truth", "truth", asked.people, picked)
-    level = Pick("level", "level", list(_LEVELS.items()), _in(picked.get("level"), _LEVELS, "dataset"))
+    level = Pick(
+        "level", "level", list(LEVEL_NAMES.items()), _in(picked.get("level"), LEVEL_NAMES, "dataset")
+    )
     stats = {name: STAT_NAMES[name] for name in ("pearson", "spearman", "kendall")}
     stat = Pick("stat", "statistic", list(stats.items()), _in(picked.get("stat"), stats, "pearson"))
     picks = _picks(asked, (truth, level, stat))
     if not truth.value:
-        return Picture("ensembles", "Ensembles", picks, ("nobody's scores can stand as the truth here",))
+        return Picture("ensembles", "Ensembles", picks, (_NO_TRUTH,))
     options = AgreementOptions(
         protocol=asked.topic.protocol, aspect=asked.topic.aspect, truth=truth.value, stats=(stat.value,),
         levels=(level.value,),
@@ -295,7 +316,7 @@ def _ensembles(asked: Asked, picked: Mapping[str, str]) -> Picture:
         for row in rows
     ]
     title = f"Means of 1 to {len(table.rows)} raters against {truth.value}: lowest, mean, highest"
-    axes = Axes("raters", f"{stats[stat.value]}, {_LEVELS[level.value]}")
+    axes = Axes("raters", f"{stats[stat.value]}, {LEVEL_NAMES[level.value]}")
     return Picture("ensembles", title, picks, table.notes, marks=tuple(marks), rows=tuple(rows), axes=axes)
 
 

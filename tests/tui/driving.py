@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from textual import events
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
@@ -15,6 +17,7 @@ from recjudge_tui.tui.app import RecjudgeApp
 SIZES = ((80, 24), (120, 40))
 # a screen that polls a run never rests
 MOST_ROUNDS = 20
+LONGEST_DELAY_S = 0.3
 
 
 @asynccontextmanager
@@ -28,18 +31,28 @@ async def running(
 
 
 async def settle(pilot: Pilot[Any]) -> None:
-    """Until timers that follow a key have fired, the workers they started have answered, and the screen rests."""
-    last, unchanged = "", 0
+    """Until timers that follow a key have fired, the workers they started have answered, and nothing is left to do."""
+    quiet = 0
     for _ in range(MOST_ROUNDS):
-        await pilot.pause(0.06)
+        await pilot.pause()
+        busy = _waits(pilot)
         with suppress(WorkerCancelled):  # a job that a newer one replaced
             await pilot.app.workers.wait_for_complete()
-        now = shown(pilot)
-        unchanged = unchanged + 1 if now == last else 0
-        if unchanged >= 2:
-            break
-        last = now
-    await pilot.pause()
+        # what a worker found may still be under way to the screen: twice quiet is quiet
+        quiet = 0 if busy else quiet + 1
+        if quiet == 2:
+            return
+
+
+def _waits(pilot: Pilot[Any]) -> bool:
+    """Whether a worker is at work, or a timer that follows a key has still to fire."""
+    if any(not worker.is_finished for worker in pilot.app.workers):
+        return True
+    timers = [timer for screen in pilot.app.screen_stack for timer in screen._timers]
+    return any(
+        timer._repeat == 0 and timer._interval <= LONGEST_DELAY_S and timer._task and not timer._task.done()
+        for timer in timers
+    )
 
 
 async def press(pilot: Pilot[Any], *keys: str) -> None:
@@ -48,7 +61,11 @@ async def press(pilot: Pilot[Any], *keys: str) -> None:
 
 
 async def type_text(pilot: Pilot[Any], text: str) -> None:
-    await press(pilot, *["space" if c == " " else c for c in text])
+    """Type into the line that has the focus, as fast as a paste comes from a terminal without bracketed paste."""
+    for character in text:
+        key = "space" if character == " " else _character_to_key(character)
+        pilot.app.post_message(events.Key(key, character))
+    await settle(pilot)
 
 
 async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 8.0) -> None:

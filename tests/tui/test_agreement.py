@@ -109,7 +109,7 @@ async def test_the_leaderboard_shows_the_rows_of_the_report(rated: Path) -> None
 async def test_m_chooses_question_and_statistic(rated: Path) -> None:
     async with running(rated) as pilot:
         screen = await open_screen(pilot)
-        await press(pilot, "m", "down", "down", "right", "right", "enter")
+        await press(pilot, "m", "down", "down", "down", "right", "right", "enter")
         await until(pilot, lambda: "Leaderboard: pairwise by Bradley–Terry, 95% CI" in shown(pilot), 20)
         await press(pilot, "m", "right", "enter")
         await until(
@@ -121,6 +121,35 @@ async def test_m_chooses_question_and_statistic(rated: Path) -> None:
         await press(pilot, "m", "left", "down", "right", "enter")
         await until(pilot, lambda: screen.found is not None and screen.found.stat == "alpha_nominal", 20)
         await until(pilot, lambda: "Krippendorff's α, nominal" in shown(pilot))
+
+
+async def test_scores_are_ranked_by_their_mean_and_correlated_at_three_levels(project_db: Path) -> None:
+    project = import_lists(project_db, users=4)
+    judge(project_db, project, "absolute")
+    judge(project_db, project, "absolute", "random")
+    with connect(project_db) as db:
+        rows = leaderboard_table(db, 1, LeaderboardOptions("absolute", aspect="overall")).rows
+        options = AgreementOptions(protocol="absolute", stats=("pearson",), levels=("user",))
+        (pair,) = agreement_table(db, 1, options).rows
+    async with running(project_db) as pilot:
+        screen = await open_screen(pilot)
+        lines = shown(pilot).splitlines()
+        assert any(line.startswith("╭─ Mean scores: absolute, 95% CI") for line in lines)
+        for row in rows:
+            told = [str(row["rank"]), str(row["system"]), str(row["rater"])]
+            (line,) = [line for line in lines if line.strip("│ ").split()[:3] == told]
+            assert line.strip("│ ").split()[-3:] == [figure(row["score"], UNICODE), "0", "4"]
+        await press(pilot, "m", "down", "down", "right", "enter")
+        await until(pilot, lambda: screen.found is not None and screen.found.level == "user", 20)
+        groups = f"in {pair['groups']} groups"
+        await until(pilot, lambda: "Pearson's r, mean over users" in shown(pilot) and groups in shown(pilot))
+        await press(pilot, "tab")
+        first = rows[0]
+        await until(
+            pilot, lambda: f"judged by {first['rater']}: mean score {first['score']:.3f}" in shown(pilot)
+        )
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, CasesScreen)
 
 
 async def test_an_undefined_figure_is_a_dash_with_its_reason(project_db: Path) -> None:

@@ -50,7 +50,7 @@ def test_an_item_twice_in_a_list_loses_no_line() -> None:
 
 
 def test_history_stands_beside_where_there_is_width() -> None:
-    wide = drawn("pq", "qr", width=110, events=9)
+    wide = drawn("pq", "qr", width=110, events=19)
     assert "film 0" in wide[0]
     assert wide[-1].strip() == "… 4 more"
     assert all(len(line) <= 110 for line in wide)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
+from recjudge_tui.protocols.registry import PROTOCOLS
+from recjudge_tui.running.wishes import settings_for
 from recjudge_tui.store.database import connect
 from recjudge_tui.store.runs import list_runs
 from recjudge_tui.tui.launch_form import FIELDS, FieldError, asked, read_form
@@ -102,28 +105,47 @@ async def test_a_rater_that_judged_before_gets_a_number(project_db: Path) -> Non
         await until(pilot, lambda: "rules#2" in shown(pilot))
 
 
-@pytest.mark.parametrize(
-    ("field", "text", "said"),
-    [
-        ("judge", "olama:x", "no judge “olama:x”"),
-        ("judge", "", "no judge yet"),
-        ("judge", "ollama", "is not complete"),
-        ("limit", "ten", "whole number of 1 or more"),
-        ("top", "0", "from 1 to 1,000"),
-        ("systems", "als, nobody", "no lists by “nobody”"),
-    ],
+WRONG = (
+    ("judge", "olama:x", "no judge “olama:x”"),
+    ("judge", "", "no judge yet"),
+    ("judge", "ollama", "is not complete"),
+    ("limit", "ten", "whole number of 1 or more"),
+    ("top", "0", "from 1 to 1,000"),
+    ("systems", "als, nobody", "no lists by “nobody”"),
 )
-async def test_what_is_wrong_is_said_in_the_form(project_db: Path, field: str, text: str, said: str) -> None:
+
+
+async def test_what_is_wrong_is_said_in_the_form(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
-        await fill(pilot, screen, **{field: text})
-        await until(pilot, lambda: said in shown(pilot))
-        assert "This cannot run" in shown(pilot)
-        await pilot.press("f5")
-        await pilot.pause(0.1)
-        assert pilot.app.screen is screen
+        usual_values = screen.values()
+        for field, text, said in WRONG:
+            await fill(pilot, screen, **{field: text})
+            await until(pilot, partial(_says, pilot, said))
+            assert "This cannot run" in shown(pilot)
+            await press(pilot, "f5")
+            assert pilot.app.screen is screen
+            await fill(pilot, screen, **{field: usual_values[field]})
+            await until(pilot, partial(_says, pilot, "6 on 6 cases"))
     assert runs(project_db) == []
+
+
+def _says(pilot: Pilot[Any], text: str) -> bool:
+    return text in shown(pilot)
+
+
+async def test_an_untouched_form_asks_for_what_the_command_asks_for(project_db: Path) -> None:
+    import_lists(project_db)
+    async with running(project_db) as pilot:
+        screen = await open_form(pilot)
+        seen = []
+        for _ in PROTOCOLS:
+            settings = read_form(screen.values()).settings
+            assert settings == settings_for(settings.protocol, seed=7)
+            seen.append(settings.protocol)
+            await pilot.press("right")
+        assert set(seen) == set(PROTOCOLS)
 
 
 async def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(project_db: Path) -> None:

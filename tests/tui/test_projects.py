@@ -122,20 +122,37 @@ async def test_import_a_file(project_db: Path, tmp_path: Path) -> None:
         await press(pilot, "i")
         assert isinstance(pilot.app.screen, ImportForm)
         await press(pilot, "enter")
-        assert "Name a file." in shown(pilot)
+        assert "Name a file or a folder." in shown(pilot)
         await type_text(pilot, str(tmp_path / "missing"))
         await press(pilot, "enter")
-        assert "There is no such file." in shown(pilot)
+        assert "There is no such file or folder." in shown(pilot)
         form = pilot.app.screen
         form.query_one("#import-path").value = str(table)  # type: ignore[attr-defined]
         form.query_one("#import-kind").value = "items"  # type: ignore[attr-defined]
         form.query_one("#import-project").value = "films"  # type: ignore[attr-defined]
         await press(pilot, "enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, Notice))
-        assert "of 3 rows stored" in shown(pilot)
-        assert "items.csv:" in shown(pilot)
+        await until(pilot, lambda: "of 3 rows stored" in shown(pilot) and "title is empty" in shown(pilot))
+        assert isinstance(pilot.app.screen, Notice)
         await press(pilot, "escape")
         assert "films" in shown(pilot)
+
+
+async def test_import_a_folder(project_db: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "items.csv").write_text("item_id,title\n1,Heat\n2,Ronin\n")
+    (folder / "lists.csv").write_text("user_id,system,item_id,rank\nu1,als,1,1\nu1,als,2,2\n")
+    async with running(project_db) as pilot:
+        await press(pilot, "i")
+        await type_text(pilot, str(folder))
+        await press(pilot, "tab", "tab")
+        await type_text(pilot, "films")
+        await press(pilot, "enter")
+        await until(pilot, lambda: names(project_db) == ["films"])
+        await until(pilot, lambda: "films" in shown(pilot))
+    with connect(project_db) as db:
+        assert db.value("SELECT count(*) FROM items") == 2
+        assert db.value("SELECT count(*) FROM slate_items") == 2
 
 
 async def test_a_file_that_cannot_be_imported_is_an_error(project_db: Path, tmp_path: Path) -> None:

@@ -134,6 +134,10 @@ def _whole(value: object) -> int:
     return value
 
 
+def _flat(pilot: Pilot[Any]) -> str:
+    return " ".join(shown(pilot).replace("│", " ").split())
+
+
 def _says(pilot: Pilot[Any], text: str) -> bool:
     return text in shown(pilot)
 
@@ -158,7 +162,7 @@ async def test_m_chooses_who_is_compared_and_what_cannot_be_drawn_says_why(rated
         assert screen.found.axes.x in shown(pilot)
         await press(pilot, "m", "right", "enter")
         await until(pilot, lambda: "m chooses another question" in shown(pilot))
-        assert "does not fit pointwise" in shown(pilot)
+        assert "pointwise judges one thing at a time: choose one about pairwise" in _flat(pilot)
         await press(pilot, "enter", "J", "1")
         await until(pilot, lambda: "needs a second rater" in shown(pilot))
 

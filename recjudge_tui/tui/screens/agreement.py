@@ -22,7 +22,16 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import ActiveRun, project_name
 from recjudge_tui.tui import figure_text as words
 from recjudge_tui.tui.background import Failed
-from recjudge_tui.tui.figures import Figures, Pick, Topic, board_filter, export, figures, pair_filter
+from recjudge_tui.tui.figures import (
+    DEFAULT_LEVEL,
+    Figures,
+    Pick,
+    Topic,
+    board_filter,
+    export,
+    figures,
+    pair_filter,
+)
 from recjudge_tui.tui.look import glyphs, plural
 from recjudge_tui.tui.screens.base import COMMON, BaseScreen
 from recjudge_tui.tui.screens.dialogs import AskLine
@@ -54,6 +63,7 @@ class AgreementScreen(BaseScreen):
     AgreementScreen #agreement { height: auto; max-height: 45%; }
     AgreementScreen #agreement FigureTable { height: auto; max-height: 100%; }
     AgreementScreen #ranking { height: 1fr; }
+    AgreementScreen.-ranking.-short #agreement { max-height: 5; }
     AgreementScreen FigureTable { background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
     AgreementScreen #ranking FigureTable { height: 1fr; }
     AgreementScreen #details { height: 6; padding: 0 1; scrollbar-size-vertical: 1; }
@@ -65,7 +75,7 @@ class AgreementScreen(BaseScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "panel", "panel", key_display="tab", priority=True, id="agreement.panel"),
-        Binding("m", "choose", "question, metric", id="agreement.choose"),
+        Binding("m", "choose", "choose", id="agreement.choose"),
         Binding("v", "views", "figures", id="agreement.views"),
         Binding("e", "export", "export", id="agreement.export"),
         Binding("J", "scroll_details(2)", "scroll the details down", show=False, id="agreement.details_down"),
@@ -81,6 +91,7 @@ class AgreementScreen(BaseScreen):
         self._topic: Topic | None = None
         self._stat = ""
         self._method = ""
+        self._level = DEFAULT_LEVEL
         self._cells: list[tuple[str, list[words.Cell]]] = []
         self._shares: list[words.ShareRow] = []
         self._board: Table | None = None
@@ -115,7 +126,12 @@ class AgreementScreen(BaseScreen):
     def action_compute(self) -> None:
         self.query_one("#agreement").border_subtitle = Content("computing")
         job = partial(
-            figures, project_id=self.project_id, topic=self._topic, stat=self._stat, method=self._method
+            figures,
+            project_id=self.project_id,
+            topic=self._topic,
+            stat=self._stat,
+            method=self._method,
+            level=self._level,
         )
         self.background.start("figures", job, Computed)
 
@@ -147,7 +163,8 @@ class AgreementScreen(BaseScreen):
         if self._cells and self._cells[0][1][0].row is None and len(self._cells) > 1:
             rows.move_cursor(column=max(rows.cursor_column, 1), animate=False)
         name = words.STAT_NAMES.get(found.stat, found.stat)
-        box.border_title = Content(f"{name} {look.rule} {words.n_words(table.rows) or 'no two raters'}")
+        over = "" if found.level == DEFAULT_LEVEL else f", {words.LEVEL_NAMES[found.level]}"
+        box.border_title = Content(f"{name}{over} {look.rule} {words.n_words(table.rows) or 'no two raters'}")
         human = any(cell.text.plain.endswith(" h") for _, cells in self._cells for cell in cells)
         box.border_subtitle = Content("h: people with each other" if human else "")
 
@@ -158,26 +175,23 @@ class AgreementScreen(BaseScreen):
         shares = table.settings.get("method") == "share"
         if not shares:
             # each system against each is a matrix of its own
-            table = replace(table, rows=tuple(row for row in table.rows if row["opponent"] is None))
+            table = replace(table, rows=tuple(row for row in table.rows if row.get("opponent") is None))
         self._board = table
         self._shares = words.share_rows(table) if shares else []
-        heads = words.SHARE_HEADS if shares else words.board_heads(table, width)
-        for place, head in enumerate(heads):
-            right = head in ("#", "Q", "W", "T", "pos", "L", "fail", "n")
-            rows.add_column(Text(head, justify="right" if right else "left"), key=str(place))
-        cells = (
-            [words.share_cells(row, width, look) for row in self._shares]
-            if shares
-            else words.board_cells(table, width, look)
+        heads, cells = (
+            words.board_of_shares(self._shares, width, look) if shares else words.board(table, width, look)
         )
+        for place, head in enumerate(heads):
+            right = head in words.FIGURE_HEADS
+            rows.add_column(Text(head, justify="right" if right else "left"), key=str(place))
         for row in cells:
             rows.add_row(*row)
         if rows.is_valid_row_index(stood_on):
             rows.move_cursor(row=stood_on, animate=False)
-        more = len({row["system"] for row in table.rows}) > 2 and not shares
-        self.query_one("#ranking").border_subtitle = Content("v: each against each" if more else "")
         method = str(table.settings.get("method", ""))
-        by = "" if shares else f" by {words.METHOD_NAMES.get(method, method)}"
+        more = len({row["system"] for row in table.rows}) > 2 and method in words.OF_PAIRS
+        self.query_one("#ranking").border_subtitle = Content("v: each against each" if more else "")
+        by = "" if method not in words.OF_PAIRS else f" by {words.METHOD_NAMES.get(method, method)}"
         self.query_one("#ranking").border_title = Content(f"{one_line(table.title, 50)}{by}, 95% CI")
 
     def on_resize(self) -> None:
@@ -238,6 +252,8 @@ class AgreementScreen(BaseScreen):
         self.query_one("#details").scroll_home(animate=False)
 
     def on_descendant_focus(self) -> None:
+        # where there are few lines, the panel in use has most of them
+        self.set_class(self._on_board and bool(self._cells), "-ranking")
         self._show_details()
 
     # ---- keys
@@ -279,6 +295,7 @@ class AgreementScreen(BaseScreen):
         picks = (
             Pick("topic", "question", topics, str(found.topics.index(found.topic))),
             Pick("stat", "statistic", list(words.STAT_NAMES.items()), found.stat),
+            Pick("level", "level", list(words.LEVEL_NAMES.items()), found.level),
             Pick("method", "ranking", methods, found.method),
         )
         self.app.push_screen(FigureChoice(picks), partial(self._chosen, topics=found.topics))
@@ -289,7 +306,7 @@ class AgreementScreen(BaseScreen):
             # another question has its own usual statistic, unless one was chosen with it
             kept = found is not None and topic != found.topic and chosen["stat"] == found.stat
             self._topic, self._stat = topic, "" if kept else chosen["stat"]
-            self._method = chosen.get("method", "")
+            self._method, self._level = chosen.get("method", ""), chosen["level"]
             self.action_compute()
 
     def action_views(self) -> None:
@@ -303,7 +320,7 @@ class AgreementScreen(BaseScreen):
         for key in ("rater_a", "rater_b", "rater"):
             if row is not None and key in row:
                 picked[key] = str(row[key])
-        ranked = (self._on_board or not self._cells) and self.found.method != "share"
+        ranked = (self._on_board or not self._cells) and self.found.method in words.OF_PAIRS
         view = "duels" if ranked else "confusion"
         self.app.push_screen(ViewsScreen(self.project_id, self.found.topic, view, picked))
 

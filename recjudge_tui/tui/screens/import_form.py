@@ -16,10 +16,15 @@ from textual.widgets import Input, Label, Select, Static
 from recjudge_tui.model.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.model.text import one_line
 
+# the value of the first choice: all that the files are known to hold
+_ALL = "all"
+
 
 class ImportWish(NamedTuple):
+    """`kind` None: all that the file, or the files of the folder, are known to hold."""
+
     paths: tuple[Path, ...]
-    kind: ImportKind
+    kind: ImportKind | None
     project: str
     system: str | None
 
@@ -37,11 +42,11 @@ class ImportForm(ModalScreen[ImportWish | None]):
         with Vertical(classes="dialog form") as box:
             box.border_title = Content("Import")
             yield Label(Content("file or folder"))
-            yield Input(placeholder="lists.csv", compact=True, id="import-path")
+            yield Input(placeholder="lists.csv, or a folder such as ml-1m", compact=True, id="import-path")
             yield Label(Content("holds"))
             yield Select(
-                [(kind, kind) for kind in IMPORT_KINDS],
-                value="lists",
+                [("all that is known of it", _ALL), *((kind, kind) for kind in IMPORT_KINDS)],
+                value=_ALL,
                 allow_blank=False,
                 compact=True,
                 id="import-kind",
@@ -67,15 +72,15 @@ class ImportForm(ModalScreen[ImportWish | None]):
             self.query_one(f"#{field}", Input).focus()
             return
         chosen = self.query_one("#import-kind", Select).value
-        kind = next(kind for kind in IMPORT_KINDS if kind == chosen)
+        kind = next((kind for kind in IMPORT_KINDS if kind == chosen), None)
         self.dismiss(ImportWish((Path(path).expanduser(),), kind, project, system or None))
 
 
 def _fault(path: str, project: str) -> tuple[str, str] | None:
     if not path:
-        return "import-path", "Name a file."
+        return "import-path", "Name a file or a folder."
     if not Path(path).expanduser().exists():
-        return "import-path", "There is no such file."
+        return "import-path", "There is no such file or folder."
     if not project:
         return "import-project", "Name a project."
     return None

@@ -59,6 +59,7 @@ _OPTIONS: dict[str, list[tuple[str, str]]] = {
     "aspects": [("multi", "all in one call"), ("single", "a call for each")],
     "shots": [("none", "none"), ("one", "one pair for all"), ("personal", "one of each user's own")],
     "profile": [
+        ("", "as usual"),
         ("none", "nothing"),
         ("attributes", "attributes"),
         ("llm", "written by the model"),
@@ -114,7 +115,8 @@ class LaunchScreen(BaseScreen):
     LaunchScreen #start { margin: 0 0 0 12; width: 24; min-width: 24; height: 1; border: none; background: $primary;
                           color: $text; text-style: bold; }
     LaunchScreen #start:focus { background: $accent; color: $background; }
-    LaunchScreen #hint { dock: bottom; height: 2; color: $text-muted; }
+    LaunchScreen #fields { height: 1fr; overflow-y: auto; scrollbar-size-vertical: 1; }
+    LaunchScreen #hint { height: 2; color: $text-muted; }
     LaunchScreen #expected { width: 1fr; border: round $primary; border-title-color: $accent; padding: 0 1; }
     LaunchScreen.-wide #form { width: 60; }
     .-ascii LaunchScreen #form, .-ascii LaunchScreen #form:focus-within, .-ascii LaunchScreen #expected {
@@ -141,13 +143,14 @@ class LaunchScreen(BaseScreen):
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", project_name(self.house.db, self.project_id), "New run")
         with Horizontal():
-            with VerticalScroll(id="form", can_focus=False) as form:
+            with Vertical(id="form") as form:
                 form.border_title = Content("New run")
-                for field in FIELDS:
-                    with Horizontal(classes="row", id=f"row-{field.name}"):
-                        yield Label(Content(field.label))
-                        yield _widget(field)
-                yield Button(Content("Start"), id="start", compact=True)
+                with Vertical(id="fields"):
+                    for field in FIELDS:
+                        with Horizontal(classes="row", id=f"row-{field.name}"):
+                            yield Label(Content(field.label))
+                            yield _widget(field)
+                    yield Button(Content("Start"), id="start", compact=True)
                 yield Static(id="hint")
             with Vertical(id="expected") as box:
                 box.border_title = Content("Estimate")
@@ -256,8 +259,9 @@ class LaunchScreen(BaseScreen):
         values = usual(chosen)
         for name in ("top", "events"):
             self.query_one(f"#field-{name}", Input).placeholder = values[name]
-        own = [("", f"{dict(_OPTIONS['profile'])[values['profile']]} (as usual)")]
-        self.query_one("#field-profile", Choice).offer(own + _OPTIONS["profile"])
+        named = dict(_OPTIONS["profile"])
+        own = ("", f"{named[values['profile']]} (as usual)")
+        self.query_one("#field-profile", Choice).offer([own, *_OPTIONS["profile"][1:]])
         systems = self.choices.explainers if chosen == "explanation" else self.choices.systems
         names = ", ".join(one_line(name, 40) for name in systems)
         self.query_one("#field-systems", Input).placeholder = f"all: {names}" if names else "none yet"

@@ -6,7 +6,6 @@ import sqlite3
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -28,9 +27,11 @@ from recjudge_tui.tui.registry import has_screen
 from recjudge_tui.tui.screens.base import COMMON, BaseScreen
 from recjudge_tui.tui.screens.dialogs import AskLine, Confirm, Notice
 from recjudge_tui.tui.widgets.filter_bar import FilterBar
+from recjudge_tui.tui.widgets.steady_table import SteadyTable
 from recjudge_tui.tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
+    from recjudge_tui.importers.load import ImportSummary
     from recjudge_tui.tui.screens.import_form import ImportWish
 
 _EMPTY = """No projects yet.
@@ -63,7 +64,7 @@ class Changed(Message):
         self.select, self.says, self.warnings = select, says, warnings
 
 
-class ProjectTable(DataTable[Text]):
+class ProjectTable(SteadyTable):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select_cursor", "open", key_display="enter", id="projects.open"),
         Binding("j", "cursor_down", "next", show=False, id="projects.down"),
@@ -327,12 +328,19 @@ def _overview(db: Database) -> tuple[list[sqlite3.Row], dict[int, ProjectAgreeme
 
 def _read_in(db: Database, wish: ImportWish) -> Changed:
     """Import, and say what became of it; what was skipped or looked odd stays on the screen until dismissed."""
-    from recjudge_tui.importers.load import import_files
+    from recjudge_tui.importers.folders import import_paths
 
-    done = import_files(db, wish.project, wish.paths, wish.kind, system=wish.system)
-    says = f"{number(done.stored)} of {plural(done.read, 'row')} stored"
+    every = import_paths(db, wish.project, wish.paths, wish.kind, system=wish.system)
+    says = [_import_words(done, len(every) > 1) for done in every]
+    kinds = [f"{kind}: {number(count)}" for done in every for kind, count in done.warning_kinds.items()]
+    warnings = [warning for done in every for warning in done.warnings]
+    return Changed(wish.project, " ".join(says), "\n".join([*kinds, *warnings]))
+
+
+def _import_words(done: ImportSummary, several: bool) -> str:
+    says = f"{done.kind}: " if several else ""
+    says += f"{number(done.stored)} of {plural(done.read, 'row')} stored"
     more = [
         f"{number(n)} {what}" for n, what in ((done.unchanged, "unchanged"), (done.skipped, "skipped")) if n
     ]
-    warnings = [f"{kind}: {number(count)}" for kind, count in done.warning_kinds.items()]
-    return Changed(wish.project, ", ".join([says, *more]) + ".", "\n".join([*warnings, *done.warnings]))
+    return ", ".join([says, *more]) + "."

@@ -26,6 +26,7 @@ from recjudge_tui.tui.run_text import Standing, standing_glyph, standing_of
 from recjudge_tui.tui.screens.base import COMMON, BaseScreen
 from recjudge_tui.tui.screens.dialogs import Confirm
 from recjudge_tui.tui.widgets.filter_bar import FilterBar
+from recjudge_tui.tui.widgets.steady_table import SteadyTable
 from recjudge_tui.tui.widgets.top_bar import TopBar
 
 _COLUMNS = ("run", "state", "protocol", "judge", "rater", "calls", "failed", "cost", "when")
@@ -62,7 +63,7 @@ class RunGone(Message):
         self.run_id = run_id
 
 
-class RunTable(DataTable[Text]):
+class RunTable(SteadyTable):
     """The table's own `enter`, said in the footer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

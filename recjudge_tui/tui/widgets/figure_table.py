@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable
+
+from recjudge_tui.tui.widgets.steady_table import SteadyTable
 
 
-class FigureTable(DataTable[Text]):
+class FigureTable(SteadyTable):
     """Its own `enter`, said in the footer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -1,0 +1,31 @@
+"""A DataTable that keeps its row labels and widths when it is filled again."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from rich.text import Text
+from textual.widgets import DataTable
+
+Steady = TypeVar("Steady", bound="SteadyTable")
+
+
+class SteadyTable(DataTable[Text]):
+    """Forgets what was painted before its rows were measured.
+
+    Textual's table measures new rows when it is idle. A paint before that is cached without row labels and with the
+    widths of the heads, and the measuring takes those cached rows for the real ones.
+    """
+
+    _filled = False
+
+    def clear(self: Steady, columns: bool = False) -> Steady:
+        self._filled = True
+        super().clear(columns)
+        return self
+
+    def on_idle(self) -> None:
+        """Runs before the table's own handler, which measures."""
+        if self._filled:
+            self._filled = False
+            self.notify_style_update()
