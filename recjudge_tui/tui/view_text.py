@@ -11,7 +11,9 @@ from recjudge_tui.tui.look import Glyphs, number
 
 def row_words(view: str, row: Row, look: Glyphs) -> Content:
     """The row under the cursor of the figure `view`."""
-    return {"confusion": _cell, "duels": _duel, "metric": _system, "ensembles": _size}[view](row, look)
+    return {"confusion": _cell, "duels": _duel, "metric": _system, "ensembles": _size, "sets": _set}[view](
+        row, look
+    )
 
 
 def _cell(row: Row, _: Glyphs) -> Content:
@@ -19,6 +21,14 @@ def _cell(row: Row, _: Glyphs) -> Content:
     said += f"{one_line(row['rater_b'], 40)} {one_line(row['label_b'], 30)}"
     return Content.assemble(
         (said, "bold"), f": {_count(row['count'])} of {_count(row['n'])} cases", _share(row["share"])
+    )
+
+
+def _set(row: Row, _: Glyphs) -> Content:
+    sized = "one label" if row["labels"] == 1 else f"{_count(row['labels'])} labels"
+    said = f"{one_line(row['rater_a'], 40)} {one_line(row['label'], 30)}, a set of {sized}"
+    return Content.assemble(
+        (said, "bold"), f": {_count(row['count'])} of {_count(row['n'])} verdicts", _share(row["share"])
     )
 
 

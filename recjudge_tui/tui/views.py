@@ -20,7 +20,13 @@ from recjudge_tui.tui.plots import Axes, Mark
 if TYPE_CHECKING:
     from recjudge_tui.reports.leaderboard import LeaderboardOptions
 
-VIEWS = {"confusion": "confusion", "duels": "Q matrix", "metric": "Q and metric", "ensembles": "ensembles"}
+VIEWS = {
+    "confusion": "confusion",
+    "duels": "Q matrix",
+    "metric": "Q and metric",
+    "ensembles": "ensembles",
+    "sets": "label sets",
+}
 _NO_TRUTH = (
     "no person judged this, so that nothing can stand as the truth; labels come in by i on the projects"
 )
@@ -85,9 +91,13 @@ def picture(db: Database, project_id: int, topic: Topic, view: str, picked: Mapp
     asked = _asked(db, project_id, topics, topic)
     if view in _OF_PAIRS and topic.protocol not in PAIR_PROTOCOLS:
         return Picture(view, VIEWS[view], _picks(asked, ()), (_no_pairs(asked),), topic=topic)
-    make = {"confusion": _confusion, "duels": _duels, "metric": _against_metric, "ensembles": _ensembles}[
-        view
-    ]
+    make = {
+        "confusion": _confusion,
+        "duels": _duels,
+        "metric": _against_metric,
+        "ensembles": _ensembles,
+        "sets": _label_sets,
+    }[view]
     try:
         made = make(asked, picked)
     except RecjudgeError as error:
@@ -188,6 +198,27 @@ def _shaded(text: str, ramp: Sequence[str], share: float, bold: bool = False) ->
 
 def _total(count: int) -> Text:
     return Text(str(count), "dim", justify="right")
+
+
+# ---- how many labels a verdict may stand for
+
+
+def _label_sets(asked: Asked, picked: Mapping[str, str]) -> Picture:
+    from recjudge_tui.tui.label_sets import COVERAGE_NOTE, found_sets, set_grid
+
+    judges = [name for name in asked.raters if name not in asked.people]
+    one, truth = (
+        _pick("rater_a", "rater", judges, picked),
+        _pick("rater_b", "against", asked.people, picked),
+    )
+    picks = _picks(asked, (one, truth))
+    if not judges or not asked.people:
+        return Picture("sets", VIEWS["sets"], picks, (_NO_TRUTH,))
+    topic = asked.topic
+    found = found_sets(asked.db, asked.project_id, topic.protocol, topic.aspect, one.value, truth.value)
+    grid = set_grid(found, one.value, truth.value)
+    title = f"Labels that {one.value}'s verdicts may stand for (down) by verdict (across), n={number(grid.n)}"
+    return Picture("sets", title, picks, (COVERAGE_NOTE,), grid.heads, grid.lines)
 
 
 # ---- each system against each
@@ -334,6 +365,13 @@ def behind(db: Database, project_id: int, shown: Picture, row: Row) -> Behind:
     terms = about(topics, topic, tuple(meeting))
     if shown.view == "confusion":
         return _behind_cell(db, project_id, topic, row, terms)
+    if shown.view == "sets":
+        from recjudge_tui.tui.label_sets import cases_of, found_sets
+
+        rater, truth = str(row["rater_a"]), str(row["rater_b"])
+        found = found_sets(db, project_id, topic.protocol, topic.aspect, rater, truth)
+        name = f"{rater} {row['label']}, sets of {row['labels']}"
+        return Behind(_text([*terms, Term("judge", ":", rater)]), cases_of(found, row), name)
     if shown.view == "duels":
         cases = cases_between(db, project_id, str(row["system"]), str(row["opponent"]))
         name = f"{row['system']} against {row['opponent']}"

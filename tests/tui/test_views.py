@@ -1,4 +1,4 @@
-"""The figures drawn large: confusion, Q matrix, Q against a metric, ensembles; and the plots themselves."""
+"""The figures drawn large: confusion, Q matrix, Q against a metric, ensembles, label sets; and the plots themselves."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ OPENED = (
     ("2", "duels", "als against text"),
     ("3", "metric", "judge:anna   system:als"),
     ("4", "ensembles", "judge:bert   judge:anna"),
+    ("5", "sets", "sets of 3"),
 )
 
 
@@ -102,6 +103,12 @@ async def test_every_figure_shows_what_its_report_says(rated: Path, size: tuple[
         assert "Means of 1 to 2 raters against anna" in text
         assert "[1]" in text
         assert "highest" in text
+
+        text = await turn_to(pilot, screen, "tab", "sets")
+        assert "[5 label sets]" in text
+        assert "verdicts may stand for (down)" in text
+        assert "3 labels" in text
+        assert "of 6 verdicts" in " ".join(text.replace("│", " ").split())
 
 
 async def test_enter_on_a_part_opens_the_cases_behind_it(rated: Path) -> None:

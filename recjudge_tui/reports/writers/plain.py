@@ -127,11 +127,14 @@ def _compact(column: _Shown) -> _Shown:
 
 
 def _without_repeats(columns: list[_Shown]) -> list[_Shown]:
-    """Without columns that show the same fractions as one before them, such as a score that is Q."""
+    """Without columns that show the same fractions as one before them, such as a score that is Q.
+
+    A minor column is no reason to leave another out: it may be dropped itself for want of width.
+    """
     kept: list[_Shown] = []
     for column in columns:
         fractions = column.number and any("." in cell for cell in column.cells)
-        if not (fractions and any(column.cells == other.cells for other in kept)):
+        if not (fractions and any(column.cells == other.cells and not other.minor for other in kept)):
             kept.append(column)
     return kept
 

@@ -67,7 +67,7 @@ class ViewsScreen(BaseScreen):
             Binding(str(number), f"view({name!r})", name, show=False, id=f"views.{name}")
             for number, name in enumerate(VIEWS, 1)
         ],
-        Binding("tab", "turn(1)", "figure", key_display="1-4", priority=True, id="views.next"),
+        Binding("tab", "turn(1)", "figure", key_display="1-5", priority=True, id="views.next"),
         Binding("shift+tab", "turn(-1)", "previous figure", show=False, priority=True, id="views.previous"),
         Binding("m", "choose", "choose", id="views.choose"),
         Binding("J", "scroll_details(2)", "scroll the details down", show=False, id="views.details_down"),
