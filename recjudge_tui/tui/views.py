@@ -217,7 +217,7 @@ def _label_sets(asked: Asked, picked: Mapping[str, str]) -> Picture:
     topic = asked.topic
     found = found_sets(asked.db, asked.project_id, topic.protocol, topic.aspect, one.value, truth.value)
     grid = set_grid(found, one.value, truth.value)
-    title = f"Labels that {one.value}'s verdicts may stand for (down) by verdict (across), n={number(grid.n)}"
+    title = f"Labels in the sets of {one.value} (down), verdict (across), n={number(grid.n)}"
     return Picture("sets", title, picks, (COVERAGE_NOTE,), grid.heads, grid.lines)
 
 

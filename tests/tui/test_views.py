@@ -106,7 +106,7 @@ async def test_every_figure_shows_what_its_report_says(rated: Path, size: tuple[
 
         text = await turn_to(pilot, screen, "tab", "sets")
         assert "[5 label sets]" in text
-        assert "verdicts may stand for (down)" in text
+        assert "Labels in the sets of rules (down), verdict (across), n=6" in text
         assert "3 labels" in text
         assert "of 6 verdicts" in " ".join(text.replace("│", " ").split())
 
