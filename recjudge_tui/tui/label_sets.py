@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
-import numpy as np
 from rich.text import Text
 
 from recjudge_tui.reports.table import Row
-from recjudge_tui.reports.uncertainty import Uncertainty, UncertaintyOptions, uncertainties
-from recjudge_tui.store.database import Database
 from recjudge_tui.tui.figure_text import Cell
 
 COVERAGE_NOTE = (
@@ -17,42 +14,20 @@ COVERAGE_NOTE = (
     " label is one to read first; “recjudge calibration” prints the whole of it"
 )
 
-
-class SetGrid(NamedTuple):
-    """One row a size of set, one column a label of the verdict; `rows` are what stands behind the cells."""
-
-    heads: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[Cell, ...]], ...]
-    n: int
+Lines = tuple[tuple[str, tuple[Cell, ...]], ...]
 
 
-def found_sets(
-    db: Database, project_id: int, protocol: str, aspect: str, rater: str, truth: str
-) -> Uncertainty:
-    """One question's verdicts with their label sets. Raises RecjudgeError where they cannot be had."""
-    options = UncertaintyOptions(rater, truth, protocol=protocol, aspect=aspect, resamples=0)
-    return uncertainties(db, project_id, options)[0]
-
-
-def set_grid(found: Uncertainty, rater: str, truth: str) -> SetGrid:
-    """Counts of verdicts by the size of their set (largest first) and their label."""
-    size, n = found.sets.size, int(found.value.size)
+def set_grid(rows: Sequence[Row]) -> tuple[tuple[str, ...], Lines]:
+    """Heads and lines: one line a size of set, one column a label of the verdict."""
+    sizes = list(dict.fromkeys(row["labels"] for row in rows))
+    heads = tuple(dict.fromkeys(str(row["label"]) for row in rows))
     lines = []
-    for labels in sorted({int(one) for one in size}, reverse=True):
-        cells = []
-        for value, name in zip(found.labels, found.names, strict=True):
-            count = int(((size == labels) & (found.value == value)).sum())
-            row: Row = {
-                "rater_a": rater, "rater_b": truth, "labels": labels, "label": name, "value": value,
-                "count": count, "n": n, "share": count / n,
-            }  # fmt: skip
-            weight = "bold" if labels > 1 and count else "" if count else "dim"
-            cells.append(Cell(Text(str(count), weight, justify="right"), row))
-        lines.append((f"{labels} label{'s' if labels > 1 else ''}", tuple(cells)))
-    return SetGrid(found.names, tuple(lines), n)
+    for size in sizes:
+        cells = tuple(_cell(row) for row in rows if row["labels"] == size)
+        lines.append((f"{size} label{'' if size == 1 else 's'}", cells))
+    return heads, tuple(lines)
 
 
-def cases_of(found: Uncertainty, row: Row) -> tuple[int, ...]:
-    """The cases behind one cell."""
-    here = (found.sets.size == row["labels"]) & (found.value == row["value"])
-    return tuple(int(case) for case in np.unique(found.case[here]))
+def _cell(row: Row) -> Cell:
+    weight = "dim" if not row["count"] else "" if row["labels"] == 1 else "bold"
+    return Cell(Text(str(row["count"]), weight, justify="right"), row)

@@ -204,7 +204,8 @@ def _total(count: int) -> Text:
 
 
 def _label_sets(asked: Asked, picked: Mapping[str, str]) -> Picture:
-    from recjudge_tui.tui.label_sets import COVERAGE_NOTE, found_sets, set_grid
+    from recjudge_tui.reports.label_sets import found_sets, set_rows
+    from recjudge_tui.tui.label_sets import COVERAGE_NOTE, set_grid
 
     judges = [name for name in asked.raters if name not in asked.people]
     one, truth = (
@@ -216,9 +217,10 @@ def _label_sets(asked: Asked, picked: Mapping[str, str]) -> Picture:
         return Picture("sets", VIEWS["sets"], picks, (_NO_TRUTH,))
     topic = asked.topic
     found = found_sets(asked.db, asked.project_id, topic.protocol, topic.aspect, one.value, truth.value)
-    grid = set_grid(found, one.value, truth.value)
-    title = f"Labels in the sets of {one.value} (down), verdict (across), n={number(grid.n)}"
-    return Picture("sets", title, picks, (COVERAGE_NOTE,), grid.heads, grid.lines)
+    rows = set_rows(found, one.value, truth.value)
+    heads, grid = set_grid(rows)
+    title = f"Labels in the sets of {one.value} (down), verdict (across), n={number(_whole(rows[0]['n']))}"
+    return Picture("sets", title, picks, (COVERAGE_NOTE,), heads, grid, rows=tuple(rows))
 
 
 # ---- each system against each
@@ -366,7 +368,7 @@ def behind(db: Database, project_id: int, shown: Picture, row: Row) -> Behind:
     if shown.view == "confusion":
         return _behind_cell(db, project_id, topic, row, terms)
     if shown.view == "sets":
-        from recjudge_tui.tui.label_sets import cases_of, found_sets
+        from recjudge_tui.reports.label_sets import cases_of, found_sets
 
         rater, truth = str(row["rater_a"]), str(row["rater_b"])
         found = found_sets(db, project_id, topic.protocol, topic.aspect, rater, truth)
