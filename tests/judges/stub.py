@@ -119,4 +119,6 @@ def _answer_one(connection: socket.socket, reader: Any, stub: Stub, script: Scri
     connection.sendall(response)
     head, _, body = response.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
     sized = f"content-length: {len(body)}".encode() in head.lower() or body.endswith(b"0\r\n\r\n")
+    # a 204 has no body, and so no length either
+    sized = sized or head.startswith(b"HTTP/1.1 204")
     return sized and b"connection: close" not in head.lower()
