@@ -59,3 +59,8 @@ def project_db(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def hostile_strings() -> tuple[str, ...]:
     return HOSTILE
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Names of bytes by their length: an archive holds the time it was made at, and all workers must agree on names."""
+    return f"{argname}-{len(val)}" if isinstance(val, bytes) else None

@@ -27,7 +27,10 @@ def test_gzip_of_several_parts(load: Load, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (gzip.compress(EVENTS.encode(), mtime=0)[:-9], "in.csv.gz is a damaged gzip file .*Fetch it again; nothing"),
+        (
+            gzip.compress(EVENTS.encode(), mtime=0)[:-9],
+            "in.csv.gz is a damaged gzip file .*Fetch it again; nothing",
+        ),
         (gzip.compress(EVENTS.encode(), mtime=0)[:300], "in.csv.gz is a damaged gzip file"),
         (
             gzip.compress(EVENTS.encode())[:-8] + b"\0" * 8,
