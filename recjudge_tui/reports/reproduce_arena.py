@@ -17,7 +17,7 @@ from recjudge_tui.reports.reproduce import (
     tally_note,
 )
 from recjudge_tui.reports.table import Column, Row, Table
-from recjudge_tui.stats.correlation import pearson
+from recjudge_tui.stats.association import association
 from recjudge_tui.stats.ranking import q_score
 
 PAPER = "arena"
@@ -113,25 +113,13 @@ def _correlations(printed: Mapping[str, Any]) -> Iterator[Row]:
             and system["system"] in auc
             and (system["dataset"], system["judge"]) == (entry["dataset"], entry["judge"])
         ]
-        found = _pearson(pairs) if len(pairs) == len(auc) else None
-        for name, figure, value in zip(
-            ("Pearson of AUC and Q", "its p"), ("r", "p"), found or (None, None), strict=True
-        ):
+        # figures of some of the systems only would be another correlation than the printed one
+        found = association([x for x, _ in pairs], [y for _, y in pairs]) if len(pairs) == len(auc) else None
+        both = (found.value, found.p) if found else (None, None)
+        for name, figure, value in zip(("Pearson of AUC and Q", "its p"), ("r", "p"), both, strict=True):
             row = _where(name, entry) | {"published": entry.get(figure), "recomputed": value}
             row |= judged(entry.get(figure), value, _TOLERANCE, _DECIMALS)._asdict()
             yield row if value is not None else row | {"note": "AUC and Q of its systems are not at hand"}
-
-
-def _pearson(pairs: list[tuple[float, float]]) -> tuple[float, float] | None:
-    """r and its two-sided p from Student's t with n - 2 degrees of freedom; None where r is undefined."""
-    r = pearson(*zip(*pairs, strict=True)) if len(pairs) > 2 else None
-    if r is None:
-        return None
-    from scipy.stats import t
-
-    freedom = len(pairs) - 2
-    statistic = math.inf if abs(r) == 1 else abs(r) * math.sqrt(freedom / (1 - r * r))
-    return r, float(2 * t.sf(statistic, freedom))
 
 
 def _doubt(entry: Mapping[str, Any]) -> Row:

@@ -8,10 +8,12 @@ words, and every order of n-grams has one added to both counts.
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
+
+from recjudge_tui.errors import RunError
+from recjudge_tui.stats.words import jieba_cutter
 
 Words = Sequence[str]
 Cut = Callable[[str], Words]
@@ -35,25 +37,16 @@ def bare_text(markup: str) -> str:
 
 
 def jieba_words() -> Cut | None:
-    """jieba's default segmentation, blanks kept as words; None where jieba is not installed.
-
-    The dictionary is read here: jieba itself would trust a cache file in the folder for temporary files.
-    """
+    """jieba's default segmentation, blanks kept as words; None where jieba is not installed."""
     try:
-        with warnings.catch_warnings():
-            # its code warns about itself when it is compiled
-            warnings.simplefilter("ignore")
-            import jieba
-    except ModuleNotFoundError:
+        words = jieba_cutter()
+    except RunError:
         return None
-    cutter = jieba.Tokenizer()
-    cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
-    cutter.initialized = True
     known: dict[str, Words] = {}
 
     def cut(text: str) -> Words:
         if text not in known:
-            known[text] = tuple(cutter.cut(text))
+            known[text] = tuple(words(text))
         return known[text]
 
     return cut

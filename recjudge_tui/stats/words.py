@@ -127,7 +127,11 @@ def _characters(run: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _jieba() -> Callable[[str], list[str]]:
-    """jieba's cutter on its own dictionary.
+    return jieba_cutter()
+
+
+def jieba_cutter() -> Callable[[str], list[str]]:
+    """jieba's cutter on its own dictionary, read anew; blanks are words to it. Raises RunError where it is missing.
 
     The dictionary is read here: jieba itself would tell about it on stderr, and would leave and trust a cache
     file in the folder for temporary files, where anybody may put one.

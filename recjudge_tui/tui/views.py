@@ -14,6 +14,7 @@ from recjudge_tui.reports.table import Row, Table
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.figure_text import LEVEL_NAMES, STAT_NAMES, Cell, figure
 from recjudge_tui.tui.figures import Pick, Topic, about, topics_of
+from recjudge_tui.tui.heat_grid import ABOVE, BELOW, confusion_grid, shaded, whole
 from recjudge_tui.tui.look import glyphs, number
 from recjudge_tui.tui.plots import Axes, Mark
 
@@ -31,10 +32,6 @@ _NO_TRUTH = (
     "no person judged this, so that nothing can stand as the truth; labels come in by i on the projects"
 )
 _OF_PAIRS = ("duels", "metric")
-# backgrounds, faint to strong; the value stands on each, so that colour only repeats it
-_COUNTS = ("#16212e", "#1b3350", "#204672", "#255a94", "#2a6eb6")
-_ABOVE = ("#14302a", "#17453a", "#1a5b4a", "#1d725a")
-_BELOW = ("#3a2320", "#552a24", "#713127", "#8d382a")
 
 
 class Picture(NamedTuple):
@@ -163,41 +160,9 @@ def _confusion(asked: Asked, picked: Mapping[str, str]) -> Picture:
     if not table.rows:
         return Picture("confusion", "Confusion", picks, table.notes)
     first = table.rows[0]
-    title = f"{first['rater_a']} (down) against {first['rater_b']} (across), n={number(_whole(first['n']))}"
-    heads, grid = _confusion_grid(table)
+    title = f"{first['rater_a']} (down) against {first['rater_b']} (across), n={number(whole(first['n']))}"
+    heads, grid = confusion_grid(table)
     return Picture("confusion", title, picks, table.notes, heads, grid, rows=table.rows)
-
-
-def _confusion_grid(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[Cell, ...]], ...]]:
-    labels = list(dict.fromkeys(str(row["label_a"]) for row in table.rows))
-    found = {(str(row["label_a"]), str(row["label_b"])): row for row in table.rows}
-    counts = {key: _whole(row["count"]) for key, row in found.items()}
-    most = max(counts.values(), default=0)
-    lines = []
-    for a in labels:
-        cells = [
-            Cell(
-                _shaded(str(counts[a, b]), _COUNTS, counts[a, b] / most if most else 0.0, a == b), found[a, b]
-            )
-            for b in labels
-        ]
-        lines.append((a, (*cells, Cell(_total(sum(counts[a, b] for b in labels)), None))))
-    totals = [Cell(_total(sum(counts[a, b] for a in labels)), None) for b in labels]
-    lines.append(("all", (*totals, Cell(_total(sum(counts.values())), None))))
-    return (*labels, "all"), tuple(lines)
-
-
-def _shaded(text: str, ramp: Sequence[str], share: float, bold: bool = False) -> Text:
-    """A figure on a background that is the stronger the larger the share; none for nothing."""
-    weight = "bold " if bold else ""
-    if share <= 0:
-        return Text(text, "bold" if bold else "dim", justify="right")
-    shade = ramp[min(int(share * len(ramp)), len(ramp) - 1)]
-    return Text(text, f"{weight}#ffffff on {shade}", justify="right")
-
-
-def _total(count: int) -> Text:
-    return Text(str(count), "dim", justify="right")
 
 
 # ---- how many labels a verdict may stand for
@@ -219,7 +184,7 @@ def _label_sets(asked: Asked, picked: Mapping[str, str]) -> Picture:
     found = found_sets(asked.db, asked.project_id, topic.protocol, topic.aspect, one.value, truth.value)
     rows = set_rows(found, one.value, truth.value)
     heads, grid = set_grid(rows)
-    title = f"Labels in the sets of {one.value} (down), verdict (across), n={number(_whole(rows[0]['n']))}"
+    title = f"Labels in the sets of {one.value} (down), verdict (across), n={number(whole(rows[0]['n']))}"
     return Picture("sets", title, picks, (COVERAGE_NOTE,), heads, grid, rows=tuple(rows))
 
 
@@ -263,7 +228,7 @@ def _duel(row: Row | None) -> Cell:
         return Cell(Text("0.00" if q == 0 else figure(q, glyphs()), justify="right"), row)
     # a Q of 4, or of a quarter, has the strongest shade
     away = math.log(q) / math.log(4)
-    return Cell(_shaded(f"{q:.2f}", _ABOVE if away > 0 else _BELOW, min(abs(away), 0.999)), row)
+    return Cell(shaded(f"{q:.2f}", ABOVE if away > 0 else BELOW, min(abs(away), 0.999)), row)
 
 
 # ---- judged against measured
@@ -345,7 +310,7 @@ def _ensembles(asked: Asked, picked: Mapping[str, str]) -> Picture:
     table = ensembles_table(asked.db, asked.project_id, options)
     rows = [row for row in table.rows if isinstance(row["mean"], float)]
     marks = [
-        Mark("", float(_whole(row["size"])), _real(row["mean"]), _maybe(row["min"]), _maybe(row["max"]))
+        Mark("", float(whole(row["size"])), _real(row["mean"]), _maybe(row["min"]), _maybe(row["max"]))
         for row in rows
     ]
     title = f"Means of 1 to {len(table.rows)} raters against {truth.value}: lowest, mean, highest"
@@ -404,10 +369,6 @@ def _text(terms: list[Term]) -> str:
 
 def _in(value: str | None, known: Mapping[str, str], usual: str) -> str:
     return value if value is not None and value in known else usual
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _real(value: object) -> float:
