@@ -118,10 +118,10 @@ _FILL = (
          || (i % 100) || ', which fits the evenings of the last months better and is not yet owned.'
        FROM n, (SELECT 0 AS j UNION ALL SELECT 1) o""",
     """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, run_id, state, value, label, rule,
-         order_consistent, confidence, flag_count, created_at)
+         order_consistent, confidence, flag_count, created_at, project_id)
        COUNTED SELECT 1, i, 'overall', 'pairwise', 1, CASE i % 50 WHEN 7 THEN 'failed' ELSE 'ok' END,
          CASE i % 50 WHEN 7 THEN NULL ELSE i % 3 - 1 END, CASE i % 3 WHEN 0 THEN 'B' WHEN 1 THEN 'Tie' ELSE 'A' END,
-         'both_orders', i % 6 > 0, (i * 37 % 100) / 100.0, 0, :now FROM n""",
+         'both_orders', i % 6 > 0, (i * 37 % 100) / 100.0, 0, :now, :p FROM n""",
 )
 
 

@@ -261,9 +261,10 @@ def generate(path: Path, cases: int) -> None:
             for aspect in ASPECTS:
                 values = rng.integers(1, 6, cases).tolist()
                 db.execute_many(
-                    """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
-                       VALUES (?, ?, ?, 'explanation', 'ok', ?, ?, 'as given', '')""",
-                    ((rater, i + 1, aspect, value, str(value)) for i, value in enumerate(values)),
+                    """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, created_at,
+                         project_id)
+                       VALUES (?, ?, ?, 'explanation', 'ok', ?, ?, 'as given', '', ?)""",
+                    ((rater, i + 1, aspect, value, str(value), project) for i, value in enumerate(values)),
                 )
 
 

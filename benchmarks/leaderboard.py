@@ -187,8 +187,9 @@ def generate(path: Path, verdicts: int) -> None:
         )
         db.execute_many(
             """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, order_consistent,
-                 flag_count, created_at) VALUES (1, ?, 'overall', 'pairwise', 'ok', ?, '', 'both_orders', 1, 0, 'now')""",
-            ((at, at * 7 % 11 % 3 - 1) for at in range(1, verdicts + 1)),
+                 flag_count, created_at, project_id)
+               VALUES (1, ?, 'overall', 'pairwise', 'ok', ?, '', 'both_orders', 1, 0, 'now', ?)""",
+            ((at, at * 7 % 11 % 3 - 1, project) for at in range(1, verdicts + 1)),
         )
 
 

@@ -10,6 +10,7 @@ from recjudge_tui.errors import UsageError
 
 WHY = ("swap", "flag", "failed", "disagree")
 STATES = ("ok", "failed")
+TRIAGED = ("yes", "no", "accepted", "dismissed", "overridden")
 
 # key -> what may stand behind it, for messages and completion
 KEYS: dict[str, str] = {
@@ -25,7 +26,9 @@ KEYS: dict[str, str] = {
     "state": f"state:{'|'.join(STATES)}",
     "protocol": "protocol:pairwise",
     "conf": "conf<.6, conf>=.9",
-    "disagree": "disagree:NAME, a rater's name or any part of it",
+    "disagree": "disagree:NAME, a rater's name or any part of it, or disagree:human",
+    "triaged": f"triaged:{'|'.join(TRIAGED)}",
+    "tag": "tag:NAME, any part of a tag",
     "spread": "spread>=2, between the lowest and the highest score of the question",
     "distance": "distance>=2, from the user's own score",
 }
@@ -33,7 +36,7 @@ COMPARED = {"conf": "conf<.6", "spread": "spread>=2", "distance": "distance>=2"}
 # all there is to write, for the empty line
 HINT = " ".join(COMPARED.get(key, f"{key}:") for key in KEYS)
 _NUMBERED = ("case", "run")
-_WORDS = {"why": WHY, "state": STATES}
+_WORDS = {"why": WHY, "state": STATES, "triaged": TRIAGED}
 _TOKEN = re.compile(r'([A-Za-z_]+)(:|<=|>=|<|>|=)(?:"([^"]*)"?|(\S*))|"([^"]*)"?|(\S+)')
 
 
@@ -80,7 +83,7 @@ def parse_filter(text: str) -> VerdictFilter:
     """Read a filter. An empty text lets everything through.
 
     Raises UsageError for an unknown key, a missing value, a number that is none, or an unknown word
-    after `why:` or `state:`; the message names what would fit.
+    after `why:`, `state:` or `triaged:`; the message names what would fit.
     """
     terms: list[Term] = []
     for match in _TOKEN.finditer(text):

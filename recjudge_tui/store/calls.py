@@ -202,8 +202,9 @@ def save_verdicts(
     )
     db.execute_many(
         """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, run_id, state, value, label, rule,
-             order_consistent, confidence, flag_count, note, created_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (rater_id, case_id, aspect) DO NOTHING""",
+             order_consistent, confidence, flag_count, note, created_at, project_id)
+           VALUES (?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT project_id FROM raters WHERE id = ?1))
+           ON CONFLICT (rater_id, case_id, aspect) DO NOTHING""",
         [
             (
                 rater_id,

@@ -68,8 +68,8 @@ def replace_verdicts(db: Database, rater_id: int, made: Sequence[MadeVerdict], r
     )
     db.execute_many(
         """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, note, confidence,
-             created_at)
-           VALUES (?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?)
+             created_at, project_id)
+           VALUES (?1, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?, (SELECT project_id FROM raters WHERE id = ?1))
            ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol, value = excluded.value,
              label = excluded.label, rule = excluded.rule, note = excluded.note, confidence = excluded.confidence,
              created_at = excluded.created_at

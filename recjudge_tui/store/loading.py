@@ -262,10 +262,10 @@ def add_verdict(target: Target, rater_id: int, case_id: int, label: Label) -> Cl
         same = standing["value"] == label.value and standing["run_id"] is None
         return Clash(standing["label"], same, standing["import_id"], standing["run_id"])
     verdict = db.insert(
-        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, import_id, state, value, label, rule,
-             flag_count, note, created_at) VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'as given', ?, ?, ?)""",
+        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, import_id, state, value, label, rule,
+             flag_count, note, created_at) VALUES (?, ?, ?, ?, ?, ?, 'ok', ?, ?, 'as given', ?, ?, ?)""",
         (
-            *(rater_id, case_id, label.aspect, label.protocol, target.import_id),
+            *(target.project_id, rater_id, case_id, label.aspect, label.protocol, target.import_id),
             *(label.value, label.label, len(label.flags), label.note, now()),
         ),
     )

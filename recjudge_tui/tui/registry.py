@@ -6,6 +6,9 @@
 | launch | project_id: the form that starts a run |
 | monitor | run_id: a run as it goes |
 | agreement | project_id: agreement and leaderboard |
+| prompts | project_id: the prompts, rendered for its cases |
+| compare | project_id: two raters case by case |
+| annotate | project_id: blind labels by people |
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ _SCREENS: dict[str, tuple[str, str]] = {
     "launch": ("recjudge_tui.tui.screens.launch", "LaunchScreen"),
     "monitor": ("recjudge_tui.tui.screens.monitor", "MonitorScreen"),
     "agreement": ("recjudge_tui.tui.screens.agreement", "AgreementScreen"),
+    "prompts": ("recjudge_tui.tui.screens.prompts", "PromptsScreen"),
+    "compare": ("recjudge_tui.tui.screens.compare", "CompareScreen"),
+    "annotate": ("recjudge_tui.tui.screens.annotate", "AnnotateScreen"),
 }
 
 

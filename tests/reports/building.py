@@ -87,12 +87,12 @@ def give(
     with project.db.transaction():
         rater_id = ensure_rater(project.db, project.id, rater, kind)
         project.db.execute_many(
-            """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
-               VALUES (?, ?, ?, ?, ?, ?, ?, 'as given', ?)""",
+            """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, label, rule, created_at, project_id)
+               VALUES (?, ?, ?, ?, ?, ?, ?, 'as given', ?, ?)""",
             [
                 (
                     rater_id, case, aspect, protocol_name, "failed" if value is None else "ok", value,
-                    "" if value is None else names.get(value, f"{value:g}"), now(),
+                    "" if value is None else names.get(value, f"{value:g}"), now(), project.id,
                 )
                 for case, value in values.items()
             ],

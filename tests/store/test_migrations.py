@@ -131,7 +131,8 @@ def test_a_table_can_be_made_anew_without_losing_what_refers_to_it(project_db: P
     )
     again = (
         f"CREATE TABLE fresh ({columns}) STRICT;\nINSERT INTO fresh SELECT * FROM projects;\n"
-        "DROP TABLE projects;\nALTER TABLE fresh RENAME TO projects;\n"
+        "DROP TABLE projects;\nPRAGMA legacy_alter_table = ON;\nALTER TABLE fresh RENAME TO projects;\n"
+        "PRAGMA legacy_alter_table = OFF;\n"
     )
     views = "".join(f"DROP VIEW {view};\n" for view in views_of(project_db))
     (folder / f"{NEXT}_again.sql").write_text(views + again, encoding="utf-8")
@@ -189,3 +190,45 @@ def test_many_processes_may_make_the_file_at_the_same_moment(tmp_path: Path) -> 
     for path in tmp_path.glob("*.db"):
         with connect(path) as db:
             assert db.value("SELECT count(*) FROM migrations") == len(known_migrations())
+
+
+def test_an_older_file_gets_its_verdicts_by_project_and_its_reasoning_searchable(
+    tmp_path: Path, folder: Path
+) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    for path in folder.glob("*.sql"):
+        if path.name < "0007":
+            (old / path.name).write_bytes(path.read_bytes())
+    file = tmp_path / "old.db"
+    connection = sqlite3.connect(file, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    with Database(connection, file) as db:
+        migrate(db, old)
+        connection.executescript(
+            """INSERT INTO projects VALUES (1, 'one', '', ''), (2, 'two', '', '');
+            INSERT INTO raters VALUES (1, 1, 'a', 'judge', '{}', ''), (2, 2, 'b', 'judge', '{}', '');
+            INSERT INTO prompts VALUES (1, 'p', 1, 'pointwise', 'd', '{}', 'user', '');
+            INSERT INTO runs (id, project_id, rater_id, prompt_id, protocol, judge, settings, state, created_at)
+              VALUES (1, 2, 2, 1, 'pointwise', '{}', '{}', 'done', '');
+            INSERT INTO cases (id, project_id, kind, user_id) VALUES (1, 1, 'list', 'u'), (2, 2, 'list', 'u');
+            INSERT INTO calls (id, run_id, case_id, state) VALUES (7, 1, 2, 'done');
+            INSERT INTO answers VALUES (7, 'overall', 2, 'Good Match', 'Fits the café evenings.', 0.5);
+            INSERT INTO verdicts (rater_id, case_id, aspect, protocol, run_id, state, value, label, rule, created_at)
+              VALUES (1, 1, 'overall', 'pointwise', NULL, 'ok', 2, 'Good Match', 'as given', ''),
+                     (2, 2, 'overall', 'pointwise', 1, 'ok', 2, 'Good Match', 'as is', '')"""
+        )
+    with connect(file) as db:
+        assert [tuple(r) for r in db.rows("SELECT id, project_id FROM verdicts")] == [(1, 1), (2, 2)]
+        found = """SELECT a.call_id, a.reasoning FROM reasoning_search s JOIN answers a ON a.id = s.rowid
+                   WHERE s.reasoning_search MATCH 'cafe'"""
+        assert [tuple(r) for r in db.rows(found)] == [(7, "Fits the café evenings.")]
+        said = "SELECT reasoning FROM v_verdicts WHERE run_id = 1"
+        assert db.value(said) == "Fits the café evenings."
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute(
+                """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, state, value, rule, created_at)
+                   VALUES (1, 1, 'other', 'pointwise', 'ok', 2, 'as given', '')"""
+            )
+        db.execute("DELETE FROM runs WHERE id = 1")
+        assert db.rows(found) == []

@@ -142,7 +142,10 @@ def make_absolute(path: Path, project: int) -> int:
 
 
 def _answer(db: Database, call: int, aspect: str, label: str, value: float, reasoning: str) -> None:
-    db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, NULL)", (call, aspect, value, label, reasoning))
+    db.execute(
+        "INSERT INTO answers (call_id, aspect, value, label, reasoning, confidence) VALUES (?, ?, ?, ?, ?, NULL)",
+        (call, aspect, value, label, reasoning),
+    )
 
 
 def start_run(path: Path, project: int, calls: int = 4) -> int:
@@ -166,7 +169,9 @@ def finish_call(path: Path, run: int) -> None:
         assert call is not None
         db.execute("UPDATE calls SET state = 'done' WHERE id = ?", (call["id"],))
         db.execute(
-            "INSERT INTO answers VALUES (?, 'overall', 1, 'A', 'Fresh from the run.', NULL)", (call["id"],)
+            "INSERT INTO answers (call_id, aspect, value, label, reasoning)"
+            " VALUES (?, 'overall', 1, 'A', 'Fresh from the run.')",
+            (call["id"],),
         )
         _verdict(db, run, call["case_id"], "overall", "pairwise", "A", 1.0)
 
@@ -276,7 +281,10 @@ def _judge(db: Database, run: int, case: int, what: int, text: str) -> None:
         call = _call(db, run, case, order, "", "done" if label else "failed", text)
         if label:
             answer = (call, "overall", value[label], label, REASON + text, 0.5)
-            db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", answer)
+            db.execute(
+                "INSERT INTO answers (call_id, aspect, value, label, reasoning, confidence) VALUES (?, ?, ?, ?, ?, ?)",
+                answer,
+            )
         if what == 2 and order == "ab":
             db.execute(
                 "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, 'i1', ?, ?)",
@@ -314,8 +322,9 @@ def _verdict(
     rater = db.value("SELECT rater_id FROM runs WHERE id = ?", (run,))
     return db.insert(
         """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, run_id, state, value, label, rule,
-             order_consistent, confidence, flag_count, note, created_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'both_orders', ?, ?, ?, ?, ?)""",
+             order_consistent, confidence, flag_count, note, created_at, project_id)
+           VALUES (?1, ?, ?, ?, ?, ?, ?, ?, 'both_orders', ?, ?, ?, ?, ?,
+             (SELECT project_id FROM raters WHERE id = ?1))""",
         (
             rater, case, aspect, protocol, run, "ok" if value is not None else "failed", value, label,
             consistent, confidence, flags, note, now(),
@@ -328,7 +337,8 @@ def _label(
     aspect: str = "overall", protocol: str = "pairwise",
 ) -> None:  # fmt: skip
     db.insert(
-        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, import_id, state, value, label, rule, note, created_at)
-           VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'imported', ?, ?)""",
+        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, import_id, state, value, label, rule, note,
+             created_at, project_id)
+           VALUES (?1, ?, ?, ?, ?, 'ok', ?, ?, 'imported', ?, ?, (SELECT project_id FROM raters WHERE id = ?1))""",
         (rater, case, aspect, protocol, source, said[1], said[0], f"seen twice{text}", now()),
     )
