@@ -15,6 +15,7 @@ from recjudge_tui.store.texts import (
     DataText,
     InCases,
     Owner,
+    case_ids_with,
     cases_with,
     data_texts,
     prompt_templates,
@@ -66,6 +67,18 @@ def hostile_texts_table(db: Database, project_id: int, name: str, limit: int = 1
         _notes(read, counts, len(found) - len(shown)),
         {"project": name, "texts": read, **{kind: counts[kind] for kind in KINDS}},
     )
+
+
+def suspect_cases(db: Database, project_id: int) -> list[int]:
+    """The cases in which a judge meets a text that gives it orders."""
+    owners: dict[Owner, dict[str, None]] = {}
+    search = lru_cache(maxsize=20_000)(findings)
+    for text in data_texts(db, project_id):
+        longest = LONG_TEXT if _is_long(text) else LONG_LINE
+        if any(finding.kind == "order" for finding in search(text.text, FRAMES, longest)):
+            owners.setdefault(text.owner, {})[text.id] = None
+    found = {case for owner, ids in owners.items() for case in case_ids_with(db, project_id, owner, ids)}
+    return sorted(found)
 
 
 def _is_long(text: DataText) -> bool:

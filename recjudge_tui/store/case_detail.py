@@ -11,6 +11,7 @@ from recjudge_tui.model.calls import PROFILE
 from recjudge_tui.model.material import ExplanationView, ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.store.calls import profile_reply
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.triage_log import Entry, entries
 
 _RECENT_EVENTS = 40
 # the user, the lists by system, the explanation, the example shown beside it
@@ -69,7 +70,7 @@ class CaseDetail(NamedTuple):
 
     `said` is what the verdict's run said of every aspect of the case. `aspects` are those that anybody judged, in
     the order of the prompt. `profile` is the reply of the call that wrote the user's profile (empty: none),
-    `example` what a one-shot question showed beside the explanation.
+    `example` what a one-shot question showed beside the explanation. `triage` is what readers did about the verdict.
     """
 
     verdict_id: int
@@ -102,6 +103,7 @@ class CaseDetail(NamedTuple):
     explanation_system: str
     profile: str
     example: ExplanationView | None
+    triage: tuple[Entry, ...] = ()
 
     @property
     def spoken(self) -> tuple[Spoken, ...]:
@@ -158,6 +160,7 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         explanation_system=row["system_a"],
         profile=(shown and profile_reply(db, shown["run_id"], row["case_id"])) or "",
         example=example,
+        triage=entries(db, verdict_id),
     )
 
 

@@ -129,6 +129,16 @@ def cases_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) 
     return found
 
 
+def case_ids_with(db: Database, project_id: int, owner: Owner, ids: Iterable[str]) -> list[int]:
+    """All cases that show any of the ids, as `cases_with` has it."""
+    rows = db.rows(
+        f"""WITH wanted AS (SELECT value AS id FROM json_each(?2)), shown(id, case_id) AS ({_SHOWN[owner]})
+            SELECT DISTINCT case_id FROM shown""",
+        (project_id, json.dumps(list(ids), ensure_ascii=False)),
+    )
+    return [row[0] for row in rows]
+
+
 _SHOWN: dict[Owner, str] = {
     "item": r"""
       SELECT si.item_id, c.id FROM slate_items si JOIN cases c ON c.slate_a = si.slate_id

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.model.filters import VerdictFilter
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.triage_log import Triaged, triaged, undecided
 from recjudge_tui.store.verdict_filters import (
     BASELINES,
     FIRST_IN_REASONING,
@@ -21,7 +22,6 @@ from recjudge_tui.store.verdict_filters import (
     Parameters,
     conditions,
     first_found,
-    words,
 )
 
 # lowest confidence first, verdicts without a label or a confidence last; the tail makes every order a total one
@@ -59,6 +59,7 @@ class VerdictRow(NamedTuple):
     votes: tuple[int, ...]
     value: float | None = None
     spread: float | None = None
+    triage: Triaged = Triaged()
 
 
 def filtered_ids(
@@ -74,7 +75,7 @@ def filtered_ids(
 
     `after` leaves out ids up to it: with `sort="id"` that is what came since. `limit` is for a first page.
     """
-    where, parameters = conditions(project_id, chosen)
+    where, parameters = conditions(project_id, chosen, by_case=sort == "case")
     since = "v.id > :after AND " if after else ""
     sql = f"SELECT v.id FROM verdicts v WHERE {since}{where} ORDER BY {SORTS[sort]} LIMIT :limit"
     return _ids(db, sql, {**parameters, "after": after, "limit": -1 if limit is None else limit})
@@ -85,10 +86,10 @@ def first_ids(db: Database, project_id: int, chosen: VerdictFilter, sort: str, l
 
     Words may occur anywhere; so this page can lack some verdicts that the whole list has.
     """
-    query = first_found(chosen)
-    if query is None:
+    found = first_found(chosen)
+    if found is None:
         return filtered_ids(db, project_id, chosen, sort, limit=limit)
-    rest = VerdictFilter(tuple(term for term in chosen.terms if words(term.value) != query))
+    query, rest = found
     where, parameters = conditions(project_id, rest)
     sql = f"""SELECT v.id FROM verdicts v WHERE v.id IN ({FIRST_IN_REASONING}) AND {where}
               ORDER BY {SORTS[sort]} LIMIT :limit"""
@@ -131,6 +132,7 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
         (wanted,),
     )
     votes = _votes(db, {row["case_id"] for row in found})
+    touched = triaged(db, ids)
     rows = {}
     for row in found:
         others = votes.get((row["case_id"], row["aspect"], _scale(row["protocol"])), {})
@@ -153,6 +155,7 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
             votes=tuple(sorted(others.values(), reverse=True)),
             value=row["value"],
             spread=max(others) - min(others) if sum(others.values()) > 1 else None,
+            triage=touched.get(row["id"], Triaged()),
         )
     return [rows[key] for key in ids if key in rows]
 
@@ -182,7 +185,7 @@ def _apart(value: float | None, others: dict[float, int], protocol: str) -> bool
 
 
 def next_marked(db: Database, ids: Sequence[int]) -> int | None:
-    """The first of `ids` that is flagged, flipped by the order, or failed; None when there is none."""
+    """The first of `ids` that is flagged, flipped by the order, or failed, and not yet decided about; None without."""
     for start in range(0, len(ids), _CHUNK):
         chunk = list(ids[start : start + _CHUNK])
         marked = {
@@ -192,8 +195,9 @@ def next_marked(db: Database, ids: Sequence[int]) -> int | None:
                 (json.dumps(chunk),),
             )
         }
-        if marked:
-            return next(key for key in chunk if key in marked)
+        left = undecided(db, [key for key in chunk if key in marked])
+        if left:
+            return left[0]
     return None
 
 

@@ -11,6 +11,9 @@ from recjudge_tui.model.filters import COMPARED, Term, VerdictFilter
 
 Parameters = dict[str, Any]
 OF_PROJECT = "v.project_id = :project"
+# the same, where another index finds fewer verdicts or has their order
+ALSO_OF_PROJECT = "+v.project_id = :project"
+_NARROW = {"case", "run", "tag", "text", "user"}
 BASELINES = "('metric', 'random')"
 PEOPLE = "('annotator', 'consensus', 'ground_truth', 'reader')"
 
@@ -73,13 +76,14 @@ _TRIAGED = {
 }
 
 
-def conditions(project_id: int, chosen: VerdictFilter) -> tuple[str, Parameters]:
-    """A WHERE clause over `verdicts v` and its parameters."""
+def conditions(project_id: int, chosen: VerdictFilter, *, by_case: bool = False) -> tuple[str, Parameters]:
+    """A WHERE clause over `verdicts v` and its parameters; `by_case` where the cases give the order."""
     grouped: dict[str, list[Term]] = defaultdict(list)
     for term in chosen.terms:
         grouped[term.key].append(term)
     parameters: Parameters = {"project": project_id}
-    clauses = [OF_PROJECT]
+    narrow = by_case or any(term.key in _NARROW for term in chosen.terms)
+    clauses = [ALSO_OF_PROJECT if narrow else OF_PROJECT]
     for key, terms in grouped.items():
         parts = []
         for number, term in enumerate(terms):
@@ -90,9 +94,11 @@ def conditions(project_id: int, chosen: VerdictFilter) -> tuple[str, Parameters]
     return " AND ".join(clauses), parameters
 
 
-def first_found(chosen: VerdictFilter) -> str | None:
-    """The words to look for first, as a query of the search; None when the filter has no words or needs a scan."""
-    return next((words(t.value) for t in chosen.terms if t.key == "text" and is_words(t.value)), None)
+def first_found(chosen: VerdictFilter) -> tuple[str, VerdictFilter] | None:
+    """The words of the filter as one query of the search, and the filter without them; None when it has none."""
+    found = [term for term in chosen.terms if term.key == "text" and is_words(term.value)]
+    rest = VerdictFilter(tuple(term for term in chosen.terms if term not in found))
+    return (" AND ".join(words(term.value) for term in found), rest) if found else None
 
 
 def words(text: str) -> str:
@@ -158,7 +164,7 @@ _EXPLANATIONS = f"SELECT id FROM explanations WHERE project_id = :project AND {_
 _SYSTEMS = f"({_has('system_a')} OR {_has('system_b')})"
 
 _IN_NOTES = f"""SELECT id FROM verdicts WHERE project_id = :project AND note <> '' AND {_has("note")}
-  UNION SELECT verdict_id FROM triage_log WHERE project_id = :project AND action = 'note' AND {_has("text")}"""
+  UNION SELECT verdict_id FROM v_triage WHERE project_id = :project AND standing AND action = 'note' AND {_has("text")}"""
 _IN_DATA = f"""SELECT id FROM verdicts WHERE case_id IN (SELECT id FROM cases WHERE project_id = :project AND (
     {_has("user_id")} OR {_has("item_id")} OR item_id IN ({_ITEMS})
     OR slate_a IN ({_SLATES}) OR slate_b IN ({_SLATES}) OR explanation_id IN ({_EXPLANATIONS})))"""
@@ -175,7 +181,8 @@ FIRST_IN_REASONING = f"""SELECT w.id FROM (
 # Subqueries without reference to v are run once, not for every verdict.
 _SEARCHED = {
     "judge": f"v.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND {_has('name')})",
-    "system": f"v.case_id IN ({_cases(_SYSTEMS)})",
+    # nearly every case has a system that is looked for: asking each costs less than a list of them
+    "system": f"EXISTS (SELECT 1 FROM cases c WHERE c.id = v.case_id AND {_SYSTEMS})",
     "flag": f"""v.flag_count > 0 AND (
       EXISTS (SELECT 1 FROM flags f WHERE f.verdict_id = v.id AND {_has("f.issue")})
       OR EXISTS (SELECT 1 FROM calls k JOIN flags f ON f.call_id = k.id

@@ -12,10 +12,11 @@ from recjudge_tui.reports.case_page import written_profile
 from recjudge_tui.store.case_detail import CaseDetail, Spoken
 from recjudge_tui.tui.case_lists import event_line, history_beside, item_words, lists, lists_title
 from recjudge_tui.tui.case_scores import aspect_words, raters, raters_title
-from recjudge_tui.tui.look import Glyphs, bar, case_number, fraction, score
+from recjudge_tui.tui.look import Glyphs, ago, bar, case_number, fraction, score
 
 LONGEST = 12_000
 _SHOWN_EVENTS = 25
+_DONE = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 Line = Content | str
 
 
@@ -30,6 +31,7 @@ def case_content(case: CaseDetail, width: int, look: Glyphs, longest: int = LONG
     sections = [
         ("", _verdict(case, look, longest)),
         ("Explanation", _explanation(case, look, longest)),
+        ("Triage", _triage(case, look, longest)),
         (raters_title(case), raters(case, width, look)),
         ("Reasoning", _reasoning(case, look, longest)),
         ("Example shown before it", _example(case, look, longest)),
@@ -99,6 +101,22 @@ def _said_label(case: CaseDetail, look: Glyphs) -> str:
     if case.label and case.protocol != "absolute":
         return one_line(case.label, 60)
     return f"{score(case.value, look)}  {bar(case.value or 0.0, 10, look)}"
+
+
+def _triage(case: CaseDetail, look: Glyphs, longest: int) -> Iterator[Line]:
+    """What readers did about the verdict, oldest first; what was taken back is not told."""
+    for entry in case.triage:
+        if entry.standing:
+            said = (
+                f" to {one_line(entry.label, 40) or score(entry.value, look)}"
+                if entry.action == "override"
+                else ""
+            )
+            text = f": {_text(entry.text, longest)}" if entry.text else ""
+            who = f"{one_line(entry.reader, 20)} {look.dot} {ago(entry.created_at)}"
+            yield Content.assemble(
+                (_DONE.get(entry.action, entry.action), "bold"), f"{said}{text}  ", (who, "dim")
+            )
 
 
 def _reasoning(case: CaseDetail, look: Glyphs, longest: int) -> Iterator[Line]:

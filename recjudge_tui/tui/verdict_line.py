@@ -65,11 +65,10 @@ def why(row: VerdictRow, *, short: bool = False) -> str:
     `disagree 2/1`: two people or judges say one thing, one another; `dis` where it is `short`. Scores from 1 to 5
     have their spread instead.
     """
+    reasons = [_decided(row)] if row.triage.decision else ["reviewed"] if row.reviewed else []
+    reasons += [f"#{one_line(tag, 20)}" for tag in row.triage.tags]
     if row.failed:
-        return row.error_kind.replace("_", " ") or "failed"
-    reasons = []
-    if row.reviewed:
-        reasons.append("reviewed")
+        reasons.append(row.error_kind.replace("_", " ") or "failed")
     if row.flipped:
         reasons.append("swap")
     if row.flag_count:
@@ -84,6 +83,8 @@ def why(row: VerdictRow, *, short: bool = False) -> str:
 
 
 def _glyph(row: VerdictRow, look: Glyphs) -> tuple[str, str]:
+    if row.triage.decision:
+        return look.reviewed, "reviewed"
     if row.failed:
         return look.failed, "failed"
     if row.reviewed:
@@ -91,6 +92,13 @@ def _glyph(row: VerdictRow, look: Glyphs) -> tuple[str, str]:
     if row.flipped or row.flag_count:
         return look.marked, "marked"
     return " ", ""
+
+
+def _decided(row: VerdictRow) -> str:
+    """`to Tie` for an override, else the decision."""
+    if row.triage.decision == "override":
+        return f"to {short_label(row.triage.label)}"
+    return {"accept": "accepted", "dismiss": "dismissed"}[row.triage.decision]
 
 
 def _short_aspect(aspect: str, room: int, look: Glyphs) -> str:

@@ -240,11 +240,35 @@ def _pair(db: Database, project: int, source: int, number: int, text: str) -> in
     return ensure_case(db, project, CaseKey("pair", user, "als" + text, "cooc" + text, "", a, b))
 
 
+_PROMPT = {
+    "name": "p",
+    "aspects": [{"name": "overall", "field": "overall"}],
+    "system": "Judge.",
+    "user": "The case.",
+}
+_PAIR = [{"name": name, "reply": name, "value": value} for name, value in (("A", 1), ("Tie", 0), ("B", -1))]
+_ANSWERS: dict[str, dict[str, object]] = {
+    "pairwise": {"labels": _PAIR},
+    "arena": {"labels": _PAIR},
+    "explanation": {
+        "scale": {"low": 1, "high": 5},
+        "aspects": [{"name": name, "field": name} for name in ("accuracy", "transparency")],
+    },
+    "absolute": {"scale": {"low": 0, "high": 1}},
+}
+
+
 def _run(db: Database, project: int, rater: str, protocol: str, state: str = "done") -> int:
     prompt = db.value("SELECT id FROM prompts WHERE name = ?", (protocol,)) or db.insert(
         """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
-           VALUES (?, 3, ?, ?, '{}', 'shipped', ?)""",
-        (protocol, protocol, protocol, now()),
+           VALUES (?, 3, ?, ?, ?, 'shipped', ?)""",
+        (
+            protocol,
+            protocol,
+            protocol,
+            json.dumps(_PROMPT | _ANSWERS[protocol] | {"protocol": protocol}),
+            now(),
+        ),
     )
     judge = json.dumps({"spec": f"ollama:{rater}"})
     return db.insert(

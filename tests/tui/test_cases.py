@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from recjudge_tui.model.filters import parse_filter
+from recjudge_tui.store.attention import queue
 from recjudge_tui.store.database import connect
 from recjudge_tui.store.triage import filtered_ids
 from recjudge_tui.tui.screens.cases import CasesScreen
@@ -105,7 +107,7 @@ async def test_next_marked_goes_round_flags_flips_and_failures(project_db: Path)
             await press(pilot, "n")
             assert f"case {case} · qwen" in shown(pilot)
         await press(pilot, "n")
-        assert "after this one" in shown(pilot)
+        assert "without a decision after" in shown(pilot)
         assert rows(pilot).cursor == 9
 
 
@@ -155,12 +157,13 @@ async def test_sorts_go_round(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         seen = []
-        for _ in range(4):
+        for _ in range(5):
             await press(pilot, "s")
             seen.append(list(rows(pilot).ids))
         with connect(project_db) as db:
-            wanted = [list(filtered_ids(db, 1, sort=sort)) for sort in ("label", "confidence", "case", "id")]
-        assert seen == wanted
+            wanted = [list(filtered_ids(db, 1, sort=sort)) for sort in ("label", "confidence", "case")]
+            attention = list(queue(db, 1, parse_filter("")).ids)
+        assert seen == [*wanted, attention, list(range(1, 19))]
         assert "sort: id" in shown(pilot)
 
 

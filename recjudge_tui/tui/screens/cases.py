@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from array import array
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -17,24 +17,25 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
-from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.model.filters import HINT, VerdictFilter, parse_filter
-from recjudge_tui.model.text import one_line
-from recjudge_tui.store.case_sets import verdicts_on
+from recjudge_tui.store.attention import Queue
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import ActiveRun, project_name
 from recjudge_tui.store.triage import (
     SORTS,
     VerdictRow,
-    count_verdicts,
     filtered_ids,
+    first_ids,
     next_marked,
     verdict_rows,
 )
-from recjudge_tui.tui.look import case_number, glyphs, number, plural
+from recjudge_tui.store.triage_log import count_triaged
+from recjudge_tui.tui.listing import ATTENTION, Counted, FirstPage, Listed, list_verdicts
+from recjudge_tui.tui.look import bar, glyphs, number
 from recjudge_tui.tui.registry import has_screen
-from recjudge_tui.tui.screens.base import COMMON, BaseScreen
-from recjudge_tui.tui.screens.dialogs import AskLine
+from recjudge_tui.tui.screens.base import COMMON
+from recjudge_tui.tui.screens.case_output import CaseOutput
+from recjudge_tui.tui.screens.triage_actions import TriageActions
 from recjudge_tui.tui.verdict_line import header_line
 from recjudge_tui.tui.widgets.case_panel import CasePanel
 from recjudge_tui.tui.widgets.filter_bar import FilterBar
@@ -42,20 +43,16 @@ from recjudge_tui.tui.widgets.top_bar import TopBar
 from recjudge_tui.tui.widgets.verdict_list import VerdictList
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.verdict_export import Written
     from recjudge_tui.store.case_detail import CaseDetail
 
 FIRST_PAGE = 128
+_BRIDGE_S = 0.05
 _DETAIL_DELAY_S = 0.04
 _FIRST_DETAIL_DELAY_S = 0.15
 
 
-class Listed(Message):
-    """The list for a filter and a sort; `total` is all verdicts of the project."""
-
-    def __init__(self, ids: array[int], total: int, *, follow: bool, stay: bool) -> None:
-        super().__init__()
-        self.ids, self.total, self.follow, self.stay = ids, total, follow, stay
+# a list that takes long to make is made again that much less often while a run goes on
+_REST = 10
 
 
 class CaseRead(Message):
@@ -70,13 +67,7 @@ class MarkedFound(Message):
         self.verdict_id = verdict_id
 
 
-class Exported(Message):
-    def __init__(self, path: Path, written: Written) -> None:
-        super().__init__()
-        self.path, self.written = path, written
-
-
-class CasesScreen(BaseScreen):
+class CasesScreen(TriageActions, CaseOutput):
     """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure.
 
     With `only` nothing but the verdicts on these cases is there; `name` says in the top line what they are.
@@ -86,17 +77,18 @@ class CasesScreen(BaseScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", key_display="/", id="cases.filter"),
         Binding("backspace", "drop_chip", "drop the last filter", show=False, id="cases.drop_chip"),
-        Binding("s", "sort", "sort", id="cases.sort"),
-        Binding("n", "next_marked", "next marked", id="cases.next_marked"),
-        Binding("y", "copy", "copy", id="cases.copy"),
-        Binding("Y", "save", "save the case to a file", show=False, id="cases.save"),
-        Binding("e", "export", "export", id="cases.export"),
+        Binding("s", "sort", "sort", show=False, id="cases.sort"),
+        Binding("Q", "queue", "queue: what deserves eyes first", show=False, id="cases.queue"),
+        Binding("n", "next_marked", "next", id="cases.next_marked"),
         Binding("J", "scroll_case(3)", "scroll the case down", show=False, id="cases.scroll_down"),
         Binding("K", "scroll_case(-3)", "scroll the case up", show=False, id="cases.scroll_up"),
         Binding("right", "step(1)", "next verdict", show=False, id="cases.step_next"),
         Binding("left", "step(-1)", "previous verdict", show=False, id="cases.step_previous"),
-        Binding("r", "launch", "runs", show=False, id="cases.launch"),
-        Binding("a", "agreement", "agreement", show=False, id="cases.agreement"),
+        Binding("r", "open('runs')", "runs", show=False, id="cases.launch"),
+        Binding("a", "open('agreement')", "agreement", show=False, id="cases.agreement"),
+        Binding("d", "open('compare')", "compare raters", show=False, id="cases.compare"),
+        Binding("p", "open('prompts')", "prompts", show=False, id="cases.prompts"),
+        Binding("l", "open('annotate')", "label cases yourself", show=False, id="cases.annotate"),
         *COMMON,
     ]
 
@@ -110,6 +102,15 @@ class CasesScreen(BaseScreen):
         self.sort = "id"
         self.chosen = VerdictFilter()
         self.total: int | None = None
+        self.triaged = 0
+        self._starts: tuple[tuple[str, int], ...] = ()
+        self._asked = 0
+        self._asked_at = 0.0
+        self._rest_until = 0.0
+        # the verdict the cursor was on before a first page was shown, and the one it was put on
+        self._anchor: int | None = None
+        self._first_shown: int | None = None
+        self._to_last = False
         self._asked_for = filter_text
         self._listing = False
         self._live = False
@@ -142,24 +143,93 @@ class CasesScreen(BaseScreen):
 
     def _relist(self, *, follow: bool, stay: bool = True, since: array[int] | None = None) -> None:
         """Ask for the list again; with `since` only for what came after it."""
-        self._listing = True
+        self._listing, self._asked, self._asked_at = True, self._asked + 1, time.monotonic()
+        asked = self._asked
+        if since is None and self.only is None and self.sort != ATTENTION:
+            first = partial(
+                first_ids, project_id=self.project_id, chosen=self.chosen, sort=self.sort, limit=FIRST_PAGE
+            )
+            self.background.start("first", first, lambda found: FirstPage(found, asked))
         job = partial(
-            _list, project_id=self.project_id, chosen=self.chosen, sort=self.sort, since=since, only=self.only
+            list_verdicts,
+            project_id=self.project_id,
+            chosen=self.chosen,
+            sort=self.sort,
+            since=since,
+            only=self.only,
         )
         self.background.start("list", job, lambda found: Listed(*found, follow=follow, stay=stay))
         self._title()
 
+    @on(FirstPage)
+    def _first_page(self, message: FirstPage) -> None:
+        if message.ids:
+            # where the whole list comes as fast there is nothing to bridge
+            self.set_timer(_BRIDGE_S, partial(self._show_first_page, message))
+
+    def _show_first_page(self, message: FirstPage) -> None:
+        rows = self.query_one(VerdictList)
+        if self._listing and message.asked == self._asked and self._anchor is None:
+            self._anchor = rows.cursor_id
+            rows.show(message.ids, follow=False)
+            self._first_shown = rows.cursor_id
+
     @on(Listed)
     def _listed(self, message: Listed) -> None:
         self._listing = False
-        self.total = message.total
+        took = time.monotonic() - self._asked_at
+        self._rest_until = time.monotonic() + _REST * took
+        self.total, self._starts = message.total, message.starts
         rows = self.query_one(VerdictList)
-        rows.show(message.ids, follow=message.follow, stay=message.stay)
+        # who has moved on in the first page meanwhile stays where they are
+        anchor = self._anchor if rows.cursor_id == self._first_shown else None
+        rows.show(message.ids, follow=message.follow, stay=message.stay, anchor=anchor)
+        self._anchor = None
+        if self._to_last:
+            self._to_last = False
+            rows.action_last()
         if not message.ids:
             self.query_one(CasePanel).show(None, self._empty())
         self._title()
+        self._count()
+
+    @on(VerdictList.WantsLast)
+    def _wants_last(self) -> None:
+        """The end was asked for while only the beginning is known."""
+        self._to_last = self._listing
+
+    # ---- triage
+
+    def _count(self) -> None:
+        job = partial(count_triaged, project_id=self.project_id, chosen=self.chosen, only=self.only)
+        self.background.start("count", job, Counted)
+
+    @on(Counted)
+    def _counted(self, message: Counted) -> None:
+        self.triaged = message.triaged
+        self._progress()
+
+    def triage_changed(self) -> None:
+        self.query_one(VerdictList).reload()
+        self._read_case()
+        self._count()
+
+    def _progress(self) -> None:
+        """How far triage has come, where anybody has begun."""
+        look, total = glyphs(), len(self.query_one(VerdictList).ids)
+        if self.sort == ATTENTION:
+            total += self.triaged
+        said = ""
+        if self.triaged and total:
+            share = bar(self.triaged / total, 8, look)
+            said = f"{number(self.triaged)}/{number(total)} triaged {share}"
+        self.query_one("#verdicts").border_subtitle = Content(said)
 
     def _empty(self) -> str:
+        if self.sort == ATTENTION and not self.chosen:
+            return (
+                "Nothing here asks for a look: no disagreement, flip, doubt or failure is left. s shows all."
+            )
         if self.chosen:
             return "Nothing matches. / changes the filter, backspace drops its last part."
         return "No verdicts yet. r starts a run; labels come in by i on the projects."
@@ -183,7 +253,7 @@ class CasesScreen(BaseScreen):
         if ended:
             self._relist(follow=True)
             self._read_case()
-        elif live and not self._listing:
+        elif live and not self._listing and time.monotonic() > self._rest_until:
             self._relist(follow=True, since=self.query_one(VerdictList).ids if self.sort == "id" else None)
 
     # ---- the case beside it
@@ -193,9 +263,16 @@ class CasesScreen(BaseScreen):
         """Read the case when the cursor has come to rest."""
         if self._delay is not None:
             self._delay.stop()
+        self._say_why()
         # reading the first case imports a good deal, which would hold up the first paint
         first = self.query_one(CasePanel).case is None
         self._delay = self.set_timer(_FIRST_DETAIL_DELAY_S if first else _DETAIL_DELAY_S, self._read_case)
+
+    def _say_why(self) -> None:
+        """In the queue: for what reason the verdict stands there."""
+        rows = self.query_one(VerdictList)
+        reason = Queue(rows.ids, self._starts).reason(rows.cursor) if self._starts else ""
+        self.query_one(CasePanel).border_subtitle = Content(f"here for: {reason}" if reason else "")
 
     def _read_case(self) -> None:
         verdict_id = self.query_one(VerdictList).cursor_id
@@ -256,8 +333,14 @@ class CasesScreen(BaseScreen):
             self._relist(follow=False)
 
     def action_sort(self) -> None:
-        names = list(SORTS)
-        self.sort = names[(names.index(self.sort) + 1) % len(names)]
+        names = [*SORTS, ATTENTION]
+        self._sort_by(names[(names.index(self.sort) + 1) % len(names)])
+
+    def action_queue(self) -> None:
+        self._sort_by("id" if self.sort == ATTENTION else ATTENTION)
+
+    def _sort_by(self, sort: str) -> None:
+        self.sort, self._starts = sort, ()
         self._relist(follow=False)
 
     def action_next_marked(self) -> None:
@@ -268,115 +351,29 @@ class CasesScreen(BaseScreen):
     @on(MarkedFound)
     def _go_to_marked(self, message: MarkedFound) -> None:
         if message.verdict_id is None:
-            self.notify("No flagged, flipped or failed verdict after this one.", markup=False)
+            said = "No flagged, flipped or failed verdict without a decision after this one."
+            self.notify(said, markup=False)
         else:
             self.query_one(VerdictList).go_to(message.verdict_id)
-
-    # ---- out of the app
-
-    def action_copy(self) -> None:
-        text = self._case_text()
-        if text is not None:
-            self.app.copy_to_clipboard(text)
-            self.notify("The case is copied.", markup=False)
-
-    def action_save(self) -> None:
-        text, case = self._case_text(), self.query_one(CasePanel).case
-        if text is None or case is None:
-            return
-        name = f"case-{case_number(case.case_id)}.txt"
-        hint = "The file to write the case to; it must not exist yet."
-        self.app.push_screen(AskLine("Save the case", hint, name), partial(self._save, text=text))
-
-    def _case_text(self) -> str | None:
-        case = self.query_one(CasePanel).case
-        if case is None:
-            self.notify("No case is shown.", severity="warning", markup=False)
-            return None
-        from recjudge_tui.tui.case_text import case_content, case_title
-
-        title = case_title(case, glyphs())
-        return f"{title}\n{case_content(case, 100, glyphs(), longest=10_000_000).plain}\n"
-
-    def _save(self, name: str | None, text: str) -> None:
-        if name is None:
-            return
-        path = Path(name).expanduser()
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            self.house.show_error(
-                RecjudgeError(f"{path} exists already", next_step="Press Y again and give another name.")
-            )
-        except OSError as error:
-            self.house.show_error(RecjudgeError(f"{path} cannot be written", f"{error.strerror}."))
-        else:
-            self.notify(one_line(f"Saved to {path}.", 200), markup=False)
-
-    def action_export(self) -> None:
-        hint = "The verdicts on the screen go to this file; its ending says the form: .csv .jsonl .json"
-        self.app.push_screen(AskLine("Export", hint, "verdicts.csv"), self._export)
-
-    def _export(self, name: str | None) -> None:
-        if name is None:
-            return
-        path = Path(name).expanduser()
-        job = partial(_export, project_id=self.project_id, filter_text=self.chosen.text(), path=path)
-        self.background.start("export", job, lambda written: Exported(path, written))
-
-    @on(Exported)
-    def _exported(self, message: Exported) -> None:
-        wrote = (
-            f"{plural(message.written.rows, 'verdict')} written to {message.path}. {message.written.says()}"
-        )
-        self.notify(one_line(wrote, 400), markup=False)
 
     # ---- other screens
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
             return action in ("peel", "app.command_palette")
-        if action in ("launch", "agreement"):
-            return has_screen(action)
+        if action == "open":
+            return has_screen(str(parameters[0]))
         return super().check_action(action, parameters)
 
-    def action_launch(self) -> None:
-        self.open_screen("runs", self.project_id)
-
-    def action_agreement(self) -> None:
-        self.open_screen("agreement", self.project_id)
+    def action_open(self, name: str) -> None:
+        self.open_screen(name, self.project_id)
 
 
 def _chips(text: str) -> tuple[str, ...]:
     return parse_filter(text).chips()
 
 
-def _list(
-    db: Database,
-    project_id: int,
-    chosen: VerdictFilter,
-    sort: str,
-    since: array[int] | None,
-    only: tuple[int, ...] | None,
-) -> tuple[array[int], int]:
-    if since:
-        ids = since + filtered_ids(db, project_id, chosen, sort, after=since[-1])
-    else:
-        ids = filtered_ids(db, project_id, chosen, sort)
-    if only is not None:
-        kept = verdicts_on(db, only)
-        return array("q", (identity for identity in ids if identity in kept)), len(kept)
-    return ids, count_verdicts(db, project_id) if chosen else len(ids)
-
-
 def _case(db: Database, verdict_id: int) -> CaseDetail:
     from recjudge_tui.store.case_detail import case_detail
 
     return case_detail(db, verdict_id)
-
-
-def _export(db: Database, project_id: int, filter_text: str, path: Path) -> Written:
-    from recjudge_tui.reports.verdict_export import format_of, write_verdicts
-
-    return write_verdicts(db, project_id, filter_text, format_of(path), path)

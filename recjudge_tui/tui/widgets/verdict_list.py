@@ -58,6 +58,9 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
     class Opened(Message):
         """`enter` on a verdict."""
 
+    class WantsLast(Message):
+        """The end of the list was asked for."""
+
     def __init__(self, read: Callable[[Sequence[int]], list[VerdictRow]], *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._read = read
@@ -70,12 +73,15 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
     def cursor_id(self) -> int | None:
         return self.ids[self.cursor] if self.cursor < len(self.ids) else None
 
-    def show(self, ids: array[int], *, follow: bool = True, stay: bool = True) -> None:
+    def show(
+        self, ids: array[int], *, follow: bool = True, stay: bool = True, anchor: int | None = None
+    ) -> None:
         """Another list. With `follow` the cursor goes where its verdict went; else it starts at the top.
 
-        When that verdict is gone the cursor keeps its row (`stay`), or goes to the top.
+        When that verdict is gone the cursor keeps its row (`stay`), or goes to the top. `anchor` is the verdict to
+        follow instead of the one under the cursor.
         """
-        before, offset = self.cursor_id, self.cursor - self.scroll_offset.y
+        before, offset = anchor or self.cursor_id, self.cursor - self.scroll_offset.y
         self.ids = ids
         self._windows.clear()
         if not follow or before is None:
@@ -154,6 +160,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_last(self) -> None:
         self._move_to(len(self.ids) - 1)
+        self.post_message(self.WantsLast())
 
     def action_open(self) -> None:
         if self.cursor_id is not None:

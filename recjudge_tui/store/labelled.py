@@ -1,0 +1,41 @@
+"""The labelled set: verdicts of readers, kept as the labels of an annotator for those who learn or measure by them."""
+
+from __future__ import annotations
+
+from recjudge_tui.errors import UsageError
+from recjudge_tui.store.clock import now
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.raters import ensure_rater
+
+LABELLED = "labelled"
+
+
+def add_to_labelled(db: Database, verdict_id: int, reader: str, name: str = LABELLED) -> int:
+    """Copy the reader's verdict on the question of a verdict to the annotator `name`; returns how many `name` has now.
+
+    A label that stands there is replaced. Raises UsageError when the reader has not overridden a verdict on the
+    question, or when `name` is a rater of another kind.
+    """
+    with db.transaction():
+        own = db.row(
+            """SELECT o.* FROM verdicts v JOIN verdicts o ON o.case_id = v.case_id AND o.aspect = v.aspect
+               JOIN raters r ON r.id = o.rater_id AND r.kind = 'reader' AND r.name = ? WHERE v.id = ?""",
+            (reader, verdict_id),
+        )
+        if own is None:
+            raise UsageError(
+                "there is no verdict of yours on this question yet", next_step="Override the verdict first."
+            )
+        rater = ensure_rater(db, own["project_id"], name, "annotator")
+        db.execute(
+            """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, note,
+                 created_at) VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'override', ?, ?)
+               ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET value = excluded.value, label = excluded.label,
+                 note = excluded.note, created_at = excluded.created_at""",
+            (
+                *(own["project_id"], rater, own["case_id"], own["aspect"], own["protocol"]),
+                *(own["value"], own["label"], f"from {reader}", now()),
+            ),
+        )
+        count: int = db.value("SELECT count(*) FROM verdicts WHERE rater_id = ?", (rater,))
+    return count

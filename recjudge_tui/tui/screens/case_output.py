@@ -1,0 +1,116 @@
+"""Out of the app from the cases: the case to the clipboard, a file or the pager; the list to a file."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.model.filters import VerdictFilter
+from recjudge_tui.model.text import one_line
+from recjudge_tui.store.database import Database
+from recjudge_tui.tui.look import case_number, glyphs, plural
+from recjudge_tui.tui.screens.base import BaseScreen
+from recjudge_tui.tui.screens.dialogs import AskLine
+from recjudge_tui.tui.widgets.case_panel import CasePanel
+
+if TYPE_CHECKING:
+    from recjudge_tui.reports.verdict_export import Written
+
+
+class Exported(Message):
+    def __init__(self, path: Path, written: Written) -> None:
+        super().__init__()
+        self.path, self.written = path, written
+
+
+class CaseOutput(BaseScreen):
+    """What a screen with a `CasePanel` and a filter of verdicts can write."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy", "copy", show=False, id="cases.copy"),
+        Binding("Y", "save", "save the case to a file", show=False, id="cases.save"),
+        Binding("o", "page", "read the case in the pager", show=False, id="cases.page"),
+        Binding("e", "export", "export the list", show=False, id="cases.export"),
+    ]
+    project_id: int
+    chosen: VerdictFilter
+
+    def action_copy(self) -> None:
+        text = self._case_text()
+        if text is not None:
+            self.app.copy_to_clipboard(text)
+            self.notify("The case is copied.", markup=False)
+
+    def action_page(self) -> None:
+        from recjudge_tui.tui.pager import page
+
+        text = self._case_text()
+        if text is not None:
+            try:
+                page(self.house, text)
+            except RecjudgeError as error:
+                self.house.show_error(error)
+
+    def action_save(self) -> None:
+        text, case = self._case_text(), self.query_one(CasePanel).case
+        if text is None or case is None:
+            return
+        name = f"case-{case_number(case.case_id)}.txt"
+        hint = "The file to write the case to; it must not exist yet."
+        self.app.push_screen(AskLine("Save the case", hint, name), partial(self._save, text=text))
+
+    def _case_text(self) -> str | None:
+        case = self.query_one(CasePanel).case
+        if case is None:
+            self.notify("No case is shown.", severity="warning", markup=False)
+            return None
+        from recjudge_tui.tui.case_text import case_content, case_title
+
+        title = case_title(case, glyphs())
+        return f"{title}\n{case_content(case, 100, glyphs(), longest=10_000_000).plain}\n"
+
+    def _save(self, name: str | None, text: str) -> None:
+        if name is None:
+            return
+        path = Path(name).expanduser()
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            self.house.show_error(
+                RecjudgeError(f"{path} exists already", next_step="Press Y again and give another name.")
+            )
+        except OSError as error:
+            self.house.show_error(RecjudgeError(f"{path} cannot be written", f"{error.strerror}."))
+        else:
+            self.notify(one_line(f"Saved to {path}.", 200), markup=False)
+
+    def action_export(self) -> None:
+        hint = "The verdicts on the screen go to this file; its ending says the form: .csv .jsonl .json"
+        self.app.push_screen(AskLine("Export", hint, "verdicts.csv"), self._export)
+
+    def _export(self, name: str | None) -> None:
+        if name is None:
+            return
+        path = Path(name).expanduser()
+        job = partial(_export, project_id=self.project_id, filter_text=self.chosen.text(), path=path)
+        self.background.start("export", job, lambda written: Exported(path, written))
+
+    @on(Exported)
+    def _exported(self, message: Exported) -> None:
+        wrote = (
+            f"{plural(message.written.rows, 'verdict')} written to {message.path}. {message.written.says()}"
+        )
+        self.notify(one_line(wrote, 400), markup=False)
+
+
+def _export(db: Database, project_id: int, filter_text: str, path: Path) -> Written:
+    from recjudge_tui.reports.verdict_export import format_of, write_verdicts
+
+    return write_verdicts(db, project_id, filter_text, format_of(path), path)

@@ -1,0 +1,205 @@
+"""What a reader does about the verdict under the cursor: accept, dismiss, override, note, tag, take back, keep."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.model.text import one_line
+from recjudge_tui.preferences import reader_name
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.labelled import LABELLED, add_to_labelled
+from recjudge_tui.store.triage_log import Action, Choices, Entry, choices, record, undo_last
+from recjudge_tui.tui.look import case_number, plural, short_label
+from recjudge_tui.tui.screens.base import BaseScreen
+from recjudge_tui.tui.screens.dialogs import AskLine
+from recjudge_tui.tui.screens.override import Override
+from recjudge_tui.tui.widgets.verdict_list import VerdictList
+
+_LONGEST = 500
+_TOLD = {
+    "accept": "accepting",
+    "dismiss": "dismissing",
+    "override": "overriding",
+    "note": "the note on",
+    "tag": "the tag on",
+}
+
+
+class Written(Message):
+    """A row was added to the log, or could not be (`error`); `said` is for the reader, `show` a verdict to go to."""
+
+    def __init__(self, said: str, show: int | None = None, error: RecjudgeError | None = None) -> None:
+        super().__init__()
+        self.said, self.show, self.error = said, show, error
+
+
+class Chosen(Message):
+    """What a verdict can be overridden by."""
+
+    def __init__(self, verdict_id: int, offered: Choices) -> None:
+        super().__init__()
+        self.verdict_id, self.offered = verdict_id, offered
+
+
+class TriageActions(BaseScreen):
+    """The keys of triage over a `VerdictList`. Rows are written one after the other, in the order of the keys."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "decide('accept')", "accept", id="triage.accept"),
+        Binding("x", "decide('dismiss')", "dismiss", id="triage.dismiss"),
+        Binding("v", "override", "override", id="triage.override"),
+        Binding("w", "note", "write a note", show=False, id="triage.note"),
+        Binding("t", "tag", "tag", show=False, id="triage.tag"),
+        Binding("u", "undo", "undo", show=False, id="triage.undo"),
+        Binding("plus", "keep", "keep for examples or labels", show=False, key_display="+", id="triage.keep"),
+    ]
+    project_id: int
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: deque[Callable[[Database], Written]] = deque()
+        self._writing = False
+
+    def triage_changed(self) -> None:
+        """Rows of the log were added: what is shown of them is to be read again."""
+
+    def _under_cursor(self) -> int | None:
+        found = self.query_one(VerdictList).cursor_id
+        if found is None:
+            self.notify("There is no verdict here.", severity="warning", markup=False)
+        return found
+
+    def _write(self, job: Callable[[Database], Written]) -> None:
+        self._waiting.append(job)
+        if not self._writing:
+            self._write_next()
+
+    def _write_next(self) -> None:
+        self._writing = bool(self._waiting)
+        if self._waiting:
+            self.background.start(
+                "triage", partial(_done, job=self._waiting.popleft()), lambda written: written
+            )
+
+    @on(Written)
+    def _written(self, message: Written) -> None:
+        self._write_next()
+        if message.error is not None:
+            self.house.show_error(message.error)
+        if message.said:
+            self.notify(one_line(message.said, 300), markup=False)
+        if message.show is not None:
+            self.query_one(VerdictList).go_to(message.show)
+        self.triage_changed()
+
+    # ---- keys
+
+    def action_decide(self, action: Action) -> None:
+        verdict_id = self._under_cursor()
+        if verdict_id is not None:
+            self._write(partial(_record, verdict_id=verdict_id, reader=reader_name(), action=action))
+            self.query_one(VerdictList).action_move(1)
+
+    def action_override(self) -> None:
+        verdict_id = self._under_cursor()
+        if verdict_id is not None:
+            self.background.start(
+                "choices", partial(choices, verdict_id=verdict_id), partial(Chosen, verdict_id)
+            )
+
+    @on(Chosen)
+    def _choose(self, message: Chosen) -> None:
+        about = f"verdict {message.verdict_id} gets yours beside it, as the rater “{reader_name()}”"
+        self.app.push_screen(Override(message.offered, about), partial(self._override, message.verdict_id))
+
+    def _override(self, verdict_id: int, given: tuple[str, float] | None) -> None:
+        if given is not None:
+            label, value = given
+            said = f"Overridden to {short_label(label)}. + keeps it as an example or label; u takes it back."
+            job = partial(
+                _record, verdict_id=verdict_id, reader=reader_name(), action="override", label=label,
+                value=value, said=said,
+            )  # fmt: skip
+            self._write(job)
+            self.query_one(VerdictList).action_move(1)
+
+    def action_note(self) -> None:
+        self._ask("note", "Note", "What to remember about this verdict; it can be searched for.")
+
+    def action_tag(self) -> None:
+        self._ask("tag", "Tag", "A word that tag:WORD in the filter finds again.")
+
+    def _ask(self, action: Action, title: str, hint: str) -> None:
+        verdict_id = self._under_cursor()
+        if verdict_id is not None:
+            self.app.push_screen(AskLine(title, hint), partial(self._said, verdict_id, action))
+
+    def _said(self, verdict_id: int, action: Action, text: str | None) -> None:
+        if text is not None:
+            self._write(
+                partial(
+                    _record,
+                    verdict_id=verdict_id,
+                    reader=reader_name(),
+                    action=action,
+                    text=text[:_LONGEST],
+                )
+            )
+
+    def action_undo(self) -> None:
+        self._write(partial(_undo, project_id=self.project_id, reader=reader_name()))
+
+    def action_keep(self) -> None:
+        from recjudge_tui.tui.screens.keep import Keep
+
+        verdict_id = self._under_cursor()
+        if verdict_id is not None:
+            self.app.push_screen(Keep(), partial(self._keep, verdict_id))
+
+    def _keep(self, verdict_id: int, where: str | None) -> None:
+        if where is not None:
+            job = {"labels": _keep_label, "example": _keep_example}[where]
+            self._write(partial(job, verdict_id=verdict_id, reader=reader_name()))
+
+
+def _done(db: Database, job: Callable[[Database], Written]) -> Written:
+    """What the job wrote; where it could not, the rows after it are written all the same."""
+    try:
+        return job(db)
+    except RecjudgeError as error:
+        return Written("", error=error)
+
+
+def _record(
+    db: Database, verdict_id: int, reader: str, action: Action, text: str = "", label: str = "",
+    value: float | None = None, said: str = "",
+) -> Written:  # fmt: skip
+    record(db, verdict_id, reader, action, text=text, label=label, value=value)
+    return Written(said)
+
+
+def _undo(db: Database, project_id: int, reader: str) -> Written:
+    entry: Entry | None = undo_last(db, project_id, reader)
+    if entry is None:
+        return Written(f"Nothing of “{reader}” is left to take back.")
+    return Written(f"Taken back: {_TOLD[entry.action]} case {case_number(entry.case_id)}.", entry.verdict_id)
+
+
+def _keep_label(db: Database, verdict_id: int, reader: str) -> Written:
+    count = add_to_labelled(db, verdict_id, reader)
+    return Written(f"“{LABELLED}” has {plural(count, 'verdict')} now; it is a rater to measure by.")
+
+
+def _keep_example(db: Database, verdict_id: int, reader: str) -> Written:
+    from recjudge_tui.running.prompt_examples import example_of_verdict
+
+    name, version = example_of_verdict(db, verdict_id, reader)
+    return Written(f"The case is an example in {name}@{version} now.")
