@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
+from recjudge_tui.errors import NotFoundError
 from recjudge_tui.model.filters import HINT, VerdictFilter, parse_filter
 from recjudge_tui.store.attention import Queue
 from recjudge_tui.store.database import Database
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 FIRST_PAGE = 128
 _BRIDGE_S = 0.05
+_GONE = "This verdict is gone: its run or its import was deleted meanwhile."
 _DETAIL_DELAY_S = 0.04
 _FIRST_DETAIL_DELAY_S = 0.15
 
@@ -56,9 +58,11 @@ _REST = 10
 
 
 class CaseRead(Message):
-    def __init__(self, case: CaseDetail) -> None:
+    """What stands behind a verdict; None when it is gone."""
+
+    def __init__(self, verdict_id: int, case: CaseDetail | None) -> None:
         super().__init__()
-        self.case = case
+        self.verdict_id, self.case = verdict_id, case
 
 
 class MarkedFound(Message):
@@ -103,6 +107,8 @@ class CasesScreen(TriageActions, CaseOutput):
         self.chosen = VerdictFilter()
         self.total: int | None = None
         self.triaged = 0
+        # decisions that the queue left out when it was made
+        self._decided_before: int | None = None
         self._starts: tuple[tuple[str, int], ...] = ()
         self._asked = 0
         self._asked_at = 0.0
@@ -113,6 +119,7 @@ class CasesScreen(TriageActions, CaseOutput):
         self._to_last = False
         self._asked_for = filter_text
         self._listing = False
+        self._read_again = False
         self._live = False
         self._delay: Timer | None = None
 
@@ -190,7 +197,12 @@ class CasesScreen(TriageActions, CaseOutput):
             rows.action_last()
         if not message.ids:
             self.query_one(CasePanel).show(None, self._empty())
+        elif self._read_again:
+            self._read_case()
+        self._read_again = False
+        self._decided_before = None
         self._title()
+        self._say_why()
         self._count()
 
     @on(VerdictList.WantsLast)
@@ -206,19 +218,25 @@ class CasesScreen(TriageActions, CaseOutput):
 
     @on(Counted)
     def _counted(self, message: Counted) -> None:
+        if self._decided_before is None:
+            self._decided_before = message.triaged
         self.triaged = message.triaged
         self._progress()
 
-    def triage_changed(self) -> None:
-        self.query_one(VerdictList).reload()
-        self._read_case()
+    def triage_changed(self, *, verdicts: bool) -> None:
+        if verdicts:
+            self._read_again = True
+            self._relist(follow=True)
+        else:
+            self.query_one(VerdictList).reload()
+            self._read_case()
         self._count()
 
     def _progress(self) -> None:
         """How far triage has come, where anybody has begun."""
         look, total = glyphs(), len(self.query_one(VerdictList).ids)
         if self.sort == ATTENTION:
-            total += self.triaged
+            total += self._decided_before or 0
         said = ""
         if self.triaged and total:
             share = bar(self.triaged / total, 8, look)
@@ -277,12 +295,13 @@ class CasesScreen(TriageActions, CaseOutput):
     def _read_case(self) -> None:
         verdict_id = self.query_one(VerdictList).cursor_id
         if verdict_id is not None:
-            self.background.start("case", partial(_case, verdict_id=verdict_id), CaseRead)
+            job = partial(_case, verdict_id=verdict_id)
+            self.background.start("case", job, partial(CaseRead, verdict_id))
 
     @on(CaseRead)
     def _case_read(self, message: CaseRead) -> None:
-        if message.case.verdict_id == self.query_one(VerdictList).cursor_id:
-            self.query_one(CasePanel).show(message.case)
+        if message.verdict_id == self.query_one(VerdictList).cursor_id:
+            self.query_one(CasePanel).show(message.case, _GONE)
 
     @on(VerdictList.Opened)
     def _open_case(self) -> None:
@@ -373,7 +392,10 @@ def _chips(text: str) -> tuple[str, ...]:
     return parse_filter(text).chips()
 
 
-def _case(db: Database, verdict_id: int) -> CaseDetail:
+def _case(db: Database, verdict_id: int) -> CaseDetail | None:
     from recjudge_tui.store.case_detail import case_detail
 
-    return case_detail(db, verdict_id)
+    try:
+        return case_detail(db, verdict_id)
+    except NotFoundError:
+        return None

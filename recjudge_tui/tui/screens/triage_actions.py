@@ -34,11 +34,20 @@ _TOLD = {
 
 
 class Written(Message):
-    """A row was added to the log, or could not be (`error`); `said` is for the reader, `show` a verdict to go to."""
+    """A row was added to the log, or could not be (`error`); `said` is for the reader, `show` a verdict to go to.
 
-    def __init__(self, said: str, show: int | None = None, error: RecjudgeError | None = None) -> None:
+    `verdicts`: a verdict of the reader came, changed or went.
+    """
+
+    def __init__(
+        self,
+        said: str,
+        show: int | None = None,
+        error: RecjudgeError | None = None,
+        verdicts: bool = False,
+    ) -> None:
         super().__init__()
-        self.said, self.show, self.error = said, show, error
+        self.said, self.show, self.error, self.verdicts = said, show, error, verdicts
 
 
 class Chosen(Message):
@@ -68,8 +77,8 @@ class TriageActions(BaseScreen):
         self._waiting: deque[Callable[[Database], Written]] = deque()
         self._writing = False
 
-    def triage_changed(self) -> None:
-        """Rows of the log were added: what is shown of them is to be read again."""
+    def triage_changed(self, *, verdicts: bool) -> None:
+        """Rows of the log were added, and with `verdicts` the list may be another: what is shown is to be read again."""
 
     def _under_cursor(self) -> int | None:
         found = self.query_one(VerdictList).cursor_id
@@ -98,7 +107,7 @@ class TriageActions(BaseScreen):
             self.notify(one_line(message.said, 300), markup=False)
         if message.show is not None:
             self.query_one(VerdictList).go_to(message.show)
-        self.triage_changed()
+        self.triage_changed(verdicts=message.verdicts)
 
     # ---- keys
 
@@ -183,19 +192,21 @@ def _record(
     value: float | None = None, said: str = "",
 ) -> Written:  # fmt: skip
     record(db, verdict_id, reader, action, text=text, label=label, value=value)
-    return Written(said)
+    return Written(said, verdicts=action == "override")
 
 
 def _undo(db: Database, project_id: int, reader: str) -> Written:
     entry: Entry | None = undo_last(db, project_id, reader)
     if entry is None:
         return Written(f"Nothing of “{reader}” is left to take back.")
-    return Written(f"Taken back: {_TOLD[entry.action]} case {case_number(entry.case_id)}.", entry.verdict_id)
+    said = f"Taken back: {_TOLD[entry.action]} case {case_number(entry.case_id)}."
+    return Written(said, entry.verdict_id, verdicts=entry.action == "override")
 
 
 def _keep_label(db: Database, verdict_id: int, reader: str) -> Written:
     count = add_to_labelled(db, verdict_id, reader)
-    return Written(f"“{LABELLED}” has {plural(count, 'verdict')} now; it is a rater to measure by.")
+    said = f"“{LABELLED}” has {plural(count, 'verdict')} now; it is a rater to measure by."
+    return Written(said, verdicts=True)
 
 
 def _keep_example(db: Database, verdict_id: int, reader: str) -> Written:

@@ -38,10 +38,12 @@ class CasePanel(VerticalScroll, inherit_bindings=False):
         yield Static()
 
     def show(self, case: CaseDetail | None, empty: str = "") -> None:
-        """Another case, from its top; without one, a line that says why."""
+        """Another case, from its top, or the same read again; without one, a line that says why."""
+        again = case is not None and self.case is not None and case.verdict_id == self.case.verdict_id
         self.case = case
         self._lay_out(empty)
-        self.scroll_home(animate=False)
+        if not again:
+            self.scroll_home(animate=False)
 
     def text(self) -> str:
         """What is shown, all of it."""
