@@ -1,0 +1,111 @@
+"""Square tables of the same cases judged twice: do the two give their labels equally often?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.stats.arrays import FloatArray
+
+NOTHING_CHANGED = "no case changed: there is nothing to test"
+
+
+@dataclass(frozen=True)
+class ChiSquared:
+    """A statistic, its degrees of freedom and its p value; all None, and why in `note`, where it is undefined.
+
+    `changed` counts the cases off the diagonal, on which the test rests.
+    """
+
+    statistic: float | None
+    df: int | None
+    p: float | None
+    changed: int
+    note: str = ""
+
+
+def stuart_maxwell(table: npt.ArrayLike) -> ChiSquared:
+    """Stuart and Maxwell's test of marginal homogeneity.
+
+    `table` (k, k) counts the cases that one gave label i and the other label j. With d the differences of the
+    margins, d_i = n_i. - n_.i, and S their covariance where the margins are equal, S_ii = n_i. + n_.i - 2 n_ii and
+    S_ij = -(n_ij + n_ji), the statistic is d' S^-1 d with one label left out, compared with chi-squared.
+
+    S is singular where labels never change into each other, directly or by way of others: each group of labels
+    that do is tested by itself with one label left out, and the statistics are added. So df is the number of labels
+    that occur in a change, less the number of such groups: k - 1 where all hang together; a label with
+    n_i. = n_.i = n_ii drops out. With two labels it is McNemar's test without continuity correction, (b - c)² / (b + c).
+    Asymptotic. Undefined where nothing changed. Raises ValueError for a table that is not square or not of counts.
+    Source: Stuart 1955, Biometrika 42:412; Maxwell 1970, British Journal of Psychiatry 116:651.
+    """
+    counts = _square(table)
+    changed = counts - np.diag(np.diag(counts))
+    total = round(float(changed.sum()))
+    if total == 0:
+        return ChiSquared(None, None, None, 0, NOTHING_CHANGED)
+    either = changed + changed.T
+    covariance = np.diag(either.sum(axis=1)) - either
+    difference = changed.sum(axis=1) - changed.sum(axis=0)
+    statistic, df = 0.0, 0
+    for group in _groups(either > 0):
+        kept = group[1:]
+        if kept:
+            d = difference[kept]
+            statistic += float(d @ np.linalg.solve(covariance[np.ix_(kept, kept)], d))
+            df += len(kept)
+    return _tested(statistic, df, total)
+
+
+def bowker(table: npt.ArrayLike) -> ChiSquared:
+    """Bowker's test of symmetry: is every change as frequent as the change back?
+
+    Sum over i < j of (n_ij - n_ji)² / (n_ij + n_ji), df the number of pairs of labels between which any case changed.
+    Margins may be equal where the table is not symmetric; with two labels it is McNemar's test without continuity
+    correction. Asymptotic. Undefined where nothing changed. Raises ValueError as `stuart_maxwell`.
+    Source: Bowker 1948, Journal of the American Statistical Association 43:572.
+    """
+    counts = _square(table)
+    above = np.triu_indices(counts.shape[0], 1)
+    there, back = counts[above], counts.T[above]
+    met = there + back > 0
+    if not met.any():
+        return ChiSquared(None, None, None, 0, NOTHING_CHANGED)
+    there, back = there[met], back[met]
+    statistic = float(((there - back) ** 2 / (there + back)).sum())
+    return _tested(statistic, int(met.sum()), round(float((there + back).sum())))
+
+
+def _tested(statistic: float, df: int, changed: int) -> ChiSquared:
+    from scipy.stats import chi2
+
+    # a quadratic form of equal margins may come out a rounding error below zero
+    found = max(statistic, 0.0)
+    return ChiSquared(found, df, float(chi2.sf(found, df)), changed)
+
+
+def _square(table: npt.ArrayLike) -> FloatArray:
+    counts = np.asarray(table, dtype=np.float64)
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
+        raise ValueError(f"a table of shape {counts.shape} is not square")
+    if not np.isfinite(counts).all() or (counts < 0).any() or (counts != np.rint(counts)).any():
+        raise ValueError("a table of changes holds counts")
+    return counts
+
+
+def _groups(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
+    """The labels that hang together by links, each group in ascending order."""
+    unseen = set(range(linked.shape[0]))
+    found: list[list[int]] = []
+    while unseen:
+        waiting, group = [min(unseen)], []
+        unseen.discard(waiting[0])
+        while waiting:
+            at = waiting.pop()
+            group.append(at)
+            near = [int(other) for other in np.flatnonzero(linked[at]) if int(other) in unseen]
+            unseen.difference_update(near)
+            waiting += near
+        found.append(sorted(group))
+    return found

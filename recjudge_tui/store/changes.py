@@ -1,0 +1,141 @@
+"""Two raters' verdicts on the same cases side by side, and the runs behind them."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from recjudge_tui.store.database import Database, explained
+
+
+class Compared(NamedTuple):
+    """Whose verdicts on which question: rater, protocol and aspect of each side, and the one run that counts.
+
+    Without a run every verdict of the rater counts.
+    """
+
+    rater_a: int
+    protocol_a: str
+    aspect_a: str
+    run_a: int | None
+    rater_b: int
+    protocol_b: str
+    aspect_b: str
+    run_b: int | None
+
+
+class Cell(NamedTuple):
+    """Cases whose value lies between these ends, which belong to it, on either side."""
+
+    low_a: float
+    high_a: float
+    low_b: float
+    high_b: float
+
+
+class ChangedCase(NamedTuple):
+    """One case with both values, as labels where they have any, and the ids of the two verdicts."""
+
+    case_id: int
+    user_id: str
+    item_id: str
+    system_a: str
+    system_b: str
+    value_a: float
+    value_b: float
+    label_a: str
+    label_b: str
+    verdict_a: int
+    verdict_b: int
+
+    @property
+    def said(self) -> tuple[str, str]:
+        """The two labels; the values where there are none."""
+        return self.label_a or f"{self.value_a:.3g}", self.label_b or f"{self.value_b:.3g}"
+
+    @property
+    def systems(self) -> str:
+        return f"{self.system_a} vs {self.system_b}" if self.system_b else self.system_a
+
+
+class RunBehind(NamedTuple):
+    """A run with what it was asked by: the judge and the settings as stored, the prompt as `NAME@VERSION`."""
+
+    run_id: int
+    prompt: str
+    judge: dict[str, Any]
+    settings: dict[str, Any]
+
+
+# `rater_id > 0` always holds: it lets in the index of questions
+_BOTH = """verdicts a JOIN verdicts b ON b.rater_id = :rater_b AND b.case_id = a.case_id AND b.aspect = :aspect_b
+WHERE a.rater_id > 0 AND a.rater_id = :rater_a AND a.protocol = :protocol_a AND a.aspect = :aspect_a
+  AND b.protocol = :protocol_b AND (:run_a IS NULL OR a.run_id = :run_a) AND (:run_b IS NULL OR b.run_id = :run_b)"""
+_CHANGED = "a.value <> b.value"
+_IN_CELL = "a.value BETWEEN :low_a AND :high_a AND b.value BETWEEN :low_b AND :high_b"
+
+
+def changed_ids(db: Database, compared: Compared, cell: Cell | None = None) -> array[int]:
+    """The cases on which the two gave different values, by id; with a cell those in it, unchanged ones too.
+
+    A case on which either failed is in none.
+    """
+    sql = f"SELECT a.case_id FROM {_BOTH} AND {_IN_CELL if cell else _CHANGED} ORDER BY a.case_id"
+    cursor = db.execute(sql, _parameters(compared, cell))
+    cursor.row_factory = None
+    with explained(db.path):
+        return array("q", (row[0] for row in cursor))
+
+
+def changed_cases(
+    db: Database,
+    compared: Compared,
+    cell: Cell | None = None,
+    *,
+    among: Sequence[int] | None = None,
+    limit: int | None = None,
+) -> list[ChangedCase]:
+    """The same cases with what was said of them; `among` keeps those of a part of the list, `limit` the first."""
+    where = _IN_CELL if cell else _CHANGED
+    if among is not None:
+        where += " AND a.case_id IN (SELECT value FROM json_each(:among))"
+    cursor = db.execute(
+        f"""SELECT a.case_id, c.user_id, c.item_id, c.system_a, c.system_b, a.value, b.value, a.label, b.label, a.id, b.id
+            FROM {_BOTH.replace("WHERE", "JOIN cases c ON c.id = a.case_id WHERE", 1)} AND {where}
+            ORDER BY a.case_id LIMIT :limit""",
+        _parameters(compared, cell)
+        | {"among": json.dumps(list(among or ())), "limit": -1 if limit is None else limit},
+    )
+    cursor.row_factory = None
+    with explained(db.path):
+        return [ChangedCase(*row) for row in cursor]
+
+
+def cases_of_run(db: Database, run_id: int, aspect: str) -> array[int]:
+    """The cases on which a run has a verdict about an aspect, failed ones too, by id."""
+    rows = db.rows(
+        "SELECT case_id FROM verdicts WHERE run_id = ? AND aspect = ? ORDER BY case_id", (run_id, aspect)
+    )
+    return array("q", (row[0] for row in rows))
+
+
+def runs_behind(db: Database, rater_id: int, protocol: str, run_id: int | None = None) -> list[RunBehind]:
+    """The rater's runs of a protocol that gave verdicts, oldest first; with `run_id` that one alone."""
+    rows = db.rows(
+        """SELECT ru.id, p.name || '@' || p.version AS prompt, ru.judge, ru.settings
+           FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
+           WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND (?3 IS NULL OR ru.id = ?3)
+             AND EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id)
+           ORDER BY ru.id""",
+        (rater_id, protocol, run_id),
+    )
+    return [
+        RunBehind(row["id"], row["prompt"], json.loads(row["judge"]), json.loads(row["settings"]))
+        for row in rows
+    ]
+
+
+def _parameters(compared: Compared, cell: Cell | None) -> dict[str, object]:
+    return compared._asdict() | (cell._asdict() if cell else {})
