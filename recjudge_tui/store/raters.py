@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.model.records import RaterKind
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
+
+if TYPE_CHECKING:
+    from recjudge_tui.model.records import RaterKind
 
 
 def ensure_rater(

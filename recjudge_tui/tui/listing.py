@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 
 from textual.message import Message
 
@@ -16,11 +17,11 @@ ATTENTION = "attention"
 
 
 class FirstPage(Message):
-    """What to show of a list until all of it is known; `asked` tells lists apart."""
+    """What to show of a list until all of it is known; `asked` tells lists apart, `then` reads the rest."""
 
-    def __init__(self, ids: array[int], asked: int) -> None:
+    def __init__(self, ids: array[int], asked: int, then: Callable[[], None]) -> None:
         super().__init__()
-        self.ids, self.asked = ids, asked
+        self.ids, self.asked, self.then = ids, asked, then
 
 
 class Listed(Message):

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.model.filters import parse_filter
+from recjudge_tui.store.answer_choices import choices
 from recjudge_tui.store.attention import queue
 from recjudge_tui.store.database import Database, connect
 from recjudge_tui.store.labelled import add_to_labelled
 from recjudge_tui.store.projects import delete_project
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.triage import filtered_ids, next_marked, verdict_rows
-from recjudge_tui.store.triage_log import choices, count_triaged, entries, record, triaged, undo_last
+from recjudge_tui.store.triage_log import count_triaged, entries, record, triaged, undo_last
 from tests.tui.factory import make_explanations, make_project
 
 EVERYTHING = parse_filter("")

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from textual import on
 from textual.binding import Binding, BindingType
-from textual.message import Message
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.model.filters import VerdictFilter
 from recjudge_tui.model.text import one_line
 from recjudge_tui.store.database import Database
+from recjudge_tui.tui.exporting import ExportScreen, FileWritten
 from recjudge_tui.tui.look import case_number, glyphs, plural
-from recjudge_tui.tui.screens.base import BaseScreen
 from recjudge_tui.tui.screens.dialogs import AskLine
 from recjudge_tui.tui.widgets.case_panel import CasePanel
 
-if TYPE_CHECKING:
-    from recjudge_tui.reports.verdict_export import Written
 
-
-class Exported(Message):
-    def __init__(self, path: Path, written: Written) -> None:
-        super().__init__()
-        self.path, self.written = path, written
-
-
-class CaseOutput(BaseScreen):
+class CaseOutput(ExportScreen):
     """What a screen with a `CasePanel` and a filter of verdicts can write."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -92,25 +81,16 @@ class CaseOutput(BaseScreen):
             self.notify(one_line(f"Saved to {path}.", 200), markup=False)
 
     def action_export(self) -> None:
-        hint = "The verdicts on the screen go to this file; its ending says the form: .csv .jsonl .json"
-        self.app.push_screen(AskLine("Export", hint, "verdicts.csv"), self._export)
-
-    def _export(self, name: str | None) -> None:
-        if name is None:
-            return
-        path = Path(name).expanduser()
-        job = partial(_export, project_id=self.project_id, filter_text=self.chosen.text(), path=path)
-        self.background.start("export", job, lambda written: Exported(path, written))
-
-    @on(Exported)
-    def _exported(self, message: Exported) -> None:
-        wrote = (
-            f"{plural(message.written.rows, 'verdict')} written to {message.path}. {message.written.says()}"
+        hint = "The verdicts on the screen go to this file; its ending says the form: .csv .jsonl .json .md .tex .html .txt"
+        self.ask_file(
+            "verdicts.csv",
+            hint,
+            partial(_export, project_id=self.project_id, filter_text=self.chosen.text()),
         )
-        self.notify(one_line(wrote, 400), markup=False)
 
 
-def _export(db: Database, project_id: int, filter_text: str, path: Path) -> Written:
-    from recjudge_tui.reports.verdict_export import format_of, write_verdicts
+def _export(db: Database, path: Path, project_id: int, filter_text: str) -> FileWritten:
+    from recjudge_tui.reports.verdict_export import save_verdicts
 
-    return write_verdicts(db, project_id, filter_text, format_of(path), path)
+    written = save_verdicts(db, project_id, filter_text, path)
+    return FileWritten(path, plural(written.rows, "verdict"), (said,) if (said := written.says()) else ())

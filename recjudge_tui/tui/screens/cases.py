@@ -36,6 +36,7 @@ from recjudge_tui.tui.look import bar, glyphs, number
 from recjudge_tui.tui.registry import has_screen
 from recjudge_tui.tui.screens.base import COMMON
 from recjudge_tui.tui.screens.case_output import CaseOutput
+from recjudge_tui.tui.screens.filter_actions import FilterActions
 from recjudge_tui.tui.screens.triage_actions import TriageActions
 from recjudge_tui.tui.verdict_line import header_line
 from recjudge_tui.tui.widgets.case_panel import CasePanel
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from recjudge_tui.store.case_detail import CaseDetail
 
 FIRST_PAGE = 128
-_BRIDGE_S = 0.05
+_BRIDGE_S = 0.03
 _GONE = "This verdict is gone: its run or its import was deleted meanwhile."
 _DETAIL_DELAY_S = 0.04
 _FIRST_DETAIL_DELAY_S = 0.15
@@ -71,7 +72,7 @@ class MarkedFound(Message):
         self.verdict_id = verdict_id
 
 
-class CasesScreen(TriageActions, CaseOutput):
+class CasesScreen(TriageActions, CaseOutput, FilterActions):
     """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure.
 
     With `only` nothing but the verdicts on these cases is there; `name` says in the top line what they are.
@@ -126,7 +127,7 @@ class CasesScreen(TriageActions, CaseOutput):
     def compose(self) -> ComposeResult:
         crumbs = ("Cases", self._named) if self._named else ("Cases",)
         yield TopBar("recjudge", project_name(self.house.db, self.project_id), *crumbs)
-        yield FilterBar(_chips, f'{HINT} "free text"')
+        yield FilterBar(_chips, f'{HINT} "free text"', values=self.filter_values)
         with Horizontal(id="triage"):
             with Vertical(id="verdicts"):
                 yield Static(id="verdict-header")
@@ -152,11 +153,17 @@ class CasesScreen(TriageActions, CaseOutput):
         """Ask for the list again; with `since` only for what came after it."""
         self._listing, self._asked, self._asked_at = True, self._asked + 1, time.monotonic()
         asked = self._asked
+        whole = partial(self._list_all, follow=follow, stay=stay, since=since)
         if since is None and self.only is None and self.sort != ATTENTION:
             first = partial(
                 first_ids, project_id=self.project_id, chosen=self.chosen, sort=self.sort, limit=FIRST_PAGE
             )
-            self.background.start("first", first, lambda found: FirstPage(found, asked))
+            self.background.start("list", first, lambda found: FirstPage(found, asked, whole))
+        else:
+            whole()
+        self._title()
+
+    def _list_all(self, *, follow: bool, stay: bool, since: array[int] | None) -> None:
         job = partial(
             list_verdicts,
             project_id=self.project_id,
@@ -166,13 +173,14 @@ class CasesScreen(TriageActions, CaseOutput):
             only=self.only,
         )
         self.background.start("list", job, lambda found: Listed(*found, follow=follow, stay=stay))
-        self._title()
 
     @on(FirstPage)
     def _first_page(self, message: FirstPage) -> None:
-        if message.ids:
-            # where the whole list comes as fast there is nothing to bridge
-            self.set_timer(_BRIDGE_S, partial(self._show_first_page, message))
+        if message.asked == self._asked:
+            message.then()
+            if message.ids:
+                # where the whole list comes as fast there is nothing to bridge
+                self.set_timer(_BRIDGE_S, partial(self._show_first_page, message))
 
     def _show_first_page(self, message: FirstPage) -> None:
         rows = self.query_one(VerdictList)

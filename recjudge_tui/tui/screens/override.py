@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from recjudge_tui.model.text import one_line
-from recjudge_tui.store.triage_log import Choices
+from recjudge_tui.store.answer_choices import Choices
 from recjudge_tui.tui.look import glyphs, score
 
 _MOST_STEPS = 9

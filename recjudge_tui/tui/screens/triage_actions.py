@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
@@ -16,12 +16,14 @@ from recjudge_tui.model.text import one_line
 from recjudge_tui.preferences import reader_name
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.labelled import LABELLED, add_to_labelled
-from recjudge_tui.store.triage_log import Action, Choices, Entry, choices, record, undo_last
+from recjudge_tui.store.triage_log import Action, Entry, record, undo_last
 from recjudge_tui.tui.look import case_number, plural, short_label
 from recjudge_tui.tui.screens.base import BaseScreen
 from recjudge_tui.tui.screens.dialogs import AskLine
-from recjudge_tui.tui.screens.override import Override
 from recjudge_tui.tui.widgets.verdict_list import VerdictList
+
+if TYPE_CHECKING:
+    from recjudge_tui.store.answer_choices import Choices
 
 _LONGEST = 500
 _TOLD = {
@@ -120,13 +122,14 @@ class TriageActions(BaseScreen):
     def action_override(self) -> None:
         verdict_id = self._under_cursor()
         if verdict_id is not None:
-            self.background.start(
-                "choices", partial(choices, verdict_id=verdict_id), partial(Chosen, verdict_id)
-            )
+            job = partial(_choices, verdict_id=verdict_id)
+            self.background.start("choices", job, partial(Chosen, verdict_id))
 
     @on(Chosen)
     def _choose(self, message: Chosen) -> None:
         about = f"verdict {message.verdict_id} gets yours beside it, as the rater “{reader_name()}”"
+        from recjudge_tui.tui.screens.override import Override
+
         self.app.push_screen(Override(message.offered, about), partial(self._override, message.verdict_id))
 
     def _override(self, verdict_id: int, given: tuple[str, float] | None) -> None:
@@ -177,6 +180,12 @@ class TriageActions(BaseScreen):
         if where is not None:
             job = {"labels": _keep_label, "example": _keep_example}[where]
             self._write(partial(job, verdict_id=verdict_id, reader=reader_name()))
+
+
+def _choices(db: Database, verdict_id: int) -> Choices:
+    from recjudge_tui.store.answer_choices import choices
+
+    return choices(db, verdict_id)
 
 
 def _done(db: Database, job: Callable[[Database], Written]) -> Written:

@@ -1,0 +1,65 @@
+"""`e` on a screen with a table: ask for a file, write it by its ending, say what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from recjudge_tui.model.text import one_line
+from recjudge_tui.store.database import Database
+from recjudge_tui.tui.look import plural
+from recjudge_tui.tui.screens.base import BaseScreen
+from recjudge_tui.tui.screens.dialogs import AskLine
+
+if TYPE_CHECKING:
+    from recjudge_tui.reports.table import Table
+
+HINT = "The table goes to this file; its ending says the form: .csv .json .md .tex .html .txt"
+
+
+class FileWritten(Message):
+    """`what` (such as “12 rows”) stands in a file; `notes` are what must be told, cells made harmless among them."""
+
+    def __init__(self, path: Path, what: str, notes: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.path = path
+        self.what = what
+        self.notes = notes
+
+    def says(self) -> str:
+        """One line for a toast."""
+        told = f" {plural(len(self.notes), 'note')}: {' '.join(self.notes)}" if self.notes else ""
+        return one_line(f"{self.what} written to {self.path}.{told}", 400)
+
+
+class ExportScreen(BaseScreen):
+    """A screen of which something can be written to a file: a binding of `e` calls `ask_export` or `ask_file`."""
+
+    def ask_export(self, name: str, make: Callable[[Database], Table]) -> None:
+        """Ask for a file, `name` being proposed, and write the table that `make` gives by the file's ending."""
+        self.ask_file(name, HINT, partial(write_table, make=make))
+
+    def ask_file(self, name: str, hint: str, write: Callable[[Database, Path], FileWritten]) -> None:
+        """Ask for a file; `write` is run in the background with a worker's connection, its RecjudgeError is shown."""
+        self.app.push_screen(AskLine("Export", hint, name), partial(self._write_to, write=write))
+
+    def _write_to(self, name: str | None, write: Callable[[Database, Path], FileWritten]) -> None:
+        if name is not None:
+            path = Path(name).expanduser()
+            self.background.start("export", lambda db: write(db, path), lambda done: done)
+
+    def on_file_written(self, message: FileWritten) -> None:
+        message.stop()
+        self.notify(message.says(), markup=False)
+
+
+def write_table(db: Database, path: Path, make: Callable[[Database], Table]) -> FileWritten:
+    """Make the table and write it; raises what `figures.export` raises."""
+    from recjudge_tui.tui.figures import export
+
+    table = make(db)
+    return FileWritten(path, plural(len(table.rows), "row"), export(table, path))
