@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.table import Table
     from recjudge_tui.store.database import Database
 
-FORMATS = ("text", "json", "csv", "md", "latex", "html")
+FORMATS = ("text", "json", "csv", "md", "latex", "html", "plain")
+_PLAIN = "recjudge.plain"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -34,7 +35,7 @@ def project_option(command: Command) -> Command:
 
 
 def table_options(command: Command) -> Command:
-    """`--format` and `-o`, passed on as `fmt` and `out`."""
+    """`--format` (or `--plain`) and `-o`, passed on as `fmt` and `out`."""
     command = click.option(
         "-o",
         "out",
@@ -42,12 +43,43 @@ def table_options(command: Command) -> Command:
         type=click.Path(path_type=Path),
         help="Write to this file, not to stdout.",
     )(command)
+    command = plain_option(command)
     return click.option(
         "--format",
         "fmt",
         type=click.Choice(FORMATS),
+        callback=_plain_or,
         help="Default: by the file's name, else text.",
     )(command)
+
+
+def plain_option(command: Command) -> Command:
+    """`--plain`, which is `--format plain`; for a command without formats, see `plain_wanted`."""
+    return click.option(
+        "--plain",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_keep_plain,
+        help="For screen readers: a paragraph a row, “label: value” lines, words for every sign.",
+    )(command)
+
+
+def plain_wanted() -> bool:
+    """Whether the command that runs now was given `--plain`."""
+    return bool(click.get_current_context().meta.get(_PLAIN))
+
+
+def _keep_plain(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta[_PLAIN] = value
+
+
+def _plain_or(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:
+    if not ctx.meta.get(_PLAIN):
+        return value
+    if value not in (None, "plain"):
+        raise click.UsageError(f"--plain and --format {value} do not go together")
+    return "plain"
 
 
 def open_db(db: str | None) -> Database:
@@ -74,6 +106,17 @@ def put_page(page: Page, fmt: str | None, out: Path | None) -> None:
     write_page(page, format_of(fmt, out), out)
     if out is not None:
         narrate(f"written to {out}")
+
+
+def put_plain_text(text: str, out: Path | None) -> None:
+    """Write text that is fit to be shown as it is, to stdout or a file."""
+    from recjudge_tui.reports.table import put_text, save_text
+
+    if out is None:
+        put_text(f"{text}\n")
+        return
+    save_text(f"{text}\n", out)
+    narrate(f"written to {out}")
 
 
 def format_of(fmt: str | None, out: Path | None) -> str:

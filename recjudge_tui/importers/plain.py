@@ -15,8 +15,10 @@ from recjudge_tui.importers.notes import Notes, Row, RowFault
 from recjudge_tui.importers.reading import UTF8
 from recjudge_tui.importers.tables import Dialect, Table, header_of, read_table
 from recjudge_tui.importers.values import number, shown, timestamp, whole
+from recjudge_tui.model.formulas import unmarked
 from recjudge_tui.model.records import IMPORT_KINDS, Event, Explanation, ImportKind, Item, User
 from recjudge_tui.model.text import one_line
+from recjudge_tui.store.exports import LABEL_COLUMNS
 
 
 class Columns(NamedTuple):
@@ -73,7 +75,8 @@ def read_plain(request: Request) -> Iterator[Read]:
     missing = _missing(request, set(table.columns))
     if missing:
         raise _missing_columns(request, table, missing)
-    yield from records_of(request, table.rows)
+    ours = request.kind == "labels" and table.columns == LABEL_COLUMNS and not table.json
+    yield from records_of(request, _as_exported(table.rows) if ours else table.rows)
 
 
 def records_of(request: Request, rows: Iterator[Row], mapping: KindMapping | None = None) -> Iterator[Read]:
@@ -91,6 +94,12 @@ def records_of(request: Request, rows: Iterator[Row], mapping: KindMapping | Non
         except RowFault as fault:
             text = fault.text if "left out" in fault.text else f"{fault.text}; row left out"
             request.notes.skip(line, fault.kind, text)
+
+
+def _as_exported(rows: Iterator[Row]) -> Iterator[Row]:
+    """Rows of our own CSV of labels, without the apostrophes that were put before formulas."""
+    for line, row in rows:
+        yield line, {name: unmarked(cell) for name, cell in row.items()}
 
 
 def _read_mapped(request: Request) -> Iterator[Read]:

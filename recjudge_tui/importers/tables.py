@@ -33,6 +33,7 @@ class Table(NamedTuple):
 
     columns: tuple[str, ...]
     rows: Iterator[Row]
+    json: bool = False
 
 
 @contextmanager
@@ -177,7 +178,7 @@ def _json_table(path: Path, lines: Iterator[str], wanted: Collection[str], notes
             next(iter(notes.first), ""),
             "JSON Lines have one whole object on each line (jq -c . makes them); nothing was imported.",
         )
-    return Table(tuple(first[1]), chain([first], rows))
+    return Table(tuple(first[1]), chain([first], rows), json=True)
 
 
 def _json_rows(lines: Iterator[str], wanted: Collection[str], notes: Notes) -> Iterator[Row]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _EVENTS = 12
 _LIST = 1000
-_MOST_VERDICTS = 100
+MOST_VERDICTS = 100
 _FOREVER = "9999"
 
 
@@ -35,8 +35,8 @@ def case_page(db: Database, case_id: int, width: int | None = None) -> str:
 
     row = case_row(db, case_id)
     ids = case_verdicts(db, case_id)
-    details = [case_detail(db, identity) for identity in ids[:_MOST_VERDICTS]]
-    user, slates, explanation = _material(db, row, details)
+    details = [case_detail(db, identity) for identity in ids[:MOST_VERDICTS]]
+    user, slates, explanation = case_material(db, row, details)
     flags = details[0].flags if details else ()
     out = io.StringIO()
     console = Console(
@@ -47,8 +47,8 @@ def case_page(db: Database, case_id: int, width: int | None = None) -> str:
     def put(part: RenderableType) -> None:
         console.print(part)
 
-    put(Text(_heading(row)))
-    put(Text("\n".join(_user_lines(user))))
+    put(Text(case_heading(row)))
+    put(Text("\n".join(user_lines(user))))
     profile = user.profile or next((written_profile(d.profile) for d in details if d.profile), "")
     if profile:
         put(Text(f"Profile (written by the model)\n{safe_text(profile)}\n"))
@@ -70,7 +70,7 @@ def written_profile(reply: str) -> str:
         return reply
 
 
-def _material(
+def case_material(
     db: Database, row: sqlite3.Row, details: Sequence[CaseDetail]
 ) -> tuple[UserView, tuple[tuple[str, SlateView], ...], ExplanationView | None]:
     """What was judged, as a judge saw it where one did, else as imported."""
@@ -90,7 +90,7 @@ def _material(
     return user, slates, None
 
 
-def _heading(row: sqlite3.Row) -> str:
+def case_heading(row: sqlite3.Row) -> str:
     systems = [one_line(row[name]) for name in ("system_a", "system_b") if row[name]]
     what = {"list": "list of", "pair": "lists of", "explanation": "explanation by"}[row["kind"]]
     item = f" · item {one_line(row['item_id'])}" if row["item_id"] else ""
@@ -100,7 +100,7 @@ def _heading(row: sqlite3.Row) -> str:
     )
 
 
-def _user_lines(user: UserView) -> Iterator[str]:
+def user_lines(user: UserView) -> Iterator[str]:
     facts = [f"{one_line(key)} {one_line(value)}" for key, value in user.attributes.items()]
     yield "User" + (f": {', '.join(facts)}" if facts else "")
     for name, events in (("history", user.history), ("searches", user.searches), ("clicks", user.clicks)):
@@ -151,7 +151,7 @@ def _item(slate: SlateView, rank: int, flags: dict[str, list[FlagShown]]) -> str
     return "\n".join(lines)
 
 
-def _label(detail: CaseDetail) -> str:
+def label_of(detail: CaseDetail) -> str:
     """The label, or the number of a verdict that is one."""
     if detail.label or detail.value is None:
         return one_line(detail.label)
@@ -166,7 +166,7 @@ def _verdict_lines(details: Sequence[CaseDetail]) -> Iterator[str]:
         marks += ["▲ flips when swapped"] if detail.flipped else []
         marks += [f"confidence {detail.confidence:.2f}"] if detail.confidence is not None else []
         marks += [f"run {detail.run_id}, {detail.prompt}"] if detail.run_id is not None else []
-        label = "failed" if detail.failed else _label(detail)
+        label = "failed" if detail.failed else label_of(detail)
         rest = f" ({', '.join(map(one_line, marks))})" if marks else ""
         yield f"{one_line(detail.rater)} [{detail.rater_kind}] · {detail.protocol} {one_line(detail.aspect)}: {label}{rest}"
         for spoken in detail.spoken:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from recjudge_tui.model.text import safe_text
 from recjudge_tui.reports.table import Screen, Table, Written, put_written, render
 
 
@@ -45,7 +46,13 @@ def render_page(page: Page, fmt: str, screen: Screen | None = None) -> Written:
         from recjudge_tui.reports.writers.plain import heading
 
         return Written("\n".join([heading(page.title, page.lead, screen), *(part.text for part in parts)]))
-    notes = tuple(dict.fromkeys((*page.lead, *(note for part in parts for note in part.notes))))
+    if fmt == "plain":
+        from recjudge_tui.reports.writers import records
+
+        head = records.heading(page.title, page.lead)
+        return Written("\n".join([head, *(part.text for part in parts)]))
+    told = map(safe_text, page.lead)
+    notes = tuple(dict.fromkeys((*told, *(note for part in parts for note in part.notes))))
     return Written("\n".join(part.text for part in parts), notes)
 
 

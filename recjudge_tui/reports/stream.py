@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
 from recjudge_tui.errors import RecjudgeError, UsageError
-from recjudge_tui.reports.writers.csv_text import guard, guard_note
+from recjudge_tui.reports.writers.csv_text import guard_note, write_csv
+from recjudge_tui.reports.writers.json_text import harmless
 
 ExportFormat = Literal["csv", "jsonl", "json"]
 EXPORT_FORMATS: tuple[ExportFormat, ...] = ("csv", "jsonl", "json")
@@ -71,15 +71,7 @@ def _whole_file(path: Path) -> Iterator[TextIO]:
 
 
 def _csv(columns: Sequence[str], rows: Rows, file: TextIO) -> Written:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    written = defused = 0
-    for row in rows:
-        cells = [guard(cell) for cell in row]
-        defused += sum(changed for _, changed in cells)
-        writer.writerow([cell for cell, _ in cells])
-        written += 1
-    return Written(written, defused)
+    return Written(*write_csv(columns, rows, file))
 
 
 def _jsonl(columns: Sequence[str], rows: Rows, file: TextIO) -> Written:
@@ -101,7 +93,7 @@ def _json(columns: Sequence[str], rows: Rows, file: TextIO) -> Written:
 
 
 def _object(columns: Sequence[str], row: Sequence[Any]) -> str:
-    return json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)
+    return harmless(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
 
 
 _WRITERS = {"csv": _csv, "jsonl": _jsonl, "json": _json}

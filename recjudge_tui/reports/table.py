@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
 from recjudge_tui.errors import StoreError, UsageError
+from recjudge_tui.model.text import safe_text
 
 Kind = Literal["text", "int", "float", "share", "ci", "usd", "seconds", "time"]
 Row = dict[str, object]
@@ -76,6 +77,7 @@ _WRITERS = {
     "md": "recjudge_tui.reports.writers.markdown",
     "latex": "recjudge_tui.reports.writers.latex",
     "html": "recjudge_tui.reports.writers.html",
+    "plain": "recjudge_tui.reports.writers.records",
 }
 FORMATS = tuple(_WRITERS)
 
@@ -103,7 +105,7 @@ def put_written(write: Callable[[Screen], Written], out: Path | None = None) -> 
     """
     written = write(_stdout_screen() if out is None else Screen(width=100))
     for note in written.notes:
-        sys.stderr.write(f"{note}\n")
+        sys.stderr.write(f"{safe_text(note)}\n")
     if out is None:
         put_text(written.text)
     else:

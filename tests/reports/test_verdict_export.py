@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.model.formulas import unmarked
 from recjudge_tui.model.text import safe_text
-from recjudge_tui.reports.verdict_export import ExportFormat, format_of, write_verdicts
+from recjudge_tui.reports import verdict_export
+from recjudge_tui.reports.verdict_export import (
+    SAVED_AS,
+    ExportFormat,
+    format_of,
+    save_verdicts,
+    write_verdicts,
+)
 from recjudge_tui.store.database import connect
 from tests.hostile import HOSTILE
 from tests.tui.factory import make_project
@@ -72,9 +80,7 @@ def test_hostile_text_goes_through_csv_and_comes_back(project_db: Path) -> None:
         out = io.StringIO(newline="")
         write_verdicts(db, project, "judge:anna", "csv", out)
     labels = [row["label"] for row in csv.DictReader(io.StringIO(out.getvalue(), newline=""))]
-    assert [label.removeprefix("'") for label in labels] == [
-        safe_text(text).removeprefix("'") for text in texts
-    ]
+    assert [unmarked(label) for label in labels] == [safe_text(text) for text in texts]
 
 
 def test_a_folder_that_is_not_there_and_an_ending_that_says_nothing(project_db: Path, tmp_path: Path) -> None:
@@ -97,3 +103,30 @@ def test_an_existing_file_is_kept_when_the_writing_fails(project_db: Path, tmp_p
             write_verdicts(db, 1, "", "csv", target)
     assert target.read_text() == "before"
     assert list(tmp_path.glob("*.part")) == []
+
+
+@pytest.mark.parametrize("ending", SAVED_AS)
+def test_the_ending_says_the_form(project_db: Path, tmp_path: Path, ending: str) -> None:
+    project = make_project(project_db)
+    target = tmp_path / f"v{ending}"
+    with connect(project_db) as db:
+        written = save_verdicts(db, project, "why:swap", target)
+        with pytest.raises(UsageError, match="no export format"):
+            save_verdicts(db, project, "", tmp_path / "v.xlsx")
+    assert written.rows == 1
+    text = target.read_text(encoding="utf-8")
+    assert "Tie" in text
+    assert "[Set 1 = als]" in text.replace("\\[", "[").replace("\\]", "]").replace("{[}", "[").replace(
+        "{]}", "]"
+    )
+
+
+def test_a_table_for_people_is_cut_and_says_so(
+    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdict_export, "MOST_ROWS", 2)
+    project = make_project(project_db)
+    with connect(project_db) as db:
+        assert save_verdicts(db, project, "", tmp_path / "v.txt").rows == 2
+        total = db.value("SELECT count(*) FROM verdicts")
+    assert f"{total - 2} more are left out" in (tmp_path / "v.txt").read_text()

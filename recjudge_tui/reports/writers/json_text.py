@@ -9,7 +9,7 @@ from recjudge_tui.reports.table import Screen, Table, Written
 
 # legal in JSON, but harmful on a terminal or impossible in UTF-8
 _HARMFUL = re.compile(
-    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+    "[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
 
@@ -31,5 +31,9 @@ def content(table: Table) -> dict[str, object]:
 
 def dumped(value: dict[str, object]) -> str:
     """JSON text that does no harm on a terminal."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
-    return _HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    return harmless(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)) + "\n"
+
+
+def harmless(text: str) -> str:
+    """JSON with what moves, hides or cannot be encoded written as `\\uXXXX`: it reads back the same."""
+    return _HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -8,7 +8,8 @@ from recjudge_tui.model.text import one_line
 from recjudge_tui.reports.table import Screen, Table, Written
 from recjudge_tui.reports.writers.cells import is_number, shown
 
-_SPECIAL = re.compile(r"([\\|`*_\[\]~#])")
+_SPECIAL = re.compile(r"([\\|`*_\[\]~#$])")
+_LIST_MARK = re.compile(r"(\d*)([-+.)])(?=\s|$)")
 
 
 def write(table: Table, _: Screen) -> Written:
@@ -21,7 +22,7 @@ def write(table: Table, _: Screen) -> Written:
     for row in table.rows:
         lines.append(line([escaped(shown(row.get(c.name), c, None)) for c in table.columns]))
     if table.notes:
-        lines += ["", *(f"- {escaped(note)}" for note in table.notes)]
+        lines += ["", *(f"- {_no_list(escaped(note))}" for note in table.notes)]
     return Written("\n".join(lines) + "\n")
 
 
@@ -29,3 +30,8 @@ def escaped(text: str) -> str:
     """Text that Markdown takes for text, on one line."""
     plain = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\1", plain)
+
+
+def _no_list(text: str) -> str:
+    """The text with a mark that would begin a list within the list made plain."""
+    return _LIST_MARK.sub(r"\1\\\2", text, count=1) if _LIST_MARK.match(text) else text

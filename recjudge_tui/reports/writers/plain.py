@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _GAP = 2
 _INTERVAL = "95\u00a0%\u00a0CI"
 _NARROWEST_TEXT = 12
+_LONGEST_TITLE, _LONGEST_LABEL, _LONGEST_NOTE = 400, 80, 10_000
 
 
 class _Shown(NamedTuple):
@@ -51,7 +52,7 @@ def write(table: Table, screen: Screen) -> Written:
     console = _console(out, screen)
     columns, footnotes = _columns(table)
     layout = _layout(columns, screen.width)
-    console.print(Text(one_line(table.title), style="bold"))
+    console.print(Text(one_line(table.title, _LONGEST_TITLE), style="bold"))
     if not table.rows:
         console.print(Text("no rows"))
     if layout.common:
@@ -65,7 +66,7 @@ def write(table: Table, screen: Screen) -> Written:
     if layout.dropped:
         console.print(Text(f"- not shown for want of width: {', '.join(layout.dropped)}"))
     for note in table.notes:
-        console.print(Text(f"- {one_line(note)}"))
+        console.print(Text(f"- {one_line(note, _LONGEST_NOTE)}"))
     return Written(_finished(out.getvalue(), screen))
 
 
@@ -75,9 +76,9 @@ def heading(title: str, lines: Sequence[str], screen: Screen) -> str:
 
     out = io.StringIO()
     console = _console(out, screen)
-    console.print(Text(one_line(title), style="bold"))
+    console.print(Text(one_line(title, _LONGEST_TITLE), style="bold"))
     for line in lines:
-        console.print(Text(one_line(line)))
+        console.print(Text(one_line(line, _LONGEST_NOTE)))
     return _finished(out.getvalue(), screen)
 
 
@@ -178,7 +179,9 @@ def _columns(table: Table) -> tuple[list[_Shown], list[str]]:
             found.append(_Shown(_INTERVAL, cells, True))
         else:
             cells = [shown(row.get(column.name), column) for row in table.rows]
-            found.append(_Shown(one_line(column.label), cells, is_number(column), column.minor))
+            found.append(
+                _Shown(one_line(column.label, _LONGEST_LABEL), cells, is_number(column), column.minor)
+            )
     found = [column for column in found if any(cell not in ("", UNDEFINED) for cell in column.cells)]
     if footnotes:
         marks = [f"[{footnotes.index(one_line(r['note'])) + 1}]" if r.get("note") else "" for r in table.rows]

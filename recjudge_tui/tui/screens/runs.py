@@ -21,15 +21,19 @@ from recjudge_tui.running.lease import is_active, refuse_when_active
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import ActiveRun, project_name
 from recjudge_tui.store.runs import delete_run, list_runs
+from recjudge_tui.tui.exporting import ExportScreen
 from recjudge_tui.tui.look import Glyphs, ago, glyphs, number
 from recjudge_tui.tui.run_text import Standing, standing_glyph, standing_of
-from recjudge_tui.tui.screens.base import COMMON, BaseScreen
+from recjudge_tui.tui.screens.base import COMMON
 from recjudge_tui.tui.screens.dialogs import Confirm
 from recjudge_tui.tui.widgets.filter_bar import FilterBar
 from recjudge_tui.tui.widgets.steady_table import SteadyTable
 from recjudge_tui.tui.widgets.top_bar import TopBar
 
 _COLUMNS = ("run", "state", "protocol", "judge", "rater", "calls", "failed", "cost", "when")
+# at 80 columns the rater stands in the judge's column, and what a run cost in its monitor
+_WIDE_ONLY = ("rater", "cost")
+_WIDE_FROM = 100
 _EMPTY = """No runs yet.
 
 n  starts one: a judge reads the lists of this project and gives verdicts
@@ -71,7 +75,7 @@ class RunTable(SteadyTable):
     ]
 
 
-class RunsScreen(BaseScreen):
+class RunsScreen(ExportScreen):
     CSS = """
     RunsScreen #runs { height: 1fr; border: round $primary; border-title-color: $accent; }
     RunsScreen DataTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
@@ -84,6 +88,7 @@ class RunsScreen(BaseScreen):
         Binding("n", "new", "new run", id="runs.new"),
         Binding("v", "verdicts", "verdicts", id="runs.verdicts"),
         Binding("D", "delete", "delete", id="runs.delete"),
+        Binding("e", "export", "export", id="runs.export"),
         Binding("j", "move(1)", "next", show=False, id="runs.down"),
         Binding("k", "move(-1)", "previous", show=False, id="runs.up"),
         Binding("slash", "filter", "filter", key_display="/", id="runs.filter"),
@@ -103,7 +108,6 @@ class RunsScreen(BaseScreen):
         with Vertical(id="runs") as box:
             box.border_title = Content("Runs")
             table = RunTable(cursor_type="row", cell_padding=1)
-            table.add_columns(*[(name, name) for name in _COLUMNS])
             yield table
             yield Static(Content(_EMPTY), id="no-runs")
         yield Footer(compact=True, show_command_palette=False)
@@ -134,9 +138,11 @@ class RunsScreen(BaseScreen):
         runs, stood_on, look = self._runs or [], self._current(), glyphs()
         words = self._wanted.casefold().split()
         shown = [run for run in runs if all(word in _searched(run) for word in words)]
-        table.clear()
+        wide = self.size.width >= _WIDE_FROM
+        table.clear(columns=True)
+        table.add_columns(*[(name, name) for name in _COLUMNS if wide or name not in _WIDE_ONLY])
         for run in shown:
-            table.add_row(*run_cells(run, look), key=str(run.row["id"]))
+            table.add_row(*run_cells(run, look, wide=wide), key=str(run.row["id"]))
         keys = [run.row["id"] for run in shown]
         if stood_on in keys:
             table.move_cursor(row=keys.index(stood_on), animate=False)
@@ -152,12 +158,16 @@ class RunsScreen(BaseScreen):
         value = table.coordinate_to_cell_key(Coordinate(table.cursor_row, 0)).row_key.value
         return int(value) if value is not None else None
 
+    def on_resize(self) -> None:
+        if self._runs is not None:
+            self.call_after_refresh(self._show_rows)
+
     # ---- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
             return action in ("peel", "app.command_palette")
-        if action in ("verdicts", "delete", "move", "filter"):
+        if action in ("verdicts", "delete", "export", "move", "filter"):
             return bool(self._runs)
         return super().check_action(action, parameters)
 
@@ -193,6 +203,11 @@ class RunsScreen(BaseScreen):
     def _back_to_table(self) -> None:
         self.query_one(DataTable).focus()
 
+    def action_export(self) -> None:
+        from recjudge_tui.reports.overview import runs_table
+
+        self.ask_export("runs.csv", partial(runs_table, project_id=self.project_id))
+
     def action_delete(self) -> None:
         run_id = self._current()
         if run_id is None:
@@ -216,21 +231,27 @@ class RunsScreen(BaseScreen):
         self.action_leave()
 
 
-def run_cells(run: ListedRun, look: Glyphs) -> list[Text]:
+def run_cells(run: ListedRun, look: Glyphs, *, wide: bool = True) -> list[Text]:
     row, finished = run.row, run.row["done"] + run.row["failed"]
     share = f" {finished / row['calls']:.0%}" if row["calls"] and finished < row["calls"] else ""
     cost = look.none if row["cost_usd"] is None else f"${row['cost_usd']:,.2f}"
-    return [
-        Text(str(row["id"]), justify="right"),
-        Text(f"{standing_glyph(run.standing, look)} {run.standing}{share}", _COLOURS.get(run.standing, "")),
-        Text(row["protocol"]),
-        Text(one_line(row["judge"], 24)),
-        Text(one_line(row["rater"], 24) if row["rater"] != row["judge"] else "", "dim"),
-        Text(number(row["calls"]), justify="right"),
-        Text(number(row["failed"]), "red" if row["failed"] else "", justify="right"),
-        Text(cost, justify="right"),
-        Text(ago(row["created_at"])),
-    ]
+    rater = one_line(row["rater"], 24) if row["rater"] != row["judge"] else ""
+    cells = {
+        "run": Text(str(row["id"]), justify="right"),
+        "state": Text(
+            f"{standing_glyph(run.standing, look)} {run.standing}{share}", _COLOURS.get(run.standing, "")
+        ),
+        "protocol": Text(row["protocol"]),
+        "judge": Text(
+            one_line(row["judge"] if wide or not rater else f"{rater} ({row['judge']})", 24 if wide else 19)
+        ),
+        "rater": Text(rater, "dim"),
+        "calls": Text(number(row["calls"]), justify="right"),
+        "failed": Text(number(row["failed"]), "red" if row["failed"] else "", justify="right"),
+        "cost": Text(cost, justify="right"),
+        "when": Text(ago(row["created_at"])),
+    }
+    return [cells[name] for name in _COLUMNS if wide or name not in _WIDE_ONLY]
 
 
 def _searched(run: ListedRun) -> str:

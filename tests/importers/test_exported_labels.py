@@ -1,0 +1,109 @@
+"""Labels that were exported come back as they were, whatever a spreadsheet would have made of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recjudge_tui.cli.app import main
+from recjudge_tui.importers.load import import_files
+from recjudge_tui.reports.data_export import export
+from recjudge_tui.reports.stream import EXPORT_FORMATS
+from recjudge_tui.store.database import Database, connect
+from recjudge_tui.store.exports import LABEL_COLUMNS, label_rows
+from recjudge_tui.store.projects import project_id
+
+RISKY = (
+    "=1+1",
+    "@SUM(A1)",
+    "+49 30 1234",
+    "-2+3",
+    "-5",
+    "'=1+1",
+    "''=1",
+    "'quoted'",
+    "＝1",
+    '=HYPERLINK("http://x")',
+)
+HEADER = ("rater", "user_id", "system", "system_a", "system_b", "value", "note", "protocol")
+
+
+def _labels(text: str) -> list[tuple[str, ...]]:
+    other = "~" + text
+    return [
+        (text, text, text, "", "", "Good", text, "pointwise"),
+        (text, text, "", min(text, other), max(text, other), "B", f" {text}", "pairwise"),
+        ("anna", f"u {text}", text, "", "", "0.25", "", "absolute"),
+    ]
+
+
+def _all(db: Database, project: str) -> list[tuple[Any, ...]]:
+    return sorted(label_rows(db, project_id(db, project)))
+
+
+def _import(db: Database, project: str, path: Path) -> None:
+    import_files(db, project, [path], "labels")
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(HEADER)
+    writer.writerows(row for text in RISKY for row in _labels(text))
+    path = tmp_path / "given.csv"
+    path.write_text(out.getvalue(), encoding="utf-8", newline="")
+    return path
+
+
+@pytest.mark.parametrize("fmt", ["csv", "jsonl"])
+def test_labels_come_back(given: Path, tmp_path: Path, fmt: Any) -> None:
+    exported = tmp_path / f"labels.{fmt}"
+    with connect(tmp_path / "a.db") as db:
+        _import(db, "first", given)
+        before = _all(db, "first")
+        assert {row[0] for row in before} == {*RISKY, "anna"}
+        written = export(db, project_id(db, "first"), "labels", fmt, exported)
+        assert written.rows == len(before) == 3 * len(RISKY)
+        assert (written.defused > 0) == (fmt == "csv")
+        _import(db, "second", exported)
+        assert _all(db, "second") == before
+
+
+def test_apostrophes_of_other_tables_stay(given: Path, tmp_path: Path) -> None:
+    """Only the columns of our own export, in their order, say that we put the apostrophes there."""
+    path = tmp_path / "theirs.csv"
+    path.write_text("rater,user_id,system,value\nanna,'=1,s,Good\n", encoding="utf-8")
+    lines = ",".join(LABEL_COLUMNS) + "\nanna,'=1,,s,,,overall,Good,pointwise,annotator,'tis\n"
+    ours = tmp_path / "ours.csv"
+    ours.write_text(lines, encoding="utf-8")
+    with connect(tmp_path / "a.db") as db:
+        _import(db, "theirs", path)
+        _import(db, "ours", ours)
+        assert [row[1] for row in _all(db, "theirs")] == ["'=1"]
+        assert [(row[1], row[-1]) for row in _all(db, "ours")] == [("=1", "'tis")]
+
+
+@pytest.mark.parametrize("what", ["verdicts", "flags", "cases", "labels", "calls"])
+def test_every_export_says_how_many_cells_it_changed(
+    given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    path = tmp_path / "a.db"
+    with connect(path) as db:
+        _import(db, "=films", given)
+    with pytest.raises(SystemExit) as done:
+        main(["export", "-p", "=films", what, "--db", str(path)])
+    out, err = capsys.readouterr()
+    assert done.value.code == 0
+    rows = list(csv.reader(io.StringIO(out, newline="")))[1:]
+    assert ("apostrophe" in err) == bool(rows)
+    assert not [cell for row in rows for cell in row if cell.startswith(("=", "@", "+"))]
+    assert what in ("flags", "calls") or rows
+
+
+def test_formats() -> None:
+    assert set(EXPORT_FORMATS) == {"csv", "jsonl", "json"}
