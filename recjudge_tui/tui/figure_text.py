@@ -9,34 +9,13 @@ from rich.text import Text
 from textual.content import Content
 
 from recjudge_tui.model.text import one_line
+from recjudge_tui.reports.figures.words import LEVEL_NAMES as LEVEL_NAMES
+from recjudge_tui.reports.figures.words import METHOD_NAMES as METHOD_NAMES
+from recjudge_tui.reports.figures.words import STAT_NAMES as STAT_NAMES
 from recjudge_tui.reports.table import Row, Table
 from recjudge_tui.tui.charts import interval, is_ascii
 from recjudge_tui.tui.look import Glyphs, fit, number
 
-STAT_NAMES = {
-    "percent": "Percent agreement",
-    "kappa": "Cohen's κ",
-    "kappa_linear": "Linear weighted κ",
-    "qwk": "Quadratic weighted κ",
-    "alpha_nominal": "Krippendorff's α, nominal",
-    "alpha_ordinal": "Krippendorff's α, ordinal",
-    "alpha_interval": "Krippendorff's α, interval",
-    "ac2": "Gwet's AC2",
-    "pearson": "Pearson's r",
-    "spearman": "Spearman's ρ",
-    "kendall": "Kendall's τ",
-    "bias": "Mean difference",
-    "concurrence": "Concurrence",
-}
-LEVEL_NAMES = {"dataset": "all cases", "user": "mean over users", "pair": "mean over user-item pairs"}
-METHOD_NAMES = {
-    "q": "Q",
-    "winrate": "Win rate",
-    "bt": "Bradley–Terry",
-    "elo": "Elo",
-    "mean": "mean score",
-    "share": "Shares of labels",
-}
 OF_PAIRS = ("q", "winrate", "bt", "elo")
 # the row rater against the column rater: not the same the other way round
 _ONE_WAY = ("bias", "concurrence")

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.model.filters import Term, VerdictFilter
+from recjudge_tui.reports.figures.choosing import Topic as Topic
+from recjudge_tui.reports.figures.choosing import topics_of as topics_of
 from recjudge_tui.reports.table import Row, Table
 from recjudge_tui.store.database import Database
 
@@ -15,16 +17,6 @@ DEFAULT_STAT = "qwk"
 DEFAULT_LEVEL = "dataset"
 _SCORES = ("explanation", "absolute")
 _ENDINGS = {".csv": "csv", ".json": "json", ".md": "md", ".tex": "latex", ".html": "html", ".txt": "text"}
-
-
-class Topic(NamedTuple):
-    """One question: what was asked under `protocol` about `aspect`."""
-
-    protocol: str
-    aspect: str
-
-    def words(self) -> str:
-        return f"{self.protocol} {self.aspect}"
 
 
 class Pick(NamedTuple):
@@ -110,23 +102,6 @@ def figures(
         ),
         board,
     )
-
-
-def topics_of(db: Database, project_id: int) -> tuple[Topic, ...]:
-    """What was asked of people and judges: `overall` first, then what most of them answered.
-
-    Metrics answer no question of their own; where nobody else judged, they are the topics.
-    """
-    from recjudge_tui.store.ratings import project_questions, project_raters
-
-    raters = project_raters(db, project_id)
-    asked = project_questions(db, project_id)
-    judged = [question for question in asked if raters[question.rater].kind != "metric"]
-    answered: dict[Topic, int] = {}
-    for question in judged or asked:
-        topic = Topic(question.protocol, question.aspect)
-        answered[topic] = answered.get(topic, 0) + 1
-    return tuple(sorted(answered, key=lambda t: (t.aspect != "overall", -answered[t], t)))
 
 
 def pair_filter(found: Figures, rater_a: str, rater_b: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -18,23 +18,40 @@ _GUTTER = 8
 _FEWEST_COLUMNS = 12
 _FEWEST_ROWS = 4
 _MARGIN = 0.08
+# a dotted line has a dot of so many
+_DOTTED = 4
 # braille: the bit of each of the two by four dots of a cell
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 class Mark(NamedTuple):
-    """A point, with the interval or range of y around it where there is one."""
+    """A point, with the interval or range of y around it where there is one.
+
+    `parts` are the shares of a bar, `beside` what stands behind it; `undefined` leaves y out.
+    """
 
     name: str
     x: float
     y: float
     low: float | None = None
     high: float | None = None
+    parts: tuple[float, ...] = ()
+    beside: str = ""
+    undefined: bool = False
 
 
 class Axes(NamedTuple):
+    """What is measured. `level`: a dotted line at this y; `diagonal`: one from 0, 0 to 1, 1, which are the ends of both
+    axes then; `names`: those of the parts of bars."""
+
     x: str
     y: str
+    level: float | None = None
+    diagonal: bool = False
+    names: tuple[str, ...] = ()
+
+
+Draw = Callable[[Sequence[Mark], int, Axes, int, int, Glyphs], Content]
 
 
 class _Sheet:
@@ -62,7 +79,7 @@ def scatter(marks: Sequence[Mark], chosen: int, axes: Axes, width: int, height: 
 
     A name is left out where it would stand on another; `marks` must not be empty.
     """
-    place = _Scale(marks, width, height)
+    place = _Scale(marks, width, height, axes)
     sheet = _Sheet(place.columns, place.rows)
     for mark in marks:
         _range(sheet, place, mark, look)
@@ -76,28 +93,38 @@ def scatter(marks: Sequence[Mark], chosen: int, axes: Axes, width: int, height: 
 
 
 def curve(marks: Sequence[Mark], chosen: int, axes: Axes, width: int, height: int, look: Glyphs) -> Content:
-    """A line through the marks with the range of each drawn upright; x are whole numbers, each with its tick."""
-    place = _Scale(marks, width, height)
+    """A line through the marks with the range of each drawn upright. Each has a tick: its name, else its x, except
+    along a diagonal."""
+    place = _Scale(marks, width, height, axes)
     sheet = _Sheet(place.columns, place.rows)
+    if axes.diagonal:
+        _line(sheet, place, (Mark("", 0, 0), Mark("", 1, 1)), look, _DOTTED, "dim")
+    if axes.level is not None:
+        ends = [Mark("", x, axes.level) for x in place.x]
+        _line(sheet, place, ends, look, _DOTTED, "dim")
     _line(sheet, place, marks, look)
     for mark in marks:
         _range(sheet, place, mark, look)
     for at in sorted(range(len(marks)), key=lambda at: at == chosen):
         mark = marks[at]
         sheet.put(place.column(mark.x), place.row(mark.y), _point(at == chosen, look), _style(at == chosen))
-    ticks = [(place.column(mark.x), f"{mark.x:g}", at == chosen) for at, mark in enumerate(marks)]
-    return _framed(sheet, place, axes, look, ticks)
+    ticks = [
+        (place.column(mark.x), one_line(mark.name, 12) or f"{mark.x:g}", at == chosen)
+        for at, mark in enumerate(marks)
+    ]
+    return _framed(sheet, place, axes, look, _ends(place) if axes.diagonal else ticks)
 
 
 class _Scale:
     """From values to cells, with a margin on all sides."""
 
-    def __init__(self, marks: Sequence[Mark], width: int, height: int) -> None:
+    def __init__(self, marks: Sequence[Mark], width: int, height: int, axes: Axes) -> None:
         self.columns = max(width - _GUTTER - 1, _FEWEST_COLUMNS)
         self.rows = max(height - 3, _FEWEST_ROWS)
-        values = [v for mark in marks for v in (mark.y, mark.low, mark.high) if v is not None]
-        self.x = _bounds([mark.x for mark in marks])
-        self.y = _bounds(values)
+        ends = [(mark.y, mark.low, mark.high) for mark in marks]
+        values = [v for v in (*chain.from_iterable(ends), axes.level) if v is not None]
+        self.x = (0.0, 1.0) if axes.diagonal else _bounds([mark.x for mark in marks])
+        self.y = (0.0, 1.0) if axes.diagonal else _bounds(values)
 
     def column(self, x: float) -> int:
         return round((x - self.x[0]) / (self.x[1] - self.x[0]) * (self.columns - 1))
@@ -153,17 +180,24 @@ def _name(sheet: _Sheet, place: _Scale, mark: Mark, chosen: bool) -> None:
             return
 
 
-def _line(sheet: _Sheet, place: _Scale, marks: Sequence[Mark], look: Glyphs) -> None:
-    """Straight lines from mark to mark, in braille dots."""
+def _line(
+    sheet: _Sheet,
+    place: _Scale,
+    marks: Sequence[Mark],
+    look: Glyphs,
+    every: int = 1,
+    style: str = "$accent",
+) -> None:
+    """Straight lines from mark to mark, in braille dots; `every` so many of them."""
     cells: dict[tuple[int, int], int] = {}
     for one, other in pairwise(marks):
         (x0, y0), (x1, y1) = place.dot(one.x, one.y), place.dot(other.x, other.y)
         steps = max(abs(x1 - x0), abs(y1 - y0), 1)
-        for step in range(steps + 1):
+        for step in range(0, steps + 1, every):
             x, y = round(x0 + (x1 - x0) * step / steps), round(y0 + (y1 - y0) * step / steps)
             cells[x // 2, y // 4] = cells.get((x // 2, y // 4), 0) | _DOTS[x % 2][y % 4]
     for (column, row), bits in cells.items():
-        sheet.put(column, row, "." if is_ascii(look) else chr(0x2800 + bits), "$accent")
+        sheet.put(column, row, "." if is_ascii(look) else chr(0x2800 + bits), style)
 
 
 def _ends(place: _Scale) -> list[tuple[int, str, bool]]:
@@ -184,10 +218,14 @@ def _framed(
         label = tick(marked[row]) if row in marked else ""
         lines.append(Content.assemble((f"{label:>{_GUTTER - 1}} {side}", "dim"), sheet.line(row)).rstrip())
     lines.append(Content.styled(" " * _GUTTER + corner + floor * place.columns, "dim"))
-    below = _Sheet(place.columns + _GUTTER, 1)
-    for column, text, chosen in ticks:
-        at = min(max(column + 1 - len(text) // 2, 0), place.columns + 1 - len(text))
-        below.put(at, 0, f"[{text}]" if chosen else text, "bold" if chosen else "dim")
+    below = _Sheet(place.columns + 1, 1)
+    # the chosen one first: a tick that would stand on another is left out
+    for column, text, chosen in sorted(ticks, key=lambda one: not one[2]):
+        shown = (f"[{text}]" if chosen else text)[: place.columns]
+        at = min(max(column + 1 - len(shown) // 2, 0), place.columns + 1 - len(shown))
+        first = max(at - 1, 0)
+        if below.free(first, 0, min(len(shown) + 2, place.columns + 1 - first)):
+            below.put(at, 0, shown, "bold" if chosen else "dim")
     name = one_line(axes.x, 30)
     end = Content.assemble(" " * _GUTTER, below.line(0).rstrip(), ("  ", ""))
     if end.cell_length + cell_len(name) <= _GUTTER + 1 + place.columns:

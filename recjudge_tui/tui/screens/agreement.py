@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -18,23 +17,21 @@ from textual.widgets import DataTable, Footer, Static
 
 from recjudge_tui.model.text import one_line
 from recjudge_tui.reports.table import Row, Table
-from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import ActiveRun, project_name
 from recjudge_tui.tui import figure_text as words
 from recjudge_tui.tui.background import Failed
+from recjudge_tui.tui.exporting import ExportScreen
 from recjudge_tui.tui.figures import (
     DEFAULT_LEVEL,
     Figures,
     Pick,
     Topic,
     board_filter,
-    export,
     figures,
     pair_filter,
 )
-from recjudge_tui.tui.look import glyphs, plural
-from recjudge_tui.tui.screens.base import COMMON, BaseScreen
-from recjudge_tui.tui.screens.dialogs import AskLine
+from recjudge_tui.tui.look import glyphs
+from recjudge_tui.tui.screens.base import COMMON
 from recjudge_tui.tui.widgets.figure_table import FigureTable
 from recjudge_tui.tui.widgets.top_bar import TopBar
 
@@ -50,13 +47,7 @@ class Computed(Message):
         self.found = found
 
 
-class Exported(Message):
-    def __init__(self, path: Path, notes: tuple[str, ...]) -> None:
-        super().__init__()
-        self.path, self.notes = path, notes
-
-
-class AgreementScreen(BaseScreen):
+class AgreementScreen(ExportScreen):
     CSS = """
     AgreementScreen .pane { border: round $primary; border-title-color: $accent; }
     AgreementScreen .pane:focus-within { border: round $accent; }
@@ -317,35 +308,17 @@ class AgreementScreen(BaseScreen):
             return
         row = self._ranked() if self._on_board else self._pair()
         picked: dict[str, str] = {}
-        for key in ("rater_a", "rater_b", "rater"):
+        for key, name in (("rater_a", "rater"), ("rater_b", "truth"), ("rater", "rater")):
             if row is not None and key in row:
-                picked[key] = str(row[key])
+                picked[name] = str(row[key])
         ranked = (self._on_board or not self._cells) and self.found.method in words.OF_PAIRS
-        view = "duels" if ranked else "confusion"
+        view = "q-matrix" if ranked else "confusion"
         self.app.push_screen(ViewsScreen(self.project_id, self.found.topic, view, picked))
 
     def action_export(self) -> None:
-        name = "leaderboard.csv" if self._on_board else "agreement.csv"
-        hint = "The table of this panel goes to this file; its ending says the form: .csv .json .md .tex .html .txt"
-        self.app.push_screen(AskLine("Export", hint, name), partial(self._export, on_board=self._on_board))
-
-    def _export(self, name: str | None, on_board: bool) -> None:
-        table = None if self.found is None else self.found.board if on_board else self.found.agreement
-        if name is None or table is None:
-            return
-        path = Path(name).expanduser()
-        self.background.start(
-            "export", partial(_export, table=table, path=path), lambda notes: Exported(path, notes)
-        )
-
-    @on(Exported)
-    def _exported(self, message: Exported) -> None:
-        notes = f" {plural(len(message.notes), 'note')}: {' '.join(message.notes)}" if message.notes else ""
-        self.notify(one_line(f"Written to {message.path}.{notes}", 400), markup=False)
+        table = None if self.found is None else self.found.board if self._on_board else self.found.agreement
+        if table is not None:
+            self.ask_export("leaderboard.csv" if self._on_board else "agreement.csv", lambda _: table)
 
     def action_peel(self) -> None:
         self.action_leave()
-
-
-def _export(_: Database, table: Table, path: Path) -> tuple[str, ...]:
-    return export(table, path)

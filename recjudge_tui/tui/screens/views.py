@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -17,14 +18,16 @@ from textual.message import Message
 from textual.widgets import DataTable, Footer, Static
 
 from recjudge_tui.model.text import one_line
+from recjudge_tui.reports.figures.shown import Shown
 from recjudge_tui.reports.table import Row
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import project_name
+from recjudge_tui.tui.exporting import ExportScreen, FileWritten
 from recjudge_tui.tui.figures import Topic
 from recjudge_tui.tui.look import glyphs
-from recjudge_tui.tui.plots import curve, scatter
-from recjudge_tui.tui.screens.base import COMMON, BaseScreen
-from recjudge_tui.tui.view_text import row_words
-from recjudge_tui.tui.views import VIEWS, Behind, Picture, behind, picture
+from recjudge_tui.tui.pictures.base import Behind, Parts
+from recjudge_tui.tui.screens.base import COMMON
+from recjudge_tui.tui.views import VIEWS, Picture, behind, export_picture, picture, row_words
 from recjudge_tui.tui.widgets.figure_table import FigureTable
 from recjudge_tui.tui.widgets.plot import Plot
 from recjudge_tui.tui.widgets.top_bar import TopBar
@@ -47,7 +50,7 @@ class Found(Message):
         self.cases = cases
 
 
-class ViewsScreen(BaseScreen):
+class ViewsScreen(ExportScreen):
     CSS = """
     ViewsScreen #views { height: 1; padding: 0 1; }
     ViewsScreen .pane { border: round $primary; border-title-color: $accent; }
@@ -64,12 +67,13 @@ class ViewsScreen(BaseScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *[
-            Binding(str(number), f"view({name!r})", name, show=False, id=f"views.{name}")
-            for number, name in enumerate(VIEWS, 1)
+            Binding(str(number), f"view({name!r})", title, show=False, id=f"views.{name.replace('-', '_')}")
+            for number, (name, title) in enumerate(VIEWS.items(), 1)
         ],
-        Binding("tab", "turn(1)", "figure", key_display="1-5", priority=True, id="views.next"),
+        Binding("tab", "turn(1)", "figure", key_display=f"1-{len(VIEWS)}", priority=True, id="views.next"),
         Binding("shift+tab", "turn(-1)", "previous figure", show=False, priority=True, id="views.previous"),
         Binding("m", "choose", "choose", id="views.choose"),
+        Binding("e", "export", "export", id="views.export"),
         Binding("J", "scroll_details(2)", "scroll the details down", show=False, id="views.details_down"),
         Binding("K", "scroll_details(-2)", "scroll the details up", show=False, id="views.details_up"),
         *COMMON,
@@ -109,27 +113,33 @@ class ViewsScreen(BaseScreen):
         self.background.start("picture", job, Drawn)
 
     def _tabs(self) -> None:
+        """The figures with their keys; where the line is too narrow only the one shown has its title."""
+        titles = list(VIEWS.items())
+        narrow = sum(len(title) + 3 for _, title in titles) + 4 > self.size.width
         parts: list[tuple[str, str]] = []
-        for number, (name, title) in enumerate(VIEWS.items(), 1):
+        for number, (name, title) in enumerate(titles, 1):
             here = name == self.view
-            shown = f"[{number} {title}]" if here else f" {number} {title} "
-            parts += [(shown, "bold $accent" if here else "dim"), (" ", "")]
+            words = f"{number} {title}" if here or not narrow else f"{number}"
+            parts += [(f"[{words}]" if here else words, "bold $accent" if here else "dim"), (" ", "")]
         self.query_one("#views", Static).update(Content.assemble(*parts))
+
+    def on_resize(self) -> None:
+        self._tabs()
 
     @on(Drawn)
     def _drawn(self, message: Drawn) -> None:
         found = self.found = message.found
-        self.topic = found.topic
-        self.query_one(TopBar).show(right=found.topic.words())
+        self.topic, drawn = found.shown.topic, found.parts
+        self.query_one(TopBar).show(right=self.topic.words())
         box, table, plot = self.query_one("#picture"), self.query_one(FigureTable), self.query_one(Plot)
         box.border_subtitle = Content("")
-        box.border_title = Content(one_line(found.title, max(self.size.width - 6, 20)))
-        box.set_classes("pane " + ("-grid" if found.grid else "-plot" if found.marks else "-none"))
-        if found.grid:
-            self._show_grid(found, table)
+        box.border_title = Content(one_line(found.shown.title, max(self.size.width - 6, 20)))
+        box.set_classes("pane " + ("-grid" if drawn.grid else "-plot" if drawn.marks else "-none"))
+        if drawn.grid:
+            self._show_grid(drawn, table)
             table.focus()
-        elif found.marks:
-            plot.show(curve if found.view == "ensembles" else scatter, found.marks, found.axes)
+        elif drawn.marks and drawn.draw is not None:
+            plot.show(drawn.draw, drawn.marks, drawn.axes)
             plot.focus()
         else:
             lines = [f"{glyphs().dot} {one_line(note, 400)}" for note in found.notes] or ["Nothing to draw."]
@@ -141,17 +151,17 @@ class ViewsScreen(BaseScreen):
         self.call_after_refresh(self._show_details)
         self.refresh_bindings()
 
-    def _show_grid(self, found: Picture, table: FigureTable) -> None:
+    def _show_grid(self, drawn: Parts, table: FigureTable) -> None:
         stood_on = table.cursor_coordinate
         table.clear(columns=True)
-        cell = min(max((self.size.width - 24) // len(found.heads) - 2, _CELLS[0]), _CELLS[1])
-        for place, head in enumerate(found.heads):
+        cell = min(max((self.size.width - 24) // len(drawn.heads) - 2, _CELLS[0]), _CELLS[1])
+        for place, head in enumerate(drawn.heads):
             table.add_column(Text(one_line(head, cell), justify="right"), width=cell, key=str(place))
-        for name, cells in found.grid:
+        for name, cells in drawn.grid:
             table.add_row(*[cell.text for cell in cells], label=Text(f"{one_line(name, 18)} "))
         if table.is_valid_coordinate(stood_on):
             table.cursor_coordinate = stood_on
-        if self._row() is None and len(found.heads) > 1:
+        if self._row() is None and len(drawn.heads) > 1:
             table.move_cursor(column=table.cursor_column + 1, animate=False)
 
     def _row(self) -> Row | None:
@@ -159,12 +169,13 @@ class ViewsScreen(BaseScreen):
         found = self.found
         if found is None:
             return None
-        if found.grid:
+        drawn = found.parts
+        if drawn.grid:
             place = self.query_one(FigureTable).cursor_coordinate
-            inside = place.row < len(found.grid) and place.column < len(found.grid[place.row][1])
-            return found.grid[place.row][1][place.column].row if inside else None
+            inside = place.row < len(drawn.grid) and place.column < len(drawn.grid[place.row][1])
+            return drawn.grid[place.row][1][place.column].row if inside else None
         at = self.query_one(Plot).chosen
-        return found.rows[at] if at < len(found.rows) else None
+        return drawn.rows[at] if at < len(drawn.rows) else None
 
     @on(DataTable.CellHighlighted)
     @on(Plot.Moved)
@@ -172,22 +183,21 @@ class ViewsScreen(BaseScreen):
         found, row, look = self.found, self._row(), glyphs()
         if found is None:
             return
-        self._mark_cell(found)
-        lines = [] if row is None else [row_words(found.view, row, look)]
-        drawn = bool(found.grid or found.marks)
-        notes = found.notes[:_LONGEST_NOTES] if drawn else ()
+        self._mark_cell(found.parts)
+        lines = [] if row is None else [row_words(found, row, look)]
+        notes = found.notes[:_LONGEST_NOTES] if found.parts.rows else ()
         lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
         self.query_one("#details-text", Static).update(Content("\n").join(lines))
         self.query_one("#details").scroll_home(animate=False)
 
-    def _mark_cell(self, found: Picture) -> None:
+    def _mark_cell(self, drawn: Parts) -> None:
         """Brackets around the figure under the cursor, which the shade of a cell would hide."""
         table = self.query_one(FigureTable)
         before, here = self._marked, table.cursor_coordinate
         self._marked = here
         for place in (before, here):
-            if table.is_valid_coordinate(place) and place.row < len(found.grid):
-                text = found.grid[place.row][1][place.column].text
+            if table.is_valid_coordinate(place) and place.row < len(drawn.grid):
+                text = drawn.grid[place.row][1][place.column].text
                 shown = Text(f"[{text.plain}]", _CURSOR, justify="right") if place == here else text
                 table.update_cell_at(place, shown)
 
@@ -214,6 +224,11 @@ class ViewsScreen(BaseScreen):
             self.picked |= chosen
             self._compute()
 
+    def action_export(self) -> None:
+        hint = "The figure goes to this file, as its ending says: .svg .png .pdf, and its numbers: .csv .json .md .tex"
+        if self.found is not None:
+            self.ask_file(f"{self.view}.svg", hint, partial(_write, shown=self.found.shown))
+
     def action_scroll_details(self, lines: int) -> None:
         self.query_one("#details").scroll_relative(y=lines, animate=False)
 
@@ -222,7 +237,7 @@ class ViewsScreen(BaseScreen):
     def _open_cases(self) -> None:
         found, row = self.found, self._row()
         if found is not None and row is not None:
-            job = partial(behind, project_id=self.project_id, shown=found, row=row)
+            job = partial(behind, project_id=self.project_id, found=found, row=row)
             self.background.start("behind", job, Found)
 
     @on(Found)
@@ -235,7 +250,13 @@ class ViewsScreen(BaseScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("turn", "view", "choose", "scroll_details"):
             return self.found is not None and self.is_current
+        if action == "export":
+            return self.found is not None and bool(self.found.shown.rows) and self.is_current
         return super().check_action(action, parameters)
 
     def action_peel(self) -> None:
         self.action_leave()
+
+
+def _write(_: Database, path: Path, shown: Shown) -> FileWritten:
+    return FileWritten(path, shown.name, export_picture(shown, path))

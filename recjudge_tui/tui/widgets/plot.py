@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -10,10 +10,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from recjudge_tui.tui.look import Glyphs, glyphs
-from recjudge_tui.tui.plots import Axes, Mark
-
-Draw = Callable[[Sequence[Mark], int, Axes, int, int, Glyphs], Content]
+from recjudge_tui.tui.look import glyphs
+from recjudge_tui.tui.plots import Axes, Draw, Mark
 
 
 class Plot(Widget, can_focus=True):

@@ -1,0 +1,124 @@
+"""A figure as bytes and as a file: SVG, PNG or PDF, the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from recjudge_tui.errors import RecjudgeError, StoreError, UsageError
+from recjudge_tui.reports.figures.registry import FIGURES, draw_figure
+from recjudge_tui.reports.figures.shown import Shown
+from recjudge_tui.reports.figures.style import CAPTION_SIZE, HEIGHT, WIDTHS, settings, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURES = (".svg", ".png", ".pdf")
+# what a character of the caption takes, in parts of its size
+_WIDE, _TALL = 0.53, 1.25
+_NO_GLYPH = (
+    "no font on this machine has every character of the names: boxes stand for them (SVG keeps the text)"
+)
+_LEFT_OUT: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None, "Creator": "recjudge"},
+    "png": {"Software": "recjudge"},
+    "pdf": {"CreationDate": None, "Creator": "recjudge", "Producer": "Matplotlib"},
+}
+
+
+class Drawn(NamedTuple):
+    """The file's content, and what must be told about it."""
+
+    content: bytes
+    notes: tuple[str, ...] = ()
+
+
+def picture_format(path: Path) -> str:
+    """svg, png or pdf, as the file's ending says; raises UsageError for another."""
+    ending = path.suffix.lower()
+    if ending not in PICTURES:
+        raise UsageError(
+            f"no picture format for “{path.name}”",
+            "The ending of the file says it.",
+            f"Use {', '.join(PICTURES[:-1])} or {PICTURES[-1]}.",
+        )
+    return ending[1:]
+
+
+def drawn(shown: Shown, fmt: str, columns: int = 1, *, caption: bool = True) -> Drawn:
+    """The figure `columns` (1 or 2) of a page wide. Raises RecjudgeError without Matplotlib, and where every number is
+    undefined."""
+    _need_numbers(shown)
+    _need_matplotlib()
+    from matplotlib import style
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with style.context(["default", settings()]):
+            content = _bytes(shown, fmt, columns, caption)
+    notes = (_NO_GLYPH,) if any("missing from" in str(one.message) for one in said) else ()
+    return Drawn(content, notes)
+
+
+def _need_numbers(shown: Shown) -> None:
+    value = FIGURES[shown.name].value
+    if all(row[value] is None for row in shown.rows):
+        reasons = dict.fromkeys(str(row.get("note") or "") for row in shown.rows)
+        why = "; ".join(reason for reason in reasons if reason) or "; ".join(shown.notes)
+        raise RecjudgeError(f"nothing to draw: every number of “{shown.name}” is undefined", why)
+
+
+def _need_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise RecjudgeError(
+            "figures are drawn with Matplotlib, which is not installed",
+            next_step="Install the extra “figures”: pip install 'recjudge[figures]'.",
+        ) from error
+
+
+def _bytes(shown: Shown, fmt: str, columns: int, caption: bool) -> bytes:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTHS[columns], HEIGHT), layout="constrained")
+    FigureCanvasAgg(figure)
+    draw_figure(figure, shown)
+    if caption:
+        _write_caption(figure, shown.caption)
+    out = io.BytesIO()
+    figure.savefig(out, format=fmt, metadata=_LEFT_OUT[fmt])
+    return out.getvalue()
+
+
+def _write_caption(figure: Figure, words: str) -> None:
+    """Below the figure, which grows by it."""
+    wide = int((figure.get_figwidth() - 0.1) * 72 / (CAPTION_SIZE * _WIDE))
+    lines = wrapped(words, wide)
+    figure.set_figheight(figure.get_figheight() + len(lines) * CAPTION_SIZE * _TALL / 72 + 0.06)
+    figure.supxlabel(
+        "\n".join(lines), x=0.012, ha="left", fontsize=CAPTION_SIZE, color="0.25", linespacing=1.15
+    )
+
+
+def save_figure(shown: Shown, path: Path, columns: int = 1, *, caption: bool = True) -> tuple[str, ...]:
+    """Write the file, whole or not at all; gives what must be told. Raises UsageError for an ending that is no
+    picture's, StoreError when it cannot be written."""
+    made = drawn(shown, picture_format(path), columns, caption=caption)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        try:
+            draft.write_bytes(made.content)
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written", f"{error.strerror}.", "Choose another place with -o."
+        ) from error
+    return made.notes

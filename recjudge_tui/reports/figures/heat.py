@@ -1,0 +1,92 @@
+"""A heat map whose cells say their figures: shade only repeats them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from recjudge_tui.reports.figures.style import cells as cells_of
+from recjudge_tui.reports.figures.style import ink, shade, text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SIZES = (3.0, 7.5)
+_TALLEST = 0.55
+# inches that a character of a name takes, and how many it may have for an inch of the figure
+_CELL = 0.055
+_NAME = 5
+
+
+class Heat(NamedTuple):
+    """A cell: what its shade means (None: undefined, hatched), the figure, and what stands below it."""
+
+    value: float | None
+    over: str
+    below: str
+    bold: bool = False
+
+
+def heat(
+    figure: Figure,
+    down: Sequence[str],
+    across: Sequence[str],
+    found: Mapping[tuple[str, str], Heat],
+    ramp: Sequence[str],
+    bounds: tuple[float, float],
+) -> Axes:
+    """Cells at (name down, name across); a pair that is not in `found` stays empty. Sets the figure's height."""
+    from matplotlib.patches import Rectangle
+
+    limit = round(figure.get_figwidth() * _NAME)
+    names = max([*(cells_of(text(name, limit)) for name in down), 4])
+    wide = max((figure.get_figwidth() - names * _CELL - 0.35) / len(across), 0.12)
+    tall = min(max(wide * 0.62, 0.24), _TALLEST)
+    longest_head = max(cells_of(text(name, limit)) for name in across) * _CELL
+    upright = longest_head > wide
+    figure.set_figheight(tall * len(down) + 0.75 + (longest_head if upright else 0))
+    ax = figure.add_subplot()
+    longest = max([len(cell.below) for cell in found.values()] + [4])
+    size = min(max(wide * 72 / (longest * 0.66), _SIZES[0]), _SIZES[1])
+    for at, row in enumerate(down):
+        for place, column in enumerate(across):
+            cell = found.get((row, column))
+            if cell is None:
+                ax.add_patch(Rectangle((place, at), 1, 1, facecolor="0.93", edgecolor="white"))
+                continue
+            if cell.value is None:
+                colour, hatch = "#ffffff", "////"
+            else:
+                colour, hatch = shade(ramp, (cell.value - bounds[0]) / (bounds[1] - bounds[0])), ""
+            ax.add_patch(
+                Rectangle((place, at), 1, 1, facecolor=colour, hatch=hatch, edgecolor="0.8", linewidth=0.5)
+            )
+            _say(ax, place, at, cell, ink(colour), size)
+    ax.set(xlim=(0, len(across)), ylim=(len(down), 0))
+    _names(ax, [text(name, limit) for name in down], [text(name, limit) for name in across], upright)
+    return ax
+
+
+def _say(ax: Axes, place: int, at: int, cell: Heat, colour: str, size: float) -> None:
+    middle = 0.36 if cell.below else 0.5
+    weight = "bold" if cell.bold else "normal"
+    ax.text(place + 0.5, at + middle, cell.over, ha="center", va="center", color=colour, weight=weight,
+            fontsize=min(size * 1.25, 8))  # fmt: skip
+    if cell.below:
+        ax.text(
+            place + 0.5, at + 0.72, cell.below, ha="center", va="center", color=colour, fontsize=min(size, 6)
+        )
+
+
+def _names(ax: Axes, down: Sequence[str], across: Sequence[str], upright: bool) -> None:
+    ax.set_xticks([at + 0.5 for at in range(len(across))], across)
+    ax.set_yticks([at + 0.5 for at in range(len(down))], down)
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.tick_params(length=0)
+    if upright:
+        for label in ax.get_xticklabels():
+            label.set(rotation=90)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
