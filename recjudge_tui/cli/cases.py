@@ -6,12 +6,25 @@ from pathlib import Path
 
 import click
 
-from recjudge_tui.cli.options import db_option, open_db, project_option, put_table, table_options
+from recjudge_tui.cli.filters import filters
+from recjudge_tui.cli.options import (
+    db_option,
+    format_of,
+    open_db,
+    project_option,
+    put_page,
+    put_plain_text,
+    put_table,
+    table_options,
+)
 
 
 @click.group()
 def cases() -> None:
-    """Cases, the things that are judged: list, show."""
+    """Cases, the things that are judged: list, show; filters keeps filters of the verdict list."""
+
+
+cases.add_command(filters)
 
 
 @cases.command("list")
@@ -36,14 +49,20 @@ def list_(project: str, limit: int | None, db: str | None, fmt: str | None, out:
 @cases.command()
 @click.argument("case_id", metavar="ID", type=int)
 @db_option
-def show(case_id: int, db: str | None) -> None:
+@table_options
+def show(case_id: int, db: str | None, fmt: str | None, out: Path | None) -> None:
     """One case whole: user, lists with flagged items marked, every verdict with its reasoning.
 
     \b
     Example:
       recjudge cases show 12
+      recjudge cases show 12 --plain
     """
+    from recjudge_tui.reports.case_tables import case_report
     from recjudge_tui.reports.overview import case_page
 
     with open_db(db) as database:
-        click.echo(case_page(database, case_id))
+        if format_of(fmt, out) == "text":
+            put_plain_text(case_page(database, case_id), out)
+        else:
+            put_page(case_report(database, case_id), fmt, out)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import time
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,37 +17,29 @@ from textual.binding import Binding, BindingType
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
-from textual.theme import Theme
 from textual.timer import Timer
+from textual.worker import Worker
 
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.model.preferences import Fault, KeyRow
+from recjudge_tui.preferences import Loaded, faults_error, keep_theme, read_preferences
 from recjudge_tui.store.database import Database, connect
 from recjudge_tui.store.project_panel import ActiveRun, active_runs
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.tui.background import Background, Failed
+from recjudge_tui.tui.faults import worker_fault
 from recjudge_tui.tui.line_filters import AsciiOnly, Harmless
 from recjudge_tui.tui.look import ascii_wanted
+from recjudge_tui.tui.palette import commands
 from recjudge_tui.tui.screens.base import BaseScreen
 from recjudge_tui.tui.screens.dialogs import Confirm, ErrorDialog
 from recjudge_tui.tui.screens.keys import KeyHelp, keys_of
 from recjudge_tui.tui.screens.projects import ProjectsScreen
+from recjudge_tui.tui.signals import leaving_cleanly
+from recjudge_tui.tui.themes import THEMES, ReadableDim, chosen_theme
 
 POLL_S = 1.0
 _LOOK_AGAIN_S = 3.0
-_THEME = Theme(
-    name="recjudge",
-    primary="#5f87af",
-    secondary="#87afaf",
-    accent="#87d7d7",
-    warning="#ffaf5f",
-    error="#ff6b6b",
-    success="#87d787",
-    foreground="#d7d7d7",
-    background="#161a1e",
-    surface="#1c2126",
-    panel="#262c33",
-    dark=True,
-)
 
 
 class RunsSeen(Message):
@@ -53,6 +48,14 @@ class RunsSeen(Message):
     def __init__(self, active: list[ActiveRun]) -> None:
         super().__init__()
         self.active = active
+
+
+class KeysSettled(Message):
+    """Which of the wished keys hold, and what is wrong with the others."""
+
+    def __init__(self, keymap: dict[str, str], faults: list[Fault]) -> None:
+        super().__init__()
+        self.keymap, self.faults = keymap, faults
 
 
 class RecjudgeApp(App[None]):
@@ -79,6 +82,12 @@ class RecjudgeApp(App[None]):
         self.animation_level = "none"
         self._looked_at = 0.0
         self._poll: Timer | None = None
+        self._settings = read_preferences()
+        self._chosen_theme, self._theme_fault = chosen_theme(self._settings.preferences.theme)
+        self.own_keys: dict[str, str] = {}
+        self.fault: Exception | None = None
+        self.lent = False
+        self._first_filters: list[LineFilter] = [] if self.no_color else [ReadableDim()]
         self._last_filters: list[LineFilter] = [Harmless(), AsciiOnly(ascii_wanted())]
         self.db = connect(db_path)
         try:
@@ -92,7 +101,8 @@ class RecjudgeApp(App[None]):
         return Background(self, self.db_path)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), *[last for last in self._last_filters if last.enabled]]
+        last = [last for last in self._last_filters if last.enabled]
+        return [*self._first_filters, *super().get_line_filters(), *last]
 
     def get_default_screen(self) -> Screen[Any]:
         """The project asked for, without the list of projects under it: that is made when one goes back."""
@@ -103,10 +113,12 @@ class RecjudgeApp(App[None]):
         return CasesScreen(self._open_first)
 
     def on_mount(self) -> None:
-        self.register_theme(_THEME)
-        self.theme = _THEME.name
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = self._chosen_theme
         self.set_class(ascii_wanted(), "-ascii")
         self.call_after_refresh(self.look_at_runs)
+        self.call_after_refresh(self._take_settings)
 
     def on_unmount(self) -> None:
         self.background.stop()
@@ -171,21 +183,91 @@ class RecjudgeApp(App[None]):
     def _failed(self, message: Failed) -> None:
         self.show_error(message.error)
 
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        if fault := worker_fault(event):
+            self.show_error(fault)
+
     def action_show_keys(self) -> None:
         if not isinstance(self.screen, KeyHelp):
             self.push_screen(KeyHelp(keys_of(self.screen)))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What can be pressed here, and the theme."""
-        for node, binding, enabled, _ in screen.active_bindings.values():
-            if enabled and binding.description and binding.id and node is screen:
-                yield SystemCommand(
-                    binding.description.capitalize(),
-                    f"key {binding.key_display or self.get_key_display(binding)}",
-                    lambda action=binding.action, node=node: self.run_action(action, node),
-                )
-        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
-        yield SystemCommand("Quit", "Leave recjudge; runs go on", self.action_leave_app)
+        """What can be pressed here, where one can go, and the theme."""
+        yield from commands(self, screen)
+
+    # ---- what a person has set
+
+    def _take_settings(self) -> None:
+        """After the first paint: reading all bindings, to check the wishes against, imports every screen."""
+        self.theme_changed_signal.subscribe(self, lambda theme: self._keep_theme(theme.name))
+        faults = [*self._settings.faults, *([self._theme_fault] if self._theme_fault else [])]
+        if self._settings.preferences.keys:
+            self.run_worker(partial(self._settle_keys, faults), thread=True, exit_on_error=False)
+        elif faults:
+            self._show_faults(faults)
+
+    def _settle_keys(self, faults: list[Fault]) -> None:
+        from recjudge_tui.tui.keymap import keymap_for, settle
+
+        settled, wrong = settle(self._settings.preferences.keys)
+        self.post_message(KeysSettled(keymap_for(settled), [*faults, *wrong]))
+
+    @on(KeysSettled)
+    def _keys_settled(self, message: KeysSettled) -> None:
+        self.own_keys = message.keymap
+        self.set_keymap(message.keymap)
+        if message.faults:
+            self._show_faults(message.faults)
+
+    def _show_faults(self, faults: list[Fault]) -> None:
+        faults.sort(key=lambda fault: fault.line or 0)
+        self.show_error(faults_error(self._settings.path, tuple(faults)))
+
+    def _keep_theme(self, name: str) -> None:
+        """A theme that was chosen stays chosen. One more time the same changes nothing."""
+        if name == self._chosen_theme:
+            return
+        self._chosen_theme = name
+        try:
+            keep_theme(name)
+        except RecjudgeError as error:
+            self.show_error(error)
+
+    # ---- ends that nobody asked for
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """Lend the terminal to another program for a while."""
+        self.lent = True
+        try:
+            with super().suspend():
+                yield
+        finally:
+            self.lent = False
+
+    def leave_at_once(self, code: int) -> None:
+        """Leave with this exit code, asking nothing; may be called from a signal handler."""
+        try:
+            asyncio.get_running_loop().call_soon_threadsafe(partial(self.exit, return_code=code))
+        except RuntimeError:
+            raise SystemExit(code) from None
+
+    def runs_go_on(self) -> str:
+        """A sentence for those who left without being asked; empty when no run is active."""
+        runs = ", ".join(str(run.run_id) for run in self.active)
+        return f"Run {runs} goes on without the app; “recjudge runs stop ID” stops it." if runs else ""
+
+    def _handle_exception(self, error: Exception) -> None:
+        self.fault = self.fault or error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        # the traceback is for --debug, where run_app raises the error again
+        self._close_messages_no_wait()
+
+    def panic(self, *renderables: Any) -> None:
+        self.fault = self.fault or RecjudgeError("the terminal cannot be read any more")
+        self._close_messages_no_wait()
 
 
 def _living_runs(db: Database) -> list[ActiveRun]:
@@ -198,6 +280,34 @@ def _living_runs(db: Database) -> list[ActiveRun]:
     return [run for run in runs if is_active(db, run.run_id)]
 
 
+def checked_settings(loaded: Loaded) -> tuple[tuple[KeyRow, ...], str, tuple[Fault, ...]]:
+    """All bindings with their keys, the theme that holds, and everything that is wrong in the settings."""
+    from recjudge_tui.tui.keymap import key_rows
+
+    rows, wrong = key_rows(loaded.preferences.keys)
+    theme, fault = chosen_theme(loaded.preferences.theme)
+    faults = [*loaded.faults, *wrong, *([fault] if fault else [])]
+    return rows, theme, tuple(sorted(faults, key=lambda found: found.line or 0))
+
+
 def run_app(db_path: Path, project: str | None = None) -> None:
-    """Open the app in this terminal and return when it is left."""
-    RecjudgeApp(db_path, project).run()
+    """Open the app in this terminal and return when it is left.
+
+    Raises what brought the app down, if anything did, with the terminal restored; SystemExit for a signal.
+    """
+    app = RecjudgeApp(db_path, project)
+    try:
+        with leaving_cleanly(app.leave_at_once, lambda: app.lent):
+            app.run()
+    except SystemExit:
+        _tell(app.runs_go_on())
+        raise
+    if app.fault is not None:
+        _tell(app.runs_go_on())
+        raise app.fault
+
+
+def _tell(text: str) -> None:
+    if text:
+        with suppress(OSError):
+            sys.stderr.write(f"{text}\n")

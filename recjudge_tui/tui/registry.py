@@ -30,6 +30,10 @@ _SCREENS: dict[str, tuple[str, str]] = {
 }
 
 
+def screen_names() -> tuple[str, ...]:
+    return tuple(_SCREENS)
+
+
 def has_screen(name: str) -> bool:
     """Whether this build has the screen; its key is not offered where it has not."""
     return find_spec(_SCREENS[name][0]) is not None

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, cast
 from textual import on
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.worker import Worker, WorkerState
+from textual.worker import Worker
 
-from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.project_panel import ActiveRun
 from recjudge_tui.tui.background import Background, Failed
+from recjudge_tui.tui.faults import worker_fault
 from recjudge_tui.tui.registry import has_screen, make_screen
 from recjudge_tui.tui.widgets.top_bar import TopBar
 
@@ -69,12 +69,5 @@ class BaseScreen(Screen[None]):
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A fault in our own code: say so and go on."""
-        if event.state is WorkerState.ERROR:
-            error = event.worker.error
-            self.house.show_error(
-                RecjudgeError(
-                    "something went wrong inside recjudge",
-                    f"{type(error).__name__}: {error}",
-                    "The app goes on. Please report this with what you pressed before.",
-                )
-            )
+        if fault := worker_fault(event):
+            self.house.show_error(fault)

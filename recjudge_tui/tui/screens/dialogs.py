@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.model.text import one_line, safe_text
+from recjudge_tui.tui.key_names import key_hint
 
 _LONGEST = 4000
 
@@ -43,7 +44,7 @@ class ErrorDialog(ModalScreen[None]):
                     yield Static(plain(self.error.cause), classes="error-cause")
                 if self.error.next_step:
                     yield Static(plain(self.error.next_step), classes="error-step")
-            yield Static(Content("esc close"), classes="dialog-hint")
+            yield Static(Content(key_hint(self.app, ("error.close", "esc", "close"))), classes="dialog-hint")
 
 
 class Confirm(ModalScreen[bool]):
@@ -56,13 +57,14 @@ class Confirm(ModalScreen[bool]):
 
     def __init__(self, title: str, text: str, yes: str = "yes", no: str = "no") -> None:
         super().__init__()
-        self._title, self._text, self._hint = title, text, f"y {yes}   n {no}"
+        self._title, self._text, self._yes, self._no = title, text, yes, no
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = plain(self._title)
             yield Static(plain(self._text), classes="dialog-text")
-            yield Static(Content(self._hint), classes="dialog-hint")
+            hint = key_hint(self.app, ("confirm.yes", "y", self._yes), ("confirm.no", "n", self._no))
+            yield Static(Content(hint), classes="dialog-hint")
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)
@@ -88,7 +90,8 @@ class AskLine(ModalScreen[str | None]):
                 compact=True,
                 select_on_focus=False,
             )
-            yield Static(Content(f"{self._hint}\nenter accept   esc cancel"), classes="dialog-hint")
+            keys = f"enter accept   {key_hint(self.app, ('ask.cancel', 'esc', 'cancel'))}"
+            yield Static(Content(f"{self._hint}\n{keys}"), classes="dialog-hint")
 
     @on(Input.Submitted)
     def _accept(self, event: Input.Submitted) -> None:
@@ -111,4 +114,4 @@ class Notice(ModalScreen[None]):
             box.border_title = plain(self._title)
             with VerticalScroll(classes="dialog-text"):
                 yield Static(plain(self._text))
-            yield Static(Content("esc close"), classes="dialog-hint")
+            yield Static(Content(key_hint(self.app, ("notice.close", "esc", "close"))), classes="dialog-hint")

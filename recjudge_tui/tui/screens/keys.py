@@ -12,6 +12,8 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
+from recjudge_tui.tui.key_names import key_hint
+
 
 class KeyHelp(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -30,7 +32,7 @@ class KeyHelp(ModalScreen[None]):
             yield Input(placeholder="search the keys", compact=True, id="keys-search")
             with VerticalScroll(classes="dialog-text", can_focus=False):
                 yield Static(self._listing(""), id="keys-list")
-            yield Static(Content("esc close"), classes="dialog-hint")
+            yield Static(Content(key_hint(self.app, ("keys.close", "esc", "close"))), classes="dialog-hint")
 
     @on(Input.Changed)
     def _search(self, event: Input.Changed) -> None:

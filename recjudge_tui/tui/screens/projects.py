@@ -17,14 +17,15 @@ from textual.widgets import DataTable, Footer, Input, Static
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.model.text import one_line
-from recjudge_tui.reports.project_agreement import ProjectAgreement, project_agreement
+from recjudge_tui.reports.run_agreements import ProjectAgreement, compare_runs, project_agreements
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import ActiveRun, ProjectPanel, project_names, project_panel
 from recjudge_tui.store.projects import create_project, delete_project, project_overview
+from recjudge_tui.tui.exporting import ExportScreen
 from recjudge_tui.tui.look import glyphs, number, plural
 from recjudge_tui.tui.project_text import PROJECT_COLUMNS, panel_content, project_cells
 from recjudge_tui.tui.registry import has_screen
-from recjudge_tui.tui.screens.base import COMMON, BaseScreen
+from recjudge_tui.tui.screens.base import COMMON
 from recjudge_tui.tui.screens.dialogs import AskLine, Confirm, Notice
 from recjudge_tui.tui.widgets.filter_bar import FilterBar
 from recjudge_tui.tui.widgets.steady_table import SteadyTable
@@ -50,6 +51,14 @@ class OverviewRead(Message):
         self.rows, self.agreement = rows, agreement
 
 
+class Compared(Message):
+    """More runs were compared with people; `left` says that some still are not."""
+
+    def __init__(self, agreement: dict[int, ProjectAgreement], left: bool) -> None:
+        super().__init__()
+        self.agreement, self.left = agreement, left
+
+
 class PanelRead(Message):
     def __init__(self, project_id: int, panel: ProjectPanel) -> None:
         super().__init__()
@@ -72,13 +81,17 @@ class ProjectTable(SteadyTable):
     ]
 
 
-class ProjectsScreen(BaseScreen):
+class ProjectsScreen(ExportScreen):
     AUTO_FOCUS = "ProjectTable"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new", "new", id="projects.new"),
         Binding("i", "import", "import", id="projects.import"),
-        Binding("r", "launch", "runs", id="projects.launch"),
-        Binding("a", "agreement", "agreement", id="projects.agreement"),
+        Binding("r", "open('runs')", "runs", id="projects.launch"),
+        Binding("a", "open('agreement')", "agreement", id="projects.agreement"),
+        Binding("d", "open('compare')", "compare raters", show=False, id="projects.compare"),
+        Binding("p", "open('prompts')", "prompts", show=False, id="projects.prompts"),
+        Binding("l", "open('annotate')", "label cases yourself", show=False, id="projects.annotate"),
+        Binding("e", "export", "export", show=False, id="projects.export"),
         Binding("D", "delete", "delete the project", show=False, id="projects.delete"),
         Binding("R", "refresh", "read again", show=False, id="projects.refresh"),
         Binding("slash", "filter", "filter", key_display="/", id="projects.filter"),
@@ -94,6 +107,7 @@ class ProjectsScreen(BaseScreen):
         self._active: dict[int, ActiveRun] = {}
         self._wanted = ""
         self._was_live = False
+        self._comparing = False
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", "Projects")
@@ -110,6 +124,7 @@ class ProjectsScreen(BaseScreen):
         self.query_one(TopBar).show(right=_short_path(str(self.house.db_path)))
 
     def on_screen_resume(self) -> None:
+        self._comparing = False
         self.refresh_rows()
 
     # ---- rows
@@ -144,6 +159,11 @@ class ProjectsScreen(BaseScreen):
         self._show_panel()
         self.refresh_bindings()
 
+    @property
+    def project_id(self) -> int | None:
+        """The project under the cursor."""
+        return self._current()
+
     def _current(self) -> int | None:
         table = self.query_one(ProjectTable)
         if not table.row_count or not table.is_valid_row_index(table.cursor_row):
@@ -159,6 +179,22 @@ class ProjectsScreen(BaseScreen):
         self._panels.clear()
         self._show_rows()
         self._ask_panel()
+        if not self._comparing:
+            self._compare()
+
+    def _compare(self) -> None:
+        """One job at a time: what it works out is kept, and must not be begun anew with every look at the runs."""
+        self._comparing = True
+        self.background.start("compare", _compare, lambda found: Compared(*found))
+
+    @on(Compared)
+    def _compared(self, message: Compared) -> None:
+        self._comparing = False
+        if message.agreement != self._agreement:
+            self._agreement = message.agreement
+            self._show_rows()
+        if message.left:
+            self._compare()
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
@@ -208,11 +244,16 @@ class ProjectsScreen(BaseScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
             return action in ("peel", "app.command_palette")
-        if action in ("launch", "agreement"):
-            return has_screen(action) and bool(self._names)
+        if action == "open":
+            return has_screen(str(parameters[0])) and bool(self._names)
         if action in ("delete", "filter"):
             return bool(self._names)
         return super().check_action(action, parameters)
+
+    def action_export(self) -> None:
+        from recjudge_tui.reports.overview import projects_table
+
+        self.ask_export("projects.csv", projects_table)
 
     def action_refresh(self) -> None:
         self.refresh_rows()
@@ -225,13 +266,7 @@ class ProjectsScreen(BaseScreen):
         if key is not None:
             self.app.push_screen(CasesScreen(key))
 
-    def action_launch(self) -> None:
-        self._open_named("runs")
-
-    def action_agreement(self) -> None:
-        self._open_named("agreement")
-
-    def _open_named(self, name: str) -> None:
+    def action_open(self, name: str) -> None:
         key = self._current()
         if key is not None:
             self.open_screen(name, key)
@@ -321,9 +356,12 @@ def _short_path(path: str) -> str:
 
 
 def _overview(db: Database) -> tuple[list[sqlite3.Row], dict[int, ProjectAgreement]]:
-    rows = project_overview(db)
-    found = {row["id"]: project_agreement(db, row["id"]) for row in rows}
-    return rows, {key: agreement for key, agreement in found.items() if agreement is not None}
+    return project_overview(db), project_agreements(db)
+
+
+def _compare(db: Database) -> tuple[dict[int, ProjectAgreement], bool]:
+    left = compare_runs(db)
+    return project_agreements(db), left
 
 
 def _read_in(db: Database, wish: ImportWish) -> Changed:

@@ -45,10 +45,10 @@ class ChangeList(ScrollView, can_focus=True, inherit_bindings=False):
 
     DEFAULT_CSS = """
     ChangeList { height: 1fr; background: $background; scrollbar-size-vertical: 1; overflow-x: hidden; }
-    ChangeList > .change-list--cursor { background: $primary 45%; text-style: bold; }
+    ChangeList > .change-list--cursor { background: $block-cursor-background; text-style: bold; }
     ChangeList > .change-list--up { color: $success; }
     ChangeList > .change-list--down { color: $warning; }
-    ChangeList > .change-list--dim { color: $text-muted; }
+    ChangeList > .change-list--dim { text-style: dim; }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"change-list--{kind}" for kind in ("cursor", "up", "down", "same", "dim")

@@ -19,7 +19,7 @@ class Choice(Widget, can_focus=True):
 
     DEFAULT_CSS = """
     Choice { height: 1; width: 1fr; color: $foreground; }
-    Choice:focus { background: $primary 45%; text-style: bold; }
+    Choice:focus { background: $block-cursor-background; text-style: bold; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,space,l", "step(1)", "next value", show=False, id="choice.next"),

@@ -1,0 +1,20 @@
+"""Keys in the words of a hint: as a person has mapped them, else as shipped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.app import App
+from textual.binding import Binding
+
+
+def key_name(app: App[Any], binding: str, shipped: str) -> str:
+    """What to press for a binding; `shipped` is how its own key is written in hints."""
+    mapped: dict[str, str] = getattr(app, "own_keys", {})
+    keys = mapped.get(binding)
+    return app.get_key_display(Binding(keys.split(",")[0], "", "")) if keys else shipped
+
+
+def key_hint(app: App[Any], *parts: tuple[str, str, str]) -> str:
+    """A line of hints from (binding, its shipped key, what it does): `esc close   enter accept`."""
+    return "   ".join(f"{key_name(app, binding, shipped)} {does}" for binding, shipped, does in parts)

@@ -1,0 +1,96 @@
+"""Leaving when told to: whatever signal ends the app, the terminal is given back as it was found."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+# the app is given this long to leave by itself, then the terminal is put right without it
+PATIENCE_S = 2.0
+SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+# paste, keyboard protocol, mouse, resize reports, focus reports off; line wrap and cursor on; the normal screen
+_UNDO = (
+    b"\x1b[?2004l\x1b[<u\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l\x1b[?2048l\x1b[?2026l"
+    b"\x1b[?1004l\x1b[?7h\x1b[?1049l\x1b[?25h\x1b[0m"
+)
+
+
+def exit_code(number: int) -> int:
+    """What a shell says of a process that a signal ended."""
+    return 128 + number
+
+
+@contextmanager
+def leaving_cleanly(leave: Callable[[int], None], lent: Callable[[], bool]) -> Iterator[None]:
+    """While it lasts SIGTERM, SIGHUP and SIGINT call `leave(exit code)` and expect the block to end soon.
+
+    When it has not ended after PATIENCE_S, or at a second signal, the terminal is restored by writing to it
+    and the process ends at once. While the terminal is lent to another program (`lent`), SIGINT is that
+    program's and the others wait for its end. To be used in the main thread; the handlers from before come
+    back. Raises SystemExit with the exit code when a signal came.
+    """
+    before = _terminal_settings()
+    told: list[int] = []
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if told or number == signal.SIGALRM:
+            restore_terminal(before)
+            os._exit(told[0] if told else exit_code(number))
+        if number == signal.SIGINT and lent():
+            return
+        told.append(exit_code(number))
+        if not lent():
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
+        leave(told[0])
+
+    handlers = {number: signal.signal(number, handle) for number in (*SIGNALS, signal.SIGALRM)}
+    try:
+        yield
+    except OSError:
+        # a terminal that is gone cannot be written to
+        if not told:
+            raise
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in handlers.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+    if told:
+        _settle(before)
+        raise SystemExit(told[0])
+
+
+def restore_terminal(settings: list[Any] | None) -> None:
+    """Undo every mode the app may have set, by writing straight to the terminal; errors are of no interest any more."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.write(_out(), _UNDO)
+    _settle(settings)
+
+
+def _settle(settings: list[Any] | None) -> None:
+    if settings is not None:
+        with suppress(termios.error, OSError, ValueError, AttributeError):
+            termios.tcsetattr(_in(), termios.TCSANOW, settings)
+
+
+def _terminal_settings() -> list[Any] | None:
+    try:
+        return termios.tcgetattr(_in())
+    except (termios.error, OSError, ValueError, AttributeError):
+        return None
+
+
+def _in() -> int:
+    assert sys.__stdin__ is not None
+    return sys.__stdin__.fileno()
+
+
+def _out() -> int:
+    # where Textual draws
+    assert sys.__stderr__ is not None
+    return sys.__stderr__.fileno()

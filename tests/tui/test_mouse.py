@@ -1,0 +1,53 @@
+"""What one would click is there to be clicked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.widgets import Footer
+from textual.widgets._footer import FooterKey
+
+from recjudge_tui.tui.screens.cases import CasesScreen
+from recjudge_tui.tui.screens.dialogs import AskLine
+from recjudge_tui.tui.screens.projects import ProjectsScreen, ProjectTable
+from recjudge_tui.tui.widgets.verdict_list import VerdictList
+from tests.tui.driving import press, running, settle, shown, type_text, until
+from tests.tui.factory import make_project
+
+
+async def test_rows_are_clicked(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db) as pilot:
+        line = next(text for text in shown(pilot).splitlines() if "movies" in text)
+        row = shown(pilot).splitlines().index(line)
+        table = pilot.app.screen.query_one(ProjectTable)
+        await pilot.click(ProjectTable, offset=(4, row - table.region.y))
+        await settle(pilot)
+        assert isinstance(pilot.app.screen, CasesScreen)
+        await pilot.click(VerdictList, offset=(4, 3))
+        await settle(pilot)
+        assert pilot.app.screen.query_one(VerdictList).cursor == 3
+
+
+async def test_the_footer_is_clicked(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db) as pilot:
+        key = next(k for k in pilot.app.screen.query_one(Footer).query(FooterKey) if k.action == "new")
+        await pilot.click(key)
+        await settle(pilot)
+        assert isinstance(pilot.app.screen, AskLine)
+
+
+async def test_from_deep_below_the_palette_leads_back_to_the_projects(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db) as pilot:
+        await press(pilot, "enter", "r")
+        assert len(pilot.app.screen_stack) == 3
+        await press(pilot, "colon")
+        await type_text(pilot, "go to projects")
+        await pilot.pause(0.3)
+        await press(pilot, "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ProjectsScreen))
+        await press(pilot, "j")
+        assert "Projects (1)" in shown(pilot)
+        assert len(pilot.app.screen_stack) == 1

@@ -1,0 +1,219 @@
+"""However the app ends, the terminal is as it was: its modes, its settings, its screen; and runs go on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from recjudge_tui.store.database import connect
+from tests.tui.factory import make_project, start_run
+from tests.tui.test_pty import ROOT, app, drain, settings
+
+_MODES = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
+# cursor and line wrap are on in a terminal that nobody touched, everything else is off
+AT_REST = {b"25": b"h", b"7": b"h"}
+SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
+
+
+def left_on(raw: bytes) -> set[bytes]:
+    """The private modes that are not as they are in a terminal at rest after all that was written."""
+    state: dict[bytes, bytes] = {}
+    for numbers, way in _MODES.findall(raw):
+        for number in numbers.split(b";"):
+            state[number] = way
+    return {number for number, way in state.items() if way != AT_REST.get(number, b"l")}
+
+
+def ended(child: pexpect.spawn[bytes]) -> int | None:
+    """Its exit code; a failure when it has not ended within ten seconds."""
+    end = time.monotonic() + 10.0
+    while child.isalive():
+        assert time.monotonic() < end, "the app did not end"
+        drain(child, 0.1)
+    assert child.signalstatus is None
+    code: int | None = child.exitstatus
+    return code
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_a_signal_leaves_the_terminal_as_it_was(project_db: Path, number: signal.Signals) -> None:
+    make_project(project_db)
+    with app(project_db) as child:
+        before = settings(child)
+        child.expect(b"movies")
+        raw = child.before + child.after + drain(child)
+        assert settings(child) != before
+        assert {b"1049", b"25", b"1000", b"1003", b"1006", b"2004"} <= left_on(raw)
+        child.kill(number)
+        raw += drain(child, 2.0)
+        assert ended(child) == SIGNALS[number]
+        assert settings(child) == before
+        assert left_on(raw) == set()
+        assert raw.count(b"\x1b[>") == raw.count(b"\x1b[<u")
+        assert b"Traceback" not in raw
+
+
+def test_a_signal_over_a_dialog_and_twice(project_db: Path) -> None:
+    make_project(project_db)
+    with app(project_db) as child:
+        before = settings(child)
+        child.expect(b"movies")
+        raw = child.before + child.after + drain(child)
+        child.send(b"?")
+        raw += drain(child)
+        child.kill(signal.SIGTERM)
+        child.kill(signal.SIGTERM)
+        raw += drain(child, 1.0)
+        assert ended(child) == 143
+        assert settings(child) == before
+        assert left_on(raw) == set()
+
+
+def test_an_app_that_hangs_is_left_all_the_same(project_db: Path) -> None:
+    make_project(project_db)
+    hang = "__import__('time').sleep(60)"
+    with running_code(project_db, f"RecjudgeApp.action_show_keys = lambda self: {hang}") as child:
+        before = settings(child)
+        child.expect(b"movies")
+        raw = child.before + child.after + drain(child)
+        child.send(b"?")
+        drain(child, 0.2)
+        begun = time.monotonic()
+        child.kill(signal.SIGTERM)
+        raw += drain(child, 3.0)
+        assert ended(child) == 143
+        assert time.monotonic() - begun < 8
+        assert settings(child) == before
+        assert left_on(raw) == set()
+
+
+def test_a_run_goes_on_and_it_is_said(project_db: Path) -> None:
+    project = make_project(project_db)
+    run = start_run(project_db, project)
+    with app(project_db) as child:
+        child.expect(b"movies")
+        child.expect("▶".encode())
+        child.kill(signal.SIGTERM)
+        child.expect(f"Run {run} goes on without the app".encode())
+        assert ended(child) == 143
+    with connect(project_db) as db:
+        assert db.value("SELECT state FROM runs WHERE id = ?", (run,)) == "running"
+        assert db.value("SELECT wanted FROM runs WHERE id = ?", (run,)) == "run"
+
+
+def test_a_terminal_that_goes_away_takes_the_app_with_it(project_db: Path) -> None:
+    make_project(project_db)
+    with app(project_db) as child:
+        child.expect(b"movies")
+        drain(child)
+        child.ptyproc.fileobj.close()
+        end = time.monotonic() + 10.0
+        while time.monotonic() < end:
+            pid, status = os.waitpid(child.pid, os.WNOHANG)
+            if pid:
+                break
+            time.sleep(0.05)
+        assert pid, "the app lives on without a terminal"
+        assert os.WIFEXITED(status)
+        assert os.WEXITSTATUS(status) in (129, 120)
+        child.terminated = child.ptyproc.closed = child.ptyproc.terminated = True
+
+
+LENT = """
+import subprocess
+def lend(self):
+    with self.suspend():
+        subprocess.run(["sh", "-c", "echo LENT; sleep 1; echo GIVEN BACK"], check=True)
+RecjudgeApp.action_show_keys = lend"""
+
+
+def test_an_interrupt_belongs_to_the_program_the_terminal_is_lent_to(project_db: Path) -> None:
+    make_project(project_db)
+    with running_code(project_db, LENT) as child:
+        before = settings(child)
+        child.expect(b"movies")
+        drain(child)
+        child.send(b"?")
+        child.expect(b"LENT")
+        child.kill(signal.SIGINT)
+        child.expect(b"GIVEN BACK")
+        child.expect(b"movies")
+        drain(child)
+        child.send(b"q")
+        drain(child, 1.0)
+        assert ended(child) == 0
+        assert settings(child) == before
+
+
+def test_a_signal_to_leave_waits_for_the_program_the_terminal_is_lent_to(project_db: Path) -> None:
+    make_project(project_db)
+    with running_code(project_db, LENT) as child:
+        before = settings(child)
+        child.expect(b"movies")
+        raw = child.before + child.after + drain(child)
+        child.send(b"?")
+        child.expect(b"LENT")
+        raw += child.before + child.after
+        child.kill(signal.SIGTERM)
+        child.expect(b"GIVEN BACK")
+        raw += child.before + child.after + drain(child, 1.0)
+        assert ended(child) == 143
+        assert settings(child) == before
+        assert left_on(raw) == set()
+
+
+CRASH = "def broken(self): raise ZeroDivisionError('[/planted] fault')\nRecjudgeApp.action_show_keys = broken"
+DRAWN = """
+from recjudge_tui.tui.screens.keys import KeyHelp
+def broken(self): raise ZeroDivisionError('[/planted] fault')
+from textual.widget import Widget
+class Bad(Widget):
+    render = broken
+RecjudgeApp.action_show_keys = lambda self: self.screen.mount(Bad())"""
+
+
+@pytest.mark.parametrize("code", [CRASH, DRAWN], ids=["handler", "render"])
+@pytest.mark.parametrize("debug", [False, True], ids=["plain", "debug"])
+def test_a_crash_is_one_line_and_the_terminal_is_restored(project_db: Path, code: str, debug: bool) -> None:
+    project = make_project(project_db)
+    run = start_run(project_db, project)
+    with running_code(project_db, code, *(["--debug"] if debug else [])) as child:
+        before = settings(child)
+        child.expect("▶".encode())
+        raw = child.before + child.after + drain(child)
+        child.send(b"?")
+        raw += drain(child, 2.0)
+        assert ended(child) == 1
+        assert settings(child) == before
+        assert left_on(raw) == set()
+    said = raw[raw.rindex(b"\x1b[?1049l") :].decode()
+    assert f"Run {run} goes on without the app" in said
+    assert "ZeroDivisionError" in said
+    assert "[/planted] fault" in said
+    assert ("Traceback" in said) is debug
+    if not debug:
+        assert said.count("ZeroDivisionError") == 1
+        assert "--debug" in said
+
+
+def running_code(path: Path, code: str, *words: str) -> pexpect.spawn[bytes]:
+    """`recjudge` with a fault in it, by the way of the command line."""
+    start = (
+        "import sys\nfrom recjudge_tui.tui.app import RecjudgeApp\nfrom recjudge_tui.cli.app import main\n"
+        f"{code}\nmain(sys.argv[1:])"
+    )
+    environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+    return pexpect.spawn(
+        sys.executable,
+        ["-c", start, "--db", str(path), *words],
+        env=environment,
+        dimensions=(24, 80),
+        timeout=20,
+    )
