@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from recjudge_tui.cli.options import db_option, names, open_db, project_option, put_table, table_options
+
+if TYPE_CHECKING:
+    from recjudge_tui.reports.pairing import AgreementOptions
+    from recjudge_tui.reports.table import Table
+    from recjudge_tui.store.database import Database
 
 
 @click.command()
@@ -112,5 +118,14 @@ def agreement(
         elif ensembles:
             from recjudge_tui.reports.ensembles import ensembles_table as report
         else:
-            from recjudge_tui.reports.agreement import agreement_table as report
+            put_table(_compared(database, identity, options), fmt, out)
+            return
         put_table(report(database, identity, options), fmt, out)
+
+
+def _compared(database: Database, identity: int, options: AgreementOptions) -> Table:
+    from recjudge_tui.cli.progress import counting_up_to
+    from recjudge_tui.reports.agreement import agreement_table
+
+    with counting_up_to("comparing", "pairs of raters") as advance:
+        return agreement_table(database, identity, options, advance)

@@ -19,17 +19,34 @@ PLAIN_EVERY_S = 10.0
 @contextmanager
 def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
     """A counter without a known end; call what is yielded with the count so far."""
+    with _counter(what, unit) as advance:
+        yield advance
+
+
+@contextmanager
+def counting_up_to(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """A counter with an end; call what is yielded with the count so far and the count at the end."""
+    with _counter(what, unit) as advance:
+        yield advance
+
+
+@contextmanager
+def _counter(what: str, unit: str) -> Iterator[Callable[..., None]]:
     last = time.monotonic()
     shown = False
 
-    def advance(count: int) -> None:
+    def advance(count: int, end: int | None = None) -> None:
         nonlocal last, shown
         now = time.monotonic()
         terminal = sys.stderr.isatty()
         if now - last < (0.1 if terminal else PLAIN_EVERY_S):
             return
         last, shown = now, shown or terminal
-        click.echo(f"{chr(13) if terminal else ''}{what}: {count:,} {unit}", nl=not terminal, err=True)
+        of = "" if end is None else f"of {end:,} "
+        with suppress(OSError):  # whoever read it is gone; the work goes on
+            click.echo(
+                f"{chr(13) if terminal else ''}{what}: {count:,} {of}{unit}", nl=not terminal, err=True
+            )
 
     try:
         yield advance

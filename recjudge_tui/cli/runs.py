@@ -18,7 +18,7 @@ budget_option = click.option(
 
 @click.group()
 def runs() -> None:
-    """Judging runs: list, show, resume, retry, stop, delete."""
+    """Judging runs: list, show, resume, retry, stop, concurrency, delete."""
 
 
 @runs.command("list")
@@ -129,6 +129,28 @@ def stop(run_id: int, pause: bool, db: str | None) -> None:
 
     with open_db(db) as database:
         narrate(stop_and_wait(database, run_id, "pause" if pause else "stop"))
+
+
+@runs.command()
+@click.argument("run_id", metavar="ID", type=int)
+@click.argument("calls", metavar="N", type=click.IntRange(1, 1024))
+@db_option
+def concurrency(run_id: int, calls: int, db: str | None) -> None:
+    """Make N calls at once, also while another process works on the run: it takes that up within a second.
+
+    No call is dropped or asked again for it. It holds when the run is gone on with, too.
+
+    \b
+    Example:
+      recjudge runs concurrency 3 16
+    """
+    from recjudge_tui.running.concurrency import change_concurrency
+    from recjudge_tui.running.lease import is_active
+
+    with open_db(db) as database:
+        change_concurrency(database, run_id, calls)
+        when = "from now on" if is_active(database, run_id) else "when it goes on"
+    click.echo(f"run {run_id}: {calls} call{'s' if calls > 1 else ''} at once, {when}")
 
 
 @runs.command()

@@ -122,11 +122,12 @@ def _work(database: Database, stage: Stage, before: Callable[[int], None] | None
     from recjudge_tui.reports.estimate import outcome_line
     from recjudge_tui.running.batch_hosted import refuse_when_away
     from recjudge_tui.running.engine import work
-    from recjudge_tui.running.saer import is_finished
+    from recjudge_tui.running.saer import close_finished, is_finished
     from recjudge_tui.store.runs import run_progress, run_row
 
     run_id = _id(stage)
     if is_finished(database, run_id):
+        close_finished(database, run_id)
         return
     refuse_when_away(database, run_id)
     if before is not None:

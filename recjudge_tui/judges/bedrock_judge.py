@@ -25,6 +25,7 @@ from recjudge_tui.judges.schemas import without_bounds
 from recjudge_tui.model.calls import Reply, Request, Usage
 from recjudge_tui.model.judge import Capabilities, Identity, JudgeSpec, Workload
 from recjudge_tui.model.records import RaterKind
+from recjudge_tui.model.run import MOST_AT_ONCE
 from recjudge_tui.model.text import one_line
 
 _REFUSALS = ("content_filtered", "guardrail_intervened", "refusal")
@@ -65,14 +66,13 @@ class BedrockJudge:
         """
         self._timeout_s = workload.timeout_s
         try:
-            found = await asyncio.to_thread(
-                open_clients, self._urls, workload.timeout_s, workload.concurrency
-            )
+            # threads and connections come as they are needed: a run may be given more calls at once while it goes on
+            found = await asyncio.to_thread(open_clients, self._urls, workload.timeout_s, MOST_AT_ONCE)
         except ModuleNotFoundError:
             raise no_boto() from None
         self._clients, self._secrets = found
         self._endpoints = Endpoints(tuple(self._clients))
-        self._threads = ThreadPoolExecutor(workload.concurrency, thread_name_prefix="bedrock")
+        self._threads = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="bedrock")
         self._use(workload.known)
         return Identity(name=self._model, endpoints=self._endpoints.urls)
 

@@ -19,6 +19,7 @@ Stratify = Literal["none", "activity"]
 Until = Literal["", "decided"]
 
 SIX_MONTHS_DAYS = 183
+MOST_AT_ONCE = 1024
 
 
 class RunSettings(Model):
@@ -61,7 +62,7 @@ class RunSettings(Model):
     keep_example_pair: bool = False
     profile: Profile = "attributes"
     variables: dict[str, str] = {}
-    concurrency: int | None = Field(default=None, ge=1, le=1024)
+    concurrency: int | None = Field(default=None, ge=1, le=MOST_AT_ONCE)
     timeout_s: float = Field(default=120.0, gt=0)
     max_tokens: int = Field(default=2048, ge=16)
     repeats: int = Field(default=1, ge=1, le=100)

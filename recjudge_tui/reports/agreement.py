@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -64,11 +64,17 @@ _COLUMNS = (
 )
 
 
-def agreement_table(db: Database, project_id: int, options: AgreementOptions = _USUAL) -> Table:
+def agreement_table(
+    db: Database,
+    project_id: int,
+    options: AgreementOptions = _USUAL,
+    progress: Callable[[int, int], None] | None = None,
+) -> Table:
     """One row a pair of raters, aspect, statistic and level (and system, if asked), users resampled.
 
     `ceiling` is the same figure of people with each other: the mean over the pairs of people that hold the
     reference, or over all pairs of people where the reference is their consensus; None where there is none.
+    `progress` is told how many of how many pairs are compared.
     Raises UsageError for an unknown statistic, level, protocol or aspect, or a `missing_truth` outside the
     scale; NotFoundError for an unknown rater.
     """
@@ -83,7 +89,9 @@ def agreement_table(db: Database, project_id: int, options: AgreementOptions = _
     human = human_figures(ratings, pairs, people, labels, options)
     rows: list[Row] = []
     lacks: list[Lack] = []
-    for pair in pairs:
+    for at, pair in enumerate(pairs):
+        if progress:
+            progress(at, len(pairs))
         both = ratings.verdicts[pair.a], ratings.verdicts[pair.b]
         for system, within in parts(ratings.cases, *both, options.by_system):
             compared = compared_by(ratings, pair, options, within)

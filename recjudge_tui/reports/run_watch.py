@@ -22,6 +22,7 @@ from recjudge_tui.store.run_watch import (
     trouble,
 )
 from recjudge_tui.store.runs import run_progress, run_row
+from recjudge_tui.store.saer import OtherStage, other_stage
 
 NEWEST_TIMES = 1000
 RATE_OVER_CALLS = 50
@@ -41,7 +42,13 @@ class Pace(NamedTuple):
 
 @dataclass(frozen=True)
 class RunWatch:
-    """`estimate` is None for a run that was planned without one. `seconds` is the time worked before this attempt."""
+    """`estimate` is None for a run that was planned without one.
+
+    `seconds` is the time worked in attempts that were ended in order. The newest attempt began at `attempt_started_at`
+    ('' where nobody knows) and its process, where it has not given the run up, was last heard of at `heartbeat_at`;
+    `pace` is of this attempt alone. `concurrency` calls are made at once (None: not started, as suits the judge),
+    `wanted_concurrency` are asked for (None: as it was planned). `other` is the run of the other of SAER's two stages.
+    """
 
     run_id: int
     project_id: int
@@ -55,13 +62,18 @@ class RunWatch:
     wanted: Wanted
     error: str
     seconds: float
-    started_at: str
+    attempt_started_at: str
+    heartbeat_at: str
+    concurrency: int | None
+    wanted_concurrency: int | None
     progress: Progress
     trouble: Trouble
     marked: Marked
     pace: Pace
     done: tuple[FinishedCall, ...]
     failed: tuple[FinishedCall, ...]
+    finished_at: str
+    other: OtherStage | None
 
 
 def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | None = None) -> RunWatch:
@@ -71,6 +83,9 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
     """
     row = run_row(db, run_id)
     moment = moment or datetime.now(timezone.utc)
+    settings = RunSettings.model_validate_json(row["settings"])
+    # a pause between two attempts is no time in which nothing was done
+    times = newest_times(db, run_id, NEWEST_TIMES, row["attempt_started_at"] or "")
     return RunWatch(
         run_id=run_id,
         project_id=row["project_id"],
@@ -78,19 +93,24 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         rater=row["rater"],
         prompt=prompt_label(db, row["prompt_id"]),
         judge=JudgeSpec.model_validate_json(row["judge"]),
-        settings=RunSettings.model_validate_json(row["settings"]),
+        settings=settings,
         estimate=None if row["estimate"] == "{}" else Estimate.model_validate_json(row["estimate"]),
         state=row["state"],
         wanted=row["wanted"],
         error=row["error"],
         seconds=row["seconds"],
-        started_at=row["started_at"] or "",
+        attempt_started_at=row["attempt_started_at"] or "",
+        heartbeat_at=row["heartbeat_at"] or "",
+        concurrency=row["concurrency"] or settings.concurrency,
+        wanted_concurrency=row["wanted_concurrency"],
         progress=run_progress(db, run_id),
         trouble=trouble(db, run_id),
         marked=marked_verdicts(db, run_id),
-        pace=pace_of(newest_times(db, run_id, NEWEST_TIMES), moment if row["state"] == "running" else None),
+        pace=pace_of(times, moment if row["state"] == "running" else None),
         done=tuple(newest_calls(db, run_id, "done", newest)),
         failed=tuple(newest_calls(db, run_id, "failed", newest)),
+        finished_at=row["finished_at"] or "",
+        other=other_stage(db, run_id),
     )
 
 
@@ -131,7 +151,18 @@ def _bucket_width(span_s: float, calls: int) -> int:
     return next((width for width in _WIDTHS_S if width >= wanted), _WIDTHS_S[-1])
 
 
+def worked_s(watch: RunWatch, *, active: bool, moment: datetime | None = None) -> float:
+    """Seconds worked on the run: its earlier attempts, and the newest one until now, or until it was last heard of
+    where its process died. Pauses between attempts do not count."""
+    if not watch.heartbeat_at or not watch.attempt_started_at:
+        return watch.seconds
+    until = (moment or datetime.now(timezone.utc)) if active else datetime.fromisoformat(watch.heartbeat_at)
+    return watch.seconds + max(
+        (until - datetime.fromisoformat(watch.attempt_started_at)).total_seconds(), 0.0
+    )
+
+
 def eta_s(watch: RunWatch) -> float | None:
-    """Seconds the outstanding calls will take at the present rate; None when the rate is not known."""
+    """Seconds the outstanding calls will take at the rate of this attempt; None when that is not known."""
     rate = watch.pace.rate
     return watch.progress.outstanding / rate if rate else None

@@ -25,7 +25,14 @@ from recjudge_tui.running.requests import Setup, setup_of
 from recjudge_tui.store.calls import outstanding
 from recjudge_tui.store.capabilities import capabilities_of
 from recjudge_tui.store.database import Database, connect
-from recjudge_tui.store.runs import release, run_progress, run_row, set_identity, wanted
+from recjudge_tui.store.runs import (
+    release,
+    run_progress,
+    run_row,
+    set_identity,
+    wanted,
+    wishes,
+)
 
 if TYPE_CHECKING:
     from recjudge_tui.running.decided import Watch
@@ -118,8 +125,9 @@ async def _judge_all(
         return "done", watch.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
     judge, price, before = make_judge(spec), price_of(spec), run_progress(db, run_id)
-    concurrency = settings.concurrency or judge.concurrency
+    concurrency = row["wanted_concurrency"] or settings.concurrency or judge.concurrency
     recorder = Recorder(path, RunTarget(run_id, row["rater_id"], owner, chosen, prompt))
+    recorder.concurrency = concurrency
     try:
         identity = await judge.prepare(
             Workload(
@@ -196,12 +204,17 @@ async def _watched(job: Job, on_progress: OnProgress | None) -> None:
 
 
 async def _watch(job: Job, on_progress: OnProgress | None) -> None:
-    """Twice a second: keep the lease, see whether somebody asks to pause or stop, tell how far it is."""
+    """Twice a second: keep the lease, see what is asked of the run, tell how far it is."""
+    planned = job.settings.concurrency or job.judge.concurrency
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         job.gate.look()
         await job.recorder.beat()
-        if wanted(job.db, job.run_id) != "run":
+        asked = wishes(job.db, job.run_id)
+        if asked is None or asked.wanted != "run":
             job.stopping.set()
+        concurrency = (asked and asked.concurrency) or planned
+        if concurrency != job.concurrency:
+            job.work_with(concurrency)
         if on_progress:
             on_progress(job.progress)

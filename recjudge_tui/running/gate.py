@@ -97,7 +97,8 @@ class Budget:
 class Gate:
     """Everything an attempt passes before it goes out. Times are monotonic.
 
-    `trouble_since` is when the server began to turn calls away, None while it answers.
+    `trouble_since` is when the server began to turn calls away, None while it answers. `at_once` attempts may be out
+    at a time (None: no limit but the number of workers), `out` are.
     """
 
     stopping: asyncio.Event
@@ -109,6 +110,9 @@ class Gate:
     rng: random.Random = field(default_factory=random.Random)
     seen: tuple[float, float] = field(default_factory=lambda: (time.monotonic(), time.time()))
     woke_at: float = float("-inf")
+    at_once: int | None = None
+    out: int = 0
+    freed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def enter(self, request: Request) -> float:
         """Wait until the attempt may go out; returns the dollars reserved for it.
@@ -122,12 +126,18 @@ class Gate:
             wait = self._turn(size + request.sampling.max_tokens // 4)
             if wait > 0:
                 await self.sleep(wait)
+            await self._go_out()
             # a pause that began meanwhile makes everybody queue anew, lest all go out at its end
             if self.until <= time.monotonic():
                 break
+            self._come_back()
         if self.budget is None:
             return 0.0
-        return await self.budget.reserve(size, request.sampling.max_tokens, self.stopping)
+        try:
+            return await self.budget.reserve(size, request.sampling.max_tokens, self.stopping)
+        except BaseException:
+            self._come_back()
+            raise
 
     def _turn(self, tokens: int) -> float:
         """Take a place in both queues; returns the seconds until it is due."""
@@ -136,8 +146,27 @@ class Gate:
             self.tokens.take(tokens) if self.tokens else 0.0,
         )
 
+    async def _go_out(self) -> None:
+        """Wait until fewer than `at_once` attempts are out: fewer workers may be wished for than have a call in hand."""
+        while self.at_once is not None and self.out >= self.at_once:
+            self.freed.clear()
+            await self.freed.wait()
+            if self.stopping.is_set():
+                raise StoppedWaiting
+        self.out += 1
+
+    def _come_back(self) -> None:
+        self.out -= 1
+        self.freed.set()
+
+    def allow(self, at_once: int) -> None:
+        """Let so many attempts be out at a time from now on; those that are out are not called back."""
+        self.at_once = at_once
+        self.freed.set()
+
     def leave(self, reserved: float, cost: float | None) -> None:
         """Say what the attempt cost; None when nobody knows."""
+        self._come_back()
         if self.budget:
             self.budget.settle(reserved, cost)
 

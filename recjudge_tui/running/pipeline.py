@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ LOOK_AGAIN_S = 0.02
 
 @dataclass
 class Job:
-    """What everything that works on one run shares."""
+    """What everything that works on one run shares. `concurrency` may be changed while it goes on, by `work_with`."""
 
     db: Database
     judge: Judge
@@ -58,6 +58,14 @@ class Job:
     watch: Watch | None = None
     failed_in_a_row: int = 0
     stopped_because: str = ""
+    workers: int = 0
+    resized: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def work_with(self, calls: int) -> None:
+        """So many calls at once from now on; what is under way is neither dropped nor asked again."""
+        self.concurrency = self.recorder.concurrency = calls
+        self.gate.allow(calls)
+        self.resized.set()
 
     def cost_of(self, usage: Usage) -> float | None:
         """What a reply cost; nothing where no language model was asked."""
@@ -71,18 +79,36 @@ async def judge_outstanding(job: Job) -> None:
     """
     ready: asyncio.Queue[Prepared | None] = asyncio.Queue(job.concurrency)
     savers = _Savers(job)
-    tasks = [asyncio.create_task(_prepare(job, ready, savers))]
-    tasks += [asyncio.create_task(_worker(job, ready, savers)) for _ in range(job.concurrency)]
+    tasks: set[asyncio.Task[bool]] = {asyncio.create_task(_prepare(job, ready, savers))}
+    resized = asyncio.create_task(job.resized.wait())
     try:
+        ended = False
+        while not ended:
+            tasks |= {asyncio.create_task(_worker(job, ready, savers)) for _ in range(_missing(job))}
+            if resized.done():
+                savers.widen()
+                job.resized.clear()
+                resized = asyncio.create_task(job.resized.wait())
+            done, _ = await asyncio.wait({*tasks, resized}, return_when=asyncio.FIRST_COMPLETED)
+            ended = True in [task.result() for task in done & tasks]
+            tasks -= done
         await asyncio.gather(*tasks)
     finally:
-        for task in tasks:
+        for task in (*tasks, resized):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await savers.finish()
 
 
-async def _prepare(job: Job, ready: asyncio.Queue[Prepared | None], savers: _Savers) -> None:
+def _missing(job: Job) -> int:
+    """How many workers are to be added; they are counted as soon as they are missed."""
+    missing = max(0, job.concurrency - job.workers)
+    job.workers += missing
+    return missing
+
+
+async def _prepare(job: Job, ready: asyncio.Queue[Prepared | None], savers: _Savers) -> bool:
+    """Put every call that is to be asked into the queue, and None after the last one; gives False, as one who leaves."""
     calls = _outstanding(job)
     profiles = False
     async for key in calls:
@@ -94,8 +120,8 @@ async def _prepare(job: Job, ready: asyncio.Queue[Prepared | None], savers: _Sav
         profiles = profiles or key.aspect == PROFILE
         await ready.put(prepare_call(job, key))
     await calls.aclose()
-    for _ in range(job.concurrency):
-        await ready.put(None)
+    await ready.put(None)
+    return False
 
 
 async def _profiles_written(job: Job, savers: _Savers) -> None:
@@ -117,8 +143,13 @@ async def _outstanding(job: Job) -> AsyncGenerator[CallKey, None]:
         last = keys[-1].id
 
 
-async def _worker(job: Job, ready: asyncio.Queue[Prepared | None], savers: _Savers) -> None:
-    while (prepared := await ready.get()) is not None:
+async def _worker(job: Job, ready: asyncio.Queue[Prepared | None], savers: _Savers) -> bool:
+    """Ask until no call is left (True) or there are more workers than are wanted (False)."""
+    while job.workers <= job.concurrency:
+        prepared = await ready.get()
+        if prepared is None:
+            ready.put_nowait(None)  # for the next one
+            return True
         if job.stopping.is_set():
             continue
         await savers.room()
@@ -138,6 +169,8 @@ async def _worker(job: Job, ready: asyncio.Queue[Prepared | None], savers: _Save
                 continue
             cached_from = None
         savers.save(outcome_of(job, prepared, asked, cached_from, price=job.cost_of))
+    job.workers -= 1
+    return False
 
 
 class _Savers:
@@ -145,7 +178,8 @@ class _Savers:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._room = asyncio.Semaphore(job.concurrency * UNSAVED_A_WORKER)
+        self._width = job.concurrency
+        self._room = asyncio.Semaphore(self._width * UNSAVED_A_WORKER)
         self._under_way = 0
         self._all_arrived = asyncio.Event()
         self._failure: RecjudgeError | None = None
@@ -154,6 +188,12 @@ class _Savers:
         """Wait until another outcome may be under way; raises what an earlier one met."""
         await self._room.acquire()
         self.complain()
+
+    def widen(self) -> None:
+        """Room for as many workers as there are by now."""
+        for _ in range((self._job.concurrency - self._width) * UNSAVED_A_WORKER):
+            self._room.release()
+        self._width = max(self._width, self._job.concurrency)
 
     def save(self, outcome: CallOutcome) -> None:
         self._under_way += 1

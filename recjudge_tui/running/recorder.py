@@ -44,11 +44,12 @@ class Recorder:
     """Calls are done when `save` says so: then they are committed, and so are the verdicts they complete.
 
     The statements run in the event loop, where they cost least; only the sync to disk gets a thread, and waiting
-    for another writer is done by trying again.
+    for another writer is done by trying again. `concurrency`, how many calls the run makes at once, is written along.
     """
 
     def __init__(self, path: Path, target: RunTarget) -> None:
         """Raises StoreError when the database cannot be opened. Call it in a running event loop."""
+        self.concurrency: int | None = None
         self._target = target
         self._db = connect(path, one_thread=False)
         self._db.execute("PRAGMA busy_timeout = 0")
@@ -131,7 +132,7 @@ class Recorder:
     async def _try_to_write(self, outcomes: list[CallOutcome]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            write_outcomes(self._db, self._target, outcomes)
+            write_outcomes(self._db, self._target, outcomes, self.concurrency)
             await asyncio.to_thread(self._db.execute, "COMMIT")
         except BaseException:
             # does nothing where the COMMIT has ended, well or not
@@ -139,14 +140,16 @@ class Recorder:
             raise
 
 
-def write_outcomes(db: Database, target: RunTarget, outcomes: Sequence[CallOutcome]) -> list[CallOutcome]:
+def write_outcomes(
+    db: Database, target: RunTarget, outcomes: Sequence[CallOutcome], concurrency: int | None = None
+) -> list[CallOutcome]:
     """Commit finished calls, and the verdicts they complete, in one transaction; says the run is alive.
 
     Returns those that were written: a call that had been finished before stays as it is. Raises
     LeaseLostError when the run belongs to somebody else by now.
     """
     with db.transaction():
-        beat(db, target.run_id, target.owner)
+        beat(db, target.run_id, target.owner, concurrency)
         written = [outcome for outcome in outcomes if save_outcome(db, outcome)]
         for case_id in dict.fromkeys(outcome.key.case_id for outcome in written):
             _adjudicate(db, target, case_id)

@@ -15,7 +15,7 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.model.judge import JudgeSpec
 from recjudge_tui.model.run import Estimate, RunSettings
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.running.lease import refuse_when_active
+from recjudge_tui.running.lease import is_active, refuse_when_active
 from recjudge_tui.running.plan import change_budget, default_prompt, plan_run
 from recjudge_tui.running.selection import chosen_systems
 from recjudge_tui.running.wishes import settings_for
@@ -23,7 +23,16 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
 from recjudge_tui.store.raters import find_rater, judged_kinds
 from recjudge_tui.store.run_watch import prompt_label
-from recjudge_tui.store.runs import delete_run, run_progress, run_row, runs_of_rater, set_settings
+from recjudge_tui.store.runs import (
+    delete_run,
+    lease_owner,
+    mark_ended,
+    run_progress,
+    run_row,
+    runs_of_rater,
+    set_settings,
+    wish_concurrency,
+)
 from recjudge_tui.store.saer import changed_since, label_counts, run_systems, runs_by_prompt
 
 FIRST, SECOND = "pointwise", "pairwise"
@@ -198,6 +207,13 @@ def is_finished(db: Database, run_id: int) -> bool:
     return bool(decided) or not outstanding
 
 
+def close_finished(db: Database, run_id: int) -> None:
+    """Say that a run is done whose process was killed after its last answer, before it could say so itself."""
+    owner, _ = lease_owner(db, run_id)
+    if owner is not None and not is_active(db, run_id):
+        mark_ended(db, run_id, owner, "done")
+
+
 def leave_budget(db: Database, wish: SaerWish, first: int, second: int) -> None:
     """Give the second stage what the first has left of the budget, which is of both together; RunError when
     that is nothing."""
@@ -315,6 +331,8 @@ def _take_up(db: Database, run_id: int, settings: RunSettings) -> None:
     now = stored.model_copy(update={name: getattr(settings, name) for name in _OPERATION})
     if now != stored:
         set_settings(db, run_id, now)
+    if now.concurrency != stored.concurrency:
+        wish_concurrency(db, run_id, None)
 
 
 def _there(db: Database, run_id: int) -> Stage:

@@ -66,6 +66,7 @@ REASONS |= {"spearman": CONSTANT, "kendall": CONSTANT}
 
 # Beyond these sizes a figure is resampled less often, or compared by another algorithm.
 _DENSE = 20_000_000
+_SPARSE = 30
 _WORK = 150_000_000
 _FEWEST = 200
 _KENDALL_CELLS = 3000
@@ -191,8 +192,10 @@ def _intervals(rows: _Rows, cells: Cells, of_row: IntArray, stats: Sequence[str]
 
 
 def _wide(rows: _Rows, cells: Cells) -> bool:
-    """Whether a table of (users, cells) is too large to hold."""
-    return rows.user_count * cells.a.size > _DENSE
+    """Whether a table of (users, cells) is too large to hold, or nearly empty: then adding up rows costs less."""
+    size = rows.user_count * cells.a.size
+    alike = cells.a.size * 4 <= rows.user_count  # users are counted by what they gave
+    return size > _DENSE or (size > _SPARSE * rows.a.size and not alike)
 
 
 def _resampled_cells(rows: _Rows, cells: Cells, of_row: IntArray, draws: int) -> Iterator[FloatArray]:
@@ -205,8 +208,10 @@ def _resampled_cells(rows: _Rows, cells: Cells, of_row: IntArray, draws: int) ->
         return
     order = np.argsort(of_row, kind="stable")
     starts = np.searchsorted(of_row[order], np.arange(width))
+    users = rows.users[order]
     for weights in user_weights(rows.user_count, draws, rows.seed, rows.a.size):
-        yield np.add.reduceat(weights[:, rows.users[order]], starts, axis=1)
+        of_rows: FloatArray = weights[:, users]
+        yield of_rows if width == order.size else np.add.reduceat(of_rows, starts, axis=1)
 
 
 def _slow_kendall(rows: _Rows) -> Interval:

@@ -16,6 +16,9 @@ import numpy as np
 
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode, ratio
 
+# of the largest spread there can be: what is no more than this may be rounding
+_DUST = 1e-9
+
 Statistic = Callable[[FloatArray, "Cells"], FloatArray]
 
 
@@ -30,7 +33,10 @@ class Side:
 
     def marginal(self, weights: FloatArray) -> FloatArray:
         """Weight of each level: (r, P) -> (r, L)."""
-        total: FloatArray = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
+        sorted_weights: FloatArray = weights[:, self.order]
+        if self.starts.size == self.order.size:  # every level in one cell: nothing to add up
+            return sorted_weights
+        total: FloatArray = np.add.reduceat(sorted_weights, self.starts, axis=1)
         return total
 
     def midranks(self, marginal: FloatArray) -> FloatArray:
@@ -185,8 +191,13 @@ def pearson(w: FloatArray, cells: Cells) -> FloatArray:
     sums = w @ np.stack([a, b, a * a, b * b, a * b], axis=1)
     mean_a, mean_b = ratio(sums[:, 0], n), ratio(sums[:, 1], n)
     cov = sums[:, 4] - n * mean_a * mean_b
-    spread = np.maximum(sums[:, 2] - n * mean_a**2, 0) * np.maximum(sums[:, 3] - n * mean_b**2, 0)
-    return np.clip(ratio(cov, np.sqrt(spread)), -1, 1) * _varied(w, cells)
+    spread_a = np.maximum(sums[:, 2] - n * mean_a**2, 0)
+    spread_b = np.maximum(sums[:, 3] - n * mean_b**2, 0)
+    found: FloatArray = np.clip(ratio(cov, np.sqrt(spread_a * spread_b)), -1, 1)
+    # a side that is constant has no spread but for rounding: only where there is hardly any is it looked at
+    doubtful = (spread_a <= _DUST * n * (a * a).max()) | (spread_b <= _DUST * n * (b * b).max())
+    found[doubtful] *= _varied(w[doubtful], cells)
+    return found
 
 
 def spearman(w: FloatArray, cells: Cells) -> FloatArray:
@@ -195,9 +206,11 @@ def spearman(w: FloatArray, cells: Cells) -> FloatArray:
     count_a, count_b = left.marginal(w), right.marginal(w)
     rank_a, rank_b = left.midranks(count_a) - half, right.midranks(count_b) - half
     # The weighted mean rank is half the total weight, so the centred ranks need no further mean.
-    cov = (w * rank_a[:, left.code] * rank_b[:, right.code]).sum(axis=1)
-    spread = (count_a * rank_a**2).sum(axis=1) * (count_b * rank_b**2).sum(axis=1)
-    return np.clip(ratio(cov, np.sqrt(spread)), -1, 1) * _varied(w, cells)
+    cov = np.einsum("rp,rp,rp->r", w, rank_a[:, left.code], rank_b[:, right.code])
+    # ranks are halves: a constant side has a spread of exactly 0, and the ratio is undefined
+    spread_a = np.einsum("rl,rl,rl->r", count_a, rank_a, rank_a)
+    spread = spread_a * np.einsum("rl,rl,rl->r", count_b, rank_b, rank_b)
+    return np.clip(ratio(cov, np.sqrt(spread)), -1, 1)
 
 
 def kendall(w: FloatArray, cells: Cells) -> FloatArray:

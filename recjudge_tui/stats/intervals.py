@@ -15,7 +15,8 @@ RESAMPLES = 2000
 LEVEL = 0.95
 MOST_UNDEFINED = 0.05
 ONE_USER = "no interval: resampling users needs at least two"
-_CHUNK = 4_000_000
+# larger arrays do not stay in the cache
+_CHUNK = 400_000
 _COLLAPSE_FROM = 1000
 
 

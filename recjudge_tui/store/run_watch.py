@@ -57,12 +57,13 @@ def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[Fini
     return [FinishedCall(*row)._replace(cached=bool(row["cached"])) for row in rows]
 
 
-def newest_times(db: Database, run_id: int, limit: int) -> list[tuple[str, float | None]]:
-    """(time it finished, latency in seconds or None when it was not asked) of the newest calls, oldest first."""
+def newest_times(db: Database, run_id: int, limit: int, since: str = "") -> list[tuple[str, float | None]]:
+    """(time it finished, latency in seconds or None when it was not asked) of the newest calls that finished not
+    before `since`, oldest first."""
     rows = db.rows(
         """SELECT finished_at, CASE WHEN cached_from IS NULL THEN latency_s END FROM calls
-           WHERE run_id = ? AND state IN ('done', 'failed') ORDER BY finished_at DESC LIMIT ?""",
-        (run_id, limit),
+           WHERE run_id = ? AND state IN ('done', 'failed') AND finished_at >= ? ORDER BY finished_at DESC LIMIT ?""",
+        (run_id, since, limit),
     )
     return [(row[0], row[1]) for row in reversed(rows)]
 

@@ -132,28 +132,59 @@ def wanted(db: Database, run_id: int) -> Wanted | None:
     return found
 
 
+class Wishes(NamedTuple):
+    """What is asked of whoever works on a run; `concurrency` None: as the run was planned."""
+
+    wanted: Wanted
+    concurrency: int | None
+
+
+def wishes(db: Database, run_id: int) -> Wishes | None:
+    """What is asked of the run now; None when the run is gone."""
+    row = db.row("SELECT wanted, wanted_concurrency FROM runs WHERE id = ?", (run_id,))
+    return Wishes(*row) if row else None
+
+
+def wish_concurrency(db: Database, run_id: int, calls: int | None) -> None:
+    """Ask for so many calls at once, now and whenever the run is gone on with; None: as it was planned."""
+    with db.transaction():
+        db.execute("UPDATE runs SET wanted_concurrency = ? WHERE id = ?", (calls, run_id))
+
+
 def lease_owner(db: Database, run_id: int) -> tuple[str | None, str | None]:
     """(owner, time of its last heartbeat) or (None, None)."""
     row = db.row("SELECT lease_owner, heartbeat_at FROM runs WHERE id = ?", (run_id,))
     return (row["lease_owner"], row["heartbeat_at"]) if row else (None, None)
 
 
+# what a process worked that died before it could say so: until it was last heard of
+_UNTOLD = """max(0, ifnull(CASE WHEN lease_owner IS NOT NULL THEN
+  (julianday(heartbeat_at) - julianday(attempt_started_at)) * 86400 END, 0))"""
+
+
 def take_lease(db: Database, run_id: int, owner: str, instead_of: str | None) -> bool:
-    """Become the one who works on the run, if it still belongs to `instead_of` (None: to nobody)."""
+    """Become the one who works on the run, if it still belongs to `instead_of` (None: to nobody).
+
+    What `instead_of` had worked counts as worked.
+    """
     with db.transaction():
         cursor = db.execute(
-            """UPDATE runs SET lease_owner = ?1, heartbeat_at = ?2, state = 'running', wanted = 'run', error = '',
-                 started_at = ifnull(started_at, ?2), finished_at = NULL
+            f"""UPDATE runs SET lease_owner = ?1, heartbeat_at = ?2, state = 'running', wanted = 'run', error = '',
+                 started_at = ifnull(started_at, ?2), attempt_started_at = ?2, seconds = seconds + {_UNTOLD},
+                 finished_at = NULL
                WHERE id = ?3 AND lease_owner IS ?4""",
             (owner, now(), run_id, instead_of),
         )
     return cursor.rowcount == 1
 
 
-def beat(db: Database, run_id: int, owner: str) -> None:
-    """Say that the run is alive; raises LeaseLostError when it belongs to somebody else by now."""
+def beat(db: Database, run_id: int, owner: str, concurrency: int | None = None) -> None:
+    """Say that the run is alive, and with how many calls at once; raises LeaseLostError when it belongs to somebody
+    else by now."""
     cursor = db.execute(
-        "UPDATE runs SET heartbeat_at = ? WHERE id = ? AND lease_owner = ?", (now(), run_id, owner)
+        """UPDATE runs SET heartbeat_at = ?, concurrency = ifnull(?, concurrency)
+           WHERE id = ? AND lease_owner = ?""",
+        (now(), concurrency, run_id, owner),
     )
     if cursor.rowcount != 1:
         raise LeaseLostError(
@@ -183,8 +214,8 @@ def mark_ended(db: Database, run_id: int, owner: str | None, state: RunState) ->
     """Say of a run whose process `owner` died that nobody works on it; other runs are left as they are."""
     with db.transaction():
         db.execute(
-            """UPDATE runs SET state = ?, lease_owner = NULL, heartbeat_at = NULL, finished_at = ?
-               WHERE id = ? AND state = 'running' AND lease_owner IS ?""",
+            f"""UPDATE runs SET state = ?, seconds = seconds + {_UNTOLD}, lease_owner = NULL, heartbeat_at = NULL,
+                 finished_at = ? WHERE id = ? AND state = 'running' AND lease_owner IS ?""",
             (state, now(), run_id, owner),
         )
 

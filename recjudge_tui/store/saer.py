@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import NamedTuple
 
+from recjudge_tui.model.run import RunState, Wanted
 from recjudge_tui.store.database import Database
 
 
@@ -15,6 +17,32 @@ def runs_by_prompt(db: Database, rater_id: int, prompt_id: int) -> list[sqlite3.
            FROM runs ru WHERE ru.rater_id = ? AND ru.prompt_id = ? ORDER BY ru.id""",
         (rater_id, prompt_id),
     )
+
+
+class OtherStage(NamedTuple):
+    """The run of the same rater and judge on pairs, where one looks at single lists, or the other way round."""
+
+    run_id: int
+    protocol: str
+    state: RunState
+    wanted: Wanted
+    attempt_started_at: str
+    calls: int
+    finished: int
+
+
+def other_stage(db: Database, run_id: int) -> OtherStage | None:
+    """The other one of SAER's two stages, None where there is none."""
+    row = db.row(
+        """SELECT o.id, o.protocol, o.state, o.wanted, ifnull(o.attempt_started_at, ''),
+             (SELECT count(*) FROM calls k WHERE k.run_id = o.id),
+             (SELECT count(*) FROM calls k WHERE k.run_id = o.id AND k.state IN ('done', 'failed'))
+           FROM runs me JOIN runs o ON o.rater_id = me.rater_id AND o.judge = me.judge
+             AND (me.protocol, o.protocol) IN (VALUES ('pointwise', 'pairwise'), ('pairwise', 'pointwise'))
+           WHERE me.id = ? ORDER BY abs(o.id - me.id) LIMIT 1""",
+        (run_id,),
+    )
+    return OtherStage(*row) if row else None
 
 
 def changed_since(db: Database, project_id: int, time: str) -> bool:

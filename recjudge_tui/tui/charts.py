@@ -16,14 +16,14 @@ def is_ascii(look: Glyphs) -> bool:
     return look.bar.isascii()
 
 
-def spark(values: Sequence[float], width: int, look: Glyphs) -> str:
-    """The newest `width` values as heights from zero to the highest; empty when there is none."""
+def spark(values: Sequence[float], width: int, look: Glyphs, top: float | None = None) -> str:
+    """The newest `width` values as heights from zero to `top` (None: the highest); empty when there is none."""
     steps = _ASCII_STEPS if is_ascii(look) else _STEPS
     shown = values[-width:] if width > 0 else ()
-    top = max(shown, default=0.0)
+    top = max(shown, default=0.0) if top is None else top
     if top <= 0:
         return steps[0] * len(shown)
-    return "".join(steps[min(int(value / top * len(steps)), len(steps) - 1)] for value in shown)
+    return "".join(steps[max(min(int(value / top * len(steps)), len(steps) - 1), 0)] for value in shown)
 
 
 def stacked(parts: Sequence[tuple[float, str, str]], width: int, look: Glyphs) -> Content:

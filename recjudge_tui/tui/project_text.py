@@ -8,12 +8,15 @@ from rich.text import Text
 from textual.content import Content
 
 from recjudge_tui.model.text import one_line
-from recjudge_tui.reports.project_agreement import ProjectAgreement
+from recjudge_tui.reports.run_agreements import ProjectAgreement, RunFigure
 from recjudge_tui.store.project_panel import ActiveRun, ProjectPanel
+from recjudge_tui.tui.charts import spark
 from recjudge_tui.tui.look import Glyphs, ago, bar, number, plural
 
 # figures stand to the right: headings and cells are filled to the same width
 PROJECT_COLUMNS = ("name", "  cases", "verdicts", " flagged", "agreement", "last run", "state")
+_RUNS_DRAWN = 4
+_RUNS_NAMED = 8
 
 
 def project_cells(
@@ -33,12 +36,11 @@ def project_cells(
             Text(_progress(active, look), "green") if active else Text(""),
         ]
     flagged = number(figures["flagged"])
-    value = agreement.value if agreement else None
     shown = (
         number(figures["cases"]),
         number(figures["verdicts"]),
         f"{look.marked} {flagged}" if figures["flagged"] else flagged,
-        look.none if value is None else f"{value:.2f}",
+        _agreement(agreement, look),
     )
     return [
         Text(one_line(name, 24)),
@@ -46,6 +48,36 @@ def project_cells(
         Text(ago(figures["last_run"])),
         _state(figures, active, look),
     ]
+
+
+def _agreement(agreement: ProjectAgreement | None, look: Glyphs) -> str:
+    """`0.71 ▃▅▆▆`: the newest run's, and the last four runs on a scale from 0 to 1; undefined ones leave a gap."""
+    if agreement is None:
+        return look.none
+    value = look.none if agreement.value is None else f"{agreement.value:.2f}"
+    runs = agreement.by_run[-_RUNS_DRAWN:]
+    if len(runs) < 2:
+        return value
+    drawn = (" " if run.value is None else spark([run.value], 1, look, top=1.0) for run in runs)
+    return f"{value} {''.join(drawn)}"
+
+
+def _agreement_lines(agreement: ProjectAgreement, look: Glyphs) -> list[str]:
+    """Which figure it is, of whom and on how much; and how it was run by run, the newest first."""
+    stat = {"qwk": "quadratic weighted κ", "pearson": "Pearson's r"}[agreement.stat]
+    value = "undefined: one value throughout" if agreement.value is None else f"{agreement.value:.2f}"
+    who = f"{one_line(agreement.judge, 24)} with {one_line(agreement.people, 24)}"
+    lines = [f"agreement  {stat} {value}  {who}, n={number(agreement.n)}"]
+    if len(agreement.by_run) > 1:
+        shown = [_run_figure(run, agreement.n, look) for run in agreement.by_run[: -_RUNS_NAMED - 1 : -1]]
+        lines.append("by run     " + f" {look.dot} ".join(shown))
+    return lines
+
+
+def _run_figure(run: RunFigure, n: int, look: Glyphs) -> str:
+    """A run's figure, with the number of questions where it is another than `n`."""
+    value = look.none if run.value is None else f"{run.value:.2f}"
+    return f"run {run.run_id} {value}" + ("" if run.n == n else f" (n={number(run.n)})")
 
 
 def _progress(active: ActiveRun, look: Glyphs) -> str:
@@ -82,9 +114,7 @@ def panel_content(
         return Content.styled("counting", "dim")
     lines = [_who(panel, look), _shares(panel, width, look), _marks(panel, look)]
     if agreement is not None:
-        value = "undefined: one value throughout" if agreement.value is None else f"{agreement.value:.2f}"
-        who = f"{one_line(agreement.judge, 24)} with {one_line(agreement.people, 24)}"
-        lines.append(f"agreement  quadratic weighted κ {value}  {who}, n={number(agreement.n)}")
+        lines += _agreement_lines(agreement, look)
     if active is not None:
         lines.append(
             f"{look.running} run {active.run_id}: {number(active.finished)} of {number(active.calls)} calls"

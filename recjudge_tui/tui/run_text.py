@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
@@ -62,6 +61,22 @@ def standing_content(standing: Standing, look: Glyphs) -> Content:
     return Content.styled(f"{standing_glyph(standing, look)} {standing}", _STYLES[standing])
 
 
+def other_content(watch: RunWatch, look: Glyphs, *, active: bool) -> Content:
+    """The other stage in a line: `pairwise  run 2 ▶ running 3/12 25%   n shows it`; empty where there is none."""
+    other = watch.other
+    if other is None:
+        return Content("")
+    standing = standing_of(other.state, other.wanted, active=active)
+    share = f" {other.finished / other.calls:.0%}" if other.calls else ""
+    return Content.assemble(
+        (f"{other.protocol} ", "dim"),
+        f"run {other.run_id} ",
+        standing_content(standing, look),
+        f"  {number(other.finished)}/{number(other.calls)}{share}   ",
+        ("n shows it", "dim"),
+    )
+
+
 def next_step(standing: Standing, watch: RunWatch) -> str:
     """What a run at rest waits for; empty while it goes on or when nothing is left to do."""
     left = watch.progress.outstanding
@@ -76,22 +91,6 @@ def clock(seconds: float) -> str:
     """`00:12:41`."""
     whole = int(max(seconds, 0))
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
-
-
-def worked_s(
-    watch: RunWatch, *, active: bool, since: datetime | None = None, moment: datetime | None = None
-) -> float:
-    """Seconds worked on the run. While it goes on: its earlier attempts and the time `since` this one was seen.
-
-    Its first attempt is known to the second: it counts from the run's own start.
-    """
-    if not active:
-        return watch.seconds
-    if not watch.seconds and watch.started_at:
-        since = datetime.fromisoformat(watch.started_at)
-    if since is None:
-        return watch.seconds
-    return watch.seconds + ((moment or datetime.now(timezone.utc)) - since).total_seconds()
 
 
 def setup_content(watch: RunWatch, look: Glyphs) -> Content:
@@ -126,7 +125,7 @@ def cases_chosen(settings: RunSettings) -> str:
 
 def estimate_content(watch: RunWatch, look: Glyphs) -> Content:
     settings, progress, dot = watch.settings, watch.progress, f" {look.dot} "
-    how = [f"conc {settings.concurrency or 'auto'}"]
+    how = [at_once(watch, look)]
     if settings.protocol in ("pairwise", "arena"):
         how.append(f"swap {'on' if settings.swap else 'off'}")
     if progress.cached:
@@ -140,6 +139,14 @@ def estimate_content(watch: RunWatch, look: Glyphs) -> Content:
         ("tokens", tokens_expected(watch.estimate, look)),
         ("cost", cost_range(watch.estimate) + (used if progress.cost_usd else "")),
     )
+
+
+def at_once(watch: RunWatch, look: Glyphs) -> str:
+    """`conc 4`; `conc 4 → 8` until the run has taken up what was asked for."""
+    now, wanted = watch.concurrency, watch.wanted_concurrency
+    if wanted is None or wanted == now:
+        return f"conc {now or 'auto'}"
+    return f"conc {now or 'auto'} {'->' if look.bar.isascii() else '→'} {wanted}"
 
 
 def tokens_expected(estimate: Estimate, look: Glyphs) -> str:
@@ -288,6 +295,7 @@ def estimate_facts(estimate: Estimate, rater: str, prompt: str, look: Glyphs) ->
         ("rater", one_line(rater, 60)),
         ("prompt", one_line(prompt, 60)),
     ]
+    facts += [("drawn", f"{plural(n, 'user')} with {level}") for level, n in estimate.strata.items()]
     facts += [
         ("left out", f"{number(n)} × {one_line(reason, 60)}") for reason, n in estimate.left_out.items()
     ]

@@ -99,3 +99,15 @@ def test_cost(db: str) -> None:
 def test_help_has_an_example(command: click.Command) -> None:
     result = CliRunner().invoke(command, ["--help"])
     assert "Example:" in result.stdout
+
+
+def test_long_comparisons_say_how_far_they_are(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recjudge_tui.cli.progress.PLAIN_EVERY_S", 0.0)
+    result = CliRunner().invoke(
+        agreement, ["-p", "films", "--protocol", "explanation", "--format", "json", "--db", db]
+    )
+    assert result.exit_code == 0
+    assert [line for line in result.stderr.splitlines() if "comparing" in line] == [
+        f"comparing: {at} of 3 pairs of raters" for at in range(3)
+    ]
+    assert len({(row["rater_a"], row["rater_b"]) for row in json.loads(result.stdout)["rows"]}) == 3

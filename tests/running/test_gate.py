@@ -299,3 +299,56 @@ def test_what_is_free_needs_no_budget() -> None:
             assert await gate.enter(request(max_tokens=10_000)) == 0
 
     in_gate(scene, budget=Budget(0.01, Price(0.0, 0.0, None, "local"), 0.0))
+
+
+def test_no_more_than_allowed_are_out_and_those_that_are_out_stay() -> None:
+    async def go() -> list[int]:
+        gate, seen = Gate(asyncio.Event()), []
+        first, second = await gate.enter(request()), await gate.enter(request())
+        gate.allow(1)
+        third = asyncio.create_task(gate.enter(request()))
+        await asyncio.sleep(0.01)
+        seen.append(int(third.done()))
+        gate.leave(first, 0.0)
+        await asyncio.sleep(0.01)
+        seen.append(int(third.done()))
+        gate.leave(second, 0.0)
+        await asyncio.wait_for(third, 1)
+        seen.append(gate.out)
+        fourth = asyncio.create_task(gate.enter(request()))
+        await asyncio.sleep(0.01)
+        seen.append(int(fourth.done()))
+        gate.allow(2)
+        await asyncio.wait_for(fourth, 1)
+        seen.append(gate.out)
+        return seen
+
+    assert asyncio.run(go()) == [0, 0, 1, 0, 2]
+
+
+def test_who_waits_to_go_out_does_not_when_the_run_is_to_stop() -> None:
+    async def go() -> int:
+        stopping = asyncio.Event()
+        gate = Gate(stopping)
+        gate.allow(1)
+        held = await gate.enter(request())
+        waiting = asyncio.create_task(gate.enter(request()))
+        await asyncio.sleep(0.01)
+        stopping.set()
+        gate.leave(held, 0.0)
+        with pytest.raises(StoppedWaiting):
+            await asyncio.wait_for(waiting, 1)
+        return gate.out
+
+    assert asyncio.run(go()) == 0
+
+
+def test_who_gets_no_money_makes_room_for_others() -> None:
+    async def go() -> int:
+        gate = Gate(asyncio.Event(), budget=Budget(1.0, Price(1e6, 1e6, None, "test"), 1.0), at_once=1)
+        for _ in range(2):
+            with pytest.raises(BudgetReached):
+                await gate.enter(request())
+        return gate.out
+
+    assert asyncio.run(go()) == 0

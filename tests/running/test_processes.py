@@ -77,6 +77,31 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(db: Database) -> None
     assert work(db.path, run).state == "done"
 
 
+def test_what_a_dead_process_worked_counts_until_it_was_last_heard_of(db: Database) -> None:
+    make_project(db)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+
+    def died_after(seconds: float, rater: str) -> int:
+        run = planned(db, rater=rater)
+        assert take_lease(db, run, mark(socket.gethostname(), dead.pid), None)
+        begun = datetime.now(timezone.utc) - timedelta(days=1)
+        db.execute(
+            "UPDATE runs SET attempt_started_at = ?, heartbeat_at = ?, seconds = 5 WHERE id = ?",
+            (begun.isoformat(), (begun + timedelta(seconds=seconds)).isoformat(), run),
+        )
+        return run
+
+    resumed, stopped = died_after(30, "one"), died_after(40, "two")
+    assert work(db.path, resumed).state == "done"
+    assert 35 <= run_row(db, resumed)["seconds"] < 45
+    assert run_row(db, resumed)["attempt_started_at"] > run_row(db, stopped)["attempt_started_at"]
+    stop_and_wait(db, stopped, "stop")
+    assert run_row(db, stopped)["seconds"] == pytest.approx(45, abs=0.1)
+    stop_and_wait(db, stopped, "stop")
+    assert run_row(db, stopped)["seconds"] == pytest.approx(45, abs=0.1)
+
+
 def test_a_process_with_a_dead_ones_number_is_not_taken_for_it(db: Database) -> None:
     make_project(db)
     run = planned(db)

@@ -188,10 +188,12 @@ def test_an_answer_that_cannot_be_stored_ends_the_run_while_all_wait_for_profile
     """A beat is stored as ever: nothing but the answer tells that something is wrong."""
     real = recorder.write_outcomes
 
-    def full(db: Database, target: recorder.RunTarget, outcomes: Sequence[CallOutcome]) -> list[CallOutcome]:
+    def full(
+        db: Database, target: recorder.RunTarget, outcomes: Sequence[CallOutcome], concurrency: int | None
+    ) -> list[CallOutcome]:
         if outcomes:
             raise StoreError("the disk is full")
-        return real(db, target, outcomes)
+        return real(db, target, outcomes, concurrency)
 
     make_project(db, users=3)
     monkeypatch.setattr(recorder, "write_outcomes", full)

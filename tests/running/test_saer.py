@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.model.judge import JudgeSpec
+from recjudge_tui.running.concurrency import change_concurrency, wished_concurrency
 from recjudge_tui.running.engine import work
 from recjudge_tui.running.pipeline import UNSAVED_A_WORKER
 from recjudge_tui.running.saer import (
@@ -24,6 +28,7 @@ from recjudge_tui.running.saer import (
     saer_wish,
     together,
 )
+from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.runs import reset_failed, run_progress, run_row
@@ -247,6 +252,35 @@ def test_killed_anywhere_the_same_command_goes_on_and_asks_nothing_twice(
     assert [len(verdicts(db, run)) for run in (1, 2)] == [users * 3] * 2
     assert "SAER: films, judged by openai:hash-judge" in out
     assert intact(db)
+
+
+def test_a_stage_killed_after_its_last_answer_is_done(db: Database, tmp_path: Path) -> None:
+    make_project(db, users=6)
+    with start("openai_api") as server:
+        line = words(db, server)
+        assert ran(*line)[0] == 0
+        dead = subprocess.Popen([sys.executable, "-c", ""])
+        dead.wait()
+        db.execute(
+            "UPDATE runs SET state = 'running', finished_at = NULL, lease_owner = ?, heartbeat_at = ? WHERE id = 1",
+            (f"{socket.gethostname()}|{dead.pid}||0123", now()),
+        )
+        assert ran(*line)[0] == 0
+    row = run_row(db, 1)
+    assert (row["state"], row["lease_owner"]) == ("done", None)
+    assert row["finished_at"]
+
+
+def test_another_concurrency_in_the_command_stands_over_one_asked_for_before(db: Database) -> None:
+    make_project(db)
+    first, second = plan_saer(db, project_id(db, "films"), wish(db, concurrency=2))
+    assert first.run_id is not None
+    assert second.run_id is not None
+    change_concurrency(db, first.run_id, 9)
+    plan_saer(db, project_id(db, "films"), wish(db, concurrency=2))
+    assert wished_concurrency(db, first.run_id) == 9
+    plan_saer(db, project_id(db, "films"), wish(db, concurrency=3))
+    assert (wished_concurrency(db, first.run_id), wished_concurrency(db, second.run_id)) == (3, 3)
 
 
 def test_between_the_stages_nothing_of_the_first_is_asked_again(db: Database, tmp_path: Path) -> None:

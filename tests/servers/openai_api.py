@@ -73,12 +73,13 @@ class ChatServer:
         self.log = log
         self.delay = options.delay_ms / 1000
         self.refused = tuple(filter(None, options.refuse.split(",")))
+        self.concurrent = 0
         self.forget()
 
     def forget(self) -> None:
         self.requests = 0
-        self.concurrent = 0
-        self.max_concurrent = 0
+        # requests that are being answered now are still there
+        self.max_concurrent = self.concurrent
         self.attempts: Counter[bytes] = Counter()
         self.faults: Counter[str] = Counter()
 

@@ -8,7 +8,6 @@ from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import connect
 from recjudge_tui.store.project_panel import (
     active_runs,
-    judge_and_people,
     project_name,
     project_names,
     project_panel,
@@ -58,17 +57,3 @@ def test_active_runs_and_names(project_db: Path) -> None:
         assert project_name(db, project) == "movies"
         with pytest.raises(NotFoundError):
             project_name(db, 99)
-
-
-def test_people_against_the_judge(project_db: Path) -> None:
-    project = make_project(project_db)
-    with connect(project_db) as db:
-        pair = judge_and_people(db, project)
-        assert pair is not None
-        assert (pair.judge, pair.people, len(pair.judged)) == ("qwen2.5:14b", "anna", 5)
-        db.execute("UPDATE raters SET kind = 'ground_truth' WHERE name = 'bert'")
-        pair = judge_and_people(db, project)
-        assert pair is not None
-        assert pair.people == "bert"
-        db.execute("DELETE FROM raters WHERE kind <> 'judge'")
-        assert judge_and_people(db, project) is None

@@ -3,16 +3,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import OptionList
+from textual.widgets import DataTable, OptionList
 
-from recjudge_tui.reports.run_watch import pace_of, run_watch
 from recjudge_tui.running.launch import start_detached
 from recjudge_tui.running.lease import is_active, stop_and_wait
 from recjudge_tui.store.database import connect
@@ -20,9 +17,10 @@ from recjudge_tui.store.run_watch import FinishedCall
 from recjudge_tui.store.runs import lease_owner, run_progress, run_row
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.look import UNICODE
-from recjudge_tui.tui.run_text import call_line, worked_s
+from recjudge_tui.tui.run_text import call_line
 from recjudge_tui.tui.screens.cases import CasesScreen
 from recjudge_tui.tui.screens.monitor import MonitorScreen
+from tests.running.factory import ran
 from tests.servers.process import ServerProcess, start
 from tests.tui.driving import press, running, shown, until
 from tests.tui.lists import import_lists, judge, plan
@@ -236,6 +234,21 @@ async def test_runs_are_filtered_and_deleted(project_db: Path) -> None:
         assert db.value("SELECT count(*) FROM runs") == 1
 
 
+@pytest.mark.parametrize(("width", "wide"), [(80, False), (120, True)])
+async def test_the_runs_fit_without_scrolling_sideways(project_db: Path, width: int, wide: bool) -> None:
+    project = import_lists(project_db)
+    judge(project_db, project, "pairwise", "rules", "a rater of a rather long name")
+    async with running(project_db, size=(width, 24)) as pilot:
+        await press(pilot, "r")
+        table = pilot.app.screen.query_one(DataTable)
+        assert not table.show_horizontal_scrollbar
+        assert "just now" in shown(pilot)
+        assert "a rater of" in shown(pilot)
+        assert ("cost" in shown(pilot)) is wide
+        await pilot.resize_terminal(200 - width, 24)
+        await until(pilot, lambda: ("cost" in shown(pilot)) is not wide)
+
+
 async def test_ascii_and_no_box_drawing(project_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECJUDGE_ASCII", "1")
     run_id = judge(project_db, import_lists(project_db))
@@ -245,46 +258,73 @@ async def test_ascii_and_no_box_drawing(project_db: Path, monkeypatch: pytest.Mo
         assert shown(pilot).isascii(), [c for c in shown(pilot) if not c.isascii()]
 
 
-def times(*seconds: float) -> list[tuple[str, float | None]]:
-    begun = datetime(2025, 1, 1, tzinfo=timezone.utc)
-    return [((begun + timedelta(seconds=s)).isoformat(timespec="milliseconds"), s / 10) for s in seconds]
+async def test_plus_and_minus_change_how_many_calls_are_made_at_once(
+    project_db: Path, slow_server: ServerProcess
+) -> None:
+    run_id = plan(project_db, import_lists(project_db, users=60), slow_server.url, concurrency=4)
+    begin(project_db, run_id)
+    try:
+        async with running(project_db) as pilot:
+            screen = await open_monitor(pilot, run_id)
+            await until(pilot, lambda: "conc 4" in shown(pilot) and screen.standing == "running")
+            await until(pilot, lambda: "+/- concurrency" in shown(pilot))
+            await pilot.press("plus", "plus", "plus")
+            await until(pilot, lambda: concurrency(project_db, run_id) == 7)
+            await until(pilot, lambda: "conc 7" in shown(pilot))
+            await pilot.press("minus")
+            await until(pilot, lambda: concurrency(project_db, run_id) == 6)
+            await pilot.press("p")
+            await until(pilot, lambda: screen.standing == "paused")
+            await pilot.press("minus")
+            await until(pilot, lambda: "conc 6 → 5" in shown(pilot))
+            assert concurrency(project_db, run_id) == 6
+    finally:
+        end(project_db, run_id)
 
 
-def test_pace_of_calls_a_second_apart() -> None:
-    pace = pace_of(times(*range(21)), None)
-    assert pace.rate == pytest.approx(1.0)
-    assert sum(pace.rates) * pace.width_s == pytest.approx(21)
-    assert pace.p95_s == pytest.approx(1.9)
+async def test_the_next_stage_is_shown_when_the_first_one_ends_before_ones_eyes(
+    project_db: Path, slow_server: ServerProcess
+) -> None:
+    import_lists(project_db, users=6)
+    code, _, err = ran(
+        "run", "saer", "-p", "shop", "--judge", "openai:hash-judge", "--base-url", f"{slow_server.url}/v1",
+        "--concurrency", 2, "--no-cache", "--detach", "--db", project_db,
+    )  # fmt: skip
+    assert code == 0, err
+    async with running(project_db) as pilot:
+        first = await open_monitor(pilot, 1)
+        await until(pilot, lambda: "pairwise run 2 · planned  0/12 0%" in shown(pilot))
+        await until(pilot, lambda: pilot.app.screen is not first, 30)
+        second = pilot.app.screen
+        assert isinstance(second, MonitorScreen)
+        assert second.run_id == 2
+        await until(pilot, lambda: second.standing == "running" and "pointwise run 1 ✓ done" in shown(pilot))
+        await press(pilot, "n")
+        assert isinstance(pilot.app.screen, MonitorScreen)
+        assert pilot.app.screen.run_id == 1
+        # one asked for the first one: it stays, and tells how the second one gets on
+        await until(pilot, lambda: "pairwise run 2 ▶ running" in shown(pilot))
+        await until(pilot, lambda: "pairwise run 2 ✓ done  12/12 100%" in shown(pilot), 30)
+        assert isinstance(pilot.app.screen, MonitorScreen)
+        assert pilot.app.screen.run_id == 1
+        assert pilot.app.screen._next is None
 
 
-def test_the_rate_falls_while_nothing_finishes() -> None:
-    begun = datetime(2025, 1, 1, tzinfo=timezone.utc)
-    assert pace_of(times(0, 1, 2), begun + timedelta(seconds=2)).rate == pytest.approx(1.5)
-    assert pace_of(times(0, 1, 2), begun + timedelta(seconds=30)).rate == pytest.approx(0.1)
-
-
-def test_pace_of_nothing_and_of_one_call_is_not_known() -> None:
-    assert pace_of([], None) == ((), 1, None, None)
-    one = pace_of(times(3), None)
-    assert one.rate is None
-    assert one.p95_s == pytest.approx(0.3)
-
-
-def test_answers_from_the_cache_have_no_latency() -> None:
-    pace = pace_of([(moment, None) for moment, _ in times(0, 1, 2)], None)
-    assert pace.p95_s is None
-    assert pace.rate == pytest.approx(1.0)
-
-
-def test_the_clock_goes_on_after_a_resume(project_db: Path) -> None:
+async def test_a_run_that_is_done_has_no_concurrency_to_change(project_db: Path) -> None:
     run_id = judge(project_db, import_lists(project_db))
+    async with running(project_db) as pilot:
+        await open_monitor(pilot, run_id)
+        await press(pilot, "plus")
+        assert "concurrency" not in shown(pilot)
     with connect(project_db) as db:
-        watch = replace(run_watch(db, run_id), seconds=100.0, started_at="2025-01-01T00:00:00+00:00")
-    since = datetime(2025, 1, 2, tzinfo=timezone.utc)
-    moment = since + timedelta(seconds=5)
-    assert worked_s(watch, active=False, since=since, moment=moment) == 100.0
-    assert worked_s(watch, active=True, since=since, moment=moment) == 105.0
-    assert worked_s(replace(watch, seconds=0.0), active=True, moment=moment) == 86405.0
+        assert run_row(db, run_id)["wanted_concurrency"] is None
+
+
+def concurrency(path: Path, run_id: int) -> int:
+    """What the process says it works with."""
+    with connect(path) as db:
+        found: int = run_row(db, run_id)["concurrency"]
+        return found
 
 
 @pytest.mark.parametrize(

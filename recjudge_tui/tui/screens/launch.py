@@ -18,12 +18,12 @@ from textual.worker import get_current_worker
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.model.text import one_line, safe_text
-from recjudge_tui.protocols.registry import PROTOCOLS
-from recjudge_tui.running.plan import Plan
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import project_name
 from recjudge_tui.tui.launch_form import (
+    DEFAULTS,
     FIELDS,
+    OPTIONS,
     Field,
     FieldError,
     RunWish,
@@ -36,6 +36,7 @@ from recjudge_tui.tui.launching import (
     BUILT_IN,
     Begun,
     Choices,
+    Expected,
     KnownJudge,
     begin,
     choices,
@@ -51,25 +52,10 @@ from recjudge_tui.tui.widgets.choice import Choice
 from recjudge_tui.tui.widgets.top_bar import TopBar
 
 DEBOUNCE_S = 0.25
-_DEFAULTS = {"judge": "rules", "seed": "7"}
-_OPTIONS: dict[str, list[tuple[str, str]]] = {
-    "protocol": [(name, name) for name in PROTOCOLS],
-    "prompt": [("", "by the kind of data")],
-    "swap": [("both", "both orders"), ("one", "one order")],
-    "aspects": [("multi", "all in one call"), ("single", "a call for each")],
-    "shots": [("none", "none"), ("one", "one pair for all"), ("personal", "one of each user's own")],
-    "profile": [
-        ("", "as usual"),
-        ("none", "nothing"),
-        ("attributes", "attributes"),
-        ("llm", "written by the model"),
-    ],
-    "history": [("leave", "leave out"), ("judge", "judge too")],
-}
 
 
 class Estimated(Message):
-    def __init__(self, found: Plan | RecjudgeError) -> None:
+    def __init__(self, found: Expected | RecjudgeError) -> None:
         super().__init__()
         self.found = found
 
@@ -132,7 +118,7 @@ class LaunchScreen(BaseScreen):
     def __init__(self, project_id: int) -> None:
         super().__init__()
         self.project_id = project_id
-        self.estimated: Plan | None = None
+        self.estimated: Expected | None = None
         self.choices = Choices(BUILT_IN, (), (), ())
         self._models: list[KnownJudge] = []
         self._note = ""
@@ -178,7 +164,7 @@ class LaunchScreen(BaseScreen):
     def _offer_prompts(self) -> None:
         chosen = self._value("protocol")
         fitting = [(label, one_line(label, 60)) for of, label in self.choices.prompts if of == chosen]
-        self.query_one("#field-prompt", Choice).offer([*_OPTIONS["prompt"], *fitting])
+        self.query_one("#field-prompt", Choice).offer([*OPTIONS["prompt"], *fitting])
 
     def _look_for_models(self, url: str) -> None:
         if url != self._looked_at:
@@ -259,9 +245,9 @@ class LaunchScreen(BaseScreen):
         values = usual(chosen)
         for name in ("top", "events"):
             self.query_one(f"#field-{name}", Input).placeholder = values[name]
-        named = dict(_OPTIONS["profile"])
+        named = dict(OPTIONS["profile"])
         own = ("", f"{named[values['profile']]} (as usual)")
-        self.query_one("#field-profile", Choice).offer([own, *_OPTIONS["profile"][1:]])
+        self.query_one("#field-profile", Choice).offer([own, *OPTIONS["profile"][1:]])
         systems = self.choices.explainers if chosen == "explanation" else self.choices.systems
         names = ", ".join(one_line(name, 40) for name in systems)
         self.query_one("#field-systems", Input).placeholder = f"all: {names}" if names else "none yet"
@@ -319,8 +305,10 @@ class LaunchScreen(BaseScreen):
         if isinstance(message.found, RecjudgeError):
             self._complain(message.found)
             return
-        plan = self.estimated = message.found
-        self._say("Estimate", estimate_facts(plan.estimate, plan.rater, plan.prompt, glyphs()))
+        expected = self.estimated = message.found
+        facts = estimate_facts(expected.estimate, expected.rater, expected.prompt, glyphs())
+        notes = [Content(one_line(note, 200)) for note in expected.notes]
+        self._say("Estimate", Content("\n").join([facts, *([Content("")] if notes else []), *notes]))
 
     def _say(self, title: str, text: Content, *, wrong: bool = False) -> None:
         box = self.query_one("#expected")
@@ -387,10 +375,10 @@ class LaunchScreen(BaseScreen):
 
 
 def _widget(field: Field) -> Input | Choice:
-    if field.name in _OPTIONS:
-        return Choice(_OPTIONS[field.name], field_id=f"field-{field.name}")
+    if field.name in OPTIONS:
+        return Choice(OPTIONS[field.name], field_id=f"field-{field.name}")
     return Input(
-        value=_DEFAULTS.get(field.name, ""),
+        value=DEFAULTS.get(field.name, ""),
         placeholder=field.placeholder,
         compact=True,
         select_on_focus=False,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from datetime import datetime, timezone
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,16 +15,11 @@ from textual.timer import Timer
 from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option
 
-from recjudge_tui.errors import RunError
-from recjudge_tui.model.run import Wanted
 from recjudge_tui.model.text import one_line, safe_text
-from recjudge_tui.reports.run_watch import RunWatch, run_watch
-from recjudge_tui.running.launch import start_detached
-from recjudge_tui.running.lease import is_active, refuse_when_active, stop_and_wait
-from recjudge_tui.store.database import Database
+from recjudge_tui.reports.run_watch import RunWatch, worked_s
+from recjudge_tui.store.clock import now
 from recjudge_tui.store.project_panel import ActiveRun
-from recjudge_tui.store.runs import reset_failed, wish
-from recjudge_tui.tui.look import glyphs, plural
+from recjudge_tui.tui.look import glyphs
 from recjudge_tui.tui.run_text import (
     RESUMABLE,
     Standing,
@@ -34,27 +27,20 @@ from recjudge_tui.tui.run_text import (
     clock,
     estimate_content,
     next_step,
+    other_content,
     progress_content,
     setup_content,
     standing_content,
     standing_of,
-    worked_s,
 )
 from recjudge_tui.tui.screens.base import COMMON, BaseScreen
+from recjudge_tui.tui.watching import View, ask_to, look_at, resume, retry, step
 from recjudge_tui.tui.widgets.top_bar import TopBar
 
 POLL_S = 0.3
 SLOWEST_POLL_S = 3.0
 _SHOWN_ERRORS = 20
 _LONGEST_ERROR = 2000
-
-
-class View(NamedTuple):
-    """What one look at the run found, and how long the look took."""
-
-    watch: RunWatch
-    active: bool
-    took_s: float
 
 
 class Looked(Message):
@@ -76,6 +62,14 @@ class Ordered(Message):
         self.says = says
 
 
+class Stepped(Message):
+    """Another number of calls at once is asked for."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__()
+        self.calls = calls
+
+
 class MonitorScreen(BaseScreen):
     """Looks at the run again and again while a process works on it, and not at all when none does."""
 
@@ -86,6 +80,7 @@ class MonitorScreen(BaseScreen):
     MonitorScreen #run-facts { height: 5; }
     MonitorScreen #run-facts Static { text-wrap: nowrap; text-overflow: ellipsis; }
     MonitorScreen #progress Static { text-wrap: nowrap; text-overflow: ellipsis; height: 3; }
+    MonitorScreen.-staged #progress Static { height: 4; }
     MonitorScreen #latest { height: 1fr; min-height: 4; padding: 0; }
     MonitorScreen #latest OptionList { height: 1fr; border: none; padding: 0; background: $background;
                                        background-tint: $foreground 0%;
@@ -102,9 +97,12 @@ class MonitorScreen(BaseScreen):
         Binding("p", "resume", "resume", id="monitor.resume"),
         Binding("s", "stop", "stop", id="monitor.stop"),
         Binding("R", "retry", "retry failed", id="monitor.retry"),
+        Binding("plus", "concurrency(1)", "concurrency", key_display="+/-", id="monitor.more"),
+        Binding("minus", "concurrency(0)", "fewer calls at once", show=False, id="monitor.fewer"),
         Binding("o", "open_case", "open case", id="monitor.open_case"),
-        Binding("v", "open_run", "all verdicts", id="monitor.open_run"),
-        Binding("f", "follow", "follow", id="monitor.follow"),
+        Binding("v", "open_run", "verdicts", id="monitor.open_run"),
+        Binding("n", "other", "other stage", id="monitor.other"),
+        Binding("f", "follow", "follow the newest", show=False, id="monitor.follow"),
         Binding("j", "move(1)", "down", show=False, id="monitor.down"),
         Binding("k", "move(-1)", "up", show=False, id="monitor.up"),
         *COMMON,
@@ -118,7 +116,8 @@ class MonitorScreen(BaseScreen):
         self._shown: tuple[int, ...] = ()
         self._cases: tuple[int, ...] = ()
         self._next: Timer | None = None
-        self._since: datetime | None = None
+        self._presses = 0
+        self._opened_at = now()
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", f"Run {self.run_id}")
@@ -153,7 +152,7 @@ class MonitorScreen(BaseScreen):
     def look(self) -> None:
         """Read the run now; what comes back decides whether it is read again."""
         self._rest()
-        self.background.start("look", partial(_look, run_id=self.run_id), Looked)
+        self.background.start("look", partial(look_at, run_id=self.run_id), Looked)
 
     def _rest(self) -> None:
         if self._next is not None:
@@ -163,20 +162,33 @@ class MonitorScreen(BaseScreen):
     @on(Looked)
     def _looked(self, message: Looked) -> None:
         before, self.view = self.view, message.view
-        if self.view.active and (before is None or not before.active):
-            self._since = datetime.now(timezone.utc)
         self._show()
-        if self.view.active and self.is_current:
+        if self._goes_over(before):
+            self.action_other()
+            return
+        if (self.view.active or self.view.other_active) and self.is_current:
             # a run of a hundred thousand calls takes longer to read, and is then read less often
             self._rest()
             self._next = self.set_timer(min(max(POLL_S, 4 * self.view.took_s), SLOWEST_POLL_S), self.look)
         if before is None or before.active != self.view.active:
             self.house.look_at_runs()
 
+    def _goes_over(self, before: View | None) -> bool:
+        """Whether the run ended before one's eyes and its process went on to the next stage, with the list followed."""
+        if before is None or self.view is None or not self.follow or not self.is_current:
+            return False
+        watch, other = self.view.watch, self.view.watch.other
+        if other is None or self.view.active or watch.state != "done" or not self.view.other_active:
+            return False
+        return not before.other_active and other.attempt_started_at >= watch.finished_at > self._opened_at
+
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
         ours = any(run.run_id == self.run_id for run in active)
         if ours and self.view is not None and not self.view.active and self.view.watch.state != "running":
+            self.look()
+        other = self.view.watch.other if self.view is not None else None
+        if other is not None and self._next is None and any(run.run_id == other.run_id for run in active):
             self.look()
 
     @property
@@ -193,7 +205,7 @@ class MonitorScreen(BaseScreen):
         if view is None or standing is None:
             return
         watch = view.watch
-        worked = clock(worked_s(watch, active=view.active, since=self._since))
+        worked = clock(worked_s(watch, active=view.active))
         state = standing_content(standing, look)
         self.query_one(TopBar).show(
             crumbs=("recjudge", watch.project, f"Run {self.run_id} {watch.settings.protocol}"),
@@ -204,9 +216,10 @@ class MonitorScreen(BaseScreen):
         progress = self.query_one("#progress")
         progress.border_title = Content.assemble("Progress ", state)
         width = max(progress.content_size.width, 40)
-        self.query_one("#progress-text", Static).update(
-            progress_content(watch, width, look, active=view.active)
-        )
+        lines = progress_content(watch, width, look, active=view.active)
+        other = other_content(watch, look, active=view.other_active)
+        self.query_one("#progress-text", Static).update(Content("\n").join([lines, other]))
+        self.set_class(watch.other is not None, "-staged")
         self._show_latest(watch)
         self._show_errors(watch, standing)
         self.refresh_bindings()
@@ -216,7 +229,8 @@ class MonitorScreen(BaseScreen):
         newest = tuple(call.id for call in watch.done)
         fresh = sum(1 for key in newest if key not in self._shown)
         waiting = "" if self.follow or not fresh else f", {fresh}{'+' if fresh == len(newest) else ''} newer"
-        title = f"Latest verdicts {look.rule} follow: {'on' if self.follow else 'off'}{waiting}"
+        key = "f " if self.view is not None and self.view.active else ""
+        title = f"Latest verdicts {look.rule} {key}follow: {'on' if self.follow else 'off'}{waiting}"
         self.query_one("#latest").border_title = Content(title)
         if newest == self._shown or (self._shown and not self.follow):
             return
@@ -262,7 +276,13 @@ class MonitorScreen(BaseScreen):
             return standing in ("running", "pausing", "interrupted")
         if action == "retry":
             return self.view is not None and not self.view.active and self.view.watch.progress.failed > 0
-        if action in ("open_case", "open_run", "follow", "move"):
+        if action == "concurrency":
+            return standing in ("running", "pausing") or self._can_resume()
+        if action == "other":
+            return self.view is not None and self.view.watch.other is not None
+        if action == "follow":
+            return self.view is not None and self.view.active and bool(self.view.watch.done)
+        if action in ("open_case", "open_run", "move"):
             return self.view is not None and bool(self.view.watch.done or self.view.watch.failed)
         return super().check_action(action, parameters)
 
@@ -279,17 +299,33 @@ class MonitorScreen(BaseScreen):
         self.notify(one_line(message.says, 300), markup=False)
         self.look()
 
+    def action_other(self) -> None:
+        other = self.view.watch.other if self.view is not None else None
+        if other is not None:
+            self.app.switch_screen(MonitorScreen(other.run_id))
+
     def action_pause(self) -> None:
-        self._order(partial(_ask, run_id=self.run_id, wanted="pause"))
+        self._order(partial(ask_to, run_id=self.run_id, wanted="pause"))
 
     def action_stop(self) -> None:
-        self._order(partial(_ask, run_id=self.run_id, wanted="stop"))
+        self._order(partial(ask_to, run_id=self.run_id, wanted="stop"))
 
     def action_resume(self) -> None:
-        self._order(partial(_resume, run_id=self.run_id))
+        self._order(partial(resume, run_id=self.run_id))
 
     def action_retry(self) -> None:
-        self._order(partial(_retry, run_id=self.run_id))
+        self._order(partial(retry, run_id=self.run_id))
+
+    def action_concurrency(self, up: int) -> None:
+        # every press counts: a group of its own for each, lest the next one drop it
+        self._presses += 1
+        self.background.start(
+            f"concurrency {self._presses}", partial(step, run_id=self.run_id, up=bool(up)), Stepped
+        )
+
+    @on(Stepped)
+    def _stepped(self) -> None:
+        self.look()
 
     def action_move(self, rows: int) -> None:
         listed = self.query_one(OptionList)
@@ -326,36 +362,3 @@ class MonitorScreen(BaseScreen):
 
     def action_peel(self) -> None:
         self.action_leave()
-
-
-def _look(db: Database, run_id: int) -> View:
-    begun = time.monotonic()
-    # asked before the counts are read: a run that ends in between is shown as ended one look later
-    active = is_active(db, run_id)
-    watch = run_watch(db, run_id)
-    if not active and watch.state == "running":
-        active = is_active(db, run_id)
-    return View(watch, active, time.monotonic() - begun)
-
-
-def _ask(db: Database, run_id: int, wanted: Wanted) -> str:
-    word = "Pausing" if wanted == "pause" else "Stopping"
-    if is_active(db, run_id):
-        wish(db, run_id, wanted)
-        return f"{word}: the calls in flight are finished first."
-    return stop_and_wait(db, run_id, wanted).capitalize() + "."
-
-
-def _resume(db: Database, run_id: int) -> str:
-    refuse_when_active(db, run_id)
-    start_detached(db, run_id)
-    return f"Run {run_id} goes on in the background; it needs neither this screen nor this app."
-
-
-def _retry(db: Database, run_id: int) -> str:
-    refuse_when_active(db, run_id)
-    again = reset_failed(db, run_id)
-    if not again:
-        raise RunError(f"run {run_id} has no failed calls")
-    start_detached(db, run_id)
-    return f"{plural(again, 'failed call')} will be asked again."
