@@ -32,16 +32,17 @@ def make_consensus(
     if rule not in RULES:
         raise UsageError(f"no rule “{rule}”", f"There are: {', '.join(RULES)}.")
     names = checked_names("consensus", name, raters)
-    combine = partial(_combined, rule=rule)
-    recipe = Recipe("consensus", rule, names, len(names), combine, partial(_refuse, rule=rule))
+    combine = partial(combined, rule=rule)
+    recipe = Recipe("consensus", rule, names, len(names), combine, partial(refuse, rule=rule))
     return make_rater(db, project_id, name, recipe)
 
 
-def _combined(table: FloatArray, quorum: int, rule: Rule) -> Combined:
+def combined(table: FloatArray, quorum: int, rule: Rule) -> Combined:
+    """The values (raters, n) as the rule makes one of them."""
     return Combined(_RULES[rule](table, quorum))
 
 
-def _refuse(verdict: InputVerdict, rule: Rule) -> str:
+def refuse(verdict: InputVerdict, rule: Rule) -> str:
     """Why the rule does not fit a question; empty where it does."""
     is_pair = verdict.case_kind == "pair"
     if is_pair and rule == "strict":

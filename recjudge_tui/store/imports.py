@@ -143,13 +143,15 @@ def _remove_labels(db: Database, import_id: int) -> dict[str, int]:
         db,
         """DELETE FROM cases WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM verdicts WHERE case_id = ?1)
            AND NOT EXISTS (SELECT 1 FROM run_cases WHERE case_id = ?1)
-           AND NOT EXISTS (SELECT 1 FROM calls WHERE case_id = ?1)""",
+           AND NOT EXISTS (SELECT 1 FROM calls WHERE case_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM annotation_tasks WHERE case_id = ?1)""",
         cases,
     )
     removed["raters"] = _count_each(
         db,
         """DELETE FROM raters WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?1)
-           AND NOT EXISTS (SELECT 1 FROM runs WHERE rater_id = ?1)""",
+           AND NOT EXISTS (SELECT 1 FROM runs WHERE rater_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM annotation_tasks WHERE rater_id = ?1)""",
         raters,
     )
     return removed

@@ -1,0 +1,28 @@
+"""How long a person is at something: from its beginning on, but for long pauses without a key."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+# a longer time without a key is a pause, and none of it counts
+PAUSE_S = 120.0
+
+
+class ActiveTime:
+    """`begin` at the first sight, `touch` at every key, `seconds` when it is done. No timer runs."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last = clock()
+        self.seconds = 0.0
+
+    def begin(self) -> None:
+        self._last = self._clock()
+        self.seconds = 0.0
+
+    def touch(self) -> None:
+        now = self._clock()
+        gap = now - self._last
+        self.seconds += gap if gap <= PAUSE_S else 0.0
+        self._last = now
