@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -11,7 +12,7 @@ from recjudge_tui.cli.options import db_option, narrate, open_db, put_table, tab
 
 @click.group()
 def prompt() -> None:
-    """Prompts: list, show, copy, diff, lint, add."""
+    """Prompts: list, show, copy, diff, lint, add, try."""
 
 
 @prompt.command("list")
@@ -87,15 +88,14 @@ def diff(first: str, second: str, db: str | None) -> None:
     Example:
       recjudge prompt diff pairwise-media@1 pairwise-media@2
     """
-    import difflib
-
     from recjudge_tui.model.text import safe_text
+    from recjudge_tui.reports.prompt_diff import prompt_diff
     from recjudge_tui.store.prompts import load_shipped, prompt_text
 
     with open_db(db) as database:
         load_shipped(database)
-        before, after = (prompt_text(database, name).splitlines() for name in (first, second))
-    for line in difflib.unified_diff(before, after, first, second, lineterm=""):
+        before, after = (prompt_text(database, name) for name in (first, second))
+    for line in prompt_diff(before, after, first, second):
         click.echo(safe_text(line))
 
 
@@ -108,12 +108,13 @@ def lint(file: Path) -> None:
     Example:
       recjudge prompt lint mine.toml
     """
-    from recjudge_tui.protocols.lint import lint as findings_of
+    from recjudge_tui.model.text import safe_text
+    from recjudge_tui.running.prompt_drafts import located_findings
     from recjudge_tui.store.prompts import read_prompt
 
-    findings = findings_of(read_prompt(file))
+    findings = located_findings(file, read_prompt(file))
     for finding in findings:
-        click.echo(f"{file}: {finding}")
+        click.echo(safe_text(finding))
     if findings:
         raise click.exceptions.Exit(1)
     narrate(f"{file}: nothing to complain about")
@@ -129,11 +130,69 @@ def add(file: Path, db: str | None) -> None:
     Example:
       recjudge prompt add mine.toml
     """
-    from recjudge_tui.protocols.lint import lint as findings_of
+    from recjudge_tui.running.prompt_drafts import located_findings
     from recjudge_tui.store.prompts import add_prompt, read_prompt
 
-    for finding in findings_of(read_prompt(file)):
-        narrate(f"{file}: {finding}")
+    for finding in located_findings(file, read_prompt(file)):
+        narrate(finding)
     with open_db(db) as database:
         name, version = add_prompt(database, file)
     click.echo(f"{name}@{version}")
+
+
+@prompt.command("try")
+@click.argument("name", metavar="NAME[@VERSION]")
+@click.option("--case", "case_id", type=int, required=True, metavar="ID", help="The case to ask about.")
+@click.option(
+    "--judge", "spec", required=True, metavar="SPEC", help="The judge to ask, as in “recjudge run”."
+)
+@click.option("--order", type=click.Choice(("ab", "ba")), help="Which system's list comes first; of pairs.")
+@click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="The server; repeat for several.")
+@click.option(
+    "--api-key-env", metavar="NAME", default="", help="The environment variable that holds the key."
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    metavar="S",
+    help="Deadline of an attempt.",
+)
+@db_option
+@table_options
+def try_(
+    name: str,
+    case_id: int,
+    spec: str,
+    order: Literal["ab", "ba"] | None,
+    base_urls: tuple[str, ...],
+    api_key_env: str,
+    timeout_s: float,
+    db: str | None,
+    fmt: str | None,
+    out: Path | None,
+) -> None:
+    """Ask a judge about one case, and see what comes of it. Nothing is stored.
+
+    The request is the one that a run with the protocol's usual settings would make. Prints the answers and flags as
+    they were read, and what the call took. Exits 1 when there is no answer.
+
+    \b
+    Example:
+      recjudge prompt try pairwise-media --case 12 --judge ollama:llama3.1:8b
+    """
+    from recjudge_tui.model.judge import JudgeSpec
+    from recjudge_tui.reports.trial import trial_table
+    from recjudge_tui.running.trial import try_prompt
+    from recjudge_tui.store.prompts import get_prompt, load_shipped
+
+    judge = JudgeSpec(spec=spec, base_urls=base_urls, api_key_env=api_key_env)
+    with open_db(db) as database:
+        load_shipped(database)
+        _, version, chosen = get_prompt(database, name)
+        trial = try_prompt(database, chosen, case_id, judge, order, timeout_s=timeout_s)
+    put_table(trial_table(trial, f"{chosen.name}@{version}"), fmt, out)
+    if trial.parsed is None:
+        raise click.exceptions.Exit(1)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from recjudge_tui.errors import NotFoundError
-from recjudge_tui.model.calls import Request, Sampling
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.model.calls import Order, Request
 from recjudge_tui.model.material import Material, SlateView
 from recjudge_tui.model.prompt import Prompt
+from recjudge_tui.model.run import sampling_of
 from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.running.asking import Question
 from recjudge_tui.running.context import shown_user
 from recjudge_tui.running.requests import build_request, setup_of
 from recjudge_tui.running.wishes import settings_for
@@ -27,13 +29,23 @@ def sent_request(db: Database, call_id: int) -> Request:
     return build_request(db, run["id"], settings, chosen, prompt, key)[1]
 
 
-def request_now(db: Database, prompt: Prompt, case_id: int) -> Request:
-    """What `prompt` would ask about a case with the data as it is now, in the first order.
+def request_now(db: Database, prompt: Prompt, case_id: int, order: Order | None = None) -> Request:
+    """What `prompt` would ask about a case with the data as it is now; see `question_now`."""
+    return question_now(db, prompt, case_id, order).request
 
-    Raises NotFoundError when the case has no lists or is of another kind than the prompt judges.
+
+def question_now(db: Database, prompt: Prompt, case_id: int, order: Order | None = None) -> Question:
+    """The call a run with the protocol's usual settings would make, all aspects at once; None: in the first order.
+
+    Raises NotFoundError when the case has no lists or is of another kind than the prompt judges, UsageError for an
+    order that the protocol does not ask in, PromptError for a prompt that cannot be rendered.
     """
     case = case_row(db, case_id)
     chosen = protocol_named(prompt.protocol)
+    order = chosen.orders[0] if order is None else order
+    if order not in chosen.orders:
+        known = ", ".join(name or "none" for name in chosen.orders)
+        raise UsageError(f"{chosen.name} is not asked in the order “{order}”", f"It has: {known}.")
     slates = [s for s in (case["slate_a"], case["slate_b"]) if s is not None]
     text = case["explanation_id"]
     if case["kind"] != chosen.case_kind or not (slates or text):
@@ -50,4 +62,5 @@ def request_now(db: Database, prompt: Prompt, case_id: int) -> Request:
         explanation=explanation_view(db, project_id, text) if text else None,
         top_k=settings.top_k,
     )
-    return chosen.request(prompt, material, chosen.orders[0], "", Sampling())
+    request = chosen.request(prompt, material, order, "", sampling_of(settings, 0))
+    return Question(request, chosen, prompt, material, order, "")

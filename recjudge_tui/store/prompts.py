@@ -61,7 +61,11 @@ def add_prompt(db: Database, path: Path) -> tuple[str, int]:
 
     A text the name already has keeps its version; any other becomes the next one. Raises PromptError.
     """
-    prompt = read_prompt(path)
+    return store_prompt(db, read_prompt(path))
+
+
+def store_prompt(db: Database, prompt: Prompt) -> tuple[str, int]:
+    """Store a user's prompt as `add_prompt` does; gives (name, version)."""
     with db.transaction():
         return prompt.name, _ensure(db, prompt, "user")
 
@@ -81,9 +85,10 @@ def get_prompt(db: Database, wanted: str) -> tuple[int, int, Prompt]:
 
 
 def prompt_by_id(db: Database, prompt_id: int) -> Prompt:
-    """The prompt version a run was planned with."""
+    """The prompt version a run was planned with. Raises NotFoundError, PromptError when it cannot be read."""
     row = db.row("SELECT name, version, content FROM prompts WHERE id = ?", (prompt_id,))
-    assert row is not None, "a prompt that a run refers to is never deleted"
+    if row is None:
+        raise NotFoundError(f"no prompt with the number {prompt_id}")
     return _stored(f"{row['name']}@{row['version']}", row["content"])
 
 
