@@ -30,6 +30,8 @@ class Terminal:
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "PYTHONPATH": str(ROOT),
+            # nobody's own keys and colours
+            "RECJUDGE_CONFIG": os.devnull,
         }
         self.started = time.perf_counter()
         self._process = subprocess.Popen(

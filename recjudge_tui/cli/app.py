@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from recjudge_tui import __version__
 from recjudge_tui.errors import RecjudgeError
+
+if TYPE_CHECKING:
+    from recjudge_tui.model.preferences import Fault, KeyRow
+    from recjudge_tui.preferences import Loaded
 
 # word -> (module under recjudge_tui.cli, name of the click command in it); imported when first used
 COMMANDS = {
@@ -19,13 +23,16 @@ COMMANDS = {
     "import": ("imports", "import_"),
     "imports": ("imports", "imports"),
     "cases": ("cases", "cases"),
+    "verdicts": ("verdicts", "verdicts"),
     "prompt": ("prompts", "prompt"),
     "judge": ("judges", "judge"),
     "run": ("run", "run"),
     "runs": ("runs", "runs"),
     "batch": ("batch", "batch"),
     "rater": ("raters", "rater"),
+    "annotate": ("annotate", "annotate"),
     "agreement": ("agreement", "agreement"),
+    "compare": ("compare", "compare"),
     "leaderboard": ("leaderboard", "leaderboard"),
     "calibration": ("calibration", "calibration"),
     "estimate": ("estimate", "estimate"),
@@ -39,7 +46,9 @@ COMMANDS = {
     "gate": ("gate", "gate"),
     "reproduce": ("reproduce", "reproduce"),
     "export": ("export", "export"),
+    "report": ("report", "report"),
     "db": ("database", "db"),
+    "config": ("config", "config"),
     "doctor": ("doctor", "doctor"),
 }
 INTERRUPTED = 130
@@ -98,6 +107,13 @@ def open_app(db: str | None, project: str | None = None) -> None:
     from recjudge_tui.tui.app import run_app
 
     run_app(database_path(db), project)
+
+
+def checked_settings(loaded: Loaded) -> tuple[tuple[KeyRow, ...], str, tuple[Fault, ...]]:
+    """What the app makes of a settings file: its bindings with their keys, its theme, what is wrong."""
+    from recjudge_tui.tui.app import checked_settings
+
+    return checked_settings(loaded)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -27,7 +27,7 @@ def path() -> None:
 
     \b
     Example:
-      $EDITOR "$(recjudge config path)"
+      recjudge config path
     """
     from recjudge_tui.preferences import config_path
 
