@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.app import open_adjudication, open_desk
 from recjudge_tui.cli.options import (
     db_option,
     names,
@@ -141,7 +141,8 @@ def open_(project: str, annotator: str, protocol: str | None, db: str | None) ->
     with open_db(db) as database:
         identity = project_id(database, project)
         desk = chosen_desk(database, identity, annotator, protocol)
-    _app("run_annotation", database_path(db), identity, desk.rater_id, desk.protocol)
+    _need_terminal()
+    open_desk(database_path(db), identity, desk.rater_id, desk.protocol)
     with open_db(db) as database:
         left = desk_of(database, desk.rater_id, desk.protocol).open
     narrate(f"{left:,} cases left; all that was given is kept")
@@ -183,15 +184,9 @@ def adjudicate(project: str, protocol: str, rule: Rule | None, name: str, db: st
     with open_db(db) as database:
         identity = project_id(database, project)
         rater_id = start_adjudication(database, identity, protocol, name)
-    _app("run_adjudication", database_path(db), identity, rater_id, protocol)
+    open_adjudication(database_path(db), identity, rater_id, protocol)
 
 
 def _need_terminal() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise click.UsageError("judging by hand needs a terminal")
-
-
-def _app(name: str, path: Path, project_id: int, rater_id: int, protocol: str) -> None:
-    """One of the two small apps of `tui/sealed.py`, imported when it is opened."""
-    _need_terminal()
-    getattr(import_module("recjudge_tui.tui.sealed"), name)(path, project_id, rater_id, protocol)

@@ -13,6 +13,8 @@ from recjudge_tui import __version__
 from recjudge_tui.errors import RecjudgeError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from recjudge_tui.model.preferences import Fault, KeyRow
     from recjudge_tui.preferences import Loaded
 
@@ -107,6 +109,20 @@ def open_app(db: str | None, project: str | None = None) -> None:
     from recjudge_tui.tui.app import run_app
 
     run_app(database_path(db), project)
+
+
+def open_desk(path: Path, project_id: int, rater_id: int, protocol: str) -> None:
+    """The app with nothing in it but one annotator's cases."""
+    from recjudge_tui.tui.sealed import run_annotation
+
+    run_annotation(path, project_id, rater_id, protocol)
+
+
+def open_adjudication(path: Path, project_id: int, rater_id: int, protocol: str) -> None:
+    """The app with nothing in it but the cases that annotators disagree about."""
+    from recjudge_tui.tui.sealed import run_adjudication
+
+    run_adjudication(path, project_id, rater_id, protocol)
 
 
 def checked_settings(loaded: Loaded) -> tuple[tuple[KeyRow, ...], str, tuple[Fault, ...]]:
