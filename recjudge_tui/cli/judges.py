@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import db_option, open_db, put_table, table_options
+from recjudge_tui.cli.options import db_option, open_db, put_table, server_options, table_options
 
 if TYPE_CHECKING:
     from recjudge_tui.model.judge import JudgeSpec
@@ -39,19 +39,7 @@ def list_(base_url: str, db: str | None, fmt: str | None, out: Path | None) -> N
 
 @judge.command("test")
 @click.argument("spec", metavar="SPEC")
-@click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="The server; repeat for several.")
-@click.option(
-    "--api-key-env", metavar="NAME", default="", help="The environment variable that holds the key."
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0, min_open=True),
-    default=120.0,
-    show_default=True,
-    metavar="S",
-    help="Deadline of each call.",
-)
+@server_options
 @db_option
 @table_options
 def test(

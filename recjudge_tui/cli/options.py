@@ -34,6 +34,25 @@ def project_option(command: Command) -> Command:
     )
 
 
+def server_options(command: Command) -> Command:
+    """Where a judge answers: `--base-url`, `--api-key-env` and `--timeout`, as `base_urls`, `api_key_env`, `timeout_s`."""
+    command = click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=0, min_open=True),
+        default=120.0,
+        show_default=True,
+        metavar="S",
+        help="Deadline of each call.",
+    )(command)
+    command = click.option(
+        "--api-key-env", metavar="NAME", default="", help="The environment variable that holds the key."
+    )(command)
+    return click.option(
+        "--base-url", "base_urls", multiple=True, metavar="URL", help="The server; repeat for several."
+    )(command)
+
+
 def table_options(command: Command) -> Command:
     """`--format` (or `--plain`) and `-o`, passed on as `fmt` and `out`."""
     command = click.option(

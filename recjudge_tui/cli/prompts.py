@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from recjudge_tui.cli.options import db_option, narrate, open_db, put_table, table_options
+from recjudge_tui.cli.options import db_option, narrate, open_db, put_table, server_options, table_options
 
 
 @click.group()
@@ -147,19 +147,7 @@ def add(file: Path, db: str | None) -> None:
     "--judge", "spec", required=True, metavar="SPEC", help="The judge to ask, as in “recjudge run”."
 )
 @click.option("--order", type=click.Choice(("ab", "ba")), help="Which system's list comes first; of pairs.")
-@click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="The server; repeat for several.")
-@click.option(
-    "--api-key-env", metavar="NAME", default="", help="The environment variable that holds the key."
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(min=0, min_open=True),
-    default=120.0,
-    show_default=True,
-    metavar="S",
-    help="Deadline of an attempt.",
-)
+@server_options
 @db_option
 @table_options
 def try_(

@@ -68,6 +68,13 @@ async def type_text(pilot: Pilot[Any], text: str) -> None:
     await settle(pilot)
 
 
+async def filter_by(pilot: Pilot[Any], text: str) -> None:
+    """Write `text` behind the filter that stands, and apply it."""
+    await press(pilot, "slash")
+    await type_text(pilot, text)
+    await press(pilot, "enter")
+
+
 async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 8.0) -> None:
     for _ in range(int(seconds / 0.05)):
         if holds():

@@ -15,7 +15,7 @@ from recjudge_tui.tui.screens.cases import CasesScreen
 from recjudge_tui.tui.screens.dialogs import ErrorDialog
 from recjudge_tui.tui.widgets.case_panel import CasePanel
 from recjudge_tui.tui.widgets.verdict_list import KEPT_WINDOWS, WINDOW, VerdictList
-from tests.tui.driving import SIZES, press, running, settle, shown, type_text, until
+from tests.tui.driving import SIZES, filter_by, press, running, settle, shown, type_text, until
 from tests.tui.factory import (
     end_run,
     finish_call,
@@ -29,12 +29,6 @@ from tests.tui.factory import (
 
 def rows(pilot: Pilot[Any]) -> VerdictList:
     return pilot.app.screen.query_one(VerdictList)
-
-
-async def filter_by(pilot: Pilot[Any], text: str) -> None:
-    await press(pilot, "slash")
-    await type_text(pilot, text)
-    await press(pilot, "enter")
 
 
 @pytest.mark.parametrize("size", SIZES)

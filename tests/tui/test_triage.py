@@ -13,7 +13,7 @@ from recjudge_tui.store.database import connect
 from recjudge_tui.tui.pager import page
 from recjudge_tui.tui.screens.dialogs import ErrorDialog
 from recjudge_tui.tui.widgets.verdict_list import VerdictList
-from tests.tui.driving import SIZES, press, running, shown, type_text
+from tests.tui.driving import SIZES, filter_by, press, running, shown, type_text
 from tests.tui.factory import make_absolute, make_explanations, make_project
 
 
@@ -25,12 +25,6 @@ def log(path: Path) -> list[tuple[Any, ...]]:
 
 def cursor(pilot: Pilot[Any]) -> int | None:
     return pilot.app.screen.query_one(VerdictList).cursor_id
-
-
-async def filter_by(pilot: Pilot[Any], text: str) -> None:
-    await press(pilot, "slash")
-    await type_text(pilot, text)
-    await press(pilot, "enter")
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -204,7 +204,7 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
             self._to_last = False
             rows.action_last()
         if not message.ids:
-            self.query_one(CasePanel).show(None, self._empty())
+            self.query_one(CasePanel).show_case(None, self._empty())
         elif self._read_again:
             self._read_case()
         self._read_again = False
@@ -265,9 +265,7 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
         count = "counting" if self._listing else f"{number(len(rows.ids))} of {number(self.total or 0)}"
         self.query_one("#verdicts").border_title = Content(f"{count} {look.rule} sort: {self.sort}")
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._header)
-
+    @on(VerdictList.Resized)
     def _header(self) -> None:
         width = self.query_one(VerdictList).size.width
         self.query_one("#verdict-header", Static).update(Content(" " + header_line(max(width - 1, 1))))
@@ -309,7 +307,7 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
     @on(CaseRead)
     def _case_read(self, message: CaseRead) -> None:
         if message.verdict_id == self.query_one(VerdictList).cursor_id:
-            self.query_one(CasePanel).show(message.case, _GONE)
+            self.query_one(CasePanel).show_case(message.case, _GONE)
 
     @on(VerdictList.Opened)
     def _open_case(self) -> None:

@@ -58,6 +58,9 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
     class Opened(Message):
         """`enter` on a verdict."""
 
+    class Resized(Message):
+        """A line is as wide as `size.width` says from now on."""
+
     class WantsLast(Message):
         """The end of the list was asked for."""
 
@@ -173,6 +176,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self) -> None:
         self._into_view()
+        self.post_message(self.Resized())
 
     def _move_to(self, place: int) -> None:
         if not self.ids:
