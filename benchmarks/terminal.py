@@ -31,7 +31,7 @@ class Terminal:
             "COLORTERM": "truecolor",
             "PYTHONPATH": str(ROOT),
             # nobody's own keys and colours
-            "RECJUDGE_CONFIG": os.devnull,
+            "RECJUDGE_CONFIG": str(ROOT / "benchmarks"),
         }
         self.started = time.perf_counter()
         self._process = subprocess.Popen(

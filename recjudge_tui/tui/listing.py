@@ -34,6 +34,14 @@ class Listed(Message):
         self.ids, self.total, self.starts, self.follow, self.stay = ids, total, starts, follow, stay
 
 
+class More(Message):
+    """What came since to a list by id; `total` as in Listed."""
+
+    def __init__(self, ids: array[int], total: int) -> None:
+        super().__init__()
+        self.ids, self.total = ids, total
+
+
 class Counted(Message):
     """How many verdicts of the list are decided about."""
 
@@ -47,21 +55,22 @@ def list_verdicts(
     project_id: int,
     chosen: VerdictFilter,
     sort: str,
-    since: array[int] | None,
     only: tuple[int, ...] | None,
 ) -> tuple[array[int], int, tuple[tuple[str, int], ...]]:
-    """(ids, verdicts of the project, starts of the reasons). With `since`, the list so far, only what came after it
-    is read; with `only`, nothing but the verdicts on these cases is listed."""
+    """(ids, verdicts of the project, starts of the reasons); with `only`, nothing but the verdicts on these cases."""
     starts: tuple[tuple[str, int], ...] = ()
     if sort == ATTENTION:
         from recjudge_tui.reports.hostile_texts import suspect_cases
 
         ids, starts = queue(db, project_id, chosen, suspect_cases(db, project_id))
-    elif since:
-        ids = since + filtered_ids(db, project_id, chosen, sort, after=since[-1])
     else:
         ids = filtered_ids(db, project_id, chosen, sort)
     if only is not None:
         kept = verdicts_on(db, only)
         return array("q", (identity for identity in ids if identity in kept)), len(kept), ()
     return ids, count_verdicts(db, project_id) if chosen or starts else len(ids), starts
+
+
+def list_more(db: Database, project_id: int, chosen: VerdictFilter, after: int) -> tuple[array[int], int]:
+    """(ids beyond `after`, verdicts of the project)."""
+    return filtered_ids(db, project_id, chosen, after=after), count_verdicts(db, project_id)

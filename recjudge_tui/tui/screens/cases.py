@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from array import array
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -31,7 +30,7 @@ from recjudge_tui.store.triage import (
     verdict_rows,
 )
 from recjudge_tui.store.triage_log import count_triaged
-from recjudge_tui.tui.listing import ATTENTION, Counted, FirstPage, Listed, list_verdicts
+from recjudge_tui.tui.listing import ATTENTION, Counted, FirstPage, Listed, More, list_more, list_verdicts
 from recjudge_tui.tui.look import bar, glyphs, number
 from recjudge_tui.tui.registry import has_screen
 from recjudge_tui.tui.screens.base import COMMON
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from recjudge_tui.store.case_detail import CaseDetail
 
 FIRST_PAGE = 128
-_BRIDGE_S = 0.03
 _GONE = "This verdict is gone: its run or its import was deleted meanwhile."
 _DETAIL_DELAY_S = 0.04
 _FIRST_DETAIL_DELAY_S = 0.15
@@ -149,43 +147,38 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
 
     # ---- the list
 
-    def _relist(self, *, follow: bool, stay: bool = True, since: array[int] | None = None) -> None:
-        """Ask for the list again; with `since` only for what came after it."""
+    def _relist(self, *, follow: bool, stay: bool = True, first: bool = False) -> None:
+        """Ask for the list again; `first`: it is another one, of which a page is shown until all of it is known."""
         self._listing, self._asked, self._asked_at = True, self._asked + 1, time.monotonic()
         asked = self._asked
-        whole = partial(self._list_all, follow=follow, stay=stay, since=since)
-        if since is None and self.only is None and self.sort != ATTENTION:
-            first = partial(
+        whole = partial(self._list_all, follow=follow, stay=stay)
+        if first and self.only is None and self.sort != ATTENTION:
+            page = partial(
                 first_ids, project_id=self.project_id, chosen=self.chosen, sort=self.sort, limit=FIRST_PAGE
             )
-            self.background.start("list", first, lambda found: FirstPage(found, asked, whole))
+            self.background.start("list", page, lambda found: FirstPage(found, asked, whole))
         else:
             whole()
         self._title()
 
-    def _list_all(self, *, follow: bool, stay: bool, since: array[int] | None) -> None:
+    def _list_all(self, *, follow: bool, stay: bool) -> None:
         job = partial(
             list_verdicts,
             project_id=self.project_id,
             chosen=self.chosen,
             sort=self.sort,
-            since=since,
             only=self.only,
         )
         self.background.start("list", job, lambda found: Listed(*found, follow=follow, stay=stay))
 
     @on(FirstPage)
     def _first_page(self, message: FirstPage) -> None:
-        if message.asked == self._asked:
-            message.then()
-            if message.ids:
-                # where the whole list comes as fast there is nothing to bridge
-                self.set_timer(_BRIDGE_S, partial(self._show_first_page, message))
-
-    def _show_first_page(self, message: FirstPage) -> None:
-        rows = self.query_one(VerdictList)
-        if self._listing and message.asked == self._asked and self._anchor is None:
-            self._anchor = rows.cursor_id
+        if message.asked != self._asked:
+            return
+        message.then()
+        if message.ids:
+            rows = self.query_one(VerdictList)
+            self._anchor = self._anchor or rows.cursor_id
             rows.show(message.ids, follow=False)
             self._first_shown = rows.cursor_id
 
@@ -197,9 +190,10 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
         self.total, self._starts = message.total, message.starts
         rows = self.query_one(VerdictList)
         # who has moved on in the first page meanwhile stays where they are
-        anchor = self._anchor if rows.cursor_id == self._first_shown else None
-        rows.show(message.ids, follow=message.follow, stay=message.stay, anchor=anchor)
-        self._anchor = None
+        moved = self._first_shown not in (None, rows.cursor_id)
+        anchor = None if moved else self._anchor
+        rows.show(message.ids, follow=message.follow or moved, stay=message.stay, anchor=anchor)
+        self._anchor = self._first_shown = None
         if self._to_last:
             self._to_last = False
             rows.action_last()
@@ -212,6 +206,22 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
         self._title()
         self._say_why()
         self._count()
+
+    def _follow_run(self) -> None:
+        """Show what a run wrote since: by id it stands at the end, in other orders anywhere."""
+        ids = self.query_one(VerdictList).ids
+        if self.sort != "id" or self.only is not None or not ids:
+            self._relist(follow=True)
+            return
+        self._asked_at = time.monotonic()
+        job = partial(list_more, project_id=self.project_id, chosen=self.chosen, after=ids[-1])
+        self.background.start("list", job, lambda found: More(*found))
+
+    @on(More)
+    def _more(self, message: More) -> None:
+        self.total = message.total
+        self.query_one(VerdictList).extend(message.ids)
+        self._title()
 
     @on(VerdictList.WantsLast)
     def _wants_last(self) -> None:
@@ -278,7 +288,7 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
             self._relist(follow=True)
             self._read_case()
         elif live and not self._listing and time.monotonic() > self._rest_until:
-            self._relist(follow=True, since=self.query_one(VerdictList).ids if self.sort == "id" else None)
+            self._follow_run()
 
     # ---- the case beside it
 
@@ -348,7 +358,7 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
         chosen = parse_filter(message.text)
         if chosen != self.chosen or self.total is None:
             self.chosen = chosen
-            self._relist(follow=self.total is not None, stay=False)
+            self._relist(follow=self.total is not None, stay=False, first=True)
 
     @on(FilterBar.Closed)
     def _back_to_list(self) -> None:
@@ -366,7 +376,7 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
 
     def _sort_by(self, sort: str) -> None:
         self.sort, self._starts = sort, ()
-        self._relist(follow=False)
+        self._relist(follow=False, first=True)
 
     def action_next_marked(self) -> None:
         rows = self.query_one(VerdictList)

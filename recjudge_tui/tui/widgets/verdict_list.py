@@ -99,6 +99,13 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
         self._announce()
 
+    def extend(self, ids: array[int]) -> None:
+        """More verdicts at the end of the list; nothing else moves."""
+        self.ids.extend(ids)
+        self.virtual_size = Size(0, len(self.ids))
+        # what others say of the rows on the screen may have changed with them
+        self.reload()
+
     def reload(self) -> None:
         """Read the rows again; the list itself is the same."""
         self._windows.clear()
