@@ -20,7 +20,8 @@ _LIST = "SELECT v.id FROM verdicts v WHERE {where} AND {reason} ORDER BY {order}
 _AGAINST_PEOPLE = f"""SELECT v.id FROM verdicts o CROSS JOIN verdicts v ON v.case_id = o.case_id AND v.aspect = o.aspect
   WHERE o.rater_id IN {_RATERS.format(PEOPLE)} AND o.state = 'ok'
     AND v.rater_id IN {_RATERS.format(_JUDGES)} AND v.state = 'ok' AND {SAME_SCALE} AND {APART} AND {{where}}
-  GROUP BY v.id ORDER BY max(abs(o.value - v.value)) DESC, v.id"""
+  GROUP BY v.id ORDER BY max(abs(o.value - v.value)) / CASE v.protocol
+    WHEN 'explanation' THEN 4.0 WHEN 'absolute' THEN 1.0 ELSE 2.0 END DESC, v.id"""
 _SPLIT = f"""SELECT v.id FROM verdicts v WHERE {{where}} AND v.state = 'ok' AND v.rater_id IN {_RATERS.format(_JUDGES)}
     AND (v.case_id, v.aspect, replace(v.protocol, 'arena', 'pairwise')) IN (
       SELECT o.case_id, o.aspect, replace(o.protocol, 'arena', 'pairwise') FROM verdicts o
@@ -55,10 +56,10 @@ class Queue(NamedTuple):
 def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterable[int] = ()) -> Queue:
     """The verdicts that `chosen` lets through and that a reader should see, each once, undecided ones only.
 
-    In this order: a judge apart from a person on the question (the widest first), judges apart from each other,
-    answers that flip with the order of the lists, confidence below 0.6 (the lowest first), failed, and cases in which
-    a text gives orders to the judge (`suspects`, their ids). Apart: one step of A/Tie/B or of the labels, half of
-    0..1, two steps of 1..5.
+    In this order: a judge apart from a person on the question (the widest first, as a share of the scale), judges
+    apart from each other, answers that flip with the order of the lists, confidence below 0.6 (the lowest first),
+    failed, and cases in which a text gives orders to the judge (`suspects`, their ids). Apart: one step of A/Tie/B or
+    of the labels, half of 0..1, two steps of 1..5.
     """
     where, parameters = conditions(project_id, chosen)
     one_judge = db.value(
