@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.model.filters import parse_filter
+from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.reports.table import Column, Row, Table
+from recjudge_tui.store.attention import ATTENTION, Queue, queue
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.triage import SORTS, VerdictRow, filtered_ids, verdict_rows
 
 LIMIT = 1000
+ORDERS = (*SORTS, ATTENTION)
 _COLUMNS = (
     Column("verdict_id", "Verdict", minor=True),
     Column("case_id", "Case"),
@@ -31,15 +34,22 @@ _DECIDED = {"accept": "accepted", "dismiss": "dismissed", "override": "overridde
 def verdicts_table(
     db: Database, project_id: int, filter_text: str = "", sort: str = "id", limit: int = LIMIT
 ) -> Table:
-    """One row a verdict, the first `limit` in the order `sort` (a key of `store.triage.SORTS`); a note counts them all.
+    """One row a verdict, the first `limit` in the order `sort` (one of ORDERS); a note counts them all.
 
-    Raises UsageError for a filter that cannot be read or an unknown order.
+    By attention only verdicts that deserve eyes are there, with the reason first in `why`. Raises UsageError for a
+    filter that cannot be read or an unknown order.
     """
-    if sort not in SORTS:
-        raise UsageError(f"no order “{sort}”", f"There are: {', '.join(SORTS)}.")
+    if sort not in ORDERS:
+        raise UsageError(f"no order “{sort}”", f"There are: {', '.join(ORDERS)}.")
     chosen = parse_filter(filter_text)
-    ids = filtered_ids(db, project_id, chosen, sort)
-    rows = tuple(_row(row) for row in verdict_rows(db, ids[:limit]))
+    found = (
+        queue(db, project_id, chosen, suspect_cases(db, project_id))
+        if sort == ATTENTION
+        else Queue(filtered_ids(db, project_id, chosen, sort), ())
+    )
+    ids = found.ids
+    place = {key: at for at, key in enumerate(ids[:limit])}
+    rows = tuple(_row(row, found.reason(place[row.verdict_id])) for row in verdict_rows(db, ids[:limit]))
     through = f" that “{chosen.text()}” lets through" if chosen else ""
     notes = [f"{len(ids):,} verdicts{through}, by {sort}"]
     if len(rows) < len(ids):
@@ -50,7 +60,7 @@ def verdicts_table(
     return Table("Verdicts", _COLUMNS, rows, tuple(notes), settings)
 
 
-def _row(row: VerdictRow) -> Row:
+def _row(row: VerdictRow, reason: str) -> Row:
     decision = _DECIDED.get(row.triage.decision, row.triage.decision)
     return {
         "verdict_id": str(row.verdict_id),
@@ -62,7 +72,7 @@ def _row(row: VerdictRow) -> Row:
         "label": "failed" if row.failed else row.label,
         "value": row.value,
         "confidence": row.confidence,
-        "why": ", ".join(_reasons(row)),
+        "why": ", ".join([*([reason] if reason else []), *_reasons(row)]),
         "decision": f"{decision} to {row.triage.label}" if row.triage.label else decision,
         "tags": ", ".join(row.triage.tags),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from recjudge_tui.errors import NotFoundError
+from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import prompt_by_id
 
@@ -21,7 +21,7 @@ def choices(db: Database, verdict_id: int) -> Choices:
     """What the reader can say instead: the labels or the scale of the prompt the verdict was asked with.
 
     For a verdict without a run, those of the newest prompt its protocol was run with, else of the newest there is;
-    without any, the labels that were given. Raises NotFoundError.
+    without any, the labels that were given. Raises NotFoundError, UsageError where there are none.
     """
     verdict = db.row("SELECT * FROM verdicts WHERE id = ?", (verdict_id,))
     if verdict is None:
@@ -45,4 +45,34 @@ def choices(db: Database, verdict_id: int) -> Choices:
              AND label <> '' AND state = 'ok' ORDER BY value DESC LIMIT 9""",
         (verdict["project_id"], verdict["protocol"], verdict["aspect"]),
     )
+    if not given:
+        raise UsageError(
+            "nothing is known that could be said instead",
+            f"No prompt asks for “{verdict['aspect']}” under {verdict['protocol']}, and no label was given.",
+            "Override the verdict of a judge or a person.",
+        )
     return Choices(tuple((row["label"], row["value"]) for row in given))
+
+
+def chosen(db: Database, verdict_id: int, wanted: str) -> tuple[str, float]:
+    """The (label, value) that `wanted` names among the choices, in any case of letters.
+
+    The beginning of a label is enough where only one begins so. Raises NotFoundError, UsageError naming the choices.
+    """
+    offered = choices(db, verdict_id)
+    if not offered.labels:
+        try:
+            value = float(wanted)
+        except ValueError:
+            value = float("nan")
+        if offered.low <= value <= offered.high:
+            return f"{value:g}", value
+        raise UsageError(f"“{wanted}” is no number from {offered.low:g} to {offered.high:g}")
+    lowered = wanted.casefold()
+    exact = [pair for pair in offered.labels if pair[0].casefold() == lowered]
+    begun = [pair for pair in offered.labels if lowered and pair[0].casefold().startswith(lowered)]
+    for found in (exact, begun):
+        if len(found) == 1:
+            return found[0]
+    names = ", ".join(label for label, _ in offered.labels)
+    raise UsageError(f"no label “{wanted}” for this verdict", f"There are: {names}.")

@@ -11,6 +11,8 @@ from recjudge_tui.model.filters import VerdictFilter
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdict_filters import APART, PEOPLE, SAME_SCALE, conditions
 
+# the order of the queue, beside those of `triage.SORTS`
+ATTENTION = "attention"
 LOW_CONFIDENCE = 0.6
 _JUDGES = "('judge', 'rules')"
 _RATERS = "(SELECT id FROM raters WHERE project_id = :project AND kind IN {})"

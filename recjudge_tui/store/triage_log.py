@@ -118,6 +118,13 @@ def entries(db: Database, verdict_id: int) -> tuple[Entry, ...]:
     )
 
 
+def project_entries(db: Database, project_id: int) -> tuple[Entry, ...]:
+    """The whole log of a project, oldest first."""
+    return tuple(
+        _entry(row) for row in db.rows(f"{_ENTRIES} WHERE project_id = ? ORDER BY log_id", (project_id,))
+    )
+
+
 def triaged(db: Database, ids: Sequence[int]) -> dict[int, Triaged]:
     """What stands about those of the verdicts that anybody touched."""
     found: dict[int, Triaged] = {}

@@ -8,13 +8,10 @@ from collections.abc import Callable
 from textual.message import Message
 
 from recjudge_tui.model.filters import VerdictFilter
-from recjudge_tui.store.attention import queue
+from recjudge_tui.store.attention import ATTENTION, queue
 from recjudge_tui.store.case_sets import verdicts_on
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.triage import count_verdicts, filtered_ids
-
-ATTENTION = "attention"
-
 
 class FirstPage(Message):
     """What to show of a list until all of it is known; `asked` tells lists apart, `then` reads the rest."""

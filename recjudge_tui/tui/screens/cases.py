@@ -18,7 +18,7 @@ from textual.widgets import Footer, Input, Static
 
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.model.filters import HINT, VerdictFilter, parse_filter
-from recjudge_tui.store.attention import Queue
+from recjudge_tui.store.attention import ATTENTION, Queue
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.project_panel import ActiveRun, project_name
 from recjudge_tui.store.triage import (
@@ -30,7 +30,7 @@ from recjudge_tui.store.triage import (
     verdict_rows,
 )
 from recjudge_tui.store.triage_log import count_triaged
-from recjudge_tui.tui.listing import ATTENTION, Counted, FirstPage, Listed, More, list_more, list_verdicts
+from recjudge_tui.tui.listing import Counted, FirstPage, Listed, More, list_more, list_verdicts
 from recjudge_tui.tui.look import bar, glyphs, number
 from recjudge_tui.tui.registry import has_screen
 from recjudge_tui.tui.screens.base import COMMON
