@@ -123,7 +123,7 @@ def test_an_error_shows_its_traceback_only_when_asked(project_db: Path) -> None:
 def test_what_nobody_foresaw_is_one_line_and_a_traceback_only_when_asked(tmp_path: Path) -> None:
     program = (
         "import sys; import recjudge_tui.cli.options as options\n"
-        "def broken(*_): raise ZeroDivisionError('by \\x1b[31mzero')\n"
+        "def broken(*_, **__): raise ZeroDivisionError('by \\x1b[31mzero')\n"
         "import recjudge_tui.store.database as database; database.connect = broken\n"
         "from recjudge_tui.cli.app import main; main(sys.argv[1:])"
     )
