@@ -13,6 +13,7 @@ from recjudge_tui.store.case_sets import verdicts_on
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.triage import count_verdicts, filtered_ids
 
+
 class FirstPage(Message):
     """What to show of a list until all of it is known; `asked` tells lists apart, `then` reads the rest."""
 
@@ -25,18 +26,26 @@ class Listed(Message):
     """The list for a filter and a sort; `total` is all verdicts of the project, `starts` as in Queue."""
 
     def __init__(
-        self, ids: array[int], total: int, starts: tuple[tuple[str, int], ...], *, follow: bool, stay: bool
+        self,
+        ids: array[int],
+        total: int,
+        starts: tuple[tuple[str, int], ...],
+        *,
+        asked: int,
+        follow: bool,
+        stay: bool,
     ) -> None:
         super().__init__()
-        self.ids, self.total, self.starts, self.follow, self.stay = ids, total, starts, follow, stay
+        self.ids, self.total, self.starts = ids, total, starts
+        self.asked, self.follow, self.stay = asked, follow, stay
 
 
 class More(Message):
-    """What came since to a list by id; `total` as in Listed."""
+    """What came since to a list by id; `total` and `asked` as in Listed."""
 
-    def __init__(self, ids: array[int], total: int) -> None:
+    def __init__(self, ids: array[int], total: int, asked: int) -> None:
         super().__init__()
-        self.ids, self.total = ids, total
+        self.ids, self.total, self.asked = ids, total, asked
 
 
 class Counted(Message):

@@ -11,6 +11,7 @@ from recjudge_tui.model.filters import parse_filter
 from recjudge_tui.store.attention import queue
 from recjudge_tui.store.database import connect
 from recjudge_tui.store.triage import filtered_ids
+from recjudge_tui.tui.listing import FirstPage, Listed, More
 from recjudge_tui.tui.screens.cases import CasesScreen
 from recjudge_tui.tui.screens.dialogs import ErrorDialog
 from recjudge_tui.tui.widgets.case_panel import CasePanel
@@ -418,3 +419,33 @@ async def test_other_widths(project_db: Path, width: int) -> None:
         await press(pilot, "enter")
         assert "Reasoning" in shown(pilot)
         assert max(len(line) for line in shown(pilot).splitlines()) <= width
+
+
+async def test_lists_that_come_too_late_are_not_shown(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, CasesScreen)
+        old = screen._asked
+        await filter_by(pilot, "why:swap")
+        screen.post_message(Listed(array("q", [1, 2, 3]), 18, (), asked=old, follow=True, stay=True))
+        screen.post_message(More(array("q", [9]), 19, old))
+        screen.post_message(FirstPage(array("q", [5]), old, lambda: None))
+        await settle(pilot)
+        assert list(rows(pilot).ids) == [4]
+
+
+async def test_what_a_run_writes_is_added_at_the_end(project_db: Path) -> None:
+    project = make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "G")
+        before = rows(pilot).cursor_id
+        run = start_run(project_db, project)
+        pilot.app.look_at_runs()  # type: ignore[attr-defined]
+        await until(pilot, lambda: bool(pilot.app.active))  # type: ignore[attr-defined]
+        finish_call(project_db, run)
+        known = list(rows(pilot).ids)
+        await until(pilot, lambda: len(rows(pilot).ids) > len(known))
+        assert list(rows(pilot).ids)[: len(known)] == known
+        assert rows(pilot).cursor_id == before
+        end_run(project_db, run)

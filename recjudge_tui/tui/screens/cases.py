@@ -169,7 +169,10 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
             sort=self.sort,
             only=self.only,
         )
-        self.background.start("list", job, lambda found: Listed(*found, follow=follow, stay=stay))
+        asked = self._asked
+        self.background.start(
+            "list", job, lambda found: Listed(*found, asked=asked, follow=follow, stay=stay)
+        )
 
     @on(FirstPage)
     def _first_page(self, message: FirstPage) -> None:
@@ -184,6 +187,8 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
 
     @on(Listed)
     def _listed(self, message: Listed) -> None:
+        if message.asked != self._asked:
+            return
         self._listing = False
         took = time.monotonic() - self._asked_at
         self._rest_until = time.monotonic() + _REST * took
@@ -213,12 +218,15 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
         if self.sort != "id" or self.only is not None or not ids:
             self._relist(follow=True)
             return
-        self._asked_at = time.monotonic()
+        self._asked += 1
+        asked = self._asked
         job = partial(list_more, project_id=self.project_id, chosen=self.chosen, after=ids[-1])
-        self.background.start("list", job, lambda found: More(*found))
+        self.background.start("list", job, lambda found: More(*found, asked))
 
     @on(More)
     def _more(self, message: More) -> None:
+        if message.asked != self._asked:
+            return
         self.total = message.total
         self.query_one(VerdictList).extend(message.ids)
         self._title()
