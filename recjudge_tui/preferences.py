@@ -21,6 +21,7 @@ _SETS = re.compile(rf"\s*({_PATH})\s*=")
 _PART = re.compile(_BARE)
 _TEXT_VALUE = re.compile(r"""(\s*[^=]+=\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')(.*)$""", re.DOTALL)
 _LONGEST_NAME = 60
+_LARGEST = 256 * 1024
 
 
 class Loaded(NamedTuple):
@@ -42,21 +43,30 @@ def read_preferences(path: Path | None = None) -> Loaded:
     """
     path = path or config_path()
     try:
-        raw = path.read_bytes()
+        # a pipe would be waited for
+        if path.exists() and not path.is_file() and not path.is_dir():
+            return Loaded(path, faults=(Fault(None, "cannot be read: this is no file"),))
+        with path.open("rb") as file:
+            raw = file.read(_LARGEST + 1)
     except FileNotFoundError:
         return Loaded(path)
     except OSError as error:
         return Loaded(path, faults=(Fault(None, f"cannot be read: {error.strerror}"),))
+    if len(raw) > _LARGEST:
+        return Loaded(
+            path, faults=(Fault(None, f"has more than {_LARGEST // 1024} KB: these are no settings"),)
+        )
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         return Loaded(path, faults=(Fault(line, "this is no UTF-8", "Save the file as UTF-8."),))
     try:
-        data = _parse(text)
+        return _understood(path, _parse(text), _lines(text))
     except ValueError as error:
         return Loaded(path, faults=(_syntax(error),))
-    return _understood(path, data, _lines(text))
+    except RecursionError:
+        return Loaded(path, faults=(Fault(None, "sections stand within sections too deep to read"),))
 
 
 def reader_name() -> str:
@@ -92,9 +102,11 @@ def keep_theme(name: str, path: Path | None = None) -> None:
     path = path or config_path()
     by_hand = f'Write theme = "{name}" below [app] yourself.'
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise ValueError("no file")
         text = path.read_bytes().decode("utf-8") if path.exists() else ""
         changed = _with_theme(text, name)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(
             f"the theme cannot be kept in {path}", "The file is not in order.", by_hand
         ) from error

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,21 @@ def test_one_mistake_spoils_nothing_else(file: Path) -> None:
     error = faults_error(loaded.path, loaded.faults)
     assert error.title == f"2 mistakes in your settings, {file}"
     assert [line.split(": ")[0] for line in error.cause.splitlines()] == ["config.toml:2", "config.toml:6"]
+
+
+def test_what_is_no_settings_file_holds_nothing_up(file: Path) -> None:
+    deep = "[keys]\na" + ".a" * 5000 + ' = "f"\n'
+    for content, said in (("# x\n" * 70_000, "more than 256 KB"), (deep, "too deep to read")):
+        file.write_text(content)
+        assert [said in fault for fault in told(file)] == [True]
+    with pytest.raises(UsageError, match="cannot be kept"):
+        keep_theme("recjudge-light")
+    assert file.read_text() == deep
+    file.unlink()
+    os.mkfifo(file)
+    assert ["this is no file" in fault for fault in told(file)] == [True], "and it is not waited for"
+    with pytest.raises(UsageError, match="cannot be kept"):
+        keep_theme("recjudge-light")
 
 
 def test_files_that_cannot_be_read(file: Path) -> None:

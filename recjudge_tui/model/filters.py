@@ -37,7 +37,13 @@ COMPARED = {"conf": "conf<.6", "spread": "spread>=2", "distance": "distance>=2"}
 HINT = " ".join(COMPARED.get(key, f"{key}:") for key in KEYS)
 _NUMBERED = ("case", "run")
 _WORDS = {"why": WHY, "state": STATES, "triaged": TRIAGED}
-_TOKEN = re.compile(r'([A-Za-z_]+)(:|<=|>=|<|>|=)(?:"([^"]*)"?|(\S*))|"([^"]*)"?|(\S+)')
+# within quotes a quote is written twice
+_QUOTED = r'"((?:[^"]|"")*)"?'
+_TOKEN = re.compile(rf"([A-Za-z_]+)(:|<=|>=|<|>|=)(?:{_QUOTED}|(\S*))|{_QUOTED}|(\S+)")
+_SIGNS = re.compile(r'\s|^"')
+_TEXT_SIGNS = re.compile(rf"{_SIGNS.pattern}|[:<>=]")
+MOST_TERMS = 200
+LONGEST_TERM = 5_000
 
 
 class Term(NamedTuple):
@@ -49,11 +55,8 @@ class Term(NamedTuple):
 
     def chip(self) -> str:
         """The term as it may be typed again."""
-        value = (
-            f'"{self.value}"'
-            if " " in self.value or (self.key == "text" and ":" in self.value)
-            else self.value
-        )
+        quoted = (_TEXT_SIGNS if self.key == "text" else _SIGNS).search(self.value)
+        value = '"' + self.value.replace('"', '""') + '"' if quoted else self.value
         return value if self.key == "text" else f"{self.key}{self.op}{value}"
 
 
@@ -82,20 +85,26 @@ class VerdictFilter(NamedTuple):
 def parse_filter(text: str) -> VerdictFilter:
     """Read a filter. An empty text lets everything through.
 
-    Raises UsageError for an unknown key, a missing value, a number that is none, or an unknown word
-    after `why:`, `state:` or `triaged:`; the message names what would fit.
+    Raises UsageError for an unknown key, a missing value, a number that is none, an unknown word after
+    `why:`, `state:` or `triaged:`, more than MOST_TERMS terms or more than LONGEST_TERM characters in one;
+    the message names what would fit.
     """
-    terms: list[Term] = []
-    for match in _TOKEN.finditer(text):
-        key, op, quoted, bare, phrase, word = match.groups()
-        if key is None:
-            value = (phrase if phrase is not None else word).strip()
-            if value:
-                terms.append(Term("text", ":", value))
-            continue
-        term = _term(key.lower(), op, quoted if quoted is not None else bare)
-        if term not in terms:
-            terms.append(term)
+    # SQLite ends a pattern at this sign
+    matches = [match.groups() for match in _TOKEN.finditer(text.replace("\0", " "))]
+    terms: dict[Term, None] = {}
+    for key, op, quoted, bare, phrase, word in matches:
+        inside = phrase if key is None else quoted
+        value = (word if key is None else bare) if inside is None else inside.replace('""', '"')
+        if len(value) > LONGEST_TERM:
+            raise UsageError(
+                f"a term of a filter has at most {LONGEST_TERM:,} characters, not {len(value):,}"
+            )
+        if key is not None:
+            terms[_term(key.lower(), op, value)] = None
+        elif value.strip():
+            terms[Term("text", ":", value.strip())] = None
+    if len(terms) > MOST_TERMS:
+        raise UsageError(f"a filter has at most {MOST_TERMS} terms, not {len(terms):,}")
     return VerdictFilter(tuple(terms))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
@@ -55,19 +56,29 @@ def write_rows(columns: Sequence[str], rows: Rows, fmt: ExportFormat, target: Pa
 
 @contextmanager
 def _whole_file(path: Path) -> Iterator[TextIO]:
-    part = path.with_name(path.name + ".part")
+    # a device is written to, not replaced; two processes may write the same file
+    part = (
+        path if path.exists() and not path.is_file() else path.with_name(f".{path.name}.{os.getpid()}.part")
+    )
     try:
         with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             yield file
-        part.replace(path)
+        if part != path:
+            part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        _remove(part, path)
         raise RecjudgeError(
             f"{path} cannot be written", f"{error.strerror}.", "Choose another file."
         ) from error
     except BaseException:
-        part.unlink(missing_ok=True)
+        _remove(part, path)
         raise
+
+
+def _remove(part: Path, path: Path) -> None:
+    if part != path:
+        with suppress(OSError):
+            part.unlink()
 
 
 def _csv(columns: Sequence[str], rows: Rows, file: TextIO) -> Written:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from recjudge_tui.model.annotation import Asked, Option
@@ -11,7 +12,7 @@ from recjudge_tui.model.prompt import AspectSpec, Prompt
 from recjudge_tui.model.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.protocols.rendering import system_text
+from recjudge_tui.protocols.rendering import system_text, user_text
 from recjudge_tui.running.context import shown_user
 from recjudge_tui.running.requests import setup_of
 from recjudge_tui.running.wishes import settings_for
@@ -67,6 +68,7 @@ def shown_case(db: Database, task: Task) -> ShownCase:
             # a scored example shows what somebody said of another text, and only some judges are shown one
             material = material.model_copy(update={"example": None})
     material = material or _material_now(db, task, chosen, settings)
+    prompt = _without_the_case(prompt, material, task.case_id)
     material = material.model_copy(update={"user": _told(material.user, prompt)})
     return ShownCase(
         material=material.swapped() if task.first == "b" else material,
@@ -74,6 +76,27 @@ def shown_case(db: Database, task: Task) -> ShownCase:
         asked=tuple(_asked(prompt, spec, task.first) for spec in prompt.aspects),
         issues=tuple((issue.name, issue.meaning) for issue in prompt.issues),
     )
+
+
+def _without_the_case(prompt: Prompt, material: Material, case_id: int) -> Prompt:
+    """The prompt without examples that were made of this very case: they tell what somebody said of it."""
+    if not prompt.examples:
+        return prompt
+    said = user_text(prompt, material, "")
+    kept = tuple(
+        example
+        for example in prompt.examples
+        if example.title != f"case {case_id}" and not _all_in(said, example.input.values())
+    )
+    return prompt.model_copy(update={"examples": kept})
+
+
+def _all_in(said: str, shown: Iterable[object]) -> bool:
+    """Whether every line of an example's texts stands in the text of the case."""
+    lines = [
+        str(line).strip() for part in shown for line in (part if isinstance(part, (list, tuple)) else [part])
+    ]
+    return bool(lines) and all(line in said for line in lines)
 
 
 def guidelines(prompt: Prompt, top_k: int) -> str:

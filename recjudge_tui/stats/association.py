@@ -39,7 +39,8 @@ def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
     pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     n = len(pairs)
     if n < FEWEST:
-        return Association(None, None, None, None, n, f"{n} systems have both figures: three are needed")
+        have = "1 system has" if n == 1 else f"{n} systems have"
+        return Association(None, None, None, None, n, f"{have} both figures: three are needed")
     r = pearson(*zip(*pairs, strict=True))
     if r is None:
         return Association(None, None, None, None, n, "one of the two figures is the same for all systems")

@@ -57,7 +57,7 @@ class Database:
             return action(*arguments)
         except sqlite3.IntegrityError:
             raise
-        except (sqlite3.DatabaseError, UnicodeEncodeError) as error:
+        except (sqlite3.DatabaseError, UnicodeEncodeError, OverflowError) as error:
             raise _explanation(error, self.path) from error
 
     def value(self, sql: str, parameters: Parameters = ()) -> Any:
@@ -112,7 +112,9 @@ def explained(path: Path) -> Iterator[None]:
         raise _explanation(error, path) from error
 
 
-def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError, path: Path) -> StoreError:
+def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError | OverflowError, path: Path) -> StoreError:
+    if isinstance(error, OverflowError):
+        return StoreError("a number is too large: nothing in the database has it")
     if isinstance(error, UnicodeEncodeError):
         return StoreError(
             "a text that is not valid Unicode cannot be stored", f"{error.reason} at {error.start}."
@@ -158,8 +160,14 @@ def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError, path: Path) 
     return StoreError(f"the database {path} refused a statement", f"SQLite says: {text}.")
 
 
-def connect(path: Path, *, must_exist: bool = False, one_thread: bool = True) -> Database:
-    """Open the file, make it when new, and bring its schema up to date.
+def connect(
+    path: Path,
+    *,
+    must_exist: bool = False,
+    one_thread: bool = True,
+    told: Callable[[str], None] | None = None,
+) -> Database:
+    """Open the file, make it when new, and bring its schema up to date; `told` is called with a line when that is slow.
 
     Without `one_thread` several threads may use the connection, one at a time: that is for the caller to see to.
     Raises StoreError when it cannot be opened, is damaged, or comes from a newer version.
@@ -176,7 +184,7 @@ def connect(path: Path, *, must_exist: bool = False, one_thread: bool = True) ->
         ) from error
     database = _open(path, one_thread)
     try:
-        migrate(database)
+        migrate(database, told=told)
     except BaseException:
         database.close()
         raise
@@ -233,5 +241,6 @@ def backup(database: Database, target: Path) -> None:
     except OSError as error:
         raise StoreError(f"{target} cannot be written", f"{error.strerror}.") from error
     finally:
-        with suppress(OSError):
-            part.unlink()
+        for left in (part, part.with_name(f"{part.name}-journal")):
+            with suppress(OSError):
+                left.unlink()

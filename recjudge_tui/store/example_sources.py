@@ -26,6 +26,11 @@ class ExampleSource(NamedTuple):
     flags: tuple[tuple[str, str, str], ...] = ()
 
 
+def lacks_reason(source: ExampleSource) -> bool:
+    """Whether an example could be made of it if the reader said why."""
+    return source.prompt_id is not None and bool(source.values) and not (source.note or source.reasoning)
+
+
 def example_source(db: Database, verdict_id: int, reader: str) -> ExampleSource:
     """What there is to make an example of. Raises NotFoundError for a verdict that is gone."""
     verdict = db.row("SELECT * FROM verdicts WHERE id = ?", (verdict_id,))

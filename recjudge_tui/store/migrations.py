@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,10 @@ CREATE TABLE IF NOT EXISTS migrations (
 """
 
 
+TOLD_AFTER_S = 2.0
+_STEPS_BETWEEN_LOOKS = 100_000
+
+
 class Migration(NamedTuple):
     version: int
     name: str
@@ -33,18 +39,26 @@ def known_migrations(folder: Path | None = None) -> list[Migration]:
     return [Migration(int(f.name[:4]), f.stem, f.read_text(encoding="utf-8")) for f in files]
 
 
-def migrate(database: Database, folder: Path | None = None) -> None:
+def migrate(
+    database: Database, folder: Path | None = None, told: Callable[[str], None] | None = None
+) -> None:
     """Bring the file up to date, after a backup copy beside it when it already held something.
 
-    Raises StoreError for a file that is newer than the program, or is somebody else's.
+    What takes longer than TOLD_AFTER_S is said once, in a line to `told`. Raises StoreError for a file that is newer
+    than the program, or is somebody else's.
     """
     known = known_migrations(folder)
     missing = _missing(database, known)
     use_wal(database)
     if not missing:
         return
-    if len(missing) < len(known):
-        _backup_before(database, missing[0])
+    with _telling(database, told):
+        if len(missing) < len(known):
+            _backup_before(database, missing[0])
+        _apply_missing(database, known)
+
+
+def _apply_missing(database: Database, known: list[Migration]) -> None:
     # a table that is made anew would else take every row that refers to it along
     database.execute("PRAGMA foreign_keys = OFF")
     try:
@@ -57,6 +71,29 @@ def migrate(database: Database, folder: Path | None = None) -> None:
                 )
     finally:
         database.execute("PRAGMA foreign_keys = ON")
+
+
+@contextmanager
+def _telling(database: Database, told: Callable[[str], None] | None) -> Iterator[None]:
+    """One line to `told` when what stands inside takes long; SQLite asks between its steps."""
+    start = time.monotonic()
+    waiting = told is not None
+
+    def look() -> int:
+        nonlocal waiting
+        if waiting and told is not None and time.monotonic() - start > TOLD_AFTER_S:
+            waiting = False
+            from recjudge_tui.model.text import one_line
+
+            path = one_line(str(database.path), 200)
+            told(f"bringing {path} up to date for this version; a large file takes a while")
+        return 0
+
+    database.connection.set_progress_handler(look, _STEPS_BETWEEN_LOOKS)
+    try:
+        yield
+    finally:
+        database.connection.set_progress_handler(None, 0)
 
 
 def _missing(database: Database, known: list[Migration]) -> list[Migration]:

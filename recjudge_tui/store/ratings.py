@@ -164,6 +164,17 @@ def project_questions(db: Database, project_id: int) -> list[Question]:
     return [Question(*row) for row in rows]
 
 
+def answers_given(db: Database, project_id: int, aspect: str, raters: Collection[str]) -> dict[str, int]:
+    """How many verdicts each of these raters gave on an aspect, under any protocol but the adversarial one."""
+    rows = db.rows(
+        """SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
+           WHERE r.project_id = ? AND r.name IN (SELECT value FROM json_each(?)) AND v.aspect = ?
+             AND v.protocol <> 'adversarial' GROUP BY r.id""",
+        (project_id, json.dumps(sorted(raters)), aspect),
+    )
+    return {row[0]: row[1] for row in rows}
+
+
 def load_questions(db: Database, project_id: int, questions: Iterable[Question]) -> Ratings:
     """The verdicts of these questions, read from their index alone; failed ones as NaN.
 

@@ -97,10 +97,12 @@ def keep_agreement(
 
 
 def overlap_with_people(db: Database, run: RunToCompare) -> Overlap:
-    """The run against the first of these who labelled any of it: a consensus, the users' own truth, an annotator."""
+    """The run against the first of these who labelled any of it: a consensus, the users' own truth, an annotator; of one
+    kind whoever labelled most."""
     people = db.rows(
         """SELECT id FROM raters WHERE project_id = ? AND kind IN ('consensus', 'ground_truth', 'annotator')
-           ORDER BY kind = 'annotator', kind = 'ground_truth', name LIMIT 10""",
+           ORDER BY kind = 'annotator', kind = 'ground_truth',
+             (SELECT count(*) FROM verdicts v WHERE v.rater_id = raters.id) DESC, name LIMIT 10""",
         (run.project_id,),
     )
     for (truth_id,) in people:

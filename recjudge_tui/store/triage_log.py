@@ -16,6 +16,8 @@ from recjudge_tui.store.verdict_filters import conditions
 
 Action = Literal["accept", "dismiss", "override", "note", "tag", "undo"]
 DECISIONS = ("accept", "dismiss", "override")
+# characters of a note or a tag
+LONGEST_TEXT = 500
 
 
 class Entry(NamedTuple):
@@ -58,12 +60,17 @@ def record(
 ) -> int:
     """Add a row about a verdict and return its number. An override also makes `reader` a rater with that verdict.
 
-    Raises NotFoundError when the verdict is gone, UsageError when a note or tag is empty or the reader's name is
-    that of a rater of another kind.
+    Raises NotFoundError when the verdict is gone, UsageError when a note or tag is empty or longer than LONGEST_TEXT
+    or the reader's name is that of a rater of another kind.
     """
     text = text.strip()
     if action in ("note", "tag") and not text:
         raise UsageError(f"the {action} is empty", next_step="Write some words.")
+    if len(text) > LONGEST_TEXT:
+        raise UsageError(
+            f"the {action} has {len(text):,} characters",
+            next_step=f"{LONGEST_TEXT} are the most; shorten it.",
+        )
     with db.transaction():
         verdict = db.row(
             """SELECT v.id, v.project_id, v.case_id, v.aspect, v.protocol, r.name AS rater

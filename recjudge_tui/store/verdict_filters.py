@@ -109,7 +109,7 @@ def words(text: str) -> str:
 def is_words(text: str) -> bool:
     """Whether the search can find the text: words with spaces between them, not Chinese, Japanese or Thai."""
     return any(sign.isalnum() for sign in text) and not any(
-        unicodedata.east_asian_width(sign) in "WF" or "\u0e00" <= sign <= "\u0eff" or "\u1000" <= sign <= "\u109f"
+        unicodedata.east_asian_width(sign) in "WFH" or "\u0e00" <= sign <= "\u0eff" or "\u1000" <= sign <= "\u109f"
         or "\u1780" <= sign <= "\u17ff" for sign in text
     )  # fmt: skip
 

@@ -37,12 +37,33 @@ def test_empty_lets_everything_through() -> None:
         "conf=1 plain",
         "disagree:ndcg@10 spread>=2 spread<3.5 distance=0",
         'disagree:"GPT 4o"',
+        '"a<b" "x=1" "conf<.6"',
+        'system:"my ""best"" one" "say ""no"" twice" 5"x',
+        'tag:"a\tb" "c\u00a0d"',
     ],
 )
 def test_chips_read_back_as_the_same_filter(text: str) -> None:
     chosen = parse_filter(text)
     assert parse_filter(chosen.text()) == chosen
     assert chosen.chips() == tuple(chosen.text().split(" ")) or '"' in chosen.text()
+
+
+@pytest.mark.parametrize("key", ["system", "tag", "text", "judge", "label"])
+@pytest.mark.parametrize(
+    "value", ['my "best" one', '"', '"quoted"', "a\u2003b", "conf<.6", "a:b", "'", '5"', "x\ny"]
+)
+def test_a_condition_made_by_the_app_reads_back(key: str, value: str) -> None:
+    made = VerdictFilter((Term(key, ":", value), Term("judge", ":", "last")))
+    assert parse_filter(made.text()) == made
+
+
+def test_a_filter_has_an_end() -> None:
+    with pytest.raises(UsageError, match="at most 5,000 characters"):
+        parse_filter("字" * 5001)
+    with pytest.raises(UsageError, match="at most 200 terms"):
+        parse_filter(" ".join(f"w{n}" for n in range(201)))
+    assert parse_filter("word " * 500).chips() == ("word",)
+    assert parse_filter("\0").terms == ()
 
 
 def test_a_word_is_kept_once_and_the_last_can_be_dropped() -> None:

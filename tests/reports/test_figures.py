@@ -130,6 +130,16 @@ def test_ensembles_has_means_and_how_many_sets(project: Project) -> None:
         assert f"{row['subsets']} sets" in said
 
 
+def test_a_few_adjudicated_cases_do_not_stand_for_the_truth(tmp_path: Path) -> None:
+    project = drawn_project(tmp_path / "own.db")
+    cases = [
+        row[0] for row in project.db.rows("SELECT id FROM cases WHERE kind = 'pair' ORDER BY id LIMIT 9")
+    ]
+    give(project, "all", dict.fromkeys(cases, 1.0), protocol_name="pairwise", kind="consensus")
+    give(project, "adjudicated", dict.fromkeys(cases[:2], 1.0), protocol_name="pairwise", kind="consensus")
+    assert shown_of(project, "confusion", FigureOptions("pairwise")).choices["truth"].value == "all"
+
+
 def test_calibration_names_its_error_and_leads_to_the_cases(project: Project) -> None:
     options = FigureOptions("pairwise", rater="good", truth="anna")
     shown = shown_of(project, "calibration", options)

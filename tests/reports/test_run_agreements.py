@@ -42,6 +42,15 @@ def test_undefined_and_absent(project_db: Path) -> None:
         assert project_agreements(db) == {}
 
 
+def test_of_the_people_of_one_kind_whoever_labelled_most_is_the_truth(project_db: Path) -> None:
+    project = import_lists(project_db, users=6)
+    import_labels(project_db, given={"abe": ["A", "B"], "zoe": ["A", "B", "Tie", "A"]})
+    judge(project_db, project, "pairwise", "rules", "one")
+    with connect(project_db) as db:
+        compare_runs(db)
+        assert project_agreements(db)[project].people == "zoe"
+
+
 def test_by_run_are_the_runs_of_one_protocol_against_the_same_people(project_db: Path) -> None:
     project = import_lists(project_db, users=6)
     import_labels(project_db)

@@ -105,6 +105,21 @@ def test_an_existing_file_is_kept_when_the_writing_fails(project_db: Path, tmp_p
     assert list(tmp_path.glob("*.part")) == []
 
 
+def test_a_device_is_written_to_and_a_neighbour_is_left_alone(project_db: Path, tmp_path: Path) -> None:
+    project = make_project(project_db)
+    sink, neighbour = tmp_path / "sink.csv", tmp_path / "out.csv.part"
+    sink.symlink_to("/dev/null")
+    neighbour.write_text("somebody's")
+    with connect(project_db) as db:
+        assert write_verdicts(db, project, "", "csv", sink).rows == 18
+        write_verdicts(db, project, "", "csv", tmp_path / "out.csv")
+        with pytest.raises(RecjudgeError, match="No space left"):
+            write_verdicts(db, project, "", "csv", Path("/dev/full"))
+    assert sink.is_symlink()
+    assert neighbour.read_text() == "somebody's"
+    assert sorted(path.name for path in tmp_path.glob("*.part")) == ["out.csv.part"]
+
+
 @pytest.mark.parametrize("ending", SAVED_AS)
 def test_the_ending_says_the_form(project_db: Path, tmp_path: Path, ending: str) -> None:
     project = make_project(project_db)

@@ -135,6 +135,16 @@ def test_latex() -> None:
     )
 
 
+def test_html_of_many_columns_is_printed_small_and_long_texts_get_room() -> None:
+    columns = tuple(Column(f"c{place}", f"C{place}") for place in range(11))
+    wide = render(Table("Wide", columns, ({"c0": "a", "c1": "x " * 30},), ()), "html").text
+    assert '<div class="table wide"' in wide
+    assert '<td class="long">x x' in wide
+    narrow = render(Table("Narrow", columns[:10], ({"c0": "a", "c1": "x"},), ()), "html").text
+    assert '<div class="table"' in narrow
+    assert 'class="long"' not in narrow
+
+
 def test_html_stands_alone_and_escapes() -> None:
     table = Table("<b>", (Column("a", 'A"'),), ({"a": "<script>alert(1)</script>&amp;"},), ("<i>",))
     text = render(table, "html").text

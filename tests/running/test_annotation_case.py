@@ -7,11 +7,12 @@ import pytest
 from recjudge_tui.model.prompt import LabelSpec
 from recjudge_tui.running.annotation_case import ShownCase, guidelines, shown_case
 from recjudge_tui.running.preview import request_now
+from recjudge_tui.running.prompt_examples import with_case_example
 from recjudge_tui.store.annotation import Task, task_of
 from recjudge_tui.store.cases import case_row
 from recjudge_tui.store.catalogue import slate_top
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts import get_prompt, load_shipped
+from recjudge_tui.store.prompts import get_prompt, load_shipped, store_prompt
 from tests.annotators import assigned, films, tasks
 from tests.running.factory import load, planned
 
@@ -125,3 +126,23 @@ def test_finer_classes_of_pairs_get_digits(db: Database) -> None:
         assert [option.keys for option in options] == [("1",), ("2",), ("3",), ("4",), ("5",)]
         assert [option.value for option in options] == [sign * v for v in (2, 1, 0, -1, -2)]
         assert options[0].label == ("A much" if first == "a" else "B much")
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_an_example_made_of_the_case_itself_is_not_shown(db: Database, renamed: bool) -> None:
+    films(db)
+    assigned(db, annotators="ben")
+    made = [task_of(db, task).case_id for task in tasks(db, "ben")][:2]
+    for number, case in enumerate(made):
+        prompt_id = get_prompt(db, "pairwise-media")[0]
+        with_case_example(db, prompt_id, case, {"overall": "B"}, f"PLANT{number} they said.")
+    prompt = get_prompt(db, "pairwise-media")[2]
+    if renamed:
+        others = [e.model_copy(update={"title": "an example"}) for e in prompt.examples]
+        store_prompt(db, prompt.model_copy(update={"examples": tuple(others)}))
+    assigned(db, annotators="ana", prompt="pairwise-media", per_case=2)
+    told = {task.case_id: shown.guidelines for task, shown in cases(db)}
+    for number, case in enumerate(made):
+        assert f"PLANT{number}" not in told[case]
+        assert f"PLANT{1 - number}" in told[case], "an example of another case is part of the guidelines"
+    assert all("PLANT0" in text and "PLANT1" in text for case, text in told.items() if case not in made)

@@ -188,6 +188,11 @@ def test_text_that_is_no_unicode_is_refused_in_plain_words(db: Database) -> None
         create_project(db, "\udcff")
 
 
+def test_a_number_that_no_row_can_have_is_refused_in_plain_words(db: Database) -> None:
+    with pytest.raises(StoreError, match="too large"):
+        db.row("SELECT 1 WHERE 1 = ?", (10**20,))
+
+
 def test_an_error_of_sqlite_never_leaves_as_such(db: Database) -> None:
     for words in ("SELECT * FROM nowhere", "SELEC", "SELECT ?"):
         with pytest.raises(StoreError, match="refused a statement") as caught:

@@ -146,6 +146,26 @@ def test_a_table_can_be_made_anew_without_losing_what_refers_to_it(project_db: P
         assert project_id(db, "kept")
 
 
+def test_a_slow_migration_is_told_once_and_a_quick_one_not_at_all(
+    project_db: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(project_db).close()
+    count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400000) SELECT count(*) FROM n;"
+    (folder / f"{NEXT}_slow.sql").write_text(
+        f"CREATE TABLE slow (a INTEGER) STRICT;\nINSERT INTO slow {count}\n"
+    )
+    told: list[str] = []
+    with connect(project_db) as db:
+        monkeypatch.setattr("recjudge_tui.store.migrations.TOLD_AFTER_S", 3600.0)
+        migrate(db, folder, told.append)
+        assert told == []
+        (folder / "9002_slow.sql").write_text(f"INSERT INTO slow {count}\n")
+        monkeypatch.setattr("recjudge_tui.store.migrations.TOLD_AFTER_S", 0.0)
+        migrate(db, folder, told.append)
+        db.rows(count)
+    assert told == [f"bringing {project_db} up to date for this version; a large file takes a while"]
+
+
 def _rows(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.row_factory = sqlite3.Row

@@ -17,10 +17,11 @@ from recjudge_tui.store.attention import queue
 from recjudge_tui.store.database import Database, connect
 from recjudge_tui.store.labelled import add_to_labelled
 from recjudge_tui.store.projects import delete_project
+from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.triage import filtered_ids, next_marked, verdict_rows
 from recjudge_tui.store.triage_log import count_triaged, entries, record, triaged, undo_last
-from tests.tui.factory import make_explanations, make_project
+from tests.tui.factory import make_absolute, make_explanations, make_project
 
 EVERYTHING = parse_filter("")
 
@@ -213,6 +214,34 @@ def test_own_verdicts_become_labels_of_an_annotator(db: Database) -> None:
            WHERE r.name = 'labelled' ORDER BY v.case_id"""
     )
     assert [tuple(row) for row in rows] == [(1, "Tie", "annotator"), (2, "A", "annotator")]
+
+
+def test_a_label_follows_the_protocol_of_the_verdict_it_is_taken_from(db: Database, project_db: Path) -> None:
+    case = make_absolute(project_db, 1)
+    graded = db.value("SELECT id FROM verdicts WHERE case_id = ? AND protocol = 'absolute'", (case,))
+    annotator = ensure_rater(db, 1, "anna", "annotator")
+    listed = db.insert(
+        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
+           VALUES (1, ?, ?, 'overall', 'pointwise', 'ok', 2, 'Good', 'as given', '')""",
+        (annotator, case),
+    )
+    record(db, graded, "ana", "override", label="0.5", value=0.5)
+    add_to_labelled(db, graded, "ana")
+    record(db, listed, "ana", "override", label="Good", value=2.0)
+    add_to_labelled(db, listed, "ana")
+    kept = """SELECT v.protocol, v.label, v.value FROM verdicts v JOIN raters r ON r.id = v.rater_id
+              WHERE r.name = 'labelled'"""
+    assert [tuple(row) for row in db.rows(kept)] == [("pointwise", "Good", 2.0)]
+
+
+def test_what_nobody_was_asked_cannot_be_overridden(db: Database) -> None:
+    metric = db.insert(
+        """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
+           VALUES (1, ?, 1, 'overall', 'absolute', 'ok', 0.3, '', 'metric', '')""",
+        (ensure_rater(db, 1, "ndcg@10", "metric"),),
+    )
+    with pytest.raises(UsageError, match="nothing is known that could be said instead"):
+        choices(db, metric)
 
 
 STEPS = st.lists(

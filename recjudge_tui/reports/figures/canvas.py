@@ -111,6 +111,9 @@ def save_figure(shown: Shown, path: Path, columns: int = 1, *, caption: bool = T
     made = drawn(shown, picture_format(path), columns, caption=caption)
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(made.content)
+            return made.notes
         try:
             draft.write_bytes(made.content)
             draft.replace(path)

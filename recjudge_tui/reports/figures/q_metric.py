@@ -66,7 +66,8 @@ def _correlation(row: Row) -> str:
     order = "rank the systems alike" if row["same_order"] else "do not rank the systems alike"
     note = f"; {row['note']}" if row["note"] else ""
     if not isinstance(r, float) or not isinstance(p, float):
-        return f"Q and {_measure(row)} {order}; no correlation, {row['n']} systems{note}"
+        systems = f"{row['n']} system{'' if row['n'] == 1 else 's'}"
+        return f"Q and {_measure(row)} {order}; no correlation, {systems}{note}"
     return f"Pearson's r of Q and {_measure(row)} {r:.4f}, p {p:.4f}, {row['n']} systems; they {order}{note}"
 
 

@@ -20,14 +20,26 @@ th, td { padding: .25rem .7rem; text-align: left; vertical-align: top; border-bo
 tbody th { font-weight: normal; }
 td, tbody th, li { unicode-bidi: plaintext; }
 td, tbody th { max-width: 40rem; }
+td.long { min-width: 20rem; }
+.t { white-space: nowrap; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+@page wide { size: landscape; }
 @media print {
   body { margin: 0; max-width: none; font-size: 9pt; }
   .table { overflow: visible; }
+  th, td { padding: .15rem .4rem; }
+  .wide { page: wide; }
+  .wide table { font-size: 7pt; }
+  .wide th, .wide td { padding: .1rem .25rem; }
+  .wide td { overflow-wrap: anywhere; }
+  td.long { min-width: 8rem; }
   thead { display: table-header-group; }
   tr, figure { break-inside: avoid; }
 }
 """
+# wider tables are printed small; a longer text is not squeezed into a narrow column
+_MOST_ON_PAPER = 10
+_LONG = 40
 # nothing is fetched and nothing is run, whatever stands in the page
 CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
@@ -53,9 +65,10 @@ def section(table: Table, heading: str = "h1") -> str:
         return f"{title}\n<p>no rows</p>\n{_notes(table)}"
     head = "".join(f'<th scope="col"{_class(c)}>{safe(c.label)}</th>' for c in table.columns)
     body = "\n".join(f"<tr>{''.join(_cells(row, table.columns))}</tr>" for row in table.rows)
+    wide = " wide" if len(table.columns) > _MOST_ON_PAPER else ""
     # a region that can be reached by keys, for a table that is wider than the window
     return (
-        f'<div class="table" role="region" tabindex="0" aria-label="{safe(table.title)}">\n'
+        f'<div class="table{wide}" role="region" tabindex="0" aria-label="{safe(table.title)}">\n'
         f"<table>\n<caption>{title}</caption>\n<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody>\n</table>\n</div>\n{_notes(table)}"
     )
@@ -69,15 +82,17 @@ def _notes(table: Table) -> str:
 def _cells(row: Row, columns: Sequence[Column]) -> Iterator[str]:
     """The first of several cells heads its row, if it is text."""
     for place, column in enumerate(columns):
-        text = safe(shown(row.get(column.name), column, None))
+        plain = shown(row.get(column.name), column, None)
+        text = safe(plain)
         if place == 0 and len(columns) > 1 and not is_number(column):
             yield f'<th scope="row">{text}</th>'
         else:
-            yield f"<td{_class(column)}>{text}</td>"
+            yield f"<td{_class(column, long=len(plain) > _LONG)}>{text}</td>"
 
 
-def _class(column: Column) -> str:
-    return ' class="n"' if is_number(column) else ""
+def _class(column: Column, *, long: bool = False) -> str:
+    name = "n" if is_number(column) else "t" if column.kind == "time" else "long" if long else ""
+    return f' class="{name}"' if name else ""
 
 
 def safe(text: str) -> str:
