@@ -155,4 +155,6 @@ def _row(name: str, ours: float, bound: float, note: str, comparison: float | No
 
 if __name__ == "__main__":
     for figure in measure(int(sys.argv[1]) if len(sys.argv) > 1 else VERDICTS):
-        print(f"{figure['name']:62} {figure['ours']:10} of {figure['bound']:6} {figure['holds']}  {figure['note']}")
+        print(
+            f"{figure['name']:62} {figure['ours']:10} of {figure['bound']:6} {figure['holds']}  {figure['note']}"
+        )

@@ -106,7 +106,7 @@ def open_db(db: str | None) -> Database:
     from recjudge_tui.settings import database_path
     from recjudge_tui.store.database import connect
 
-    return connect(database_path(db))
+    return connect(database_path(db), told=narrate)
 
 
 def put_table(table: Table, fmt: str | None, out: Path | None) -> None:

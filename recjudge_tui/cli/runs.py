@@ -103,7 +103,7 @@ def _go_on(path: Path, run_id: int, budget: float | None, detach: bool) -> None:
     from recjudge_tui.running.plan import change_budget
     from recjudge_tui.store.database import connect
 
-    with connect(path, must_exist=True) as database:
+    with connect(path, must_exist=True, told=narrate) as database:
         refuse_when_away(database, run_id)
         if budget is not None:
             change_budget(database, run_id, budget)

@@ -89,7 +89,7 @@ class RecjudgeApp(App[None]):
         self.lent = False
         self._first_filters: list[LineFilter] = [] if self.no_color else [ReadableDim()]
         self._last_filters: list[LineFilter] = [Harmless(), AsciiOnly(ascii_wanted())]
-        self.db = connect(db_path)
+        self.db = connect(db_path, told=_tell)
         try:
             self._open_first = project_id(self.db, project) if project is not None else None
         except RecjudgeError:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from recjudge_tui.model.filters import COMPARED, KEYS
+from recjudge_tui.model.filters import COMPARED, KEYS, Term
 
 MOST = 50
 _KEYED = re.compile(r'([A-Za-z_]+)(:|=)"?(.*)$')
@@ -78,7 +78,7 @@ def _values(key: str, typed: str, values: Values) -> list[tuple[str, str, str]]:
         return []
     found = []
     for value in (*first, *within):
-        term = f'{key}:"{value}"' if any(character.isspace() for character in value) else f"{key}:{value}"
+        term = Term(key, ":", value).chip()
         found.append((term, "", f"{term} "))
     return found
 

@@ -32,8 +32,15 @@ class FileWritten(Message):
 
     def says(self) -> str:
         """One line for a toast."""
-        told = f" {plural(len(self.notes), 'note')}: {' '.join(self.notes)}" if self.notes else ""
-        return one_line(f"{self.what} written to {self.path}.{told}", 400)
+        return one_line(f"{self.what} written to {self.path}.{told(self.notes)}", 400)
+
+
+def told(notes: tuple[str, ...]) -> str:
+    """The first note, which says of cells made harmless, and how many more there are: a toast is read in passing."""
+    if not notes:
+        return ""
+    more = f" ({plural(len(notes) - 1, 'more note')}: in .html, .md and .txt)" if notes[1:] else ""
+    return f" {one_line(notes[0], 160)}{more}"
 
 
 class ExportScreen(BaseScreen):

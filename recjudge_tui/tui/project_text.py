@@ -153,5 +153,7 @@ def _marks(panel: ProjectPanel, look: Glyphs) -> str:
         parts.append(f"{plural(panel.flips, 'flip')} when the order is swapped")
     if panel.failed_calls:
         share = panel.failed_calls / panel.finished_calls
-        parts.append(f"{number(panel.failed_calls)} failed calls ({share:.1%})")
-    return f"{look.marked} " + f" {look.dot} ".join(parts) if parts else "nothing flips, disagrees or failed"
+        parts.append(f"{plural(panel.failed_calls, 'failed call')} ({share:.1%})")
+    if not parts:
+        return "of the judges none flips or disagrees, no call failed"
+    return f"{look.marked} " + f" {look.dot} ".join(parts)

@@ -22,10 +22,10 @@ LONGEST_DELAY_S = 0.3
 
 @asynccontextmanager
 async def running(
-    path: Path, project: str | None = None, size: tuple[int, int] = (80, 24)
+    path: Path, project: str | None = None, size: tuple[int, int] = (80, 24), *, toasts: bool = True
 ) -> AsyncIterator[Pilot[Any]]:
     app = RecjudgeApp(path, project)
-    async with app.run_test(size=size, notifications=True) as pilot:
+    async with app.run_test(size=size, notifications=toasts) as pilot:
         await settle(pilot)
         yield pilot
 

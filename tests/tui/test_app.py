@@ -192,3 +192,22 @@ def test_no_sql_and_no_statistics_in_here_and_textual_nowhere_else() -> None:
             assert not any(name.startswith(("numpy", "scipy")) for name in names), file
         else:
             assert not any(name.split(".")[0] == "textual" for name in names), file
+
+
+async def test_a_smaller_terminal_behind_a_dialog(project_db: Path) -> None:
+    """What stands behind a dialog is laid out for the terminal as it is when the dialog closes."""
+    make_project(project_db, cases=30)
+    async with running(project_db, "movies", size=(80, 24)) as pilot:
+        cases, projects = shown(pilot), ""
+        await press(pilot, "q")
+        projects = shown(pilot)
+    async with running(project_db, size=(200, 60)) as pilot:
+        await press(pilot, "n")
+        await pilot.resize_terminal(80, 24)
+        await press(pilot, "escape")
+        assert shown(pilot) == projects
+        await pilot.resize_terminal(200, 60)
+        await press(pilot, "enter", "w")
+        await pilot.resize_terminal(80, 24)
+        await press(pilot, "escape")
+        assert shown(pilot) == cases

@@ -82,5 +82,8 @@ def test_the_toast_counts_the_cells_made_harmless_first(project_db: Path, tmp_pa
     assert (
         "1 text cell that a spreadsheet would run as a formula begins with an apostrophe now" in done.says()
     )
-    told = FileWritten(Path("x.csv"), "2 rows", ("3 cells begin with an apostrophe", "a note\x1b[31m")).says()
-    assert told == "2 rows written to x.csv. 2 notes: 3 cells begin with an apostrophe a note[31m"
+    notes = ("3 cells begin with an apostrophe\x1b[31m", "a note")
+    told = FileWritten(Path("x.csv"), "2 rows", notes).says()
+    assert told == (
+        "2 rows written to x.csv. 3 cells begin with an apostrophe[31m (1 more note: in .html, .md and .txt)"
+    )

@@ -88,6 +88,14 @@ async def test_down_shows_all_keys_and_up_goes_round(project_db: Path) -> None:
         assert "tab takes it" not in shown(pilot)
 
 
+async def test_tab_with_nothing_to_take_stays_in_the_line(project_db: Path) -> None:
+    make_project(project_db)
+    async with barred(project_db, None) as (pilot, screen):
+        await type_text(pilot, "heat")
+        await press(pilot, "tab", "enter")
+        assert screen.applied == ["heat"]
+
+
 async def test_what_was_typed_and_taken_back_is_offered_no_more(project_db: Path) -> None:
     make_project(project_db)
     async with barred(project_db, lambda db: {}) as (pilot, screen):

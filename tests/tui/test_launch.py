@@ -4,6 +4,7 @@ import socket
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from recjudge_tui.protocols.registry import PROTOCOLS
 from recjudge_tui.running.wishes import settings_for
 from recjudge_tui.store.database import connect
 from recjudge_tui.store.runs import list_runs
-from recjudge_tui.tui.launch_form import FIELDS, FieldError, asked, read_form
+from recjudge_tui.tui.launch_form import FIELDS, FieldError, asked, hint_of, read_form
 from recjudge_tui.tui.screens.judge_picker import JudgePicker
 from recjudge_tui.tui.screens.launch import LaunchScreen
 from recjudge_tui.tui.screens.monitor import MonitorScreen
@@ -51,6 +52,20 @@ async def fill(pilot: Pilot[Any], screen: LaunchScreen, **values: str) -> None:
     with suppress(WorkerCancelled):
         await pilot.app.workers.wait_for_complete()
     await pilot.pause()
+
+
+def test_every_hint_fits_the_two_lines_it_has() -> None:
+    hints = [hint_of(field, name) for field in FIELDS for name in (*PROTOCOLS, "saer")]
+    assert [hint for hint in hints if len(wrap(hint, 42)) > 2] == []
+
+
+async def test_the_form_tells_the_way_out_while_a_field_has_the_keys(project_db: Path) -> None:
+    import_lists(project_db)
+    async with running(project_db) as pilot:
+        screen = await open_form(pilot)
+        screen.query_one("#field-judge", Input).focus()
+        await pilot.pause()
+        assert "esc back" in shown(pilot).splitlines()[-1]
 
 
 def runs(path: Path) -> list[Any]:

@@ -31,7 +31,7 @@ async def test_rows_and_panel(project_db: Path, size: tuple[int, int]) -> None:
     assert "judges qwen2.5:14b · prompt pairwise@3" in screen
     assert "A 40% █" in screen
     assert "1 flip when the order is swapped" in screen
-    assert "1 failed calls (8.3%)" in screen
+    assert "1 failed call (8.3%)" in screen
     assert "quadratic weighted κ" in screen
     assert "n=5" in screen
 
@@ -50,6 +50,7 @@ async def test_an_empty_database_names_the_next_key(project_db: Path) -> None:
     async with running(project_db) as pilot:
         assert "i  imports lists" in shown(pilot)
         assert "n  makes an empty project" in shown(pilot)
+        assert "enter open" not in shown(pilot)
         await press(pilot, "n")
         await type_text(pilot, "fresh one")
         await press(pilot, "enter")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from textual import on
+from textual import events, on
 from textual.binding import Binding, BindingType
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.worker import Worker
 
@@ -28,9 +30,17 @@ COMMON: list[BindingType] = [
     Binding("colon", "app.command_palette", "command palette", show=False, key_display=":", id="app.palette"),
 ]
 
+# for a form, whose fields take letters for themselves: there only esc leads out
+FORM: list[BindingType] = [
+    replace(one, show=True, key_display="esc") if isinstance(one, Binding) and one.id == "app.peel" else one
+    for one in COMMON
+]
+
 
 class BaseScreen(Screen[None]):
     """A screen with a top line (`TopBar`) and a `background` for its queries."""
+
+    _left_at: Size | None = None
 
     @property
     def house(self) -> RecjudgeApp:
@@ -40,9 +50,15 @@ class BaseScreen(Screen[None]):
     def background(self) -> Background:
         return Background(self, self.house.db_path)
 
+    def on_screen_suspend(self) -> None:
+        self._left_at = self.app.size
+
     def on_screen_resume(self) -> None:
-        """Runs may have begun or ended while another screen was in front."""
+        """Runs may have begun or ended while another screen was in front, and the terminal may have another size."""
         self.query_one(TopBar).show(active=len(self.house.active))
+        if self._left_at not in (None, self.app.size):
+            # what was laid out by a screen behind another went by widths that came later
+            self.call_after_refresh(self.post_message, events.Resize(self.app.size, self.app.size))
 
     def on_unmount(self) -> None:
         self.background.stop()

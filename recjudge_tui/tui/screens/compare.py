@@ -33,6 +33,7 @@ from recjudge_tui.tui.compare_view import (
     save_cases,
     save_diff,
 )
+from recjudge_tui.tui.exporting import told
 from recjudge_tui.tui.figures import Pick, export
 from recjudge_tui.tui.look import case_number, glyphs, number
 from recjudge_tui.tui.registry import has_screen
@@ -360,8 +361,7 @@ class CompareScreen(BaseScreen):
 
     @on(Exported)
     def _exported(self, message: Exported) -> None:
-        notes = f" {' '.join(message.notes)}" if message.notes else ""
-        self.notify(one_line(f"Written to {message.path}.{notes}", 400), markup=False)
+        self.notify(one_line(f"Written to {message.path}.{told(message.notes)}", 400), markup=False)
 
 
 def _write(db: Database, found: Compared, cell: Cell | None, what: str, path: Path) -> tuple[str, ...]:

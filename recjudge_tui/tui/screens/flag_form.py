@@ -18,7 +18,7 @@ from recjudge_tui.model.annotation import GivenFlag
 from recjudge_tui.model.text import one_line
 
 _STEPS = ("Which item?", "What is wrong with it?", "Why? (may stay empty)")
-_HINTS = ("1-99 or j/k choose   enter accept   esc cancel", "enter keep the flag   esc cancel")
+_HINTS = ("number or j/k choose   enter accept   esc cancel", "enter keep the flag   esc cancel")
 
 
 class FlagForm(ModalScreen[GivenFlag | None]):

@@ -23,9 +23,15 @@ class Keep(ModalScreen["str | None"]):
         Binding("escape,q", "dismiss(None)", "cancel", key_display="esc", id="keep.cancel"),
     ]
 
+    def __init__(self, about: str = "") -> None:
+        super().__init__()
+        self._about = about
+
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = Content("Keep your verdict")
+            box.border_title = Content(
+                " ".join(["Keep your verdict", *(["on", self._about] if self._about else [])])
+            )
             yield Static(
                 Content("\n").join(
                     [

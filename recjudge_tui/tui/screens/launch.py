@@ -46,7 +46,7 @@ from recjudge_tui.tui.launching import (
 from recjudge_tui.tui.look import glyphs, number
 from recjudge_tui.tui.registry import make_screen
 from recjudge_tui.tui.run_text import estimate_facts
-from recjudge_tui.tui.screens.base import COMMON, BaseScreen
+from recjudge_tui.tui.screens.base import FORM, BaseScreen
 from recjudge_tui.tui.screens.judge_picker import JudgePicker
 from recjudge_tui.tui.widgets.choice import Choice
 from recjudge_tui.tui.widgets.top_bar import TopBar
@@ -112,7 +112,7 @@ class LaunchScreen(BaseScreen):
         Binding("down", "field(1)", "next field", key_display="↑↓", id="launch.down"),
         Binding("up", "field(-1)", "previous field", show=False, id="launch.up"),
         Binding("f5", "start", "start", id="launch.start"),
-        *COMMON,
+        *FORM,
     ]
 
     def __init__(self, project_id: int) -> None:

@@ -28,7 +28,7 @@ from recjudge_tui.tui.launching import BUILT_IN, Choices, KnownJudge, choices, o
 from recjudge_tui.tui.look import glyphs
 from recjudge_tui.tui.prompt_pane import case_heading, systems_of
 from recjudge_tui.tui.prompt_reading import CaseShown, Step, read_case
-from recjudge_tui.tui.screens.base import COMMON, BaseScreen
+from recjudge_tui.tui.screens.base import FORM, BaseScreen
 from recjudge_tui.tui.screens.judge_picker import JudgePicker
 from recjudge_tui.tui.trial_text import trial_content
 from recjudge_tui.tui.widgets.text_pane import TextPane
@@ -93,7 +93,7 @@ class PromptTryScreen(BaseScreen):
         Binding("f6", "flip", "other order", id="trial.order"),
         Binding("down", "field(1)", "next field", show=False, id="trial.down"),
         Binding("up", "field(-1)", "previous field", show=False, id="trial.up"),
-        *COMMON,
+        *FORM,
     ]
 
     def __init__(self, question: Question, places: Mapping[str, int]) -> None:

@@ -11,11 +11,12 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.model.text import one_line
 from recjudge_tui.preferences import reader_name
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.labelled import LABELLED, add_to_labelled
+from recjudge_tui.store.labelled import LABELLED, add_to_labelled, to_keep
+from recjudge_tui.store.triage import verdict_rows
 from recjudge_tui.store.triage_log import Action, Entry, record, undo_last
 from recjudge_tui.tui.look import case_number, plural, short_label
 from recjudge_tui.tui.screens.base import BaseScreen
@@ -25,7 +26,6 @@ from recjudge_tui.tui.widgets.verdict_list import VerdictList
 if TYPE_CHECKING:
     from recjudge_tui.store.answer_choices import Choices
 
-_LONGEST = 500
 _TOLD = {
     "accept": "accepting",
     "dismiss": "dismissing",
@@ -127,8 +127,13 @@ class TriageActions(BaseScreen):
 
     @on(Chosen)
     def _choose(self, message: Chosen) -> None:
-        about = f"verdict {message.verdict_id} gets yours beside it, as the rater “{reader_name()}”"
         from recjudge_tui.tui.screens.override import Override
+
+        rows = verdict_rows(self.house.db, [message.verdict_id])
+        if not rows:
+            return
+        whose = f"case {case_number(rows[0].case_id)}, {one_line(rows[0].rater, 24)}"
+        about = f"{whose}: yours goes beside it, as the rater “{reader_name()}”"
 
         self.app.push_screen(Override(message.offered, about), partial(self._override, message.verdict_id))
 
@@ -162,7 +167,7 @@ class TriageActions(BaseScreen):
                     verdict_id=verdict_id,
                     reader=reader_name(),
                     action=action,
-                    text=text[:_LONGEST],
+                    text=text,
                 )
             )
 
@@ -172,14 +177,41 @@ class TriageActions(BaseScreen):
     def action_keep(self) -> None:
         from recjudge_tui.tui.screens.keep import Keep
 
-        verdict_id = self._under_cursor()
-        if verdict_id is not None:
-            self.app.push_screen(Keep(), partial(self._keep, verdict_id))
+        seen = self._under_cursor()
+        if seen is not None:
+            verdict_id = to_keep(self.house.db, seen, reader_name())
+            rows = verdict_rows(self.house.db, [verdict_id])
+            about = f"case {case_number(rows[0].case_id)}" if rows else ""
+            self.app.push_screen(Keep(about), partial(self._keep, verdict_id))
 
     def _keep(self, verdict_id: int, where: str | None) -> None:
-        if where is not None:
-            job = {"labels": _keep_label, "example": _keep_example}[where]
-            self._write(partial(job, verdict_id=verdict_id, reader=reader_name()))
+        if where == "labels":
+            self._write(partial(_keep_label, verdict_id=verdict_id, reader=reader_name()))
+        elif where == "example":
+            self._keep_with_reason(verdict_id)
+
+    def _keep_with_reason(self, verdict_id: int) -> None:
+        """An example shows the judge how to argue: where nothing was written yet, ask why."""
+        from recjudge_tui.store.example_sources import example_source, lacks_reason
+
+        keep = partial(_keep_example, verdict_id=verdict_id, reader=reader_name())
+        try:
+            wanted = lacks_reason(example_source(self.house.db, verdict_id, reader_name()))
+        except NotFoundError as error:
+            self.house.show_error(error)
+            return
+        if not wanted:
+            self._write(keep)
+            return
+
+        def reason(text: str | None) -> None:
+            if text is not None:
+                self._said(verdict_id, "note", text)
+                self._write(keep)
+
+        self.app.push_screen(
+            AskLine("Why?", "The example shows the judge how to argue; it is kept as a note."), reason
+        )
 
 
 def _choices(db: Database, verdict_id: int) -> Choices:

@@ -61,6 +61,7 @@ class FilterLine(Input):
     """`suggest` says what could follow a text at a cursor; without it this is a plain line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "apply", key_display="enter", id="filter.apply"),
         Binding("tab", "accept", "take the suggestion", show=False, id="filter.accept"),
         Binding("right", "accept_or_move", "take the suggestion at the end", show=False, id="filter.right"),
         Binding("down", "choose(1)", "next suggestion", show=False, id="filter.down"),
@@ -104,13 +105,12 @@ class FilterLine(Input):
             self._say()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "accept":
-            return bool(self.found)
         if action == "choose":
             return self._suggest is not None
         return super().check_action(action, parameters)
 
     def action_accept(self) -> None:
+        """Where there is nothing to take the cursor stays: a line left open would look like a filter that holds."""
         self.look_again()  # the cursor may have moved since
         if not self.found:
             return

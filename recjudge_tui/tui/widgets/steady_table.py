@@ -24,6 +24,12 @@ class SteadyTable(DataTable[Text]):
         super().clear(columns)
         return self
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """An empty table offers nothing to open."""
+        if action == "select_cursor":
+            return self.row_count > 0
+        return super().check_action(action, parameters)
+
     def on_idle(self) -> None:
         """Runs before the table's own handler, which measures."""
         if self._filled:

@@ -1,0 +1,198 @@
+"""Hostile text on every screen there is, by its keys: each widget makes its text safe by itself, and no line is too wide."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.running.adjudication import start_adjudication
+from recjudge_tui.store.database import connect
+from recjudge_tui.tui import screens
+from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.line_filters import Harmless
+from recjudge_tui.tui.prompt_editor import Draft
+from recjudge_tui.tui.registry import make_screen, screen_names
+from recjudge_tui.tui.screens.adjudicate import AdjudicateScreen
+from recjudge_tui.tui.screens.annotation import AnnotationScreen
+from recjudge_tui.tui.screens.cases import CasesScreen
+from recjudge_tui.tui.screens.dialogs import ErrorDialog, Notice
+from recjudge_tui.tui.screens.prompt_draft import DraftDialog
+from tests.hostile import NAMED
+from tests.tui.driving import press, running, settle, shown
+from tests.tui.factory import make_project
+from tests.tui.poisoned import JUDGED, LABELLED, poisoned
+from tests.tui.test_hostile import ALL, FORBIDDEN
+
+SIZE = (80, 24)
+# what harms and what is wide comes first: a narrow cell shows nothing else
+BAD = '\x1b[7m\u202e\x9d漢[/p][a="b]\x07 ' + ALL
+HIDDEN = FORBIDDEN | {
+    chr(c) for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C, 0xFEFF)
+}
+# modules that hold no screen, but parts of one
+PARTS = {"base", "case_output", "filter_actions", "judging", "prompt_editing", "triage_actions"}
+
+
+class Walk(NamedTuple):
+    """Keys pressed from a screen on (None: from the list of projects), and the modules of the screens met."""
+
+    keys: str
+    met: str
+    first: Callable[[Path], Screen[Any] | None] = lambda path: None
+
+
+def _of(name: str, project: int = JUDGED) -> Callable[[Path], Screen[Any] | None]:
+    return lambda path: make_screen(name, project)
+
+
+def _cases(asked: str) -> Callable[[Path], Screen[Any] | None]:
+    return lambda path: CasesScreen(JUDGED, asked)
+
+
+def _annotation(protocol: str) -> Callable[[Path], Screen[Any] | None]:
+    def made(path: Path) -> Screen[Any]:
+        with connect(path) as db:
+            rater = db.value("SELECT id FROM raters WHERE project_id = ? ORDER BY id", (LABELLED,))
+        return AnnotationScreen(LABELLED, rater, protocol)
+
+    return made
+
+
+def _adjudication(path: Path) -> Screen[Any]:
+    with connect(path) as db:
+        return AdjudicateScreen(LABELLED, start_adjudication(db, LABELLED, "pairwise", "cy"), "pairwise")
+
+
+def _draft(path: Path) -> Screen[Any]:
+    return DraftDialog(Draft(Path("/tmp/" + NAMED["osc_title"]), "wrong", None, (BAD, "\x1b[31m")))
+
+
+WALKS = {
+    "projects": Walk(
+        "j k n escape i escape D escape e escape question_mark escape colon escape slash a escape",
+        "projects dialogs import_form keys",
+    ),
+    "cases": Walk(
+        "j n J K enter pagedown G escape s Q v escape w escape t escape v 1 plus escape u F D escape escape"
+        " y Y escape e escape slash f l a g colon tab escape question_mark escape",
+        "cases override keep saved_filters keys dialogs",
+        _cases(""),
+    ),
+    "arena": Walk("j enter pagedown G escape", "cases", _cases("protocol:arena")),
+    "explanation": Walk("j enter pagedown G escape", "cases", _cases("protocol:explanation")),
+    "absolute": Walk("j enter G escape", "cases", _cases("protocol:absolute")),
+    "runs": Walk(
+        "j k D escape e escape slash a escape j enter j f n o escape question_mark escape", "runs monitor", _of("runs")
+    ),
+    "monitor": Walk("j k v escape", "monitor", _of("monitor")),
+    "launch": Walk("down down up up right right down enter escape", "launch judge_picker", _of("launch")),
+    "agreement": Walk(
+        "j l tab j tab tab J K m right escape v 2 3 4 5 6 7 8 9 1 j l J m escape e escape enter escape",
+        "agreement views figure_choice cases",
+        _of("agreement"),
+    ),
+    "compare": Walk(
+        "j l m right escape x tab j J p escape e escape c escape enter", "compare figure_choice", _of("compare")
+    ),
+    "prompts": Walk(
+        "j enter c right o number_sign escape d escape D enter escape t escape slash a escape",
+        "prompts prompt_picker prompt_try",
+        _of("prompts"),
+    ),
+    "prompt_draft": Walk("escape", "prompt_draft", _draft),
+    "annotate": Walk("j n escape question_mark escape", "annotate annotation_form", _of("annotate", LABELLED)),
+    "annotation": Walk("1 w escape G G s escape u y u R y G j j pagedown", "annotation", _annotation("pairwise")),
+    "flags": Walk("x 1 1 escape 2 enter", "annotation flag_form", _annotation("pointwise")),
+    "scores": Walk("1 2 3 4 enter", "annotation", _annotation("explanation")),
+    "adjudicate": Walk("1 w escape G s escape enter enter", "adjudicate", _adjudication),
+    "notice": Walk("escape", "dialogs", lambda path: Notice(BAD, BAD)),
+}  # fmt: skip
+
+
+def test_no_screen_is_forgotten() -> None:
+    there = {module.name for module in pkgutil.iter_modules(screens.__path__)}
+    assert there - PARTS == {name for walk in WALKS.values() for name in walk.met.split()}
+    assert set(screen_names()) <= set(WALKS)
+
+
+@pytest.fixture(scope="module")
+def spoiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return poisoned(tmp_path_factory.mktemp("poisoned") / "recjudge.db", BAD)
+
+
+@pytest.fixture
+def unsafe(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was painted and would have harmed a terminal, had the last filter not been there."""
+    found: list[str] = []
+
+    def watch(self: Harmless, segments: list[Segment], background: Color) -> list[Segment]:
+        found.extend(s.text[:200] for s in segments if not s.control and HIDDEN & set(s.text))
+        return segments
+
+    monkeypatch.setattr(Harmless, "apply", watch)
+    return found
+
+
+@pytest.mark.parametrize("name", WALKS)
+async def test_every_key_of_every_screen(
+    name: str, spoiled: Path, project_db: Path, unsafe: list[str]
+) -> None:
+    walk = WALKS[name]
+    project_db.write_bytes(spoiled.read_bytes())
+    met: set[str] = set()
+    async with running(project_db, size=SIZE) as pilot:
+        first = walk.first(project_db)
+        if first is not None:
+            pilot.app.push_screen(first)
+            await settle(pilot)
+        _look(pilot, met, unsafe)
+        for key in walk.keys.split():
+            await press(pilot, key)
+            _look(pilot, met, unsafe)
+        assert pilot.app.return_code in (None, 0)
+    assert set(walk.met.split()) <= met
+
+
+def _look(pilot: Pilot[Any], met: set[str], unsafe: list[str]) -> None:
+    met.update(type(screen).__module__.rpartition(".")[2] for screen in pilot.app.screen_stack)
+    text = shown(pilot)
+    assert not isinstance(pilot.app.screen, ErrorDialog) or pilot.app.screen.error.title == BAD, text
+    assert unsafe == []
+    assert not HIDDEN & set(text), text
+    assert max(map(cell_len, text.splitlines())) <= SIZE[0], text
+
+
+async def test_an_error_about_it_and_a_filter_that_names_it(spoiled: Path, unsafe: list[str]) -> None:
+    async with running(spoiled, size=SIZE) as pilot:
+        assert isinstance(pilot.app, RecjudgeApp)
+        pilot.app.show_error(RecjudgeError(BAD, BAD, BAD))
+        await settle(pilot)
+        _look(pilot, set(), unsafe)
+        await press(pilot, "escape")
+        pilot.app.push_screen(CasesScreen(JUDGED, 'judge:"' + BAD.replace('"', "") + '"'))
+        await settle(pilot)
+        _look(pilot, set(), unsafe)
+
+
+async def test_lines_of_a_megabyte(project_db: Path, unsafe: list[str]) -> None:
+    make_project(project_db)
+    with connect(project_db) as db, db.transaction():
+        db.execute("UPDATE answers SET reasoning = ?", (NAMED["megabyte"],))
+        db.execute("UPDATE calls SET error = ? WHERE state = 'failed'", (NAMED["megabyte"],))
+        for table in ("projects", "raters", "prompts"):
+            db.execute(f"UPDATE {table} SET name = name || ?", (NAMED["megabyte"],))
+        db.execute("UPDATE runs SET settings = json_object('protocol', protocol)")
+    async with running(project_db, size=SIZE) as pilot:
+        for key in "D escape enter enter pagedown G escape Q v escape r D escape enter escape escape a v escape".split():
+            await press(pilot, key)
+            _look(pilot, set(), unsafe)

@@ -1,0 +1,108 @@
+"""One real terminal, every screen by its keys, hostile text in all of them: byte for byte, only our own sequences."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from pathlib import Path
+
+import pexpect
+
+from tests.tui.poisoned import poisoned
+from tests.tui.test_pty import PAYLOADS, TEXT, app, drain
+
+UP, DOWN, RIGHT, PAGE_DOWN, BACKSPACE = b"\x1b[A", b"\x1b[B", b"\x1b[C", b"\x1b[6~", b"\x7f"
+ESC = b"\x1b"
+# (what is pressed one after another, a word of the screen it leads to)
+WALK: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
+    ((b"j", b"D"), b"Delete the project"),
+    ((ESC, b"i"), b"Import"),
+    ((ESC, b"n"), b"New project"),
+    ((ESC, b"e"), b"Export"),
+    ((ESC, b"?"), b"search the keys"),
+    ((ESC, b":"), b"Search for commands"),
+    ((ESC, b"/", b"P", ESC, b"r"), b"Runs"),
+    ((b"j", b"D"), b"Delete the run"),
+    ((ESC, b"\r"), b"Latest verdicts"),
+    ((b"j", b"n", ESC, b"n"), b"New run"),
+    ((DOWN, b"\r"), b"Judges"),
+    ((ESC, DOWN, RIGHT, ESC, ESC, b"a"), b"Quadratic weighted"),
+    ((b"j", b"m"), b"statistic"),
+    ((ESC, b"\t", b"\t", b"v"), b"confusion"),
+    ((b"2", b"4", b"5", b"6", b"7", b"8", b"9", b"J", b"m"), b"question"),
+    ((ESC, ESC, ESC, b"d"), b"Compare"),
+    ((b"j", b"x", b"p"), b"Prompts"),
+    ((ESC, ESC, b"p"), b"Prompts ("),
+    ((b"\r", b"c", RIGHT, b"D"), b"Compare with"),
+    ((ESC, b"t"), b"answer"),
+    ((ESC, ESC, ESC, b"k", b"l"), b"Annotators"),
+    ((b"n",), b"Assign cases"),
+    ((ESC, b"\r"), b"convincing"),
+    ((b"1", b"G"), b"Guidelines"),
+    ((b"G", b"s"), b"Skip this case"),
+    ((ESC, ESC, b"y", ESC, b"j", b"\r"), b"sort: id"),
+    ((b"j", b"n", b"\r", PAGE_DOWN, ESC, b"Q", b"v"), b"Override the verdict"),
+    ((ESC, b"w"), b"What to remember"),
+    ((ESC, b"F"), b"Saved filters"),
+    ((ESC, b"/", b"judge:"), b"judge:"),
+)
+# any CSI, OSC or other escape sequence, and what of them may be there
+SEQUENCE = re.compile(r"\x1b(?:\[([0-?]*)([ -/]*[@-~])|\]([^\x07\x1b]*)(?:\x07|\x1b\\)|([^\[\]]))")
+MODES = {"7", "25", "1000", "1002", "1003", "1004", "1006", "1015", "1016", "1049", "2004", "2026", "2048"}
+CONTROL = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]")
+
+
+def test_only_our_own_sequences_come_out(project_db: Path) -> None:
+    poisoned(project_db, TEXT)
+    written = BytesIO()
+    with app(project_db) as child:
+        child.logfile_read = written
+        child.expect(b"PLANTED")
+        drain(child)
+        for keys, word in WALK:
+            walk(child, keys, word)
+        child.send(ESC)
+        drain(child, 0.3)
+        before_copy = written.tell()
+        child.send(b"y")
+        drain(child, 0.5)
+    raw = written.getvalue()
+    assert raw.count(b"PLANTED") > 50
+    assert not [payload for payload in PAYLOADS if payload in raw]
+    assert foreign(raw[:before_copy].decode()) == []
+    copied = foreign(raw[before_copy:].decode())
+    assert [said[:9] for said in copied] == ["OSC 52;c;"]
+
+
+def walk(child: pexpect.spawn[bytes], keys: tuple[bytes, ...], word: bytes) -> None:
+    """Press these keys, the last of which leads to a screen with this word."""
+    for key in keys[:-1]:
+        child.send(key)
+        drain(child, 0.12)
+    child.buffer = b""
+    child.send(keys[-1])
+    child.expect_exact(word)
+    drain(child, 0.12)
+
+
+def foreign(text: str) -> list[str]:
+    """The sequences and control characters that neither the app nor Textual would write."""
+    found = []
+    for parameters, final, command, other in SEQUENCE.findall(text):
+        if command and not re.fullmatch(r"22;[a-z-]*", command):
+            found.append(f"OSC {command[:20]}")
+        elif final and not _ours(parameters, final):
+            found.append(f"CSI {parameters}{final}")
+        elif other and other not in "78=>c":
+            found.append(f"ESC {other}")
+    return found + CONTROL.findall(SEQUENCE.sub("", text))
+
+
+def _ours(parameters: str, final: str) -> bool:
+    if final in ("h", "l"):
+        return parameters[:1] == "?" and parameters[1:] in MODES
+    if final == "$p":
+        return parameters[:1] == "?" and parameters[1:] in MODES
+    if final in ("m", "H"):
+        return re.fullmatch(r"[\d;]*", parameters) is not None
+    return final == "u" and re.fullmatch(r">\d+|<", parameters) is not None

@@ -1,0 +1,320 @@
+"""Every screen as text at three sizes. To take the pictures anew: `pytest tests/tui/test_screens.py --snapshot-update`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from textual.pilot import Pilot
+
+from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.running.adjudication import start_adjudication
+from recjudge_tui.store.database import connect
+from recjudge_tui.store.projects import project_id
+from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.launching import BUILT_IN, KnownJudge
+from recjudge_tui.tui.prompt_editor import Draft
+from recjudge_tui.tui.registry import make_screen
+from recjudge_tui.tui.screens.adjudicate import AdjudicateScreen
+from recjudge_tui.tui.screens.annotate import AnnotateScreen
+from recjudge_tui.tui.screens.annotation import AnnotationScreen
+from recjudge_tui.tui.screens.cases import CasesScreen
+from recjudge_tui.tui.screens.dialogs import Notice
+from recjudge_tui.tui.screens.judge_picker import JudgePicker
+from recjudge_tui.tui.screens.prompt_draft import DraftDialog
+from recjudge_tui.tui.screens.views import ViewsScreen
+from recjudge_tui.tui.views import VIEWS
+from tests.annotators import PROJECT, desk
+from tests.tui.driving import press, running, settle, shown, until
+from tests.tui.golden import DESKS, SEEN, copied, golden, moment
+from tests.tui.snapping import SIZES, ScreenText, at_each_size
+
+SMALL = SIZES[:1]
+Copy = Callable[[str], Path]
+MOVIES, SHOP, EMPTY = 1, 2, 3
+# figures that this database has nothing for
+ELSEWHERE = ("q-metric", "label-shares")
+
+
+# a toast goes when its time has come
+still = partial(running, toasts=False)
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("golden")
+    golden(folder)
+    return folder
+
+
+@pytest.fixture
+def copy(databases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copy]:
+    """A copy of a database in a place of its own, two days later, where nothing is known but what lies in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECJUDGE_ASCII", "0")
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    with moment(SEEN):
+        yield lambda name: copied(databases / f"{name}.db", tmp_path)
+
+
+@pytest.fixture
+def screens(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(ScreenText)
+
+
+async def test_projects(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("main")) as pilot:
+        await at_each_size(pilot, screens, "projects")
+        for name, keys in (
+            ("projects-an-empty-one", ["j"]),
+            ("new-project", ["n"]),
+            ("import-form", ["escape", "i"]),
+            ("delete-project", ["escape", "D"]),
+            ("project-keys", ["escape", "question_mark"]),
+            ("palette", ["escape", "colon"]),
+            ("projects-filtered", ["escape", "slash", *"shop"]),
+            ("projects-export", ["enter", "e"]),
+        ):
+            await press(pilot, *keys)
+            await at_each_size(pilot, screens, name, SMALL if name != "project-keys" else SIZES[:2])
+
+
+async def test_no_project_yet(tmp_path: Path, copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(Path("nothing.db")) as pilot:
+        await at_each_size(pilot, screens, "projects-none")
+
+
+async def test_a_case(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("main")) as pilot:
+        for name, asked in (
+            ("pair", "protocol:pairwise judge:qwen"),
+            ("arena", "protocol:arena aspect:inspiration"),
+            ("explanation", "protocol:explanation judge:rules"),
+            ("absolute", "protocol:absolute"),
+        ):
+            pilot.app.push_screen(CasesScreen(MOVIES, asked))
+            await settle(pilot)
+            await at_each_size(pilot, screens, f"cases-{name}")
+            await press(pilot, "enter")
+            await at_each_size(pilot, screens, f"case-{name}")
+
+
+async def test_pointwise_cases(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("main")) as pilot:
+        pilot.app.push_screen(CasesScreen(SHOP, "protocol:pointwise"))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "cases-pointwise")
+        pilot.app.push_screen(CasesScreen(EMPTY))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "cases-none")
+        pilot.app.push_screen(CasesScreen(SHOP, "label:poor judge:nobody"))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "cases-nothing-matches", SMALL)
+
+
+async def test_triage(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("main"), "movies") as pilot:
+        await press(pilot, "Q")
+        await at_each_size(pilot, screens, "cases-queue")
+        for name, keys in (
+            ("override", ["v"]),
+            ("note", ["escape", "w"]),
+            ("tag", ["escape", "t"]),
+            ("keep", ["escape", "v", "2", "plus"]),
+            ("cases-overridden", ["escape"]),
+            ("keys-cases", ["question_mark"]),
+            ("saved-filters", ["escape", "F"]),
+            ("saved-filter-delete", ["D"]),
+            ("filter-completion", ["escape", "escape", "slash", *"flag"]),
+            ("filter-values", ["colon"]),
+            ("cases-export", ["escape", "e"]),
+        ):
+            await press(pilot, *keys)
+            await at_each_size(
+                pilot, screens, name, SIZES[:2] if name in ("override", "keys-cases") else SMALL
+            )
+
+
+async def test_no_filter_is_saved(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("main"), "shop") as pilot:
+        await press(pilot, "F")
+        await at_each_size(pilot, screens, "saved-filters-none", SMALL)
+
+
+async def test_runs(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("main")) as pilot:
+        pilot.app.push_screen(make_screen("runs", EMPTY))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "runs-none")
+        pilot.app.push_screen(make_screen("runs", SHOP))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "runs")
+        await press(pilot, "D")
+        await at_each_size(pilot, screens, "run-delete", SMALL)
+        await press(pilot, "escape", "enter")
+        await at_each_size(pilot, screens, "monitor")
+        await press(pilot, "question_mark")
+        await at_each_size(pilot, screens, "keys-monitor", SMALL)
+
+
+async def test_launch(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("main")) as pilot:
+        pilot.app.push_screen(make_screen("launch", SHOP))
+        await until(pilot, lambda: "calls" in shown(pilot))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "launch")
+        pilot.app.push_screen(make_screen("launch", EMPTY))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "launch-nothing", SMALL)
+
+
+async def test_agreement(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("figures")) as pilot:
+        await _agreement(pilot)
+        await at_each_size(pilot, screens, "agreement")
+        await press(pilot, "m")
+        await at_each_size(pilot, screens, "agreement-choice", SMALL)
+        await press(pilot, "escape", "v")
+        for number, name in enumerate(VIEWS, 1):
+            await press(pilot, str(number))
+            await until(pilot, partial(_drawn, pilot, name), 20)
+            await settle(pilot)
+            await at_each_size(pilot, screens, f"view-{name}", SMALL if name in ELSEWHERE else SIZES)
+
+
+async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
+    """Those that need items with words, or lists judged alone."""
+    async with still(copy("shop")) as pilot:
+        await _agreement(pilot)
+        await at_each_size(pilot, screens, "agreement-shop", SMALL)
+        await press(pilot, "v", "3")
+        await until(pilot, partial(_drawn, pilot, "q-metric"), 20)
+        await settle(pilot)
+        await at_each_size(pilot, screens, "view-q-metric")
+        await press(pilot, "8", "m")
+        await at_each_size(pilot, screens, "view-choice", SMALL)
+        await press(pilot, "right", "enter")
+        await until(pilot, lambda: "pointwise" in shown(pilot).splitlines()[0])
+        await settle(pilot)
+        await at_each_size(pilot, screens, "view-label-shares")
+
+
+async def _agreement(pilot: Pilot[Any]) -> None:
+    await press(pilot, "a")
+    await until(pilot, lambda: "Quadratic weighted" in shown(pilot), 20)
+    await settle(pilot)
+
+
+def _drawn(pilot: Pilot[Any], name: str) -> bool:
+    screen = pilot.app.screen
+    return isinstance(screen, ViewsScreen) and screen.found is not None and screen.found.view == name
+
+
+async def test_agreement_of_nobody(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("main")) as pilot:
+        for name in ("agreement", "compare", "prompts", "annotate"):
+            pilot.app.push_screen(make_screen(name, EMPTY))
+            await settle(pilot)
+            await at_each_size(pilot, screens, f"{name}-none", SMALL)
+
+
+async def test_compare(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("figures")) as pilot:
+        pilot.app.push_screen(make_screen("compare", 1))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "compare")
+        await press(pilot, "m")
+        await at_each_size(pilot, screens, "compare-choice", SMALL)
+
+
+async def test_prompts(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("shop")) as pilot:
+        pilot.app.push_screen(make_screen("prompts", 1))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "prompts")
+        for name, keys in (
+            ("prompt-case", ["enter", "c"]),
+            ("prompt-case-number", ["number_sign"]),
+            ("prompt-picker", ["escape", "D"]),
+            ("prompt-diff", ["enter"]),
+            ("prompt-try", ["escape", "t"]),
+        ):
+            await press(pilot, *keys)
+            await at_each_size(pilot, screens, name, SIZES[:2])
+
+
+async def test_annotate(copy: Copy, screens: SnapshotAssertion) -> None:
+    path = copy("desk")
+    async with still(path) as pilot:
+        pilot.app.push_screen(AnnotateScreen(1))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "annotate")
+        await press(pilot, "n")
+        await at_each_size(pilot, screens, "annotate-form", SMALL)
+        await press(pilot, "escape")
+        for protocol, people in DESKS.items():
+            with connect(path) as db:
+                rater = desk(db, people.split(",")[0], protocol).rater_id
+            pilot.app.push_screen(AnnotationScreen(1, rater, protocol))
+            await settle(pilot)
+            await at_each_size(pilot, screens, f"annotation-{protocol}")
+            if protocol == "pointwise":
+                await press(pilot, "x")
+                await at_each_size(pilot, screens, "annotation-flag", SMALL)
+                await press(pilot, "escape")
+            await press(pilot, "escape")
+
+
+async def test_adjudicate(copy: Copy, screens: SnapshotAssertion) -> None:
+    path = copy("desk")
+    with connect(path) as db:
+        rater = start_adjudication(db, project_id(db, PROJECT), "pairwise", "cy")
+    async with still(path) as pilot:
+        pilot.app.push_screen(AdjudicateScreen(1, rater, "pairwise"))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "adjudicate")
+
+
+async def test_dialogs(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("main")) as pilot:
+        app = pilot.app
+        assert isinstance(app, RecjudgeApp)
+        cause = "The server at http://127.0.0.1:1 refused the connection."
+        app.show_error(RecjudgeError("the judge cannot be asked", cause, "Start it and press R."))
+        await settle(pilot)
+        await at_each_size(pilot, screens, "error", SIZES[:2])
+        wrong = ("label 2 has no reply", "the template says {{ uesr }}, which is not known")
+        known = (*BUILT_IN, KnownJudge("ollama:qwen2.5:14b", "on Ollama 14.8B Q4_K_M"))
+        for name, dialog in (
+            (
+                "notice",
+                Notice("lists.csv: 12 of 14 rows stored", "lists.csv:3: no rank\nlists.csv:9: no item"),
+            ),
+            ("judge-picker", JudgePicker(known, "")),
+            ("draft", DraftDialog(Draft(Path("pairwise-media.toml"), "wrong", None, wrong))),
+        ):
+            await press(pilot, "escape")
+            app.push_screen(dialog)
+            await settle(pilot)
+            await at_each_size(pilot, screens, name, SMALL)
+
+
+@pytest.mark.parametrize("look", ["ascii", "no-colour"])
+async def test_main_screens_otherwise(
+    copy: Copy, screens: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, look: str
+) -> None:
+    monkeypatch.setenv(*(("RECJUDGE_ASCII", "1") if look == "ascii" else ("NO_COLOR", "1")))
+    async with still(copy("main")) as pilot:
+        await at_each_size(pilot, screens, f"{look}-projects", SMALL)
+        await press(pilot, "enter")
+        await at_each_size(pilot, screens, f"{look}-cases", SMALL)
+        for name in ("runs", "agreement", "compare", "prompts"):
+            pilot.app.push_screen(make_screen(name, SHOP))
+            await settle(pilot)
+            await at_each_size(pilot, screens, f"{look}-{name}", SMALL)
+            await press(pilot, "escape")
