@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recjudge_tui.model.text import one_line
-from recjudge_tui.reports.table import Column, Table
+from recjudge_tui.reports.table import Column, Row, Table
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.triage_log import project_entries
 
@@ -26,7 +26,7 @@ _COLUMNS = (
 def triage_table(db: Database, project_id: int, name: str) -> Table:
     """One row an action, oldest first; `standing` is no for what was taken back and for the taking back."""
     entries = project_entries(db, project_id)
-    rows = tuple(
+    rows: tuple[Row, ...] = tuple(
         {
             "id": str(entry.id),
             "created_at": entry.created_at,

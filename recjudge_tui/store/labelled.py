@@ -37,8 +37,8 @@ def _answer(db: Database, verdict_id: int | None, reader: str) -> str:
 def add_to_labelled(db: Database, verdict_id: int, reader: str, name: str = LABELLED) -> int:
     """Copy the reader's verdict on the question of a verdict to the annotator `name`; returns how many `name` has now.
 
-    A label that stands there is replaced. Raises UsageError when the reader has not overridden a verdict on the
-    question, or when `name` is a rater of another kind.
+    The reader's verdict is the one they put in its place, or the verdict itself where they accepted it. A label that
+    stands there is replaced. Raises UsageError when the reader did neither, or `name` is a rater of another kind.
     """
     with db.transaction():
         own = db.row(
@@ -46,14 +46,16 @@ def add_to_labelled(db: Database, verdict_id: int, reader: str, name: str = LABE
                JOIN raters r ON r.id = o.rater_id AND r.kind = 'reader' AND r.name = ? WHERE v.id = ?""",
             (reader, verdict_id),
         )
+        if own is None and _answer(db, verdict_id, reader) == "accept":
+            own = db.row("SELECT * FROM verdicts WHERE id = ? AND state = 'ok'", (verdict_id,))
         if own is None:
             raise UsageError(
-                "there is no verdict of yours on this question yet", next_step="Override the verdict first."
+                "there is no verdict of yours on this question yet", next_step="Accept or override it first."
             )
         rater = ensure_rater(db, own["project_id"], name, "annotator")
         db.execute(
             """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, note,
-                 created_at) VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'override', ?, ?)
+                 created_at) VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, 'kept', ?, ?)
                ON CONFLICT (rater_id, case_id, aspect) DO UPDATE SET protocol = excluded.protocol,
                  value = excluded.value, label = excluded.label, note = excluded.note, created_at = excluded.created_at""",
             (

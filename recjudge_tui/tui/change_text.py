@@ -74,7 +74,7 @@ def summary_words(row: Row, names: tuple[str, str], look: Glyphs) -> list[Conten
     return [
         Content.assemble(
             (f"{row['changed']} of {row['n']} changed ({row['share']:.1%})", "bold"),
-            f": +{row['up']} {row['up_is']}, -{row['down']} {row['down_is']}",
+            f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}",
         ),
         _test(row, look),
         Content(_means(row)),

@@ -214,6 +214,12 @@ def test_own_verdicts_become_labels_of_an_annotator(db: Database) -> None:
            WHERE r.name = 'labelled' ORDER BY v.case_id"""
     )
     assert [tuple(row) for row in rows] == [(1, "Tie", "annotator"), (2, "A", "annotator")]
+    record(db, 7, "ana", "accept")
+    assert add_to_labelled(db, 7, "ana") == 3, "who accepts a verdict says the same"
+    assert db.value("SELECT label FROM v_verdicts WHERE rater = 'labelled' AND case_id = 3") == "B"
+    record(db, 13, "ana", "dismiss")
+    with pytest.raises(UsageError, match="no verdict of yours"):
+        add_to_labelled(db, 13, "ana")
 
 
 def test_a_label_follows_the_protocol_of_the_verdict_it_is_taken_from(db: Database, project_db: Path) -> None:

@@ -179,7 +179,7 @@ async def test_x_turns_it_round_and_m_chooses_who(judged: Path) -> None:
         await compared(pilot, screen, "x")
         text = shown(pilot)
         assert "v2 to v1" in text
-        assert "+25 milder, -0 harsher" in text
+        assert "25 milder, 0 harsher" in text
         assert "+15" in text
         await press(pilot, "m")
         assert "‹ v2 ›" in shown(pilot)

@@ -153,7 +153,7 @@ async def test_an_override_is_kept_as_a_label(project_db: Path) -> None:
         assert "Keep your verdict" in shown(pilot)
         await press(pilot, "1")
         assert isinstance(pilot.app.screen, ErrorDialog)
-        assert "Override the verdict first." in shown(pilot)
+        assert "Accept or override it first." in shown(pilot)
         await press(pilot, "escape", "v", "2", "k", "plus", "1")
         assert "1 verdict now" in " ".join(shown(pilot).split())
     with connect(project_db) as db:

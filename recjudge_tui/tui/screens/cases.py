@@ -54,6 +54,18 @@ _FIRST_DETAIL_DELAY_S = 0.15
 
 # a list that takes long to make is made again that much less often while a run goes on
 _REST = 10
+_ABOUT_VERDICTS = (
+    "decide",
+    "override",
+    "note",
+    "tag",
+    "keep",
+    "next_marked",
+    "copy",
+    "save",
+    "page",
+    "export",
+)
 
 
 class CaseRead(Message):
@@ -81,7 +93,7 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
         Binding("slash", "filter", "filter", key_display="/", id="cases.filter"),
         Binding("backspace", "drop_chip", "drop the last filter", show=False, id="cases.drop_chip"),
         Binding("s", "sort", "sort", show=False, id="cases.sort"),
-        Binding("Q", "queue", "queue: what deserves eyes first", show=False, id="cases.queue"),
+        Binding("Q", "queue", "queue", id="cases.queue"),
         Binding("n", "next_marked", "next", id="cases.next_marked"),
         Binding("J", "scroll_case(3)", "scroll the case down", show=False, id="cases.scroll_down"),
         Binding("K", "scroll_case(-3)", "scroll the case up", show=False, id="cases.scroll_up"),
@@ -208,6 +220,7 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
             self._read_case()
         self._read_again = False
         self._decided_before = None
+        self.refresh_bindings()
         self._title()
         self._say_why()
         self._count()
@@ -272,7 +285,8 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
     def _empty(self) -> str:
         if self.sort == ATTENTION and not self.chosen:
             return (
-                "Nothing here asks for a look: no disagreement, flip, doubt or failure is left. s shows all."
+                "Nothing here asks for a look: no disagreement, flip, doubt or failure is left without a decision.\n"
+                "Q shows all verdicts, / flag:any those with flagged items."
             )
         if self.chosen:
             return "Nothing matches. / changes the filter, backspace drops its last part."
@@ -406,6 +420,8 @@ class CasesScreen(TriageActions, CaseOutput, FilterActions):
             return action in ("peel", "app.command_palette")
         if action == "open":
             return has_screen(str(parameters[0]))
+        if action in _ABOUT_VERDICTS:
+            return self.is_mounted and bool(self.query_one(VerdictList).ids)
         return super().check_action(action, parameters)
 
     def action_open(self, name: str) -> None:
