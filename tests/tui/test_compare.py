@@ -103,7 +103,7 @@ async def test_it_opens_on_the_two_newest_runs(judged: Path, size: tuple[int, in
         assert ["Good", "[5]", "-15", "0", "20"] in grid
         assert ["Partial", "0", "0", "-10", "10"] in grid
         assert ["all", "5", "15", "20", "40"] in grid
-        assert f"25 of 40 changed (62.5%): +{row['up']} milder, -{row['down']} harsher" in text
+        assert f"25 of 40 changed (62.5%): {row['up']} milder, {row['down']} harsher" in text
         assert f"Stuart-Maxwell: chi-sq {row['statistic']:.2f}, df 2, p < 0.0001" in text
         assert f"95% CI {row['ci_low']:+.2f} to {row['ci_high']:+.2f}" in text
         assert "25 changed" in text
