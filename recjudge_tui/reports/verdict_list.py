@@ -17,6 +17,8 @@ ORDERS = (*SORTS, ATTENTION)
 _COLUMNS = (
     Column("verdict_id", "Verdict", minor=True),
     Column("case_id", "Case"),
+    Column("user_id", "User"),
+    Column("systems", "Systems"),
     Column("rater", "Rater"),
     Column("rater_kind", "Kind", minor=True),
     Column("protocol", "Protocol"),
@@ -65,6 +67,8 @@ def _row(row: VerdictRow, reason: str) -> Row:
     return {
         "verdict_id": str(row.verdict_id),
         "case_id": str(row.case_id),
+        "user_id": row.user_id,
+        "systems": " vs ".join(row.systems),
         "rater": row.rater,
         "rater_kind": row.rater_kind,
         "protocol": row.protocol,

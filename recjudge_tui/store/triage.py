@@ -60,6 +60,8 @@ class VerdictRow(NamedTuple):
     value: float | None = None
     spread: float | None = None
     triage: Triaged = Triaged()
+    user_id: str = ""
+    systems: tuple[str, ...] = ()
 
 
 def filtered_ids(
@@ -117,7 +119,7 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
     found = db.rows(
         """
         SELECT v.id, v.case_id, r.name AS rater, r.kind, v.protocol, v.aspect, v.label, v.value, v.confidence,
-          v.state, v.order_consistent, v.flag_count, v.rater_id,
+          v.state, v.order_consistent, v.flag_count, v.rater_id, c.user_id, c.system_a, c.system_b,
           CASE WHEN v.flag_count = 0 THEN '' ELSE ifnull(
             (SELECT f.issue FROM flags f WHERE f.verdict_id = v.id LIMIT 1),
             (SELECT f.issue FROM calls k JOIN flags f ON f.call_id = k.id
@@ -127,7 +129,7 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
               AND k.state = 'failed' LIMIT 1) END AS error_kind,
           EXISTS (SELECT 1 FROM verdicts o JOIN raters q ON q.id = o.rater_id
             WHERE o.case_id = v.case_id AND o.aspect = v.aspect AND q.kind = 'reader') AS reviewed
-        FROM verdicts v JOIN raters r ON r.id = v.rater_id
+        FROM verdicts v JOIN raters r ON r.id = v.rater_id JOIN cases c ON c.id = v.case_id
         WHERE v.id IN (SELECT value FROM json_each(?))""",
         (wanted,),
     )
@@ -156,6 +158,8 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
             value=row["value"],
             spread=max(others) - min(others) if sum(others.values()) > 1 else None,
             triage=touched.get(row["id"], Triaged()),
+            user_id=row["user_id"],
+            systems=tuple(name for name in (row["system_a"], row["system_b"]) if name),
         )
     return [rows[key] for key in ids if key in rows]
 

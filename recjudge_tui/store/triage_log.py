@@ -17,7 +17,7 @@ from recjudge_tui.store.verdict_filters import conditions
 Action = Literal["accept", "dismiss", "override", "note", "tag", "undo"]
 DECISIONS = ("accept", "dismiss", "override")
 # characters of a note or a tag
-LONGEST_TEXT = 500
+LONGEST_TEXT = 4_000
 
 
 class Entry(NamedTuple):

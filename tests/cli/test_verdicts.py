@@ -79,7 +79,7 @@ def test_decisions_are_written_taken_back_and_logged(capsys: pytest.CaptureFixtu
         (("1", "override"), 2, "--to LABEL"),
         (("1", "accept", "--to", "A"), 2, "--to LABEL"),
         (("1", "note"), 2, "the note is empty"),
-        (("1", "tag", "--text", "x" * 501), 2, "500 are the most"),
+        (("1", "tag", "--text", "x" * 4_001), 2, "4000 are the most"),
         (("999", "accept"), 1, "this verdict is gone"),
         (("1", "praise"), 2, "praise"),
     ],

@@ -19,7 +19,7 @@ SIZES = ((80, 24), (120, 40), (200, 60))
 class ScreenText(SingleFileSnapshotExtension):
     """`snapshots/test_FILE/test_NAME[SCREEN].txt`."""
 
-    _file_extension = "txt"
+    file_extension = "txt"
     _write_mode = WriteMode.TEXT
 
     @classmethod

@@ -32,7 +32,9 @@ COMMON: list[BindingType] = [
 
 # for a form, whose fields take letters for themselves: there only esc leads out
 FORM: list[BindingType] = [
-    replace(one, show=True, key_display="esc") if isinstance(one, Binding) and one.id == "app.peel" else one
+    replace(one, show=one.id == "app.peel", key_display="esc" if one.id == "app.peel" else one.key_display)
+    if isinstance(one, Binding) and one.id in ("app.peel", "app.back")
+    else one
     for one in COMMON
 ]
 
