@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -29,12 +30,18 @@ UNKNOWN_PRICE = (
 )
 _SHIPPED = Path(__file__).with_name("prices.toml")
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1", "0.0.0.0")
+_DATE = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6}|latest)$")
+# `us.` keeps the calls in a region, `global.` does not; `-v1:0` is the version of the interface
+_BEDROCK = re.compile(
+    r"(?:.*/)?(?:(?P<area>[a-z]{2,6}(?:-gov)?)\.)?(?P<vendor>[a-z0-9]+)\.(?P<model>.+?)(?:-v\d+(?::\w+)*)?"
+)
 
 
 class Price(NamedTuple):
     """US dollars per million tokens. `cached_input` None: cached tokens cost as much as others.
 
-    `batch_discount` is the share of the price that a call in a hosted batch costs.
+    `batch_discount` is the share of the price that a call in a hosted batch costs, `regional` the factor for calls that
+    Amazon Bedrock keeps in one region.
     """
 
     input: float
@@ -42,6 +49,7 @@ class Price(NamedTuple):
     cached_input: float | None
     source: str
     batch_discount: float = BATCH_DISCOUNT
+    regional: float = 1.0
 
     def cost(self, tokens_in: int, tokens_out: int, cached: int = 0) -> float:
         """Dollars for one or many calls; `cached` of the `tokens_in` came from the server's cache."""
@@ -51,20 +59,25 @@ class Price(NamedTuple):
 
     def in_batch(self) -> Price:
         """The price of the same tokens in a hosted batch."""
-        cached = None if self.cached_input is None else self.cached_input * self.batch_discount
-        return self._replace(
-            input=self.input * self.batch_discount,
-            output=self.output * self.batch_discount,
-            cached_input=cached,
-        )
+        return self._times(self.batch_discount)
+
+    def in_region(self) -> Price:
+        """The price of the same tokens where Amazon Bedrock keeps the calls in one region."""
+        return self._times(self.regional)
+
+    def _times(self, factor: float) -> Price:
+        cached = None if self.cached_input is None else self.cached_input * factor
+        return self._replace(input=self.input * factor, output=self.output * factor, cached_input=cached)
 
 
 def price_of(judge: JudgeSpec) -> Price | None:
     """The judge's price; 0 for a server on this machine; None when unknown, never a guess.
 
-    The user's own table comes first; the shipped list prices apply to the vendor's own address only.
+    The user's own table comes first; the shipped list prices apply to the vendor's own address only. Where a table does
+    not have the very name, the price is that of the model without its date, and Claude on Amazon Bedrock costs what it
+    costs at its maker's.
     """
-    own = _table(config_dir() / "prices.toml").get(judge.spec)
+    own = _listed(_table(config_dir() / "prices.toml"), judge.spec)
     if own is not None:
         return own
     local_by_default = judge.provider == "replay" or (judge.provider == "ollama" and not judge.base_urls)
@@ -74,8 +87,29 @@ def price_of(judge: JudgeSpec) -> Price | None:
     if local_by_default or on_this_machine:
         return Price(0.0, 0.0, None, "local")
     elsewhere = judge.base_urls or os.environ.get(f"{judge.provider.upper()}_BASE_URL")
-    listed = None if elsewhere else _table(_SHIPPED).get(judge.spec)
-    return listed._replace(source="list price of June 2026") if listed else None
+    return None if elsewhere else _listed(_table(_SHIPPED), judge.spec, "list price of June 2026")
+
+
+def _listed(table: dict[str, Price], spec: str, source: str = "") -> Price | None:
+    """The price of a judge, or of its family; `source` replaces the name of the file."""
+    name, regional = (spec, False) if spec in table else _family(spec)
+    price = table.get(name)
+    if price is None:
+        return None
+    said = source or price.source
+    price = price._replace(source=said if name == spec else f"{said}, as {name}")
+    return price.in_region() if regional else price
+
+
+def _family(spec: str) -> tuple[str, bool]:
+    """A judge's name without date, area and version, and whether its calls stay in a region."""
+    provider, _, model = spec.partition(":")
+    parts = _BEDROCK.fullmatch(model) if provider == "bedrock" else None
+    if parts is None:
+        return f"{provider}:{_DATE.sub('', model)}", False
+    plain = _DATE.sub("", parts["model"])
+    name = f"anthropic:{plain}" if parts["vendor"] == "anthropic" else f"bedrock:{parts['vendor']}.{plain}"
+    return name, parts["area"] != "global"
 
 
 def require_price(judge: JudgeSpec) -> None:
@@ -106,7 +140,7 @@ def _table(path: Path) -> dict[str, Price]:
 
 @lru_cache(maxsize=4)
 def _read(path: Path, _changed: int) -> dict[str, Price]:
-    """`["openai:gpt-4o"]` tables with `input`, `output` and, where they differ, `cached_input`, `batch_discount`."""
+    """`["openai:gpt-4o"]` tables with `input`, `output` and, where they differ, the other fields of a Price."""
     try:
         content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         return {
@@ -116,6 +150,7 @@ def _read(path: Path, _changed: int) -> dict[str, Price]:
                 float(row["cached_input"]) if "cached_input" in row else None,
                 str(path),
                 float(row.get("batch_discount", BATCH_DISCOUNT)),
+                float(row.get("regional", 1.0)),
             )
             for name, row in content.items()
         }

@@ -9,7 +9,7 @@ import pytest
 from recjudge_tui.domain.calls import Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
-from recjudge_tui.runs.prices import cost_of, price_of
+from recjudge_tui.runs.prices import cost_of, price_of, require_price
 
 HOSTED = JudgeSpec(spec="openai:big")
 
@@ -81,3 +81,63 @@ def test_a_list_price_is_not_the_price_of_another_server(
     assert price_of(JudgeSpec(spec="openai:gpt-4o", base_urls=("https://gateway.example.com/v1",))) is None
     monkeypatch.setenv("OPENAI_BASE_URL", "https://gateway.example.com/v1")
     assert price_of(JudgeSpec(spec="openai:gpt-4o")) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "prices"),
+    [
+        ("openai:gpt-4o-2024-08-06", (2.5, 1.25, 10.0)),
+        ("openai:gpt-4o-2024-05-13", (5.0, None, 15.0)),
+        ("openai:gpt-4.1-mini-2025-04-14", (0.4, 0.1, 1.6)),
+        ("anthropic:claude-sonnet-4-5-20250929", (3.0, 0.3, 15.0)),
+        ("anthropic:claude-3-5-haiku-latest", (0.8, 0.08, 4.0)),
+        ("bedrock:anthropic.claude-3-5-sonnet-20241022-v2:0", (3.0, 0.3, 15.0)),
+        ("bedrock:us.anthropic.claude-3-7-sonnet-20250219-v1:0", (3.0, 0.3, 15.0)),
+        ("bedrock:global.anthropic.claude-sonnet-4-5-20250929-v1:0", (3.0, 0.3, 15.0)),
+        ("bedrock:eu.anthropic.claude-sonnet-4-5-20250929-v1:0", (3.3, 0.33, 16.5)),
+        ("bedrock:anthropic.claude-opus-4-6-v1", (5.5, 0.55, 27.5)),
+        (
+            "bedrock:arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-20250514-v1:0",
+            (3.0, 0.3, 15.0),
+        ),
+        ("bedrock:us.amazon.nova-pro-v1:0", (0.8, 0.2, 3.2)),
+    ],
+)
+def test_a_dated_name_and_one_on_bedrock_have_the_price_of_their_family(
+    table: Path, monkeypatch: pytest.MonkeyPatch, spec: str, prices: tuple[float, float | None, float]
+) -> None:
+    for provider in ("OPENAI", "ANTHROPIC", "BEDROCK"):
+        monkeypatch.delenv(f"{provider}_BASE_URL", raising=False)
+    price = price_of(JudgeSpec(spec=spec))
+    assert price is not None
+    assert (price.input, price.cached_input, price.output) == pytest.approx(prices)
+    require_price(JudgeSpec(spec=spec))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "openai:gpt-4o-audio-preview",
+        "openai:ft:gpt-4o-2024-08-06:us::abc",
+        "openai:gpt-4o-20",
+        "anthropic:claude-sonnet-9-5-20290929",
+        "bedrock:anthropic.claude-v2:1",
+        "bedrock:openai.gpt-4o-v1:0",
+        "bedrock:arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abcdef123456",
+        "bedrock:m",
+        "bedrock:",
+    ],
+)
+def test_another_model_is_no_family(table: Path, monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert price_of(JudgeSpec.model_construct(spec=spec, base_urls=())) is None
+
+
+def test_the_source_of_a_familys_price_names_the_family(table: Path) -> None:
+    price = price_of(JudgeSpec(spec="bedrock:us.anthropic.claude-3-7-sonnet-20250219-v1:0"))
+    assert price is not None
+    assert price.source == "list price of June 2026, as anthropic:claude-3-7-sonnet"
+    table.write_text('["anthropic:claude-3-7-sonnet"]\ninput = 1\noutput = 2\n', encoding="utf-8")
+    own = price_of(JudgeSpec(spec="bedrock:us.anthropic.claude-3-7-sonnet-20250219-v1:0"))
+    assert own is not None
+    assert (own.input, own.output) == (1.0, 2.0)
