@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, NamedTuple
@@ -32,12 +32,28 @@ SPLIT = "a split vote"
 
 
 class CombinedValues(NamedTuple):
-    """Values (n,), NaN where the rule gives none; the rule's confidence in each (n,), if it has one; and its estimate of
-    each rater's accuracy (raters,)."""
+    """Values (n,), NaN where the rule gives none; the rule's confidence in each (n,), if it has one; its estimate of
+    each rater's accuracy (raters,).
+
+    `refused`: why the rule answers none of the questions, empty if it does; `left_out`: why it gives single ones no value,
+    by their place.
+    """
 
     values: FloatArray
     confidence: FloatArray | None = None
     accuracy: FloatArray | None = None
+    refused: str = ""
+    left_out: Mapping[int, str] = {}
+
+
+class Votes(NamedTuple):
+    """The values (raters, n) on one aspect and scale, NaN where a rater has none. `of_pairs`: signed preferences between two
+    systems, whose order in a case is that of their names and means nothing."""
+
+    table: FloatArray
+    raters: tuple[str, ...]
+    quorum: int
+    of_pairs: bool
 
 
 @dataclass(frozen=True)
@@ -45,7 +61,7 @@ class Recipe:
     """How a rater's verdicts are derived.
 
     `combine` receives the values (raters, n) on one aspect and scale, raters in the order of `raters`, NaN where a rater
-    has none, and the quorum. `refuse` returns why the rule cannot answer a question, or an empty text. At least
+    has none, as `Votes`. `refuse` returns why the rule cannot answer a question, or an empty text. At least
     `quorum` of the raters must have a value on a question.
     """
 
@@ -53,7 +69,7 @@ class Recipe:
     rule: str
     raters: tuple[str, ...]
     quorum: int
-    combine: Callable[[FloatArray, int], CombinedValues]
+    combine: Callable[[Votes], CombinedValues]
     refuse: Callable[[InputVerdict], str]
 
     def stored(self) -> dict[str, object]:
@@ -178,13 +194,19 @@ def _made(
         for at, given in enumerate(questions):
             for verdict in given:
                 table[ids.index(verdict.rater_id), at] = verdict.value
-        combined = recipe.combine(table, recipe.quorum)
+        of_pairs = questions[0][0].case_kind == "pair"
+        combined = recipe.combine(Votes(table, recipe.raters, recipe.quorum, of_pairs))
+        if combined.refused:
+            left_out[f"{scale}, {aspect}: {combined.refused}"] += len(questions)
+            continue
         if combined.accuracy is not None:
             notes.append(_skills(f"{scale}, {aspect}", recipe.raters, combined.accuracy))
         sure = itertools.repeat(None) if combined.confidence is None else combined.confidence.tolist()
-        for given, value, confidence in zip(questions, combined.values.tolist(), sure, strict=False):
+        for at, (given, value, confidence) in enumerate(
+            zip(questions, combined.values.tolist(), sure, strict=False)
+        ):
             if math.isnan(value):
-                left_out[SPLIT] += 1
+                left_out[combined.left_out.get(at, SPLIT)] += 1
             else:
                 yield _verdict(given, value, confidence, recipe, tie), given
 

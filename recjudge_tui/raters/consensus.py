@@ -11,10 +11,10 @@ from recjudge_tui.raters.combined import (
     CombinedValues,
     RaterSummary,
     Recipe,
+    Votes,
     checked_names,
     make_combined_rater,
 )
-from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.combining.consensus import conservative, majority, strict
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.combined import InputVerdict
@@ -43,9 +43,9 @@ def make_consensus(
     return make_combined_rater(db, project_id, name, recipe)
 
 
-def combined(table: FloatArray, quorum: int, rule: Rule) -> CombinedValues:
-    """The values (n,) of the rule for values (raters, n)."""
-    return CombinedValues(_RULES[rule](table, quorum))
+def combined(votes: Votes, rule: Rule) -> CombinedValues:
+    """The values (n,) of the rule for votes (raters, n)."""
+    return CombinedValues(_RULES[rule](votes.table, votes.quorum))
 
 
 def refuse(verdict: InputVerdict, rule: Rule) -> str:

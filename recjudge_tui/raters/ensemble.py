@@ -13,12 +13,13 @@ from recjudge_tui.raters.combined import (
     CombinedValues,
     RaterSummary,
     Recipe,
+    Votes,
     checked_names,
     make_combined_rater,
 )
-from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.combining.consensus import majority, mean
-from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS, dawid_skene
+from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
+from recjudge_tui.stats.combining.jury import UNANIMOUS, jury_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.combined import InputVerdict
 
@@ -39,7 +40,8 @@ def make_ensemble(
     `mean`: the mean of the values. `majority`: the value of more than half of the raters; a split vote gives no
     verdict. `dawid-skene`: the likeliest label with each rater weighted by estimated accuracy (`stats.dawid_skene`),
     for three or more raters; its probability is the verdict's confidence, and two equally likely labels give no
-    verdict. Without a value from at least `quorum` raters (default: all) there is no verdict; missing and failed ones
+    verdict; an aspect on which it contradicts the raters is refused (`stats.combining.jury`).
+    Without a value from at least `quorum` raters (default: all) there is no verdict; missing and failed ones
     are counted, and so are verdicts made without all raters. Raters are compared on the same scale and aspect. An
     ensemble with the same recipe is updated. Raises UsageError for fewer raters than the
     rule needs, a quorum that cannot be met or a name that is taken, NotFoundError for an unknown rater, RunError when the
@@ -64,23 +66,25 @@ def make_ensemble(
     return make_combined_rater(db, project_id, name, recipe)
 
 
-def _mean(table: FloatArray, quorum: int) -> CombinedValues:
-    return CombinedValues(mean(table, quorum))
+def _mean(votes: Votes) -> CombinedValues:
+    return CombinedValues(mean(votes.table, votes.quorum))
 
 
-def _majority(table: FloatArray, quorum: int) -> CombinedValues:
-    return CombinedValues(majority(table, quorum))
+def _majority(votes: Votes) -> CombinedValues:
+    return CombinedValues(majority(votes.table, votes.quorum))
 
 
-def _dawid_skene(table: FloatArray, _: int) -> CombinedValues:
+def _dawid_skene(votes: Votes) -> CombinedValues:
+    table = votes.table
     if np.unique(table[~np.isnan(table)]).size > MOST_LABELS:
         raise RunError(
             "dawid-skene needs labels, but these are scores",
             f"There are more than {MOST_LABELS} different values.",
             "Use --rule mean.",
         )
-    model = dawid_skene(table)
-    return CombinedValues(model.values(), model.confidence(), model.accuracy())
+    jury = jury_of(table, votes.raters, of_pairs=votes.of_pairs)
+    left_out = dict.fromkeys(np.flatnonzero(jury.overturned).tolist(), UNANIMOUS)
+    return CombinedValues(jury.values, jury.confidence, jury.accuracy, jury.refused, left_out)
 
 
 def _not_labelled(verdict: InputVerdict) -> str:

@@ -216,3 +216,21 @@ def test_dawid_and_skene_refuse_two_raters_and_scores(project_db: Path) -> None:
     with pytest.raises(RunError, match="share no verdict") as caught:
         make_ensemble(project.db, project.id, "jury", "dawid-skene", ["one", "two", "six"])
     assert "scores of 0 to 1 are no labels" in caught.value.cause
+
+
+def test_dawid_and_skene_refuse_an_aspect_on_which_a_rater_is_below_chance(project_db: Path) -> None:
+    project = new_project(project_db)
+    cases = texts(project, 20)
+    likes = tuple([1.0, 5.0] * 10)
+    for rater in ("one", "two", "six"):
+        score(project, rater, cases, likes)
+        score(project, rater, cases, likes, aspect="satisfaction")
+    score(project, "odd", cases, likes)
+    score(project, "odd", cases, tuple(6 - value for value in likes), aspect="satisfaction")
+    raters = ["one", "two", "six", "odd"]
+    summary = make_ensemble(project.db, project.id, "jury", "dawid-skene", raters)
+    assert summary.made == 20
+    ((reason, count),) = summary.left_out.items()
+    assert count == 20
+    assert reason.startswith("explanation, satisfaction: a rater is below chance")
+    assert "odd is right in" in reason

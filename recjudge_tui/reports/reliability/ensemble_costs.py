@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
+from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.roles import COMBINED
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.agreement.agreement import settings_of, side_of
@@ -29,7 +30,8 @@ from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS, usual_statistic
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.consensus import majority, mean
-from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS, dawid_skene
+from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
+from recjudge_tui.stats.combining.jury import jury_of
 from recjudge_tui.stats.resampling.intervals import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
@@ -190,11 +192,15 @@ def _rows(
                 "stat": stat,
                 "cost_per_case": None if None in prices else sum(price or 0.0 for price in prices),
             }
-            yield row | _agreement(votes[list(members)], truth, users, labels, stat, options)
+            names = [alike[at].a.rater for at in members]
+            of_pairs = compares_lists(alike[0].protocol)
+            yield row | _agreement(votes[list(members)], names, of_pairs, truth, users, labels, stat, options)
 
 
 def _agreement(
     votes: FloatArray,
+    names: Sequence[str],
+    of_pairs: bool,
     truth: FloatArray,
     users: IntArray,
     labels: list[float] | None,
@@ -204,7 +210,9 @@ def _agreement(
     refused = _refused(votes, options.rule)
     if refused:
         return {"n": 0, "note": refused}
-    verdicts = _JOINED[options.rule](votes)
+    verdicts, refused = _joined(votes, names, options.rule, of_pairs)
+    if refused:
+        return {"n": 0, "note": refused}
     known = ~np.isnan(truth)
     answered = known & ~np.isnan(verdicts)
     estimate = agreement_estimates(
@@ -234,11 +242,12 @@ def _refused(votes: FloatArray, rule: str) -> str:
     return _LABELLED if np.unique(votes).size > MOST_LABELS else ""
 
 
-_JOINED: Mapping[str, Callable[[FloatArray], FloatArray]] = {
-    "majority": lambda votes: majority(votes, votes.shape[0]),
-    "mean": lambda votes: mean(votes, votes.shape[0]),
-    "dawid-skene": lambda votes: dawid_skene(votes).values(),
-}
+def _joined(votes: FloatArray, names: Sequence[str], rule: str, of_pairs: bool) -> tuple[FloatArray, str]:
+    """The joint verdicts, and why the rule gives none of them."""
+    if rule == "dawid-skene":
+        jury = jury_of(votes, names, of_pairs=of_pairs)
+        return jury.values, jury.refused
+    return (majority if rule == "majority" else mean)(votes, votes.shape[0]), ""
 
 
 def _ranked(rows: Iterator[Row]) -> list[Row]:

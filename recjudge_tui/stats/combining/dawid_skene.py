@@ -6,12 +6,14 @@ Statistics 28, 1979.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.arrays import BoolArray, FloatArray
 
 SMOOTHING = 0.1
 # prior count: correct answers credited to each rater on each label before any data
@@ -22,6 +24,12 @@ _MOST_STEPS = 500
 _SETTLED = 1e-8
 # posteriors closer than this count as equal: rounding must not decide a vote
 _EVEN = 1e-6
+# standard errors below chance from which a rater counts as reversed
+_SURE_ERRORS = 2.0
+# of the shares of votes, for softer and harder starts
+_POWERS = (0.5, 2.0)
+# with more raters, none of them is a start of its own
+_MOST_STARTS = 12
 
 
 @dataclass(frozen=True)
@@ -62,24 +70,67 @@ class DawidSkene:
         accuracy: FloatArray = np.einsum("rkk,k->r", self.confusion, self.prior)
         return accuracy
 
+    def chance(self) -> FloatArray:
+        """The share of right answers of each rater (R,) if the same answers were given whatever is true."""
+        answers = np.einsum("rkl,k->rl", self.confusion, self.prior)
+        chance: FloatArray = answers @ self.prior
+        return chance
+
+
+@dataclass(frozen=True)
+class Contradictions:
+    """Where a fitted model contradicts what it was made from.
+
+    `unanimous` (n,): items that two or more raters labelled, all alike. `overturned` (n,): those of them whose likeliest
+    label is another. `reversed_raters` (R,): raters who are right less often than by chance, by more than two standard
+    errors, so the model counts their votes for a label against it.
+    """
+
+    unanimous: BoolArray
+    overturned: BoolArray
+    reversed_raters: BoolArray
+
+
+def contradictions(fitted: DawidSkene, ratings: npt.ArrayLike) -> Contradictions:
+    """The contradictions of `fitted` with the `ratings` (R, n) that it was fitted to."""
+    table = np.asarray(ratings, dtype=np.float64)
+    there = ~np.isnan(table)
+    lowest = np.where(there, table, np.inf).min(axis=0, initial=np.inf)
+    highest = np.where(there, table, -np.inf).max(axis=0, initial=-np.inf)
+    unanimous: BoolArray = (there.sum(axis=0) > 1) & (lowest == highest)
+    chance = fitted.chance()
+    error = np.sqrt(chance * (1 - chance) / np.maximum(there.sum(axis=1), 1))
+    return Contradictions(
+        unanimous,
+        unanimous & (fitted.values() != lowest),
+        fitted.accuracy() < chance - _SURE_ERRORS * error,
+    )
+
 
 def dawid_skene(
     ratings: npt.ArrayLike,
     labels: npt.ArrayLike | None = None,
     *,
+    mirrored: bool = False,
     smoothing: float = SMOOTHING,
     most_steps: int = _MOST_STEPS,
 ) -> DawidSkene:
     """Expectation-maximisation on `ratings` (R, n), NaN where a rater gave no value.
 
     Model: an item has label k with probability prior[k]; given k, rater r answers l with probability
-    confusion[r, k, l], independently of the other raters. Start: each item's posterior is its distribution of votes
-    (as in the paper), so the result depends on no seed. E-step: posterior[i, k] is proportional to
+    confusion[r, k, l], independently of the other raters. E-step: posterior[i, k] is proportional to
     prior[k] · product over the raters r of item i of confusion[r, k, answer of r]. M-step: relative frequencies of
     counts. `smoothing` is added to every count, and 1 more to the diagonal of each confusion matrix: a few items
     make no rater certain, and raters are presumed right. Each step increases the objective, the log-likelihood + sum
     of the added counts · log of their probabilities. Ends when a step gains less than 1e-8 per item, or after
-    `most_steps` (`converged` False).
+    `most_steps` (`converged` False). Of several starts the highest objective counts: each item's distribution of
+    votes (as in the paper), softer and harder ones, its most frequent label, and each rater's votes weighted more; so the
+    result depends on no seed, and on no order of items or raters.
+
+    `mirrored`: labels are signed preferences between two things whose order means nothing, as system A and B of a pair: a
+    label and its negative are equally frequent and are mistaken alike (prior[k] = prior[-k],
+    confusion[r, k, l] = confusion[r, -k, -l]), so exchanging the two in some items turns their answers and changes
+    nothing else.
 
     `labels`: the label set, by default the values that occur. The labels of a single rater are taken as given, because
     no other rater can test them. With two raters the model has more unknowns than the votes can determine.
@@ -95,55 +146,103 @@ def dawid_skene(
     names = np.unique(given) if labels is None else np.unique(np.asarray(labels, dtype=np.float64))
     if np.setdiff1d(given, names).size:
         raise ValueError(f"{np.setdiff1d(given, names)[0]:g} is not in the label set")
+    if mirrored:
+        names = np.unique(np.concatenate([names, -names]))
     if names.size > MOST_LABELS:
         raise ValueError(f"{names.size} different values are scores, not labels")
     codes = np.where(there, np.searchsorted(names, np.nan_to_num(table)), -1)
     patterns, of_item, counts = np.unique(codes, axis=1, return_inverse=True, return_counts=True)
-    fitted = _fit(patterns, counts.astype(np.float64), names, smoothing, most_steps)
+    votes = (patterns[:, :, None] == np.arange(names.size)).astype(np.float64)
+    model = _Model(
+        names, votes, np.where(votes.any(axis=(0, 2)), counts, 0.0), smoothing, mirrored, most_steps
+    )
+    fitted = _likeliest(model)
     rated: BoolArray = np.any(there, axis=0)
     posterior = np.where(rated[:, None], fitted.posterior[of_item.reshape(-1)], np.nan)
     return DawidSkene(names, posterior, fitted.prior, fitted.confusion, fitted.objective, fitted.converged)
 
 
-def _fit(
-    patterns: IntArray, counts: FloatArray, labels: FloatArray, smoothing: float, most_steps: int
-) -> DawidSkene:
-    """`patterns` (R, m): the distinct columns of ratings, -1 for no rating; `counts` (m,): how many items have each."""
-    votes = (patterns[:, :, None] == np.arange(labels.size)).astype(np.float64)
-    weight = np.where((patterns >= 0).any(axis=0), counts, 0.0)
-    added = smoothing + _RIGHT * np.eye(labels.size)
-    posterior = votes.sum(axis=0) / np.maximum((patterns >= 0).sum(axis=0), 1)[:, None]
+class _Model(NamedTuple):
+    """`votes` (R, m, K): the m distinct columns of ratings, all 0 for no rating; `weight` (m,): how many items have each."""
+
+    labels: FloatArray
+    votes: FloatArray
+    weight: FloatArray
+    smoothing: float
+    mirrored: bool
+    most_steps: int
+
+    @property
+    def added(self) -> FloatArray:
+        """The counts (K, K) added to each confusion matrix."""
+        return self.smoothing + _RIGHT * np.eye(self.labels.size)
+
+
+def _likeliest(model: _Model) -> DawidSkene:
+    """The fit with the highest objective; of several equally high ones their mean, so that no order decides."""
+    shares = _normalised(model.votes.sum(axis=0))
+    raters = int(model.votes.any(axis=(1, 2)).sum())
+    if not model.labels.size or raters < 2:
+        return DawidSkene(model.labels, shares, *_maximise(shares, model), (), True)
+    fits = [_fit(start, model) for start in _starts(shares, model.votes, raters)]
+    highest = max(fit.objective[-1] for fit in fits)
+    close = _EVEN * max(float(model.weight.sum()), 1.0)
+    best = [fit for fit in fits if fit.objective[-1] >= highest - close]
+    return replace(
+        best[0],
+        posterior=np.mean([fit.posterior for fit in best], axis=0),
+        prior=np.mean([fit.prior for fit in best], axis=0),
+        confusion=np.mean([fit.confusion for fit in best], axis=0),
+    )
+
+
+def _starts(shares: FloatArray, votes: FloatArray, raters: int) -> Iterator[FloatArray]:
+    """Posteriors (m, K) to start from; all of them take the raters' labels for what they say."""
+    yield shares
+    yield from (_normalised(shares**power) for power in _POWERS)
+    yield _normalised((shares == shares.max(axis=1, keepdims=True)) * shares)
+    if FEWEST_RATERS <= raters <= _MOST_STARTS:
+        total = votes.sum(axis=0)
+        yield from (_normalised(total + total.sum(axis=1, keepdims=True) * own) for own in votes)
+
+
+def _normalised(counts: FloatArray) -> FloatArray:
+    total = counts.sum(axis=1, keepdims=True)
+    return counts / np.where(total > 0, total, 1.0)
+
+
+def _fit(posterior: FloatArray, model: _Model) -> DawidSkene:
     objective: list[float] = []
-    settled = int((patterns >= 0).any(axis=1).sum()) < 2
-    prior, confusion = _maximise(posterior, votes, weight, smoothing, added)
-    while not settled and labels.size and len(objective) <= most_steps:
-        posterior, likelihood = _expect(prior, confusion, votes, weight)
-        penalty = float(smoothing * np.log(prior).sum() + (added * np.log(confusion)).sum())
+    settled = False
+    prior, confusion = _maximise(posterior, model)
+    while not settled and len(objective) <= model.most_steps:
+        posterior, likelihood = _expect(prior, confusion, model)
+        penalty = float(model.smoothing * np.log(prior).sum() + (model.added * np.log(confusion)).sum())
         objective.append(likelihood + penalty)
         if len(objective) > 1:
-            settled = objective[-1] - objective[-2] <= _SETTLED * max(float(weight.sum()), 1.0)
+            settled = objective[-1] - objective[-2] <= _SETTLED * max(float(model.weight.sum()), 1.0)
         if not settled:
-            prior, confusion = _maximise(posterior, votes, weight, smoothing, added)
-    return DawidSkene(labels, posterior, prior, confusion, tuple(objective), settled)
+            prior, confusion = _maximise(posterior, model)
+    return DawidSkene(model.labels, posterior, prior, confusion, tuple(objective), settled)
 
 
-def _maximise(
-    posterior: FloatArray, votes: FloatArray, weight: FloatArray, smoothing: float, added: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _maximise(posterior: FloatArray, model: _Model) -> tuple[FloatArray, FloatArray]:
     """Smoothed relative frequencies: of the labels, and of each rater's answers given the true label."""
-    weighted = posterior * weight[:, None]
-    prior = weighted.sum(axis=0) + smoothing
-    counts = np.einsum("mk,rml->rkl", weighted, votes) + added
-    return prior / max(prior.sum(), smoothing), counts / counts.sum(axis=2, keepdims=True)
+    weighted = posterior * model.weight[:, None]
+    frequency = weighted.sum(axis=0)
+    answers = np.einsum("mk,rml->rkl", weighted, model.votes)
+    if model.mirrored:
+        frequency = (frequency + frequency[::-1]) / 2
+        answers = (answers + answers[:, ::-1, ::-1]) / 2
+    prior, counts = frequency + model.smoothing, answers + model.added
+    return prior / max(prior.sum(), model.smoothing), counts / counts.sum(axis=2, keepdims=True)
 
 
-def _expect(
-    prior: FloatArray, confusion: FloatArray, votes: FloatArray, weight: FloatArray
-) -> tuple[FloatArray, float]:
+def _expect(prior: FloatArray, confusion: FloatArray, model: _Model) -> tuple[FloatArray, float]:
     """Posteriors (m, K), and the log-likelihood of the votes."""
-    joint = np.log(prior) + np.einsum("rml,rkl->mk", votes, np.log(confusion))
+    joint = np.log(prior) + np.einsum("rml,rkl->mk", model.votes, np.log(confusion))
     top = joint.max(axis=1, keepdims=True)
     total = np.exp(joint - top).sum(axis=1)
     # a pattern without any vote weighs nothing
-    likelihood = float(weight @ (np.log(total) + top[:, 0]))
+    likelihood = float(model.weight @ (np.log(total) + top[:, 0]))
     return np.exp(joint - top) / total[:, None], likelihood
