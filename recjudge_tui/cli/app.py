@@ -34,6 +34,7 @@ COMMANDS = {
     "rater": ("people.raters", "rater"),
     "annotate": ("people.annotate", "annotate"),
     "agreement": ("results.agreement", "agreement"),
+    "flags": ("results.flags", "flags"),
     "compare": ("results.compare", "compare"),
     "leaderboard": ("results.leaderboard", "leaderboard"),
     "calibration": ("results.calibration", "calibration"),
