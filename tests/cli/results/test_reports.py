@@ -20,12 +20,22 @@ from recjudge_tui.cli.people.raters import rater
 from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.cli.results.cost import cost
 from recjudge_tui.cli.results.diversity import diversity
+from recjudge_tui.cli.results.flags import flags
 from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.cli.results.metrics import metrics
 from recjudge_tui.errors import NotFoundError, UsageError
 from tests.support.verdicts import give, judge_pairs, list_case, new_project, pair_case
 
-COMMANDS: tuple[click.Command, ...] = (agreement, cost, diversity, leaderboard, metrics, rater, position)
+COMMANDS: tuple[click.Command, ...] = (
+    agreement,
+    cost,
+    diversity,
+    flags,
+    leaderboard,
+    metrics,
+    rater,
+    position,
+)
 
 
 @pytest.fixture
