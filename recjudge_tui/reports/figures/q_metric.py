@@ -30,12 +30,17 @@ _METRIC_COLUMNS = (Column("metric", "Metric"), Column("measured", "Measured", "f
 
 
 def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]:
-    measured = metrics_table(context.db, context.project_id, TOP_K, resamples=0)
+    rater = choice("rater", options.rater, context.raters, options)
+    measured = (
+        _measured(context, rater.value)
+        if rater.value
+        else metrics_table(context.db, context.project_id, TOP_K, resamples=0)
+    )
     names = list(dict.fromkeys(_metric_name(row) for row in measured.rows if isinstance(row["value"], float)))
     natural = NATURAL.get(context.topic.aspect, "")
     default = next((name for name in names if natural and name in (natural, f"{natural}@{TOP_K}")), "")
     return {
-        "rater": choice("rater", options.rater, context.raters, options),
+        "rater": rater,
         "metric": choice("metric", options.metric, names, options, default),
     }
 

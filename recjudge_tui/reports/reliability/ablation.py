@@ -14,7 +14,15 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import rules_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.reliability.adversarial import NOTHING, VARIANTS, AdversarialVerdicts, judged_pairs
+from recjudge_tui.reports.reliability.adversarial import (
+    NOTHING,
+    VARIANTS,
+    AdversarialVerdicts,
+    earlier_pairs,
+    judged_pairs,
+    newest_pairs,
+    of_generation,
+)
 from recjudge_tui.stats.agreement.paired import PairedCounts, mcnemar, paired_counts, share_difference
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.resampling.intervals import share_estimate
@@ -77,17 +85,20 @@ def ablation_table(db: Database, project_id: int, raters: Sequence[str]) -> Tabl
         raise UsageError("a comparison needs two raters or more", "Each prompt needs its own rater.")
     for name in raters:
         rater_row(db, project_id, name)
-    judged = {(verdicts.variant, verdicts.rater): verdicts for verdicts in judged_pairs(db, project_id)}
+    every = [verdicts for verdicts in judged_pairs(db, project_id) if verdicts.rater in raters]
+    newest = newest_pairs(every)
+    judged = {(verdicts.variant, verdicts.rater): verdicts for verdicts in newest if verdicts.case}
     costs = {name: _cost(db, project_id, name) for name in raters}
     rows: list[Row] = []
     for variant in VARIANTS:
         arms = [Arm(judged[variant, n], costs[n]) for n in raters if (variant, n) in judged]
         rows += [_own(arm, first_kind=variant == "published") for arm in arms]
-        rows += _compared(variant, arms)
+        by_rater = {verdicts.rater: verdicts for verdicts in every if verdicts.variant == variant}
+        rows += _compared(variant, [by_rater[name] for name in raters if name in by_rater])
     known = project_raters(db, project_id)
     notes: tuple[str, ...] = (NOTHING,)
     if rows:
-        notes = (_ABOUT, PAPER, *rules_notes(known[name] for name in raters))
+        notes = (_ABOUT, *earlier_pairs(newest), PAPER, *rules_notes(known[name] for name in raters))
     if rows and any(known[name].kind == "rules" for name in raters):
         notes += (_RULES,)
     missing = [name for name in raters if not any(rater == name for _, rater in judged)]
@@ -135,8 +146,8 @@ def _spent(cost: RunCost) -> Row:
     }
 
 
-def _compared(variant: Variant, arms: Sequence[Arm]) -> list[Row]:
-    tables = [(a.judged, b.judged, _table(a.judged, b.judged)) for a, b in combinations(arms, 2)]
+def _compared(variant: Variant, judged: Sequence[AdversarialVerdicts]) -> list[Row]:
+    tables = [(a, b, _table(a, b)) for a, b in combinations(judged, 2)]
     tests = [mcnemar(table) for _, _, table in tables]
     rows = []
     for (a, b, table), p, adjusted in zip(tables, tests, holm(tests), strict=True):
@@ -163,10 +174,14 @@ def _compared(variant: Variant, arms: Sequence[Arm]) -> list[Row]:
 
 
 def _table(a: AdversarialVerdicts, b: AdversarialVerdicts) -> PairedCounts:
-    """2x2 counts on the pairs that both answered."""
+    """2x2 counts on the pairs that both answered, those of the newest lists among them."""
+    common = np.intersect1d(a.case, b.case)
+    if common.size:
+        newest = int(a.since[np.isin(a.case, common)].max())
+        a, b = of_generation(a, newest), of_generation(b, newest)
     first, second = _by_case(a), _by_case(b)
-    common = sorted(first.keys() & second.keys())
-    return paired_counts([first[case] for case in common], [second[case] for case in common])
+    both = sorted(first.keys() & second.keys())
+    return paired_counts([first[case] for case in both], [second[case] for case in both])
 
 
 def _by_case(verdicts: AdversarialVerdicts) -> dict[int, float]:

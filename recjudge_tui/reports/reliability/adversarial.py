@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from recjudge_tui.domain.adversarial import CORRECT, WRONG, Variant, adversarial_pair
+from recjudge_tui.reports.common.comparison import generation_notes
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import rater_rank, rules_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.resampling.intervals import share_estimate
 from recjudge_tui.store.cases.adversarial import PairVerdict, foreign_items, items_had, pair_verdicts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.verdicts.generations import NEVER, Lifetimes, adversarial_lifetimes
 from recjudge_tui.store.verdicts.ratings import BoolArray, project_raters
 
 VARIANTS: tuple[Variant, ...] = ("published", "unseen")
@@ -58,7 +61,8 @@ class AdversarialOptions:
 class AdversarialVerdicts:
     """One rater's verdicts on pairs of one variant: 1 correct, 0 tie, -1 wrong, NaN if it failed.
 
-    `own_first`: 1 if the own list was shown first, 0 if not, NaN if unknown (people).
+    `own_first`: 1 if the own list was shown first, 0 if not, NaN if unknown (people). `since` and `until`: the lifetimes of
+    the pairs' lists. `left_out` counts the pairs of earlier lists that are left out.
     """
 
     variant: Variant
@@ -68,6 +72,9 @@ class AdversarialVerdicts:
     system: Sequence[str]
     value: FloatArray
     own_first: FloatArray
+    since: IntArray
+    until: IntArray
+    left_out: int = 0
 
     @property
     def correct(self) -> FloatArray:
@@ -84,7 +91,10 @@ def adversarial_table(db: Database, project_id: int, options: AdversarialOptions
     options = options or AdversarialOptions()
     if options.rater is not None:
         rater_row(db, project_id, options.rater)
-    judged = judged_pairs(db, project_id, options.rater)
+    judged = judged_pairs(db, project_id)
+    judged = newest_pairs(judged) if options.rater is None else _on_pairs_of(judged, options.rater)
+    left_out = earlier_pairs(judged)
+    judged = [verdicts for verdicts in judged if verdicts.case]
     raters = project_raters(db, project_id)
     rows: list[Row] = []
     for verdicts in judged:
@@ -95,18 +105,19 @@ def adversarial_table(db: Database, project_id: int, options: AdversarialOptions
                 rows += _rows(verdicts, np.array([s == name for s in verdicts.system]), name)
     notes = [NOTHING]
     if rows:
-        notes = [_UNSEEN, *_notes(db, project_id, judged), PAPER]
+        notes = [_UNSEEN, *left_out, *_notes(db, project_id, judged), PAPER]
         notes += rules_notes(raters[verdicts.rater] for verdicts in judged)
     settings = {"rater": options.rater, "by_system": options.by_system}
     return Table("Adversarial: own list against a foreign one", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 
-def judged_pairs(db: Database, project_id: int, rater: str | None = None) -> list[AdversarialVerdicts]:
-    """All verdicts by variant and rater (judges first); only the pairs of `rater` if one is named."""
+def judged_pairs(db: Database, project_id: int) -> list[AdversarialVerdicts]:
+    """All verdicts by variant and rater (judges first), on lists of every import."""
     verdicts = pair_verdicts(db, project_id)
-    if rater is not None:
-        cases = {v.case_id for v in verdicts if v.rater == rater}
-        verdicts = [v for v in verdicts if v.case_id in cases]
+    ids = np.unique(np.array([v.case_id for v in verdicts], dtype=np.int64))
+    lifetimes = adversarial_lifetimes(db, project_id, ids)
+    if lifetimes is None:
+        lifetimes = Lifetimes(np.zeros(ids.size, dtype=np.int64), np.full(ids.size, NEVER))
     groups: dict[tuple[Variant, str], list[PairVerdict]] = {}
     for verdict in verdicts:
         pair = adversarial_pair(verdict.system_a, verdict.system_b)
@@ -114,10 +125,55 @@ def judged_pairs(db: Database, project_id: int, rater: str | None = None) -> lis
             groups.setdefault((pair.variant, verdict.rater), []).append(verdict)
     raters = project_raters(db, project_id)
     order = sorted(groups, key=lambda g: (VARIANTS.index(g[0]), rater_rank(raters[g[1]])))
-    return [_judged(variant, name, groups[variant, name]) for variant, name in order]
+    return [_judged(variant, name, groups[variant, name], ids, lifetimes) for variant, name in order]
 
 
-def _judged(variant: Variant, rater: str, verdicts: list[PairVerdict]) -> AdversarialVerdicts:
+def newest_pairs(judged: Sequence[AdversarialVerdicts]) -> list[AdversarialVerdicts]:
+    """Of each rater, the verdicts on the newest lists that it judged and on what stood unchanged beside them."""
+    newest: dict[str, int] = {}
+    for verdicts in judged:
+        newest[verdicts.rater] = max(newest.get(verdicts.rater, 0), int(verdicts.since.max()))
+    return [of_generation(verdicts, newest[verdicts.rater]) for verdicts in judged]
+
+
+def of_generation(verdicts: AdversarialVerdicts, generation: int) -> AdversarialVerdicts:
+    """The verdicts on lists that stood after the import `generation`."""
+    stood = (verdicts.since <= generation) & (generation < verdicts.until)
+    return replace(_among(verdicts, stood), left_out=int((~stood).sum()))
+
+
+def _on_pairs_of(judged: Sequence[AdversarialVerdicts], rater: str) -> list[AdversarialVerdicts]:
+    """Everybody's verdicts on the newest pairs that `rater` judged."""
+    own = newest_pairs([verdicts for verdicts in judged if verdicts.rater == rater])
+    cases = [case for verdicts in own for case in verdicts.case]
+    left_out = {verdicts.variant: verdicts.left_out for verdicts in own}
+    return [
+        replace(
+            _among(verdicts, np.isin(verdicts.case, cases)),
+            left_out=left_out[verdicts.variant] if verdicts.rater == rater else 0,
+        )
+        for verdicts in judged
+    ]
+
+
+def _among(verdicts: AdversarialVerdicts, kept: BoolArray) -> AdversarialVerdicts:
+    rows = np.flatnonzero(kept).tolist()
+    return replace(
+        verdicts,
+        case=[verdicts.case[at] for at in rows],
+        user=[verdicts.user[at] for at in rows],
+        system=[verdicts.system[at] for at in rows],
+        value=verdicts.value[kept],
+        own_first=verdicts.own_first[kept],
+        since=verdicts.since[kept],
+        until=verdicts.until[kept],
+    )
+
+
+def _judged(
+    variant: Variant, rater: str, verdicts: list[PairVerdict], ids: IntArray, lifetimes: Lifetimes
+) -> AdversarialVerdicts:
+    at = np.searchsorted(ids, [v.case_id for v in verdicts])
     pairs = [adversarial_pair(v.system_a, v.system_b) for v in verdicts]
     # labels may have degrees; here only the chosen list matters
     signs = [np.nan if v.value is None else float(np.sign(v.value)) for v in verdicts]
@@ -130,6 +186,8 @@ def _judged(variant: Variant, rater: str, verdicts: list[PairVerdict]) -> Advers
         system=[pair.system if pair else "" for pair in pairs],
         value=np.array([meaning.get(sign, np.nan) for sign in signs]),
         own_first=np.array([{"ba": 1.0, "ab": 0.0}.get(v.order, np.nan) for v in verdicts]),
+        since=lifetimes.since[at],
+        until=lifetimes.until[at],
     )
 
 
@@ -186,3 +244,11 @@ def _notes(db: Database, project_id: int, judged: Sequence[AdversarialVerdicts])
     if len({name for verdicts in judged for name in verdicts.system}) == 1:
         notes.append("all lists are from one system, because there was no second one for half of them")
     return notes
+
+
+def earlier_pairs(judged: Sequence[AdversarialVerdicts]) -> list[str]:
+    """How many pairs are left out because their lists are earlier ones, by rater."""
+    left_out: Counter[str] = Counter()
+    for verdicts in judged:
+        left_out[verdicts.rater] += verdicts.left_out
+    return [f"{name}: {note}" for name, n in left_out.items() for note in generation_notes(n, 0)]

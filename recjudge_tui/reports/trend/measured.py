@@ -16,7 +16,7 @@ from recjudge_tui.stats.experiments.online import Arm, lift
 from recjudge_tui.stats.resampling.group_means import group_means
 from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
 from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
-from recjudge_tui.store.cases.metric_inputs import ranked_slates
+from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
 from recjudge_tui.store.data.catalogue import slate_systems
 from recjudge_tui.store.data.heldout import load_evaluation_data
 from recjudge_tui.store.database import Database
@@ -34,14 +34,16 @@ def check_metrics(names: Sequence[str]) -> None:
 def metric_rows(
     db: Database, project_id: int, metrics: Sequence[str], k: int, over: Over, draws: Resampling
 ) -> Iterator[Row]:
-    """The mean of each metric over the lists of a system in a period for which it is defined."""
+    """The mean of each metric over the lists of a system in a period for which it is defined: by import over all that it
+    brought first, else over the current lists."""
     if not metrics:
         return
     period_by_slate = slate_periods(db, project_id, over)
     system_by_slate = slate_systems(db, project_id)
-    ranked = [
-        (slate, slate_list) for slate, slate_list in ranked_slates(db, project_id) if slate in period_by_slate
-    ]
+    wanted = {*period_by_slate}
+    if over != "import":
+        wanted &= {slate for ids in current_list_ids(db, project_id).values() for slate in ids}
+    ranked = list(ranked_slates(db, project_id, wanted))
     if not ranked:
         return
     lists = [slate_list for _, slate_list in ranked]

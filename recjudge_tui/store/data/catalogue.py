@@ -102,3 +102,28 @@ def event_counts(db: Database, project_id: int) -> dict[str, int]:
         (project_id,),
     )
     return {row[0]: row[1] for row in rows}
+
+
+class Replaceable(NamedTuple):
+    """A table of lists or texts, its links to imports, and what all that replace each other have in common."""
+
+    table: str
+    links: str
+    key: str
+    owner: str
+
+
+LISTS = Replaceable("slates", "slate_imports", "slate_id", "user_id, system, context, served_at")
+TEXTS = Replaceable(
+    "explanations", "explanation_imports", "explanation_id", "user_id, item_id, system, context, served_at"
+)
+
+
+def was_replaced(db: Database, project_id: int, content: Replaceable) -> bool:
+    """Whether a later import replaced any list or text of the project."""
+    replaced: int = db.value(
+        f"""SELECT EXISTS (SELECT 1 FROM {content.table} WHERE project_id = ? GROUP BY {content.owner}
+            HAVING count(*) > 1)""",
+        (project_id,),
+    )
+    return bool(replaced)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 from recjudge_tui.domain.roles import REVIEWED, RUN_RATERS
+from recjudge_tui.store.data.catalogue import LISTS, TEXTS, was_replaced
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import about_systems, sql_list
 
@@ -19,8 +21,8 @@ class ProjectPanel(NamedTuple):
     """The figures of one project.
 
     `shares` are the label shares of `protocol` (that of the newest run, else the one with most verdicts) among
-    `shown_by` (the judges, or all raters if there are no judges). `disagreements` counts the questions on which two
-    judges gave different values.
+    `shown_by` (the judges, or all raters if there are no judges), of each rater on the newest lists that it judged.
+    `disagreements` counts the questions on which two judges gave different values.
     """
 
     runs: int
@@ -89,16 +91,38 @@ def _shares(
     db: Database, project_id: int, protocol: str, aspect: str, *, judges_only: bool
 ) -> tuple[LabelShare, ...]:
     """The six most frequent labels with their shares of the valid verdicts, best value first."""
+    among = f"r.kind IN {sql_list(RUN_RATERS)}" if judges_only else "1"
+    replaced = any(was_replaced(db, project_id, content) for content in (LISTS, TEXTS))
+    if replaced:
+        among += " AND (v.rater_id, v.case_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:newest))"
     rows = db.rows(
         f"""SELECT v.label, max(v.value) AS value, count(*) AS n FROM raters r JOIN verdicts v ON v.rater_id = r.id
-            WHERE r.project_id = ? AND v.protocol = ? AND v.aspect = ? AND v.state = 'ok'
-              AND (NOT ? OR r.kind IN {sql_list(RUN_RATERS)})
+            WHERE r.project_id = :project AND v.protocol = :protocol AND v.aspect = :aspect AND v.state = 'ok'
+              AND {among}
             GROUP BY v.label ORDER BY n DESC""",
-        (project_id, protocol, aspect, judges_only),
+        {
+            "project": project_id,
+            "protocol": protocol,
+            "aspect": aspect,
+            "newest": _newest(db, project_id, protocol, aspect) if replaced else "",
+        },
     )
     total = sum(row["n"] for row in rows)
     most = sorted(rows[:6], key=lambda row: -row["value"])
     return tuple(LabelShare(row["label"], row["n"], row["n"] / total) for row in most)
+
+
+def _newest(db: Database, project_id: int, protocol: str, aspect: str) -> str:
+    """Rater and case of each verdict on the newest lists that its rater judged, as JSON."""
+    # the app starts without NumPy
+    from recjudge_tui.store.verdicts.ratings import load_ratings
+
+    ratings = load_ratings(db, project_id, protocols=(protocol,), aspect=aspect)
+    return json.dumps([
+        [ratings.raters[question.rater].id, case]
+        for question, verdicts in ratings.verdicts.items()
+        for case in ratings.cases.ids[verdicts.row].tolist()
+    ])  # fmt: skip
 
 
 def _disagreements(db: Database, project_id: int) -> int:

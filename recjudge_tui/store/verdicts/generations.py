@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recjudge_tui.domain.adversarial import PREFIXES
 from recjudge_tui.domain.occasions import Occasion, meant_occasions
 from recjudge_tui.stats.arrays import BoolArray, IntArray
 from recjudge_tui.store.cases.cases import CaseKey, current_keys
+from recjudge_tui.store.data.catalogue import LISTS, TEXTS, Replaceable, was_replaced
 from recjudge_tui.store.database import Database, explained
 
 # no import has replaced the lists
@@ -38,38 +40,55 @@ class CaseContent(NamedTuple):
     explanation: IntArray
 
 
-class _Content(NamedTuple):
-    """A table of lists or texts, its links to imports, and what all that replace each other have in common."""
-
-    table: str
-    links: str
-    key: str
-    owner: str
-
-
-_SLATES = _Content("slates", "slate_imports", "slate_id", "user_id, system, context, served_at")
-_EXPLANATIONS = _Content(
-    "explanations", "explanation_imports", "explanation_id", "user_id, item_id, system, context, served_at"
-)
-
-
 def load_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lifetimes | None:
     """The lifetimes of these cases (ids in order); None where no list or text of the project was ever replaced."""
-    replaced = [content for content in (_SLATES, _EXPLANATIONS) if _was_replaced(db, project_id, content)]
+    replaced = [content for content in (LISTS, TEXTS) if was_replaced(db, project_id, content)]
     if not replaced:
         return None
     content = case_content(db, project_id, cases)
     since, until = np.zeros(cases.size, dtype=np.int64), np.full(cases.size, NEVER)
-    if _SLATES in replaced:
-        starts, ends = _lifetimes(db, project_id, _SLATES)
+    if LISTS in replaced:
+        starts, ends = _lifetimes(db, project_id, LISTS)
         for ids in (content.slate_a, content.slate_b):
             since, until = np.maximum(since, starts[ids]), np.minimum(until, ends[ids])
-    if _EXPLANATIONS in replaced:
-        starts, ends = _lifetimes(db, project_id, _EXPLANATIONS)
+    if TEXTS in replaced:
+        starts, ends = _lifetimes(db, project_id, TEXTS)
         since = np.maximum(since, starts[content.explanation])
         until = np.minimum(until, ends[content.explanation])
     # two lists that never stood together count as replaced
     return Lifetimes(np.minimum(since, until - 1), until)
+
+
+def adversarial_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lifetimes | None:
+    """The lifetimes of adversarial pairs (ids in order); None as in `load_lifetimes`.
+
+    Lists made for a pair belong to no import. Such a pair stands as long as the pair of imported lists, beside which it was
+    made for the same run.
+    """
+    lifetimes = load_lifetimes(db, project_id, cases)
+    if lifetimes is None:
+        return None
+    (source_name, _), (made_name, _) = PREFIXES["published"], PREFIXES["unseen"]
+    rows = db.rows(
+        """SELECT DISTINCT m.id, s.id FROM cases m
+           JOIN cases s ON s.project_id = m.project_id AND s.kind = 'pair' AND s.user_id = m.user_id
+             AND s.system_a = ?2 || substr(m.system_a, length(?3) + 1)
+           JOIN run_cases made ON made.case_id = m.id
+           JOIN run_cases source ON source.run_id = made.run_id AND source.case_id = s.id
+           WHERE m.project_id = ?1 AND m.kind = 'pair' AND m.system_a GLOB ?3 || '*'""",
+        (project_id, source_name, made_name),
+    )
+    sources = np.unique(np.array([source for _, source in rows], dtype=np.int64))
+    stood = load_lifetimes(db, project_id, sources)
+    assert stood is not None, "lists of the project were replaced"
+    places = {case: at for at, case in enumerate(cases.tolist())}
+    by_case: dict[int, list[int]] = {}
+    for case, source in rows:
+        if case in places:
+            by_case.setdefault(places[case], []).append(int(np.searchsorted(sources, source)))
+    for at, beside in by_case.items():
+        lifetimes.since[at], lifetimes.until[at] = stood.since[beside].min(), stood.until[beside].max()
+    return lifetimes
 
 
 def case_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
@@ -129,7 +148,7 @@ def in_generation(lifetimes: Lifetimes, rows: IntArray, generation: int) -> Bool
 
 def standing_lists(db: Database, project_id: int, generation: int) -> dict[str, tuple[int, ...]]:
     """System -> the ids of its lists that stood after the import `generation`, in the order of their users."""
-    lifetimes = _lifetimes(db, project_id, _SLATES)
+    lifetimes = _lifetimes(db, project_id, LISTS)
     rows = db.rows(
         """SELECT s.system, s.id FROM slates s WHERE s.project_id = ?
              AND EXISTS (SELECT 1 FROM slate_imports i WHERE i.slate_id = s.id) ORDER BY s.system, s.user_id, s.id""",
@@ -143,16 +162,7 @@ def standing_lists(db: Database, project_id: int, generation: int) -> dict[str, 
     return {system: tuple(ids) for system, ids in by_system.items()}
 
 
-def _was_replaced(db: Database, project_id: int, content: _Content) -> bool:
-    replaced: int = db.value(
-        f"""SELECT EXISTS (SELECT 1 FROM {content.table} WHERE project_id = ? GROUP BY {content.owner}
-            HAVING count(*) > 1)""",
-        (project_id,),
-    )
-    return bool(replaced)
-
-
-def _lifetimes(db: Database, project_id: int, content: _Content) -> Lifetimes:
+def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes:
     """By id of a list or text, 0 among them: when it stood last."""
     last: int = db.value(
         f"SELECT ifnull(max(id), 0) FROM {content.table} WHERE project_id = ?", (project_id,)
@@ -175,7 +185,7 @@ def _lifetimes(db: Database, project_id: int, content: _Content) -> Lifetimes:
     return Lifetimes(since, until)
 
 
-def _alike(db: Database, project_id: int, content: _Content) -> Iterator[list[tuple[int, int | None]]]:
+def _alike(db: Database, project_id: int, content: Replaceable) -> Iterator[list[tuple[int, int | None]]]:
     """The lists or texts that replace each other, as (id, import), in the order of their imports."""
     table, links, key, owner = content
     cursor = db.execute(

@@ -8,14 +8,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
+import numpy as np
 import pytest
 
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.imports.imports import undo_import
 from recjudge_tui.store.opening import connect
-from tests.support.commands import ran
+from recjudge_tui.store.projects.panel import project_panel
+from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.verdicts.generations import NEVER, load_lifetimes
+from tests.support.commands import commands, formats_of, ran
 from tests.support.generations import USERS, import_labels, import_lists, judge_all, make_films
 
 Run = Callable[[str], tuple[int, str, str]]
+OUTCOME = "outcome add -p films --systems als,pop --impressions 900,900 --clicks 90,60"
 METRICS = "rater metric -p films ndcg@4 recall@4 ild@4 popularity@4"
 # every command whose figures rest on verdicts, and on what else there is about the same lists
 COMMANDS = (
@@ -49,6 +56,9 @@ COMMANDS = (
     "diversity --truth people",
     "robustness position",
     "robustness position --rater rules",
+    "robustness adversarial --by-system",
+    "robustness adversarial --rater rules",
+    "robustness ablation --raters rules,random",
     "gate --rater rules --truth people --at-least qwk=-1 --at-most failure_rate=1",
     "gate --rater rules --against random --truth people --systems als,pop",
     "cost --truth people",
@@ -56,6 +66,16 @@ COMMANDS = (
     "plan",
     "passport rules",
 )
+# what is about lists, raters, runs or single verdicts, and joins nothing
+OTHERS = {
+    "project show", "imports list", "cases filters list", "cases list", "cases show", "verdicts list", "verdicts log",
+    "prompt try", "run", "runs list", "runs show", "batch status", "rater list", "annotate export",
+    "annotate status", "metrics", "trend", "outcome add", "reproduce", "export", "doctor",
+}  # fmt: skip
+# cells that say when and at what cost, and ids
+_NOT_FIGURES = {"seconds", "case_id", "verdict_a", "verdict_b"}
+# these count runs, not cases
+_OF_RUNS = ("cost", "passport", "plan")
 
 
 @pytest.fixture
@@ -69,7 +89,7 @@ def judged(db: Database, run: Run) -> Database:
     """Everybody judged the lists of one import."""
     make_films(db)
     judge_generation(db, run, 1)
-    assert run("outcome add -p films --systems als,pop --impressions 900,900 --clicks 90,60")[0] == 0
+    assert run(OUTCOME)[0] == 0
     return db
 
 
@@ -78,6 +98,8 @@ def judge_generation(db: Database, run: Run, generation: int, **names: str) -> N
     import_labels(db, generation)
     for judge in ("rules", "random"):
         judge_all(run, judge, names.get(judge, judge))
+        words = f"robustness adversarial -p films --judge {judge} --name '{names.get(judge, judge)}'"
+        assert run(f"{words} --sample {len(USERS)} --top 4")[0] == 0
     assert run(METRICS)[0] == 0
 
 
@@ -88,18 +110,40 @@ def table_of(run: Run, command: str) -> dict[str, Any]:
     return found
 
 
-def figures(run: Run) -> dict[str, list[dict[str, Any]]]:
-    return {command: table_of(run, command)["rows"] for command in COMMANDS}
+def figures(run: Run, db: Database) -> dict[str, list[dict[str, Any]]]:
+    rows = {command: table_of(run, command)["rows"] for command in COMMANDS}
+    rows["v_leaderboard"] = [dict(row) for row in db.rows("SELECT * FROM v_leaderboard")]
+    rows["shares"] = [share._asdict() for share in project_panel(db, project_id(db, "films")).shares]
+    return {
+        command: [
+            {key: _rounded(cell) for key, cell in row.items() if key not in _NOT_FIGURES} for row in each
+        ]
+        for command, each in rows.items()
+    }
+
+
+def _rounded(cell: object) -> object:
+    return round(cell, 9) if isinstance(cell, float) else cell
+
+
+def test_every_report_is_known_to_these_tests() -> None:
+    words = {name for name, command in commands() if formats_of(command) and _has_project(command)}
+    met = {name for name in words if any(f"{command} ".startswith(f"{name} ") for command in COMMANDS)}
+    assert words - met == OTHERS
+
+
+def _has_project(command: click.Command) -> bool:
+    return any(option.name in ("project", "case_id", "run_id", "name") for option in command.params)
 
 
 def test_figures_stay_as_they_are_when_other_lists_are_imported(judged: Database, run: Run) -> None:
-    before = figures(run)
+    before = figures(run, judged)
     assert all(before.values()), [command for command, rows in before.items() if not rows]
     import_lists(judged, 2)
-    for command, rows in figures(run).items():
+    for command, rows in figures(run, judged).items():
         assert rows == before[command], command
     assert run(METRICS)[0] == 0
-    for command, rows in figures(run).items():
+    for command, rows in figures(run, judged).items():
         assert _without_metrics(rows) == _without_metrics(before[command]), command
 
 
@@ -112,42 +156,50 @@ def _raters(row: dict[str, Any]) -> list[str]:
     return [row[key] for key in ("rater", "rater_a", "rater_b") if isinstance(row.get(key), str)]
 
 
-def test_figures_of_new_lists_are_those_of_a_project_that_never_had_the_old_ones(
-    db: Database, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_figures_of_new_lists_are_those_of_a_project_whose_old_ones_nobody_judged(
+    judged: Database, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commands = [
-        "leaderboard --protocol pairwise",
-        "leaderboard --protocol pairwise --table metrics --rater people",
-        "leaderboard --protocol pointwise",
-        "agreement",
-        "compare people anna",
-        "estimate --rater people --truth anna --protocol pairwise",
-        "diversity",
-        "diversity --truth people",
-        "gate --rater people --truth anna --at-least qwk=0",
-        "plan",
-    ]
-
-    def label(generation: int) -> None:
-        import_lists(db, generation)
-        import_labels(db, generation)
-        import_labels(db, generation + 1, "anna", USERS[:8])
-        assert run(METRICS)[0] == 0
-
-    make_films(db)
-    label(1)
-    label(2)
-    both = {command: table_of(run, command) for command in commands}
-    notes = [note for table in both.values() for note in table["notes"]]
-    assert {"people: 36 cases of earlier lists left out", "people: 32 cases of earlier lists left out"} <= {
-        *notes
+    judge_generation(judged, run, 2)
+    notes = {note for command in COMMANDS[:15] for note in table_of(run, command)["notes"]}
+    assert {
+        "people: 36 cases of earlier lists left out",
+        "rules: 36 cases of earlier lists left out",
+    } <= notes
+    both = figures(run, judged)
+    keys = ("system", "opponent", "wins", "ties", "losses", "position_ties", "failed", "n")
+    board = table_of(run, "leaderboard --protocol pairwise --rater random")["rows"]
+    view = [row for row in both["v_leaderboard"] if (row["rater"], row["protocol"]) == ("random", "pairwise")]
+    assert len(view) == 6
+    assert {tuple(row[key] for key in keys) for row in board if row["opponent"]} == {
+        tuple(row[key] for key in keys) for row in view
     }
-    with connect(tmp_path / "fresh.db") as db:
-        monkeypatch.setenv("RECJUDGE_DB", str(db.path))
-        make_films(db)
-        label(2)
-        for command in commands:
-            assert table_of(run, command)["rows"] == both[command]["rows"], command
+    with connect(tmp_path / "fresh.db") as fresh:
+        monkeypatch.setenv("RECJUDGE_DB", str(fresh.path))
+        make_films(fresh)
+        import_lists(fresh, 1)
+        judge_generation(fresh, run, 2)
+        assert run(OUTCOME)[0] == 0
+        for command, rows in figures(run, fresh).items():
+            if not command.startswith(_OF_RUNS):
+                assert rows == both[command], command
+
+
+def test_lifetimes_of_lists_are_those_of_the_reports(judged: Database) -> None:
+    import_lists(judged, 2, USERS[:6])
+    import_lists(judged, 1, USERS[:3])
+    undone = judged.value("SELECT max(id) FROM imports")
+    import_lists(judged, 3, USERS[:2])
+    undo_import(judged, undone)
+    rows = judged.rows("SELECT slate_id, since, until FROM v_list_lifetimes ORDER BY slate_id")
+    cases = {row[0]: row[1] for row in judged.rows("SELECT slate_a, id FROM cases WHERE kind = 'list'")}
+    ids = np.array(sorted(cases[slate] for slate, _, _ in rows if slate in cases))
+    lifetimes = load_lifetimes(judged, project_id(judged, "films"), ids)
+    assert lifetimes is not None
+    by_case = dict(zip(ids.tolist(), zip(*map(np.ndarray.tolist, lifetimes), strict=True), strict=True))
+    assert len({until for _, _, until in rows}) > 2
+    for slate, since, until in rows:
+        if slate in cases:
+            assert by_case[cases[slate]] == (since, NEVER if until is None else until), slate
 
 
 def test_what_was_judged_of_replaced_lists_says_so(judged: Database, run: Run) -> None:

@@ -108,6 +108,18 @@ def test_by_day_lists_that_a_later_import_replaced_are_left_out_and_counted(tmp_
         in table.notes
     )
     assert sum(row["n"] for row in rows_of(project, over="import")) == 3
+    # what is measured stands beside what was judged of the same lists
+    with project.db.transaction():
+        held_out = [Event(user_id=user, type="heldout_click", item_id="b") for user in ("u1", "u2")]
+        add_events(imported(project, "events"), held_out)
+    measured = rows_of(project, metrics=("hit_rate",), k=1)[1:]
+    assert values(measured, "figure", "value", "n") == [("hit_rate@1", 0.5, 2)]
+    measured = [
+        row for row in rows_of(project, over="import", metrics=("hit_rate",), k=1) if not row["rater"]
+    ]
+    assert values(measured, "period", "value", "n") == [
+        ("import 1", 0.0, 1), ("import 2", 0.0, 1), ("import 3", 1.0, 1),
+    ]  # fmt: skip
 
 
 def test_pairs_give_win_rates_of_systems_and_of_each_two(tmp_path: Path) -> None:
