@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from textual.widgets import Footer
-from textual.widgets._footer import FooterKey
-
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.kit.dialogs import AskLine
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.projects.screen import ProjectsScreen, ProjectTable
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
@@ -32,8 +30,8 @@ async def test_rows_are_clicked(project_db: Path) -> None:
 async def test_the_footer_is_clicked(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db) as pilot:
-        key = next(k for k in pilot.app.screen.query_one(Footer).query(FooterKey) if k.action == "new")
-        await pilot.click(key)
+        column = shown(pilot).splitlines()[-1].index("n new")
+        await pilot.click(KeyLine, offset=(column + 3, 0))
         await settle(pilot)
         assert isinstance(pilot.app.screen, AskLine)
 

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
@@ -37,6 +37,7 @@ from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.figure_table import FigureTable
 from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 _EMPTY = """Nothing was judged yet.
@@ -97,7 +98,7 @@ class AgreementScreen(ExportScreen):
         yield Static(Content(_EMPTY), id="no-figures")
         with VerticalScroll(id="details", classes="pane", can_focus=False):
             yield Static(Content.styled("computing", "dim"), id="details-text")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one("#matrix").focus()

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from recjudge_tui.domain.annotation import AspectQuestion, CaseAnswers, ItemFlag
 from recjudge_tui.errors import RecjudgeError
@@ -22,6 +22,7 @@ from recjudge_tui.tui.annotate.text import guidelines_content, shown_content, ti
 from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen
 from recjudge_tui.tui.kit.dialogs import AskLine, Confirm
 from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class JudgingScreen(BaseScreen):
                 guidelines.border_title = Content("Guidelines")
                 yield Static(id="guidelines-text")
         yield AnswerSheet()
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     # ---- for subclasses
 

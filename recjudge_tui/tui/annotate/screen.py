@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.annotation.tasks import Assignment, project_assignments
@@ -23,6 +23,7 @@ from recjudge_tui.tui.annotate.plan_form import AnnotationForm
 from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen
 from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.glyphs import bar, glyphs
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.steady_table import SteadyTable
 from recjudge_tui.tui.kit.top_bar import TopBar
 
@@ -70,7 +71,7 @@ class AnnotateScreen(BaseScreen):
             table.add_columns("annotator", "protocol", "judged", "", "skipped")
             yield table
             yield Static(Content(_EMPTY), id="no-assignments")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()

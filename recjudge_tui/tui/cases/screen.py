@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.timer import Timer
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from recjudge_tui.domain.filters import HINT, parse_filter
 from recjudge_tui.errors import NotFoundError
@@ -36,6 +36,7 @@ from recjudge_tui.tui.cases.verdict_listing import FIRST_PAGE, VerdictListing
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.filter_bar import FilterBar
 from recjudge_tui.tui.kit.glyphs import bar, glyphs, number
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
                 yield Static(id="verdict-header")
                 yield VerdictList(self._read, id="verdict-list")
             yield CasePanel(id="case")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         if self._asked_for:

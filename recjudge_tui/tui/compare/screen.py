@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.filters import Term, VerdictFilter
 from recjudge_tui.domain.text import one_line
@@ -38,6 +38,7 @@ from recjudge_tui.tui.compare.jobs import (
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.exporting import ExportScreen, WrittenFile, export_table
 from recjudge_tui.tui.kit.glyphs import case_number, glyphs, number
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 _DIFF, _LISTED = "prompts.diff", "changed-cases.csv"
@@ -110,7 +111,7 @@ class CompareScreen(ExportScreen):
                 yield ChangeList(self._read, list_id="changes")
             with VerticalScroll(id="prompt", classes="pane"):
                 yield Static(id="prompt-text")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.add_class("-none")

@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.coordinate import Coordinate
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Row
@@ -33,6 +33,7 @@ from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.exporting import ExportScreen, WrittenFile
 from recjudge_tui.tui.kit.figure_table import FigureTable
 from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 _LONGEST_NOTES = 8
@@ -97,7 +98,7 @@ class FiguresScreen(ExportScreen):
             yield Static(Content.styled("computing", "dim"), id="none")
         with VerticalScroll(id="details", classes="pane", can_focus=False):
             yield Static(id="details-text")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self._load()

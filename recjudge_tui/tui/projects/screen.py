@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.coordinate import Coordinate
-from textual.widgets import DataTable, Footer, Input, Static
+from textual.widgets import DataTable, Input, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
@@ -26,6 +26,7 @@ from recjudge_tui.tui.kit.dialogs import AskLine, Confirm, Notice
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar
 from recjudge_tui.tui.kit.glyphs import glyphs, number, plural
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.steady_table import SteadyTable
 from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.projects.text import PROJECT_COLUMNS, panel_content, project_cells
@@ -102,7 +103,7 @@ class ProjectsScreen(ExportScreen):
             yield table
             yield Static(Content(_EMPTY), id="no-projects")
         yield Static(id="project-panel")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(TopBar).show(right=_short_path(str(self.host.db_path)))

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import DataTable, Footer, Input, Static
+from textual.widgets import DataTable, Input, Static
 
 from recjudge_tui.domain.calls import Order
 from recjudge_tui.domain.text import one_line
@@ -21,6 +21,7 @@ from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.filter_bar import FilterBar
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.text_pane import TextPane
 from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.prompts.editing import EditingScreen
@@ -108,7 +109,7 @@ class PromptsScreen(EditingScreen):
                 yield PromptTable()
                 yield Static(Content(_NOTHING_FOUND), id="no-prompts")
             yield TextPane(id="prompt")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(PromptTable).focus()

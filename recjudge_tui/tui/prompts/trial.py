@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Footer, Input, Label
+from textual.widgets import Input, Label
 
 from recjudge_tui.domain.calls import Order
 from recjudge_tui.domain.judge import JudgeSpec
@@ -26,6 +26,7 @@ from recjudge_tui.store.prompts.prompts import prompt_by_id
 from recjudge_tui.tui.kit.base_screen import FORM, BaseScreen
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.judge_picker import BUILT_IN, JudgePicker, KnownJudge, known_judges, ollama_models
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.text_pane import TextPane
 from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.prompts.jobs import CasePreview, Step, read_case
@@ -91,7 +92,7 @@ class PromptTryScreen(BaseScreen):
                     yield Label(Content(label))
                     yield Input(placeholder=hint, compact=True, select_on_focus=False, id=f"try-{name}")
         yield TextPane(id="answer")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one("#try-judge", Input).focus()

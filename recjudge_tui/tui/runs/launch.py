@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import Button, Footer, Input, Label, Static
+from textual.widgets import Button, Input, Label, Static
 from textual.worker import get_current_worker
 
 from recjudge_tui.domain.judge import JudgeSpec
@@ -27,6 +27,7 @@ from recjudge_tui.tui.kit.base_screen import FORM, BaseScreen
 from recjudge_tui.tui.kit.choice import Choice
 from recjudge_tui.tui.kit.glyphs import glyphs, number
 from recjudge_tui.tui.kit.judge_picker import BUILT_IN, JudgePicker, KnownJudge, ollama_models
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.registry import make_screen
 from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.runs.choices import Choices, choices
@@ -118,7 +119,7 @@ class LaunchScreen(BaseScreen):
                 box.border_title = Content("Estimate")
                 with VerticalScroll(can_focus=False):
                     yield Static(Content.styled("reading", "dim"), id="estimate-text")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self._fit_protocol()

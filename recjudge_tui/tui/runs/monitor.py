@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.timer import Timer
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line, safe_text
@@ -22,6 +22,7 @@ from recjudge_tui.store.clock import now
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen
 from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.option_cursor import move_cursor
 from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.runs.monitor_actions import RunSnapshot, interrupt, read_run, resume, retry
@@ -114,7 +115,7 @@ class MonitorScreen(BaseScreen):
         with VerticalScroll(id="errors", classes="pane", can_focus=False) as scroll:
             scroll.border_title = Content("Errors")
             yield Static(id="errors-text")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.coordinate import Coordinate
-from textual.widgets import DataTable, Footer, Input, Static
+from textual.widgets import DataTable, Input, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.runs.control.lease import is_active, refuse_when_active
@@ -25,6 +25,7 @@ from recjudge_tui.tui.kit.dialogs import Confirm
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, glyphs, number
+from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.steady_table import SteadyTable
 from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.runs.text import RunStatus, status_glyph, status_of
@@ -97,7 +98,7 @@ class RunsScreen(ExportScreen):
             table = RunTable(cursor_type="row", cell_padding=1)
             yield table
             yield Static(Content(_EMPTY), id="no-runs")
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(DataTable).focus()
