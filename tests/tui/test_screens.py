@@ -13,7 +13,6 @@ from textual.pilot import Pilot
 
 from recjudge_tui.annotation.adjudication import start_adjudication
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.figures.registry import FIGURES
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
@@ -21,7 +20,7 @@ from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.annotate.screen import AnnotateScreen
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.figures.screen import FiguresScreen
+from recjudge_tui.tui.figures.screen import FIGURE_KEYS, FiguresScreen
 from recjudge_tui.tui.kit.choice import Choice
 from recjudge_tui.tui.kit.dialogs import Notice
 from recjudge_tui.tui.kit.judge_picker import BUILT_IN, JudgePicker, KnownJudge
@@ -37,7 +36,7 @@ SMALL = SIZES[:1]
 Copy = Callable[[str], Path]
 MOVIES, SHOP, EMPTY = 1, 2, 3
 # figures that this database has nothing for
-ELSEWHERE = ("q-metric", "label-shares")
+ELSEWHERE = ("q-metric", "label-shares", "flags")
 
 
 # a toast goes when its time has come
@@ -182,8 +181,8 @@ async def test_agreement(copy: Copy, screens: SnapshotAssertion) -> None:
         await press(pilot, "m")
         await at_each_size(pilot, screens, "agreement-choice", SMALL)
         await press(pilot, "escape", "v")
-        for number, name in enumerate(FIGURES, 1):
-            await press(pilot, str(number % 10))
+        for name, key in FIGURE_KEYS.items():
+            await press(pilot, key)
             await until(pilot, partial(_drawn, pilot, name), 20)
             await settle(pilot)
             await at_each_size(pilot, screens, f"view-{name}", SMALL if name in ELSEWHERE else SIZES)
@@ -204,6 +203,15 @@ async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
         await until(pilot, lambda: "pointwise" in shown(pilot).splitlines()[0])
         await settle(pilot)
         await at_each_size(pilot, screens, "view-label-shares")
+        await press(pilot, "f")
+        await until(pilot, partial(_drawn, pilot, "flags"), 20)
+        await settle(pilot)
+        await at_each_size(pilot, screens, "view-flags-table")
+        for form in ("intervals", "ranks"):
+            await press(pilot, "m", "down", "down", "down", "right", "enter")
+            await until(pilot, partial(_chosen, pilot, "show", form), 20)
+            await settle(pilot)
+            await at_each_size(pilot, screens, f"view-flags-{form}")
 
 
 async def _agreement(pilot: Pilot[Any]) -> None:
@@ -215,6 +223,15 @@ async def _agreement(pilot: Pilot[Any]) -> None:
 def _drawn(pilot: Pilot[Any], name: str) -> bool:
     screen = pilot.app.screen
     return isinstance(screen, FiguresScreen) and screen.figure is not None and screen.figure.name == name
+
+
+def _chosen(pilot: Pilot[Any], option: str, value: str) -> bool:
+    screen = pilot.app.screen
+    return (
+        isinstance(screen, FiguresScreen)
+        and screen.figure is not None
+        and screen.figure.data.chosen(option) == value
+    )
 
 
 async def test_agreement_of_nobody(copy: Copy, screens: SnapshotAssertion) -> None:

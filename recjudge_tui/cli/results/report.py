@@ -10,7 +10,7 @@ from recjudge_tui.cli.options import db_option, narrate, output_option, project_
 from recjudge_tui.cli.report_command import open_project
 
 _SECTIONS = (
-    "about", "runs", "leaderboards", "agreement", "shares", "position", "failures", "cost", "pictures", "prompts",
+    "about", "runs", "leaderboards", "agreement", "shares", "flags", "position", "failures", "cost", "pictures", "prompts",
 )  # fmt: skip
 
 

@@ -143,6 +143,17 @@ def shares(context: SectionInput) -> Part:
     return Part(tables=_filled(tables))
 
 
+def flags(context: SectionInput) -> Part:
+    """What is flagged in single lists, and how far raters agree on it."""
+    from recjudge_tui.reports.flags.agreement import flag_agreement_table
+    from recjudge_tui.reports.flags.flagged import FlagOptions
+    from recjudge_tui.reports.flags.kinds import kinds_table
+
+    options = FlagOptions(resamples=context.resamples, seed=context.seed)
+    reports = (kinds_table, flag_agreement_table)
+    return Part(tables=_filled(report(context.db, context.project_id, options) for report in reports))
+
+
 def position(context: SectionInput) -> Part:
     from recjudge_tui.reports.reliability.position import position_table
 
@@ -228,6 +239,7 @@ SECTIONS: dict[str, Section] = {
     "leaderboards": Section("Leaderboards", leaderboards),
     "agreement": Section("Agreement with people", agreement),
     "shares": Section("Rating shares", shares),
+    "flags": Section("Flagged items", flags),
     "position": Section("Position consistency", position),
     "failures": Section("Failures", failures),
     "cost": Section("Cost", cost),

@@ -45,6 +45,8 @@ class FigureOptions:
     level: str = ""
     metric: str = ""
     over: str = ""
+    of: str = ""
+    show: str = ""
     stage: str = ""
     strict: bool = True
 

@@ -60,7 +60,13 @@ def _of_labels(facts: ProtocolFacts) -> bool:
     return bool(facts.labels) and not facts.of_pairs
 
 
+def _of_lists(facts: ProtocolFacts) -> bool:
+    """Whether the protocol judges single lists, whose items can be flagged."""
+    return facts.unit == "list"
+
+
 _NO_PAIRS = "this figure counts wins between two lists, and {} judges one thing at a time"
+_NO_LISTS = "this figure counts flagged items of single lists, and {} judges no single lists"
 _NO_LABELS = "this figure counts labels of single lists or texts, and {} gives no such labels"
 
 # the options that every figure has come first
@@ -74,6 +80,8 @@ OPTIONS: dict[str, FigureOption] = {
     "level": FigureOption("NAME", "ensembles: dataset, user or pair."),
     "metric": FigureOption("NAME", "q-metric: auc, ndcg@5, ..."),
     "over": FigureOption("PERIOD", "trend: day, week, month or import."),
+    "of": FigureOption("UNIT", "flags: lists or items."),
+    "show": FigureOption("FORM", "flags: table, intervals or ranks."),
 }
 COMMON_OPTIONS = ("protocol", "aspect")
 
@@ -144,6 +152,14 @@ FIGURES: dict[str, FigureKind] = {
         "how each system is judged over time",
         {"rater": "judged by", "over": "by"},
         "value",
+    ),
+    "flags": FigureKind(
+        "flags",
+        "what is flagged in the lists of each system",
+        {"rater": "flagged by", "of": "share of", "show": "as"},
+        "share",
+        _of_lists,
+        _NO_LISTS,
     ),
 }
 

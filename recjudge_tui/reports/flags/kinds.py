@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -208,3 +209,27 @@ def _unknown_items(flagged: Flagged, flagger: Flagger, cases: IntArray) -> list[
     if strange:
         notes.append(f"{name}: not counted: {quantity(strange, 'flag')} on items that the list does not hold")
     return notes
+
+
+def flagged_cases(
+    db: Database,
+    project_id: int,
+    options: FlagOptions,
+    rater: str,
+    system: str,
+    issue: str,
+    rank: int | None = None,
+) -> tuple[int, ...]:
+    """The ids of the lists of a system in which a rater flagged an issue (ANY: any), or the item at a rank for it."""
+    flagged = load_flagged(db, project_id, options)
+    current, place, cases = newest_lists(flagged.ratings), issue_place(flagged, issue), flagged.ratings.cases
+    ids: list[int] = []
+    for flagger in flagged.flaggers:
+        if flagger.rater.name != rater:
+            continue
+        judged = _judged_rows(current, flagger)
+        counted = _counted(flagged, flagger, place, judged, replace(options, by_rank=rank is not None))
+        here = counted.marked & ((counted.rank == rank) if rank is not None else True)
+        rows = np.unique(counted.case[here])
+        ids += cases.ids[[row for row in rows if cases.systems[cases.system_a[row]] == system]].tolist()
+    return tuple(ids)

@@ -36,6 +36,8 @@ from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
+# figure -> its key
+FIGURE_KEYS = dict(zip(FIGURES, "1234567890f", strict=True))
 _LONGEST_NOTES = 8
 # the smallest and the largest width of a column
 _CELLS = (8, 16)
@@ -61,13 +63,13 @@ class FiguresScreen(ExportScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         *[
             Binding(
-                str(number % 10),
+                FIGURE_KEYS[name],
                 f"figure({name!r})",
                 kind.title,
                 show=False,
                 id=f"views.{name.replace('-', '_')}",
             )
-            for number, (name, kind) in enumerate(FIGURES.items(), 1)
+            for name, kind in FIGURES.items()
         ],
         Binding("tab", "turn(1)", "figure", key_display="0-9", priority=True, id="views.next"),
         Binding("shift+tab", "turn(-1)", "previous figure", show=False, priority=True, id="views.previous"),
@@ -121,9 +123,9 @@ class FiguresScreen(ExportScreen):
         """The figures with their keys; if the line is too narrow, only the current one shows its title."""
         narrow = sum(len(kind.title) + 3 for kind in FIGURES.values()) + 4 > self.size.width
         parts: list[tuple[str, str]] = []
-        for number, (name, kind) in enumerate(FIGURES.items(), 1):
+        for name, kind in FIGURES.items():
             current = name == self.figure_name
-            key = number % 10
+            key = FIGURE_KEYS[name]
             tab = f"{key} {kind.title}" if current or not narrow else f"{key}"
             parts += [(f"[{tab}]" if current else tab, "bold $accent" if current else "dim"), (" ", "")]
         self.query_one("#views", Static).update(Content.assemble(*parts))
