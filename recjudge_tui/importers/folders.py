@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
@@ -20,6 +20,9 @@ from recjudge_tui.importers.registry import layouts, special_layout
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.loading import bulk_writing
+
+# the endings in which one table is often saved several times
+_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}
 
 
 class _DryRun(Exception):  # noqa: N818 - undoes the transaction of a dry run
@@ -131,11 +134,27 @@ def find_files(
             beside.append(path)
         else:
             by_kind[kind].append(path)
-    once = {part: list(dict.fromkeys(files)) for part, files in by_kind.items() if files}
+    once = {part: _without_copies(files, aside) for part, files in by_kind.items() if files}
     if not once and kind is not None:
         # if all files only help, import them anyway: their layout then reports what it holds
         return FilesByKind({kind: beside}, [])
     return FilesByKind(once, beside, tuple(aside))
+
+
+def _without_copies(files: Iterable[Path], aside: list[str]) -> list[Path]:
+    """The files, each once; of one table in several formats (ratings.csv, ratings.parquet) the first. The others are added
+    to `aside`."""
+    kept: dict[tuple[Path, str], Path] = {}
+    for path in dict.fromkeys(files):
+        name = Path(bare_name(path).lower())
+        key = (path.parent, name.stem if name.suffix in _TABLES else str(path))
+        first = kept.setdefault(key, path)
+        if first is not path:
+            aside.append(
+                f"{path} was not imported, because {first.name} beside it has the same name and would count twice; if it"
+                " holds other rows, import it by a command of its own"
+            )
+    return list(kept.values())
 
 
 def _known(name: str | None) -> list[Layout]:

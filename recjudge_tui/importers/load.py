@@ -27,7 +27,13 @@ from recjudge_tui.importers.storing import ProjectCache, store_records
 from recjudge_tui.importers.summary import FileSummary, ImportSummary
 from recjudge_tui.store.cases.cases import label_columns
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.imports import begin_import, finish_import, import_of_path, same_import
+from recjudge_tui.store.imports.imports import (
+    begin_import,
+    finish_import,
+    import_of_path,
+    is_displaced,
+    same_import,
+)
 from recjudge_tui.store.imports.loading import Target, bulk_writing
 from recjudge_tui.store.projects.projects import create_project, find_project
 
@@ -175,7 +181,8 @@ class _Command(NamedTuple):
 def _import_file(
     command: _Command, path: Path, contents: Contents, since: int | None
 ) -> tuple[FileSummary, Notes]:
-    """Read and store one file, unless the same bytes were already imported in the same way."""
+    """Read and store one file, unless the same bytes were already imported in the same way and nothing has replaced what
+    they brought."""
     db, project_id, kind, mapping = command.db, command.project_id, command.kind, command.mapping
     name = _storable(command.names.get(path, str(path)))
     notes = Notes(name)
@@ -191,7 +198,7 @@ def _import_file(
         notes.remark(f"no column for the system: it is called {shown(system)} after the file")
     how = command.how(layout.name, system)
     earlier = same_import(db, project_id, kind, how, sha256)
-    if earlier is not None:
+    if earlier is not None and not is_displaced(db, earlier, kind):
         command.pace.before += contents.lines
         return FileSummary(path=name, layout=how, earlier=earlier), notes
     import_id = begin_import(db, project_id, kind, how, name, sha256)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.database import Database
@@ -200,3 +201,72 @@ def test_kill_in_the_middle_of_a_folder(tmp_path: Path) -> None:
         ] * 4
         assert db.value("PRAGMA integrity_check") == "ok"
         assert sum(s.stored for s in import_paths(db, "p", [folder], None)) == 30_006
+
+
+def test_one_table_in_several_formats_counts_once(db: Database, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "ratings.csv").write_text("user_id,movie_id,rating\nu,7,4\nu,8,5\n")
+    (folder / "Ratings.jsonl").write_text(
+        '{"user_id": "u", "movie_id": "7", "rating": 4}\n{"user_id": "u", "movie_id": "8", "rating": 5}\n'
+    )
+    with gzip.open(folder / "ratings.tsv.gz", "wt") as file:
+        file.write("user_id\tmovie_id\trating\nu\t7\t4\nu\t8\t5\n")
+    (folder / "ratings.old.csv").write_text("user_id,movie_id,rating\nv,7,4\n")
+    for paths in ([folder], sorted(folder.iterdir())):
+        (summary,) = import_paths(db, f"p{len(paths)}", paths, None)
+        assert (summary.stored, len(summary.files), len(summary.aside)) == (3, 2, 2)
+        assert "beside it has the same name and would count twice" in summary.aside[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "current"),
+    [
+        (
+            "items",
+            "item_id,title\n1,a\n2,same\n",
+            "item_id,title\n1,b\n2,same\n",
+            "SELECT title FROM v_current_items",
+        ),
+        (
+            "users",
+            "user_id,plan\n1,a\n",
+            "user_id,plan\n1,b\n",
+            "SELECT attributes ->> 'plan' FROM v_current_users",
+        ),
+        (
+            "lists",
+            "user_id,system,item_id,rank\nu,s,a,1\n",
+            "user_id,system,item_id,rank\nu,s,b,1\n",
+            "SELECT item_id FROM v_current_slates s JOIN slate_items i USING (slate_id)",
+        ),
+        (
+            "explanations",
+            "user_id,system,item_id,text\nu,s,1,a\n",
+            "user_id,system,item_id,text\nu,s,1,b\n",
+            "SELECT text FROM v_current_explanations",
+        ),
+    ],
+)
+def test_the_file_imported_last_counts_be_it_an_earlier_one(
+    db: Database, tmp_path: Path, kind: ImportKind, a: str, b: str, current: str
+) -> None:
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text(a)
+    second.write_text(b)
+    for path, expected in ((first, "a"), (second, "b"), (first, "a"), (first, "a"), (second, "b")):
+        before = db.value("SELECT count(*) FROM imports")
+        (summary,) = import_paths(db, "p", [path], kind)
+        assert db.value(current) == expected
+        again = db.value("SELECT count(*) FROM imports") == before
+        assert (summary.files[0].earlier is not None) == again
+    assert db.value("SELECT count(*) FROM imports") == 4
+
+
+def test_events_and_labels_are_not_stored_again(db: Database, tmp_path: Path) -> None:
+    events = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for path, item in zip(events, "12", strict=True):
+        path.write_text(f"user_id,item_id,type\nu,{item},click\n")
+    for path in (*events, events[0]):
+        import_paths(db, "p", [path], "events")
+    assert db.value("SELECT count(*) FROM events") == 2

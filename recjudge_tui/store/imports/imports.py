@@ -11,6 +11,7 @@ from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.annotation.tasks import reopen_unanswered
 from recjudge_tui.store.clock import now
+from recjudge_tui.store.data.catalogue import LISTS, TEXTS, Replaceable
 from recjudge_tui.store.database import Database
 
 
@@ -52,6 +53,42 @@ def same_import(db: Database, project_id: int, kind: ImportKind, layout: str, sh
         (project_id, kind, layout, sha256),
     )
     return import_id
+
+
+def is_displaced(db: Database, import_id: int, kind: ImportKind) -> bool:
+    """Whether a later import replaced anything that this one brought; never for events and labels, which stand side by
+    side."""
+    if kind not in _LATER_IMPORTS:
+        return False
+    return bool(db.value(f"SELECT EXISTS ({_LATER_IMPORTS[kind]})", (import_id,)))
+
+
+def _later_rows(table: str, key: str, columns: str) -> str:
+    """Items or users of an import whose newest row has another content."""
+    content = columns.split(", ")
+    mine, newest = (", ".join(f"{row}.{column}" for column in content) for row in ("m", "l"))
+    return f"""SELECT 1 FROM {table} m
+               JOIN {table} l ON l.project_id = m.project_id AND l.{key} = m.{key} AND l.import_id = (
+                 SELECT max(import_id) FROM {table} WHERE project_id = m.project_id AND {key} = m.{key})
+               WHERE m.import_id = ?1 AND ({mine}) IS NOT ({newest})"""
+
+
+def _later_content(content: Replaceable) -> str:
+    """Lists or texts of an import in whose place a later import has put another one."""
+    table, links, key, owner = content
+    same = " AND ".join(f"o.{column} = m.{column}" for column in f"project_id, {owner}".split(", "))
+    return f"""SELECT 1 FROM {links} mine JOIN {table} m ON m.id = mine.{key}
+               JOIN {table} o ON {same} AND o.id <> m.id JOIN {links} later ON later.{key} = o.id
+               WHERE mine.import_id = ?1
+                 AND later.import_id > (SELECT max(import_id) FROM {links} WHERE {key} = m.id)"""
+
+
+_LATER_IMPORTS = {
+    "items": _later_rows("items", "item_id", "title, brand, category, attributes"),
+    "users": _later_rows("users", "user_id", "attributes"),
+    "lists": _later_content(LISTS),
+    "explanations": _later_content(TEXTS),
+}
 
 
 def import_of_path(db: Database, project_id: int, kind: ImportKind, path: str, before: int) -> int | None:
