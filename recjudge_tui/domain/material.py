@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from recjudge_tui.domain.base import Model
+from recjudge_tui.domain.text import quantity
 
 CaseKind = Literal["list", "pair", "explanation"]
 
@@ -54,6 +55,16 @@ class UserView(Model):
     browsed: tuple[str, ...] = ()
     preferences: tuple[str, ...] = ()
     profile: str = ""
+
+
+def undated_text(user: UserView, served_at: str) -> str:
+    """That events without a time are shown, which may be later than the list; empty where no time is known for the list,
+    or all events have one."""
+    shown = (*user.history, *user.searches, *user.clicks, *user.others)
+    undated = sum(not event.timestamp for event in shown)
+    if not served_at or not undated:
+        return ""
+    return f"{undated} of {quantity(len(shown), 'event')} have no time and may be later than the list"
 
 
 class SlateView(Model):

@@ -93,6 +93,7 @@ class Estimate(Model):
 
     `cost_usd` is None if the price is unknown, `seconds` if there is no run or test to measure the speed from.
     `domain_note` says what the prompt will say of the things recommended, where nobody told what they are.
+    `undated_note` counts events without a time, which are shown although they may be later than a list that has one.
     `strata`: users drawn by level of engagement, where the run is stratified.
     """
 
@@ -107,6 +108,7 @@ class Estimate(Model):
     seconds: float | None
     price_note: str = ""
     domain_note: str = ""
+    undated_note: str = ""
     left_out: dict[str, int] = {}
     strata: dict[str, int] = {}
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from recjudge_tui.domain.material import ExplanationView, ShownEvent, SlateView, UserView
+from recjudge_tui.domain.material import ExplanationView, ShownEvent, SlateView, UserView, undated_text
 from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import ReplyFault
@@ -48,7 +48,7 @@ def case_page(db: Database, case_id: int, width: int | None = None) -> str:
         console.print(part)
 
     put(Text(case_heading(row)))
-    put(Text("\n".join(user_lines(user))))
+    put(Text("\n".join(user_lines(user, row["served_at"]))))
     profile = user.profile or next((written_profile(d.profile) for d in details if d.profile), "")
     if profile:
         put(Text(f"Profile (written by the model)\n{safe_text(profile)}\n"))
@@ -102,9 +102,11 @@ def case_heading(row: StoredRow) -> str:
     )
 
 
-def user_lines(user: UserView) -> Iterator[str]:
+def user_lines(user: UserView, served_at: str) -> Iterator[str]:
     facts = [f"{one_line(key)} {one_line(value)}" for key, value in user.attributes.items()]
     yield "User" + (f": {', '.join(facts)}" if facts else "")
+    if undated := undated_text(user, served_at):
+        yield f"  {undated}"
     for name, events in (
         ("history", user.history),
         ("searches", user.searches),

@@ -62,7 +62,7 @@ def case_report(db: Database, case_id: int) -> Page:
     ids = case_verdicts(db, case_id)
     details = [case_detail(db, identity) for identity in ids[:MOST_VERDICTS]]
     user, slates, explanation = case_material(db, row, details)
-    lead = [line.strip() for line in user_lines(user) if line.strip()]
+    lead = [line.strip() for line in user_lines(user, row["served_at"]) if line.strip()]
     profile = user.profile or next((written_profile(d.profile) for d in details if d.profile), "")
     if profile:
         lead.append(f"Profile (written by the model): {safe_text(profile)}")

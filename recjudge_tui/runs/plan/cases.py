@@ -52,7 +52,8 @@ class RunCases:
 
     `cases` holds each case with the ids of its snapshots, `users` the users they belong to; `views` counts the users as
     of each time that is shown. `strata` counts the users
-    drawn from each level of engagement, `left_out` the cases not judged, by reason.
+    drawn from each level of engagement, `left_out` the cases not judged, by reason. `undated` counts the events without a
+    time by user, of users whose lists have one.
     """
 
     cases: list[tuple[CaseKey, ShownCase]] = field(default_factory=list)
@@ -61,6 +62,7 @@ class RunCases:
     sample: Sample = field(default_factory=Sample)
     left_out: Counter[str] = field(default_factory=Counter)
     strata: dict[str, int] = field(default_factory=dict)
+    undated: Counter[str] = field(default_factory=Counter)
 
 
 def collect_cases(
@@ -100,7 +102,8 @@ def collect_cases(
         wanted = sum(len(keys) for _, keys in selection.by_user)
     batch: list[UserCases] = []
     count = 0
-    for user, keys in cases_of_users(db, project_id, selection, settings, protocol.facts, items):
+    people = cases_of_users(db, project_id, selection, settings, protocol.facts, items, result.undated)
+    for user, keys in people:
         taken = keys[: wanted - count]
         fresh = [key for key in taken if key not in judged.cases]
         if len(fresh) < len(taken):

@@ -29,11 +29,13 @@ def cases_of_users(
     settings: RunSettings,
     facts: ProtocolFacts,
     items: ItemViews,
+    undated: Counter[str] | None = None,
 ) -> Iterator[UserCases]:
     """Each user as of each time with the cases of that time, in the order of the selection.
 
     Users without the history that is needed are left out. These cases, and events that no judge may see because they
-    are not before the list was served, are counted in the selection's `left_out`.
+    are not before the list was served, are counted in the selection's `left_out`. `undated` gets the number of events
+    without a time of each user whose lists have one.
     """
     needed = facts.needs_history
     history_needed = (needed or settings.profile == "llm") and not settings.no_history
@@ -43,6 +45,8 @@ def cases_of_users(
         histories = read_histories(db, project_id, {user for user, _ in chunk}, items)
         for user_id, all_keys in chunk:
             history = histories[user_id]
+            if undated is not None and history.undated and any(key.served_at for key in all_keys):
+                undated[user_id] = history.undated
             for served_at, group in groupby(all_keys, key=lambda key: key.served_at):
                 keys = list(group)
                 user = shown_user(history, settings, served_at, needed=needed)

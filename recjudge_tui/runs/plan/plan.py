@@ -13,6 +13,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run import Estimate, RunSettings
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import ConstraintError, NoCasesError, RunError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
@@ -144,6 +145,7 @@ def draft_run(
             "left_out": dict(cases.left_out),
             "strata": cases.strata,
             "domain_note": "" if domain else unknown_domain_note(prompt),
+            "undated_note": _undated_note(cases.undated),
         }
     )
     plan = Plan(None, rater, f"{prompt.name}@{version}", expected)
@@ -235,6 +237,15 @@ def _rater(db: Database, request: RunRequest, judge: Judge, prompt_id: int) -> s
     if not request.outstanding:
         check_series(*where, request.rater, request.judge, prompt_id, request.settings)
     return request.rater
+
+
+def _undated_note(undated: Counter[str]) -> str:
+    if not undated:
+        return ""
+    return (
+        f"{undated.total():,} events of {quantity(len(undated), 'user')} have no time: they are shown, although they may be"
+        " later than the list"
+    )
 
 
 def _already_judged(db: Database, request: RunRequest, rater: str, protocol: Protocol) -> set[CaseKey]:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
 from recjudge_tui.domain.datasets import Scale, dataset_of
@@ -43,6 +44,12 @@ class UserHistory:
     def count_from(self, time: str) -> int:
         """The number of events at `time` or later; none if it is empty."""
         return sum(event.timestamp >= time for event in self.events) if time else 0
+
+    @property
+    def undated(self) -> int:
+        """The number of events without a time."""
+        # they come last
+        return sum(1 for _ in takewhile(lambda event: not event.timestamp, reversed(self.events)))
 
     def within(self, since: str, until: str, limit: int, *, before: str = "") -> list[ShownEvent]:
         """The events from `since` to `until` (inclusive; empty: any), without those at `before` or later.

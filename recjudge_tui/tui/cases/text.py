@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from textual.content import Content
 
+from recjudge_tui.domain.material import undated_text
 from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.text import one_line, safe_text
@@ -180,6 +181,8 @@ def _user(case: CaseDetail, symbols: Glyphs, longest: int, *, events: bool) -> I
     facts = ", ".join(f"{one_line(k, 30)} {one_line(v, 60)}" for k, v in list(user.attributes.items())[:20])
     details = "".join(f" {symbols.dot} {part}" for part in (occasion_text(case.occasion), facts) if part)
     yield Content.assemble((one_line(user.user_id, 60), "bold"), details)
+    if undated := undated_text(user, case.occasion.served_at):
+        yield Content.styled(f"{symbols.marked} {undated}", "$warning")
     shown = (("searches", user.searches), ("clicks", user.clicks), ("other", user.others))
     for title, events_shown in ((("history", user.history),) if events else ()) + shown:
         if not events_shown:

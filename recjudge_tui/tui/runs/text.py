@@ -298,6 +298,8 @@ def estimate_facts(estimate: Estimate, rater: str, prompt: str, look: Glyphs) ->
     ]
     if estimate.domain_note:
         facts.append(("domain", estimate.domain_note))
+    if estimate.undated_note:
+        facts.append(("history", estimate.undated_note))
     facts += [("drawn", f"{plural(n, 'user')} with {level}") for level, n in estimate.strata.items()]
     facts += [
         ("left out", f"{number(n)} × {one_line(reason, 60)}") for reason, n in estimate.left_out.items()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
+from recjudge_tui.reports.verdicts.case_page import case_page
+from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.people import NOT_BEFORE
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
+from recjudge_tui.store.verdicts.case_detail import case_detail
+from recjudge_tui.tui.cases.text import case_content
+from recjudge_tui.tui.kit.glyphs import UNICODE
 from tests.support.runs import RULES, intact, load, plan, planned
 
 ITEMS = [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(20))]
@@ -176,3 +182,36 @@ def test_a_time_that_is_none_leaves_the_row_out(films: Database, tmp_path: Path)
     assert (summary.stored, summary.skipped) == (1, 1)
     assert summary.warnings == (f"{path}:2: served_at “yesterday” is not a time; row left out",)
     assert current(films) == [("a", "", MAY, "i2")]
+
+
+def test_events_without_a_time_are_shown_and_counted(films: Database) -> None:
+    load(
+        films,
+        "events",
+        [EVENTS, *(("u", f"i{n}", "purchase", "") for n in (15, 16)), ("w", "i17", "purchase", "")],
+    )
+    add(films, ("a", "i10", "home", MAY), ("a", "i11", "cart", JUNE))
+    add(films, ("a", "i10", "", ""), user="w")
+    made = plan(films, RULES, "pointwise")
+    assert made.estimate.undated_note.startswith("2 events of 1 user have no time: they are shown")
+    assert made.run_id is not None
+    assert shown(films, made.run_id) == [
+        ("", "i17"),
+        ("cart", "i3,i2,i1,i0,i16,i15"),
+        ("home", "i1,i0,i16,i15"),
+    ]
+    assert work(films.path, made.run_id).state == "done"
+    said = {}
+    for case, verdict, context in films.rows(
+        "SELECT c.id, v.id, c.context FROM cases c JOIN verdicts v ON v.case_id = c.id WHERE c.kind = 'list'"
+    ):
+        page = " ".join(case_page(films, case, 100).split())
+        panel = case_content(case_detail(films, verdict), 100, UNICODE).plain
+        said[context] = set(re.findall(r"\d of \d events have no time", page + panel))
+        assert (not said[context]) == ("have no time" not in panel)
+    assert said == {"": set(), "home": {"2 of 4 events have no time"}, "cart": {"2 of 6 events have no time"}}
+
+
+def test_where_all_events_have_a_time_nothing_is_said(films: Database) -> None:
+    add(films, ("a", "i10", "home", MAY))
+    assert plan(films, RULES, "pointwise").estimate.undated_note == ""
