@@ -22,7 +22,7 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import label_names, rater_rank, rules_notes
+from recjudge_tui.reports.common.scales import label_names, protocol_questions, rater_rank, rules_notes
 from recjudge_tui.reports.compare.run_differences import PromptChange, prompt_change, run_differences
 from recjudge_tui.reports.compare.tests import Tally, tallied
 from recjudge_tui.stats.resampling.intervals import RESAMPLES
@@ -30,16 +30,15 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import find_rater, rater_row
 from recjudge_tui.store.runs.judges import newest_judges
 from recjudge_tui.store.runs.runs import list_runs, run_row
-from recjudge_tui.store.verdicts.changes import ComparedQuestions, cases_of_run, run_configurations
+from recjudge_tui.store.verdicts.changes import ComparedQuestions, run_configurations
 from recjudge_tui.store.verdicts.ratings import (
-    BoolArray,
     FloatArray,
     Question,
     Ratings,
-    Verdicts,
     load_questions,
     project_questions,
     project_raters,
+    run_verdicts,
 )
 
 _RUN = "run:"
@@ -129,7 +128,7 @@ def compare_raters(db: Database, project_id: int, options: ChangeOptions) -> Cha
     """Compare the two on every question that both answered, or on the chosen one.
 
     n counts the cases on which both have a value; cases that only one side was asked about, and those where either
-    failed, are counted separately. Raises UsageError for invalid sides or two sides that share no case, NotFoundError
+    failed, are counted separately. Raises UsageError for invalid sides or one side twice, NotFoundError
     for an unknown rater or run.
     """
     sides = sides_named(db, project_id, options.first, options.second)
@@ -152,6 +151,12 @@ def shared_questions(
     """The questions that both sides answered on one scale, `overall` first; reads no verdict."""
     first, second = sides
     questions, raters = project_questions(db, project_id), project_raters(db, project_id)
+    if first.rater == second.rater:
+        return [
+            Pair(question, question, question.protocol, question.aspect)
+            for question in protocol_questions(questions, raters, protocol)
+            if first.answers(question) and second.answers(question) and aspect in (None, question.aspect)
+        ]
     both = [question for question in questions if first.answers(question) or second.answers(question)]
     return pairs_of(both, raters, AgreementOptions(protocol, aspect, (first.rater,), second.rater))
 
@@ -188,7 +193,7 @@ def _protocols(sides: Sides, pairs: Sequence[Pair]) -> tuple[str | None, str | N
 
 
 def sides_named(db: Database, project_id: int, first: str, second: str) -> Sides:
-    """Both sides by name; raises as `source_of`, and UsageError if the two share no case."""
+    """Both sides by name; raises as `source_of`, and UsageError if they are the same."""
     sides = source_of(db, project_id, first), source_of(db, project_id, second)
     _check_sides(*sides)
     return sides
@@ -242,14 +247,8 @@ def source_of(db: Database, project_id: int, word: str) -> Source:
 
 
 def _check_sides(first: Source, second: Source) -> None:
-    if first.rater != second.rater:
-        return
-    if first.run_id == second.run_id:
+    if (first.rater, first.run_id) == (second.rater, second.run_id):
         raise UsageError(f"{first.name} cannot be compared with itself", next_step="Name two raters or runs.")
-    raise UsageError(
-        f"{first.name} and {second.name} belong to one rater, which has one verdict on each case, so they share no case",
-        next_step="Give the later run a --name of its own.",
-    )
 
 
 def _parts(
@@ -257,7 +256,9 @@ def _parts(
 ) -> list[Part]:  # fmt: skip
     cases = ratings.cases
     a, b = (
-        _of_run(db, ratings, ratings.verdicts[question], source, question.aspect)
+        ratings.verdicts[question]
+        if source.run_id is None
+        else run_verdicts(db, source.run_id, question.aspect, cases)
         for question, source in zip((pair.a, pair.b), sides, strict=True)
     )
     met_by = Side(ratings.raters[pair.a.rater], a), Side(ratings.raters[pair.b.rater], b)
@@ -272,14 +273,6 @@ def _parts(
         left_out = tuple(cases.ids[met.other].tolist())
         changed.append(Part(pair, system, levels, tally, note, left_out, tuple(met.left_out)))
     return changed
-
-
-def _of_run(db: Database, ratings: Ratings, verdicts: Verdicts, source: Source, aspect: str) -> Verdicts:
-    if source.run_id is None:
-        return verdicts
-    ids = np.frombuffer(cases_of_run(db, source.run_id, aspect), dtype=np.int64)
-    kept: BoolArray = np.isin(ratings.cases.ids[verdicts.row], ids)
-    return Verdicts(verdicts.row[kept], verdicts.value[kept], verdicts.flipped[kept])
 
 
 def _levels(db: Database, project_id: int, pair: Pair, values: FloatArray) -> tuple[tuple[Level, ...], bool]:

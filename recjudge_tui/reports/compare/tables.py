@@ -181,8 +181,8 @@ def _case(pair: Pair, case: ChangedCase) -> Row:
         "direction": direction_of(pair.protocol, case),
         "value_from": case.value_a,
         "value_to": case.value_b,
-        "verdict_a": str(case.verdict_a),
-        "verdict_b": str(case.verdict_b),
+        "verdict_a": None if case.verdict_a is None else str(case.verdict_a),
+        "verdict_b": None if case.verdict_b is None else str(case.verdict_b),
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from recjudge_tui.domain.protocols import protocol_facts
@@ -33,7 +35,13 @@ from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS, labe
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.changes import RunCases, cases_by_run
-from recjudge_tui.store.verdicts.ratings import Ratings, load_questions, project_questions, project_raters
+from recjudge_tui.store.verdicts.ratings import (
+    Ratings,
+    load_questions,
+    project_questions,
+    project_raters,
+    run_verdicts,
+)
 
 _COLUMNS = (
     Column("run", "Run", "text"),
@@ -51,7 +59,6 @@ _COLUMNS = (
     Column("verdicts", "Verdicts", "int", minor=True),
     Column("note", "Note"),
 )
-_NOTE = "only a run's current verdicts count; a later run of the same rater replaces those on the same cases"
 
 
 def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]:
@@ -80,7 +87,8 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
 
 
 def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
-    """The statistic of each run's own verdicts with `truth`; undefined if they share no case."""
+    """The statistic of each run's own verdicts with `truth`, be it that a later run of its rater judged the same cases;
+    undefined if they share no case."""
     db, project, topic = context.db, context.project_id, context.topic
     options = AgreementOptions(topic.protocol, topic.aspect, truth=truth, stats=(stat,))
     questions, raters = project_questions(db, project), project_raters(db, project)
@@ -100,12 +108,14 @@ def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
         estimate = undefined(f"{run.rater} and {truth} share no question")
         top = None
         if pair is not None:
-            estimate = _run_estimate(ratings, pair, labels[pair], run, options)
+            own = run_verdicts(db, run.id, topic.aspect, ratings.cases)
+            of_run = replace(ratings, verdicts={**ratings.verdicts, pair.a: own})
+            estimate = _run_estimate(of_run, pair, labels[pair], run, options)
             top = ceiling_of(human, ratings, pair, stat, "dataset", "")
         rows.append(_row(run, estimate, top, topic.protocol, topic.aspect, truth, stat))
-    notes = (_NOTE, *rules_notes(raters[run.rater] for run in judged)) if rows else (
-        f"no run has judged {topic.text()} yet",
-    )  # fmt: skip
+    notes = tuple(rules_notes(raters[run.rater] for run in judged))
+    if not rows:
+        notes = (f"no run has judged {topic.text()} yet",)
     return Table("Agreement over runs", _COLUMNS, tuple(rows), notes, settings_of(options))
 
 
@@ -117,7 +127,7 @@ def _run_estimate(
         return undefined("a scale without labels")
     compared = compare_pair(ratings, pair, options, np.isin(ratings.cases.ids, run.cases))
     if compared.row.size == 0:
-        return undefined("no case that both judged" if run.cases else "no current verdict is from this run")
+        return undefined("no case that both judged" if run.cases else "no verdict is from this run")
     return estimates(
         ratings.cases, compared, labels, (stat,), "dataset", resamples=options.resamples, seed=options.seed
     )[stat]

@@ -199,17 +199,28 @@ def case_calls(db: Database, run_id: int, case_id: int) -> list[CaseCall]:
     return list(calls.values())
 
 
+_KEPT = (
+    "rater_id, case_id, aspect, protocol, run_id, state, value, label, rule, order_consistent, confidence, flag_count, note,"
+    " created_at"
+)
+
+
 def save_verdicts(
     db: Database, rater_id: int, case_id: int, run_id: int, protocol: str, drafts: Sequence[VerdictDraft]
 ) -> None:
     """Store the verdicts of one case.
 
     They replace those of the rater's earlier runs, but a failed verdict replaces no valid one. Verdicts of later runs and
-    of imports are not changed.
+    of imports are not changed. Those of a run in whose place the rater has another are kept as superseded.
     """
     flags = db.value(
         """SELECT count(*) FROM flags f JOIN calls k ON k.id = f.call_id WHERE k.run_id = ? AND k.case_id = ?""",
         (run_id, case_id),
+    )
+    db.execute_many(
+        f"""INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {_KEPT} FROM verdicts
+            WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ? AND (state = 'failed' OR ? = 'ok')""",
+        [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts],
     )
     # what a reader did about an earlier verdict is not about this one
     db.execute_many(
@@ -217,30 +228,43 @@ def save_verdicts(
              AND (state = 'failed' OR ? = 'ok')""",
         [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts],
     )
+    rows = [
+        (
+            *(rater_id, case_id, d.aspect, protocol, run_id, d.state, d.value, d.label, d.rule),
+            *(d.order_consistent, d.confidence, flags, d.note, now()),
+        )
+        for d in drafts
+    ]
+    values = ", ".join(f"?{place}" for place in range(1, 15))
     db.execute_many(
-        """INSERT INTO verdicts (rater_id, case_id, aspect, protocol, run_id, state, value, label, rule,
-             order_consistent, confidence, flag_count, note, created_at, project_id)
-           VALUES (?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT project_id FROM raters WHERE id = ?1))
-           ON CONFLICT (rater_id, case_id, aspect) DO NOTHING""",
-        [
-            (
-                rater_id,
-                case_id,
-                d.aspect,
-                protocol,
-                run_id,
-                d.state,
-                d.value,
-                d.label,
-                d.rule,
-                d.order_consistent,
-                d.confidence,
-                flags,
-                d.note,
-                now(),
-            )
-            for d in drafts
-        ],
+        f"""INSERT INTO verdicts ({_KEPT}, project_id)
+            VALUES ({values}, (SELECT project_id FROM raters WHERE id = ?1))
+            ON CONFLICT (rater_id, case_id, aspect) DO NOTHING""",
+        rows,
+    )
+    db.execute_many(
+        f"""INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {values}
+            WHERE NOT EXISTS (
+              SELECT 1 FROM verdicts WHERE rater_id = ?1 AND case_id = ?2 AND aspect = ?3 AND run_id = ?5)""",
+        rows,
+    )
+
+
+def restore_superseded(db: Database, rater_id: int) -> None:
+    """Where the rater has no verdict any more, put back the newest one that its other runs gave, a valid one if there is
+    any."""
+    db.execute(
+        f"""INSERT INTO verdicts ({_KEPT}, project_id)
+            SELECT {_KEPT}, (SELECT project_id FROM raters WHERE id = ?1) FROM superseded_verdicts
+            WHERE rater_id = ?1 ORDER BY state = 'failed', run_id DESC
+            ON CONFLICT (rater_id, case_id, aspect) DO NOTHING""",
+        (rater_id,),
+    )
+    db.execute(
+        """DELETE FROM superseded_verdicts AS s WHERE rater_id = ? AND EXISTS (
+             SELECT 1 FROM verdicts v WHERE v.rater_id = s.rater_id AND v.case_id = s.case_id AND v.aspect = s.aspect
+               AND v.run_id = s.run_id)""",
+        (rater_id,),
     )
 
 

@@ -15,6 +15,7 @@ from recjudge_tui.store.cases.snapshots import ShownCase
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import sql_list
+from recjudge_tui.store.runs.calls import restore_superseded
 
 
 class NewRun(NamedTuple):
@@ -234,7 +235,8 @@ def reset_failed(db: Database, run_id: int) -> int:
     Attempts, tokens and cost stay, because they were spent.
     """
     with db.transaction():
-        db.execute("DELETE FROM verdicts WHERE run_id = ? AND state = 'failed'", (run_id,))
+        for table in ("verdicts", "superseded_verdicts"):
+            db.execute(f"DELETE FROM {table} WHERE run_id = ? AND state = 'failed'", (run_id,))
         cursor = db.execute(
             """UPDATE calls SET state = 'planned', error = NULL, error_kind = NULL, reply = NULL,
                  thinking = NULL, finished_at = NULL WHERE run_id = ? AND state = 'failed'""",
@@ -244,10 +246,14 @@ def reset_failed(db: Database, run_id: int) -> int:
 
 
 def delete_run(db: Database, run_id: int) -> None:
-    """Delete a run with its calls, answers and verdicts, and its rater if it has nothing else."""
+    """Delete a run with its calls, answers and verdicts, and its rater if it has nothing else.
+
+    Where the rater's earlier runs judged the same cases, their verdicts take the place of the deleted ones.
+    """
     row = run_row(db, run_id)
     with db.transaction():
         db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+        restore_superseded(db, row["rater_id"])
         db.execute(
             f"""DELETE FROM raters WHERE id = ?1 AND kind IN {sql_list(RUN_RATERS)}
                AND NOT EXISTS (SELECT 1 FROM runs WHERE rater_id = ?1)

@@ -37,7 +37,7 @@ class Cell(NamedTuple):
 
 
 class ChangedCase(NamedTuple):
-    """One case with both verdicts: values, labels (may be empty) and ids."""
+    """One case with both verdicts: values, labels (may be empty) and ids (None where the rater has another by now)."""
 
     case_id: int
     user_id: str
@@ -48,8 +48,8 @@ class ChangedCase(NamedTuple):
     value_b: float
     label_a: str
     label_b: str
-    verdict_a: int
-    verdict_b: int
+    verdict_a: int | None
+    verdict_b: int | None
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -70,17 +70,21 @@ class RunConfiguration(NamedTuple):
     settings: dict[str, Any]
 
 
+# what a run said, in whose place the rater may have another verdict by now; these have no id
+_OF_RUN = """(SELECT id, rater_id, case_id, aspect, protocol, state, value, label FROM verdicts WHERE run_id = :{run}
+  UNION ALL SELECT NULL, rater_id, case_id, aspect, protocol, state, value, label FROM superseded_verdicts
+    WHERE run_id = :{run})"""
 # `rater_id > 0` is always true: it makes SQLite use the index of questions
-_BOTH = """verdicts a JOIN verdicts b ON b.rater_id = :rater_b AND b.case_id = a.case_id AND b.aspect = :aspect_b
-WHERE a.rater_id > 0 AND a.rater_id = :rater_a AND a.protocol = :protocol_a AND a.aspect = :aspect_a
-  AND b.protocol = :protocol_b AND (:run_a IS NULL OR a.run_id = :run_a) AND (:run_b IS NULL OR b.run_id = :run_b)
+_BOTH = """{first} a JOIN {second} b ON b.rater_id = :rater_b AND b.case_id = a.case_id AND b.aspect = :aspect_b
+{more} WHERE a.rater_id > 0 AND a.rater_id = :rater_a AND a.protocol = :protocol_a AND a.aspect = :aspect_a
+  AND b.protocol = :protocol_b
   AND a.case_id NOT IN (SELECT value FROM json_each(:left_out))"""
 _CHANGED = "a.value <> b.value"
 _IN_CELL = "a.value BETWEEN :low_a AND :high_a AND b.value BETWEEN :low_b AND :high_b"
 
 
 class RunCases(NamedTuple):
-    """A run and the ids of the cases that still have its verdict; `started` is ISO 8601."""
+    """A run and the ids of the cases that it judged; `started` is ISO 8601."""
 
     id: int
     rater: str
@@ -93,7 +97,7 @@ def changed_ids(db: Database, compared: ComparedQuestions, cell: Cell | None = N
 
     Cases with a failed verdict are left out.
     """
-    sql = f"SELECT a.case_id FROM {_BOTH} AND {_IN_CELL if cell else _CHANGED} ORDER BY a.case_id"
+    sql = f"SELECT a.case_id FROM {_both(compared)} AND {_IN_CELL if cell else _CHANGED} ORDER BY a.case_id"
     cursor = db.execute(sql, _parameters(compared, cell))
     cursor.row_factory = None
     with explained(db.path):
@@ -114,7 +118,7 @@ def changed_cases(
         where += " AND a.case_id IN (SELECT value FROM json_each(:among))"
     cursor = db.execute(
         f"""SELECT a.case_id, c.user_id, c.item_id, c.system_a, c.system_b, a.value, b.value, a.label, b.label, a.id, b.id
-            FROM {_BOTH.replace("WHERE", "JOIN cases c ON c.id = a.case_id WHERE", 1)} AND {where}
+            FROM {_both(compared, "JOIN cases c ON c.id = a.case_id")} AND {where}
             ORDER BY a.case_id LIMIT :limit""",
         _parameters(compared, cell)
         | {"among": json.dumps(list(among or ())), "limit": -1 if limit is None else limit},
@@ -122,14 +126,6 @@ def changed_cases(
     cursor.row_factory = None
     with explained(db.path):
         return [ChangedCase(*row) for row in cursor]
-
-
-def cases_of_run(db: Database, run_id: int, aspect: str) -> array[int]:
-    """The ids of cases with a verdict of the run on an aspect, including failed ones, in order."""
-    rows = db.rows(
-        "SELECT case_id FROM verdicts WHERE run_id = ? AND aspect = ? ORDER BY case_id", (run_id, aspect)
-    )
-    return array("q", (row[0] for row in rows))
 
 
 def run_configurations(
@@ -140,7 +136,8 @@ def run_configurations(
         """SELECT ru.id, p.name || '@' || p.version AS prompt, ru.judge, ru.settings
            FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
            WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND (?3 IS NULL OR ru.id = ?3)
-             AND EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id)
+             AND (EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id)
+               OR EXISTS (SELECT 1 FROM superseded_verdicts v WHERE v.run_id = ru.id))
            ORDER BY ru.id""",
         (rater_id, protocol, run_id),
     )
@@ -148,6 +145,13 @@ def run_configurations(
         RunConfiguration(row["id"], row["prompt"], json.loads(row["judge"]), json.loads(row["settings"]))
         for row in rows
     ]
+
+
+def _both(compared: ComparedQuestions, more: str = "") -> str:
+    """The verdicts of both sides on the same cases, as SQL; `more` are further joins."""
+    first = "verdicts" if compared.run_a is None else _OF_RUN.format(run="run_a")
+    second = "verdicts" if compared.run_b is None else _OF_RUN.format(run="run_b")
+    return _BOTH.format(first=first, second=second, more=more)
 
 
 def _parameters(compared: ComparedQuestions, cell: Cell | None) -> dict[str, object]:
@@ -158,12 +162,15 @@ def _parameters(compared: ComparedQuestions, cell: Cell | None) -> dict[str, obj
 def cases_by_run(db: Database, project_id: int, protocol: str, aspect: str) -> list[RunCases]:
     """The runs of a protocol by start time, with their cases for one aspect.
 
-    Runs that judged only other aspects or never started are left out; a run whose verdicts were all replaced is kept.
+    Runs that judged only other aspects or never started are left out.
     """
     rows = db.rows(
         """SELECT ru.id, r.name, ifnull(ru.started_at, ru.created_at) AS started,
-             (SELECT json_group_array(v.case_id) FROM verdicts v WHERE v.run_id = ru.id AND v.aspect = ?2) AS cases,
-             ru.started_at IS NULL OR EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id) AS elsewhere
+             (SELECT json_group_array(v.case_id) FROM (
+                SELECT case_id FROM verdicts WHERE run_id = ru.id AND aspect = ?2
+                UNION ALL SELECT case_id FROM superseded_verdicts WHERE run_id = ru.id AND aspect = ?2) v) AS cases,
+             ru.started_at IS NULL OR EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id)
+               OR EXISTS (SELECT 1 FROM superseded_verdicts v WHERE v.run_id = ru.id) AS elsewhere
            FROM runs ru JOIN raters r ON r.id = ru.rater_id
            WHERE ru.project_id = ?1 AND ru.protocol = ?3
            ORDER BY started, ru.id""",

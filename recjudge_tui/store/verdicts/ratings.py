@@ -30,6 +30,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 # SQLite has no NaN and NumPy has no NULL, so infinity represents both in between
 _NO_VALUE = "9e999"
+_ONE_VERDICT = f"case_id, ifnull(value, {_NO_VALUE}), ifnull(order_consistent, -1)"
 
 
 class Rater(NamedTuple):
@@ -259,13 +260,29 @@ def load_questions(
 
 
 def _verdicts(db: Database, rater_id: int, question: Question, cases: CaseColumns) -> Verdicts:
-    columns = _columns(
+    return _placed(
         db,
-        f"""SELECT case_id, ifnull(value, {_NO_VALUE}), ifnull(order_consistent, -1) FROM verdicts
+        f"""SELECT {_ONE_VERDICT} FROM verdicts
             WHERE rater_id > 0 AND rater_id = ? AND protocol = ? AND aspect = ? ORDER BY case_id""",
         (rater_id, question.protocol, question.aspect),
-        [("case_id", "i8"), ("value", "f8"), ("consistent", "i8")],
+        cases,
     )
+
+
+def run_verdicts(db: Database, run_id: int, aspect: str, cases: CaseColumns) -> Verdicts:
+    """What one run said, be it that its rater has another verdict by now: that of a later run of the series."""
+    of_run = "WHERE run_id = ?1 AND aspect = ?2"
+    return _placed(
+        db,
+        f"""SELECT {_ONE_VERDICT} FROM verdicts {of_run}
+            UNION ALL SELECT {_ONE_VERDICT} FROM superseded_verdicts {of_run} ORDER BY case_id""",
+        (run_id, aspect),
+        cases,
+    )
+
+
+def _placed(db: Database, sql: str, parameters: Sequence[object], cases: CaseColumns) -> Verdicts:
+    columns = _columns(db, sql, parameters, [("case_id", "i8"), ("value", "f8"), ("consistent", "i8")])
     value = np.where(np.isinf(columns["value"]), np.nan, columns["value"])
     flipped = columns["consistent"] == 0
     row = np.searchsorted(cases.ids, columns["case_id"])
