@@ -17,6 +17,7 @@ from recjudge_tui.reports.agreement.human_ceiling import (
 from recjudge_tui.reports.common.comparison import Comparison, Side, compare, estimates, parts
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
+from recjudge_tui.reports.common.orientation import Orientation, orientation_notes
 from recjudge_tui.reports.common.pairing import (
     OF_METRICS,
     AgreementOptions,
@@ -94,6 +95,7 @@ def agreement_table(
     human = human_figures(ratings, pairs, people, labels, options)
     rows: list[Row] = []
     lacks: list[MissingInPair] = []
+    seen: dict[str, Orientation] = {}
     for at, pair in enumerate(pairs):
         if progress:
             progress(at, len(pairs))
@@ -101,8 +103,10 @@ def agreement_table(
         for system, within in parts(ratings.cases, *both, options.by_system):
             compared = compare_pair(ratings, pair, options, within)
             rows += _rows(ratings, pair, labels[pair], compared, options, system, human)
+            if not system:
+                seen[where_of(pair)] = compared.seen
             lacks.append(MissingInPair(pair, compared.missing, system))
-    notes = missing_notes(lacks) + untimed_notes(ratings)
+    notes = orientation_notes(seen) + missing_notes(lacks) + untimed_notes(ratings)
     if any(row["ceiling"] is not None for row in rows):
         notes.append(
             "People: the human ceiling, mean agreement between annotators (with the reference, if it is one of them)"
@@ -117,6 +121,11 @@ def agreement_table(
     if options.by_system:
         columns = (*_COLUMNS[:4], Column("system", "System"), *_COLUMNS[4:])
     return Table("Agreement", columns, tuple(rows), tuple(notes), settings_of(options))
+
+
+def where_of(pair: Pair) -> str:
+    """What is compared, for a note."""
+    return f"{pair.a.rater} and {pair.b.rater} ({pair.protocol}, {pair.aspect})"
 
 
 def settings_of(options: AgreementOptions) -> dict[str, object]:
@@ -184,7 +193,9 @@ def _rows(
                 "users": users,
                 "groups": estimate.groups,
                 "groups_undefined": None if estimate.groups is None else estimate.groups_undefined,
-                "note": join_notes(estimate.note, _remark(stat, estimate, skewed)),
+                "note": join_notes(
+                    estimate.note, _remark(stat, estimate, skewed), _side(stat, estimate, pair, compared.seen)
+                ),
             }
             yield {**row, "system": system} if options.by_system else row
 
@@ -197,6 +208,14 @@ def _remark(stat: str, estimate: Estimate, skewed: str) -> str:
         hits = round(estimate.value * estimate.n)
         return f"agrees on {hits} of the {estimate.n} cases where the reference preferred a system"
     return skewed if STATISTICS[stat].by_chance and estimate.value < _LOW_KAPPA else ""
+
+
+def _side(stat: str, estimate: Estimate, pair: Pair, seen: Orientation) -> str:
+    """Towards which system a mean difference on pairs points."""
+    if stat != "bias" or estimate.value is None or not seen.view:
+        return ""
+    favoured = seen.a or f"the systems against {seen.b}"
+    return f"above 0: {pair.a.rater} favours {favoured} more than {pair.b.rater} does"
 
 
 def _skew(pair: Pair, compared: Comparison, labels: list[float] | None) -> str:

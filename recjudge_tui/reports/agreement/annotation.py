@@ -75,6 +75,7 @@ def running_agreement(
 
     Quadratic weighted kappa on labels (SAER), Pearson's r on scores without labels; users are resampled on request.
     """
+    from recjudge_tui.reports.common.orientation import labels_seen, side_of_names
     from recjudge_tui.stats.agreement.intervals import agreement_estimates
 
     cast = votes(db, project_id, protocol)
@@ -87,12 +88,14 @@ def running_agreement(
         names = label_names(db, project_id, protocol, cast[0].aspect, values)
         labels = None if names is None else sorted(names)
     stat = usual_statistic(bool(protocol_facts(protocol).labels) and (labels is not None or not pairs))
+    seen = side_of_names([mine.system_a for mine, _ in pairs], [mine.system_b for mine, _ in pairs])
     figures = agreement_estimates(
-        [mine.value for mine, _ in pairs],
-        [theirs.value for _, theirs in pairs],
+        [mine.value * turn for (mine, _), turn in zip(pairs, seen.turn.tolist(), strict=True)],
+        [theirs.value * turn for (_, theirs), turn in zip(pairs, seen.turn.tolist(), strict=True)],
         [mine.user_id for mine, _ in pairs],
-        labels,
+        labels_seen(labels, seen),
         (stat,),
+        mirrored=seen.mirrored,
         resamples=resamples,
     )
     return RunningAgreement(stat, figures[stat], len({mine.case_id for mine, _ in pairs}))

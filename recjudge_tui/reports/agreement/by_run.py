@@ -66,13 +66,17 @@ def compare_runs(db: Database, within_s: float = 1.0) -> bool:
     """Compute what is missing, newest runs first, and store it; call it in a worker. Returns whether runs are left
     after `within_s` seconds.
 
-    Quadratic weighted kappa over all values that occur on either side, all aspects together (Pearson's correlation
+    Quadratic weighted kappa over all values that occur on either side, all aspects together, pairs seen as in the agreement
+    report (Pearson's correlation
     with more than 50 values). Undefined if both sides have a single value throughout; Pearson's also if one side does.
     A result is not stored if labels changed while it was computed.
     """
     missing, deadline = runs_to_compare(db), time.monotonic() + within_s
     if not missing:
         return False
+    import numpy as np
+
+    from recjudge_tui.reports.common.orientation import both_sides, side_of_names
     from recjudge_tui.stats.agreement.coefficients import qwk
     from recjudge_tui.stats.agreement.correlation import pearson
 
@@ -81,10 +85,14 @@ def compare_runs(db: Database, within_s: float = 1.0) -> bool:
             return True
         token = begin_agreement(db, run.run_id)
         both = overlap_with_people(db, run)
-        labels = sorted({*both.judged, *both.given})
+        seen = side_of_names(both.system_a, both.system_b)
+        judged, given = (
+            both_sides(np.array(side, dtype=np.float64), seen) for side in (both.judged, both.given)
+        )
+        labels = np.union1d(judged, given).tolist()
         if len(labels) > MOST_LABELS:
-            stat, value = "pearson", pearson(both.judged, both.given)
+            stat, value = "pearson", pearson(judged, given)
         else:
-            stat, value = "qwk", qwk(both.judged, both.given, labels) if labels else None
+            stat, value = "qwk", qwk(judged, given, labels) if labels else None
         keep_agreement(db, token, both.truth_id, stat, value, len(both.judged))
     return False

@@ -12,6 +12,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.agreement.agreement import settings_of, side_of
 from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.missing_notes import untimed_notes
+from recjudge_tui.reports.common.orientation import Orientation, both_sides, orientation
 from recjudge_tui.reports.common.pairing import (
     ALL,
     AgreementOptions,
@@ -132,32 +133,35 @@ def _rows(ratings: Ratings, alike: list[Pair], options: AgreementOptions, notes:
     members = [pair.a for pair in alike]
     names = [question.rater for question in members]
     _bounded(names)
-    values, truth, missing, other = _table(ratings, alike, options)
+    values, truth, missing, other, seen = _table(ratings, alike, options)
     stats = CORRELATIONS if ALL in options.stats else tuple(dict.fromkeys(options.stats)) or ("pearson",)
     where = f"{alike[0].protocol}, {alike[0].aspect}"
     if missing:
         notes.append(f"{where}: {missing} left out because one of the raters has no value")
-    notes += [f"{where}: {note}" for note in other]
+    notes += [f"{where}: {note}" for note in (seen.words(), *other) if note]
     complete = int((~np.isnan(truth) & ~np.isnan(values).any(axis=0)).sum())
     for level in options.levels:
         groups = _groups(ratings.cases, level)
+        if groups is not None and seen.mirrored:
+            groups = np.concatenate([groups, groups])
         for stat in stats:
             _workable(stat, len(names), complete)
-            for figures in subset_figures(stat, values, truth, groups):
+            for figures in subset_figures(stat, both_sides(values, seen), both_sides(truth, seen), groups):
                 yield {
                     "aspect": alike[0].aspect,
                     "protocol": alike[0].protocol,
                     "level": level,
                     "stat": stat,
                     **_cells(figures, names),
+                    "n": complete,
                 }
 
 
 def _table(
     ratings: Ratings, alike: list[Pair], options: AgreementOptions
-) -> tuple[FloatArray, FloatArray, str, list[str]]:
+) -> tuple[FloatArray, FloatArray, str, list[str], Orientation]:
     """Values (raters, cases) of the members and of the truth, the number of incomplete cases with a truth, and of cases
-    about other lists."""
+    about other lists; and how the complete cases are seen."""
     sides: list[Side] = [side_of(ratings, pair.a, options) for pair in alike]
     met = align(ratings.cases, [*sides, side_of(ratings, alike[0].b, options)])
     values = np.where(met.included, met.values, np.nan)
@@ -165,7 +169,9 @@ def _table(
     lacking = int((known & np.isnan(values[:-1]).any(axis=0)).sum())
     total = int(known.sum())
     missing = f"{lacking:,} of {total:,} cases with a truth ({lacking / total:.1%})" if lacking else ""
-    return values[:-1], values[-1], missing, met.left_out
+    complete = np.logical_not(np.isnan(values).any(axis=0))
+    seen = orientation(ratings.cases, np.arange(complete.size), complete)
+    return values[:-1], values[-1], missing, met.left_out, seen
 
 
 def _groups(cases: CaseColumns, level: str) -> IntArray | None:
@@ -191,6 +197,5 @@ def _cells(figures: SizeFigures, names: list[str]) -> Row:
         "max": figures.high,
         "best": " + ".join(names[at] for at in figures.best),
         "worst": " + ".join(names[at] for at in figures.worst),
-        "n": figures.n,
         "note": undefined,
     }

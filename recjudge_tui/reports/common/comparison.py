@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from recjudge_tui.reports.common.orientation import Orientation, labels_seen, orientation
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS
 from recjudge_tui.stats.estimate import Estimate
@@ -67,12 +68,13 @@ def generation_notes(earlier: int, later: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows in which both sides have a value."""
+    """Rows in which both sides have a value; on pairs of lists `a` and `b` are seen as `seen` says."""
 
     row: IntArray
     a: FloatArray
     b: FloatArray
     missing: MissingCounts
+    seen: Orientation
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,10 @@ def compare(cases: CaseColumns, left: Side, right: Side, within: BoolArray | Non
         earlier=met.earlier,
         later=met.later,
     )
-    return Comparison(np.flatnonzero(both), a[both], b[both], missing)
+    rows = np.flatnonzero(both)
+    seen = orientation(cases, rows)
+    # adding 0 makes -0 a plain 0
+    return Comparison(rows, a[rows] * seen.turn + 0.0, b[rows] * seen.turn + 0.0, missing, seen)
 
 
 @dataclass(frozen=True)
@@ -220,8 +225,9 @@ def estimates(
         compared.a,
         compared.b,
         cases.user[compared.row],
-        labels,
+        labels_seen(labels, compared.seen),
         stats,
+        mirrored=compared.seen.mirrored,
         groups=None if groups is None else groups[compared.row],
         resamples=resamples,
         seed=seed,

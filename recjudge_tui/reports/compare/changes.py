@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import offered, protocol_facts, question_of
+from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.comparison import Side, align, parts
+from recjudge_tui.reports.common.orientation import orientation_notes
 from recjudge_tui.reports.common.pairing import (
     OF_METRICS,
     AgreementOptions,
@@ -120,8 +121,13 @@ class Changes:
         left_out = {case for part in self.parts if part.pair == pair for case in part.left_out}
         return ComparedQuestions(
             a.rater_id, pair.a.protocol, pair.a.aspect, a.run_id, b.rater_id, pair.b.protocol, pair.b.aspect, b.run_id,
-            tuple(sorted(left_out)),
+            tuple(sorted(left_out)), *self._side(pair),
         )  # fmt: skip
+
+    def _side(self, pair: Pair) -> tuple[str, bool]:
+        """The system from whose opponents' side the question's pairs are seen, if there is one; whether from both sides."""
+        seen = next(part.tally.seen for part in self.parts if part.pair == pair)
+        return seen.b if seen.view == "baseline" else "", seen.mirrored
 
 
 def compare_raters(db: Database, project_id: int, options: ChangeOptions) -> Changes:
@@ -172,7 +178,10 @@ def compare_on(
         run_configurations(db, side.rater_id, protocol, side.run_id) if protocol else []
         for side, protocol in zip(sides, _protocols(sides, pairs), strict=True)
     )
-    notes = rules_notes(ratings.raters[side.rater] for side in sides)
+    notes = orientation_notes(
+        {f"{p.pair.protocol}, {p.pair.aspect}": p.tally.seen for p in parts if not p.system}
+    )
+    notes += rules_notes(ratings.raters[side.rater] for side in sides)
     about_lists = (f"{p.pair.protocol}, {p.pair.aspect}: {note}" for p in parts for note in p.other_lists)
     notes[:0] = dict.fromkeys(about_lists)
     if not pairs:
@@ -268,7 +277,7 @@ def _parts(
     changed = []
     for system, within in parts(cases, a, b, options.by_system):
         met = align(cases, met_by, within)
-        tally = tallied(met, cases.user, levels, labelled, options.resamples, options.seed)
+        tally = tallied(met, cases, levels, labelled, options.resamples, options.seed)
         note = "" if comparable else OF_METRICS
         left_out = tuple(cases.ids[met.other].tolist())
         changed.append(Part(pair, system, levels, tally, note, left_out, tuple(met.left_out)))
@@ -280,6 +289,8 @@ def _levels(db: Database, project_id: int, pair: Pair, values: FloatArray) -> tu
 
     The lines are the label set and any other values given, or bands of equal width if there are too many values.
     """
+    if compares_lists(pair.protocol):
+        values = np.concatenate([values, -values])
     names = label_names(db, project_id, pair.protocol, pair.aspect, values)
     given = np.unique(values)
     labelled = names is not None and not np.setdiff1d(given, list(names)).size

@@ -102,24 +102,25 @@ def _summary(changes: Changes, part: Part) -> Row:
     test = fitting_test(tally, part.note)
     up, down = direction_words(part.pair.protocol)
     comparable = not part.note
+    directed = comparable and not tally.seen.mirrored
     return _who(changes, part.pair, part.system) | {
         "n": tally.n,
         "changed": tally.changed if comparable else None,
         "share": tally.changed / tally.n if comparable and tally.n else None,
-        "up": tally.up if comparable else None,
-        "down": tally.down if comparable else None,
-        "up_is": up,
-        "down_is": down,
+        "up": tally.up if directed else None,
+        "down": tally.down if directed else None,
+        "up_is": up if directed else None,
+        "down_is": down if directed else None,
         "test": test.name,
         "statistic": test.statistic,
         "df": test.df,
         "p": test.p,
         "p_symmetry": test.p_symmetry,
-        "mean_a": tally.means.earlier if comparable else None,
-        "mean_b": tally.means.later if comparable else None,
-        "difference": tally.means.change.value if comparable else None,
-        "ci_low": tally.means.change.ci_low if comparable else None,
-        "ci_high": tally.means.change.ci_high if comparable else None,
+        "mean_a": tally.means.earlier if directed else None,
+        "mean_b": tally.means.later if directed else None,
+        "difference": tally.means.change.value if directed else None,
+        "ci_low": tally.means.change.ci_low if directed else None,
+        "ci_high": tally.means.change.ci_high if directed else None,
         "only_a": tally.only_a,
         "only_b": tally.only_b,
         "failed": tally.failed,
@@ -130,7 +131,8 @@ def _summary(changes: Changes, part: Part) -> Row:
 def transitions_table(changes: Changes) -> Table:
     """One row per cell of the grid, including empty ones: the first verdict, the second verdict, and the count.
 
-    The values are those of the labels; of a band of scores, its lower end.
+    The values are those of the labels; of a band of scores, its lower end. Pairs of several systems without a common
+    one are counted from either side, so twice; `n` counts them once.
     """
     rows = tuple(row for part in changes.parts for row in _transitions(changes, part))
     notes = [f"{p.pair.protocol}, {p.pair.aspect}: {p.note}" for p in changes.parts if p.note]
@@ -139,7 +141,7 @@ def transitions_table(changes: Changes) -> Table:
 
 def _transitions(changes: Changes, part: Part) -> list[Row]:
     up, down = direction_words(part.pair.protocol)
-    n = part.tally.n
+    n, total = part.tally.n, int(part.tally.counts.sum())
     return [
         _who(changes, part.pair, part.system)
         | {
@@ -147,7 +149,7 @@ def _transitions(changes: Changes, part: Part) -> list[Row]:
             "to": b.name,
             "direction": "" if at_a == at_b else up if at_b < at_a else down,
             "count": int(part.tally.counts[at_a, at_b]),
-            "share": int(part.tally.counts[at_a, at_b]) / n if n else None,
+            "share": int(part.tally.counts[at_a, at_b]) / total if total else None,
             "n": n,
             "value_from": a.low,
             "value_to": b.low,
@@ -188,6 +190,8 @@ def _case(pair: Pair, case: ChangedCase) -> Row:
 
 def direction_of(protocol: str, case: ChangedCase) -> str:
     up, down = direction_words(protocol)
+    if compares_lists(protocol):
+        up, down = f"towards {case.system_a}", f"towards {case.system_b}"
     return "" if case.value_a == case.value_b else up if case.value_b > case.value_a else down
 
 

@@ -9,14 +9,18 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from recjudge_tui.reports.common.comparison import AlignedVerdicts
+from recjudge_tui.reports.common.orientation import Orientation, both_sides, orientation
 from recjudge_tui.stats.agreement.change import Change, mean_change
 from recjudge_tui.stats.agreement.marginal import NOTHING_CHANGED, bowker, stuart_maxwell
 from recjudge_tui.stats.agreement.paired import PairedCounts, mcnemar
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.resampling.multiplicity import sign_test
-from recjudge_tui.store.verdicts.ratings import FloatArray, IntArray
+from recjudge_tui.store.verdicts.ratings import CaseColumns, FloatArray, IntArray
 
 MCNEMAR, STUART_MAXWELL, SIGN = "McNemar, exact", "Stuart-Maxwell", "sign, exact"
+NO_SIDE = (
+    "pairs of several systems have no common side, so changes have no direction to test: see --by system"
+)
 NONE_IN_COMMON = "no case has a verdict from both"
 # with fewer changes, chi-squared is only approximate
 _FEW = 25
@@ -36,7 +40,8 @@ class Tally:
     """n cases on which both have a value: `changed` of them differ, `up` and `down` count the directions.
 
     `only_a` and `only_b` count the cases that the other side was not asked about, `failed` those where either side
-    failed; all outside n. `counts` (from, to) is by lines of the grid. `labelled`: all values are labels.
+    failed; all outside n. `counts` (from, to) is by lines of the grid. `labelled`: all values are labels. `seen`: from
+    which side pairs are seen; pairs without a common side are in `counts` twice, and their directions say nothing.
     """
 
     n: int
@@ -49,6 +54,7 @@ class Tally:
     counts: IntArray
     labelled: bool
     means: Change
+    seen: Orientation
 
     @property
     def changed(self) -> int:
@@ -67,23 +73,26 @@ class Finding(NamedTuple):
 
 
 def tallied(
-    met: AlignedVerdicts, users: IntArray, lines: Sequence[Line], labelled: bool, resamples: int, seed: int
+    met: AlignedVerdicts, cases: CaseColumns, lines: Sequence[Line], labelled: bool, resamples: int, seed: int
 ) -> Tally:
-    """The counts of two aligned sides; `users` has a code for each case."""
+    """The counts of two aligned sides."""
     (a, b), (status_a, status_b) = met.values, met.status
     both = met.included & (status_a == 1) & (status_b == 1)
-    left, right, user = a[both], b[both], users[both]
+    rows = np.flatnonzero(both)
+    seen = orientation(cases, rows)
+    left, right, user = a[rows] * seen.turn, b[rows] * seen.turn, cases.user[rows]
     return Tally(
-        n=int(both.sum()),
+        n=rows.size,
         users=int(np.unique(user).size),
         up=int((right > left).sum()),
         down=int((right < left).sum()),
         only_a=int((met.included & (status_b == 0)).sum()),
         only_b=int((met.included & (status_a == 0)).sum()),
         failed=int((met.included & (status_a > 0) & (status_b > 0) & ~both).sum()),
-        counts=_counts(left, right, lines),
+        counts=_counts(both_sides(a[rows], seen), both_sides(b[rows], seen), lines),
         labelled=labelled,
         means=mean_change(right, left, user, resamples=resamples, seed=seed),
+        seen=seen,
     )
 
 
@@ -108,6 +117,8 @@ def fitting_test(tally: Tally, incomparable: str = "") -> Finding:
         return Finding(note=incomparable or NONE_IN_COMMON)
     if tally.changed == 0:
         return Finding(note=join_notes(NOTHING_CHANGED, tally.means.change.note))
+    if tally.seen.mirrored:
+        return Finding(note=NO_SIDE)
     if not tally.labelled:
         return Finding(SIGN, p=sign_test(tally.up, tally.down), note=tally.means.change.note)
     off = tally.counts - np.diag(np.diag(tally.counts))

@@ -8,12 +8,12 @@ from itertools import combinations
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.roles import COMBINED
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.agreement.agreement import settings_of, side_of
 from recjudge_tui.reports.common.comparison import AlignedVerdicts, align
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.orientation import labels_seen, orientation
 from recjudge_tui.reports.common.pairing import (
     AgreementOptions,
     Pair,
@@ -35,6 +35,7 @@ from recjudge_tui.stats.combining.jury import jury_of
 from recjudge_tui.stats.resampling.intervals import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
+    CaseColumns,
     Question,
     Ratings,
     load_questions,
@@ -119,7 +120,7 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
         costs = [_price(pair.a, ratings, prices, options.human_price) for pair in alike]
         sides = [side_of(ratings, pair.a, agreement) for pair in alike]
         met = align(ratings.cases, [*sides, side_of(ratings, alike[0].b, agreement)])
-        rows += _ranked(_rows(met, ratings.cases.user, alike, labels[alike[0]], costs, options))
+        rows += _ranked(_rows(met, ratings.cases, alike, labels[alike[0]], costs, options))
         left_out += [f"{alike[0].protocol}, {alike[0].aspect}: {note}" for note in met.left_out]
     notes = (*_NOTES, *left_out) if rows else ("no judge shares a question with the truth",)
     settings = settings_of(agreement) | {"rule": options.rule, "human_price": options.human_price}
@@ -169,7 +170,7 @@ def _price(
 
 def _rows(
     met: AlignedVerdicts,
-    user: IntArray,
+    cases: CaseColumns,
     alike: list[Pair],
     labels: list[float] | None,
     costs: list[float | None],
@@ -177,7 +178,8 @@ def _rows(
 ) -> Iterator[Row]:
     votes, truth = np.where(met.included, met.values, np.nan)[:-1], met.values[-1]
     complete = ~np.isnan(votes).any(axis=0)
-    votes, truth, users = votes[:, complete], truth[complete], user[complete]
+    rows = np.flatnonzero(complete)
+    votes, truth = votes[:, rows], truth[rows]
     by_labels = labels is not None and options.rule != "mean"
     stat = options.stat or usual_statistic(by_labels)
     for size in range(1, len(alike) + 1):
@@ -193,16 +195,15 @@ def _rows(
                 "cost_per_case": None if None in prices else sum(price or 0.0 for price in prices),
             }
             names = [alike[at].a.rater for at in members]
-            of_pairs = compares_lists(alike[0].protocol)
-            yield row | _agreement(votes[list(members)], names, of_pairs, truth, users, labels, stat, options)
+            yield row | _agreement(votes[list(members)], names, truth, cases, rows, labels, stat, options)
 
 
 def _agreement(
     votes: FloatArray,
     names: Sequence[str],
-    of_pairs: bool,
     truth: FloatArray,
-    users: IntArray,
+    cases: CaseColumns,
+    rows: IntArray,
     labels: list[float] | None,
     stat: str,
     options: EnsembleCostOptions,
@@ -210,17 +211,19 @@ def _agreement(
     refused = _refused(votes, options.rule)
     if refused:
         return {"n": 0, "note": refused}
-    verdicts, refused = _joined(votes, names, options.rule, of_pairs)
+    verdicts, refused = _joined(votes, names, options.rule, bool(cases.is_pair[rows].any()))
     if refused:
         return {"n": 0, "note": refused}
     known = ~np.isnan(truth)
     answered = known & ~np.isnan(verdicts)
+    seen = orientation(cases, rows[answered])
     estimate = agreement_estimates(
-        verdicts[answered],
-        truth[answered],
-        users[answered],
-        labels,
+        verdicts[answered] * seen.turn,
+        truth[answered] * seen.turn,
+        cases.user[rows[answered]],
+        labels_seen(labels, seen),
         (stat,),
+        mirrored=seen.mirrored,
         resamples=options.resamples,
         seed=options.seed,
     )[stat]

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from recjudge_tui.reports.common.orientation import labels_seen, orientation
 from recjudge_tui.stats.agreement.change import Change, Rated, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import undefined
@@ -103,11 +104,17 @@ def change_of_agreement(
     keys = runs.keys
     labelled = [_labelled(side, given) for side in (runs.later, runs.earlier)]
     common = np.intersect1d(keys[labelled[0].row], keys[labelled[1].row])
-    sides = [
-        Rated(side.value, given[side.row], runs.cases.user[side.row])
-        for side in (each.among(np.isin(keys[each.row], common)) for each in labelled)
-    ]
-    return agreement_change(sides[0], sides[1], labels, stat, **draw._asdict())
+    shared = [each.among(np.isin(keys[each.row], common)) for each in labelled]
+    # both runs are seen from the same side
+    seen = orientation(runs.cases, np.concatenate([side.row for side in shared]))
+    turns = np.split(seen.turn, [shared[0].row.size])
+    later, earlier = (
+        Rated(side.value * turn, given[side.row] * turn, runs.cases.user[side.row])
+        for side, turn in zip(shared, turns, strict=True)
+    )
+    return agreement_change(
+        later, earlier, labels_seen(labels, seen), stat, mirrored=seen.mirrored, **draw._asdict()
+    )
 
 
 def _labelled(verdicts: Verdicts, given: FloatArray) -> Verdicts:

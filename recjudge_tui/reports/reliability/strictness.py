@@ -9,6 +9,7 @@ import numpy as np
 from recjudge_tui.domain.protocols import SAER, compares_lists
 from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
+from recjudge_tui.reports.common.orientation import Orientation, orientation, orientation_notes
 from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.estimate import Estimate, undefined
@@ -20,9 +21,8 @@ BIAS = (
     "bias: the mean over cases of a rater's value minus the mean of the other annotators on the same case, users"
     " resampled; below 0: stricter than they are"
 )
-PAIR_BIAS = (
-    "bias on pairs: above 0, the rater favours the first system by name more than the other annotators do"
-)
+PAIR_BIAS = "bias on pairs: above 0, the rater favours A more than the other annotators do"
+NO_SIDE = "pairs of several systems have no common side, so a bias has no direction"
 OTHERS, ALL_OF_THEM = "the other annotators", "the annotators"
 _COLUMNS = (
     Column("rater", "Rater"),
@@ -58,6 +58,7 @@ def strictness_table(
     order = {name: place for place, name in enumerate((*annotators, *judges))}
     rows: list[Row] = []
     left_out: list[str] = []
+    seen: dict[str, Orientation] = {}
     for protocol in protocols:
         answered = sorted(
             (q for q in ratings.verdicts if q.protocol == protocol),
@@ -67,10 +68,16 @@ def strictness_table(
             alike = [q for q in answered if q.aspect == aspect]
             names = _names(db, project_id, ratings, alike)
             met = align(ratings.cases, [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in alike])
-            for row in _rows(met.values, ratings.cases.user, alike, annotators, names, resamples, seed):
+            known = np.flatnonzero(~np.isnan(met.values).all(axis=0))
+            how = orientation(ratings.cases, known)
+            seen[f"{protocol}, {aspect}"] = how
+            users = ratings.cases.user[known]
+            for row in _rows(met.values[:, known], users, how, alike, annotators, names, resamples, seed):
                 rows.append({"protocol": protocol, "aspect": aspect, **row})
             left_out += [f"{protocol}, {aspect}: {note}" for note in met.left_out]
-    notes = [BIAS, *left_out] if rows else ["none of these raters has judged anything"]
+    notes = (
+        [BIAS, *orientation_notes(seen), *left_out] if rows else ["none of these raters has judged anything"]
+    )
     if any(compares_lists(str(row["protocol"])) for row in rows):
         notes.append(PAIR_BIAS)
     return Table("Strictness", _COLUMNS, tuple(rows), tuple(notes), {"resamples": resamples, "seed": seed})
@@ -86,27 +93,42 @@ def _names(
 def _rows(
     values: FloatArray,
     users: IntArray,
+    how: Orientation,
     alike: Sequence[Question],
     annotators: Sequence[str],
     names: dict[float, str] | None,
     resamples: int,
     seed: int,
 ) -> Iterator[Row]:
+    values = values * how.turn
     for place, question in enumerate(alike):
         others = [at for at, q in enumerate(alike) if q.rater in annotators and at != place]
         gap = values[place] - _mean(values[others])
         known = ~np.isnan(gap)
-        if known.any():
+        if how.mirrored:
+            bias = undefined(NO_SIDE, int(known.sum()))
+        elif known.any():
             bias = mean_estimate(gap[known], users[known], resamples=resamples, seed=seed)
         else:
             bias = undefined("no case that another annotator also judged")
         against = OTHERS if question.rater in annotators else ALL_OF_THEM
         yield _row(question.rater, "bias", bias, against)
         given = ~np.isnan(values[place])
-        for value, name in (names or {}).items():
-            hits = (values[place][given] == value).astype(np.float64)
+        labels = _sided(names or {}) if how.mirrored else names or {}
+        said = np.abs(values[place][given]) if how.mirrored else values[place][given]
+        for value, name in labels.items():
+            hits = (said == value).astype(np.float64)
             share = share_estimate(hits, users[given], resamples=resamples, seed=seed)
             yield _row(question.rater, "share", share) | {"label": name, "count": int(hits.sum())}
+
+
+def _sided(names: dict[float, str]) -> dict[float, str]:
+    """The labels of pairs without a common side: a label and its mirror are one."""
+    return {
+        value: f"{name} or {names[-value]}" if -value in names and value else name
+        for value, name in names.items()
+        if value >= 0
+    }
 
 
 def _mean(values: FloatArray) -> FloatArray:

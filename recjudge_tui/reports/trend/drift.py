@@ -9,10 +9,12 @@ import numpy as np
 
 from recjudge_tui.domain.periods import Over, period_of
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.reports.common.orientation import Orientation, side_of_names
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.trend.judged import Resampling
 from recjudge_tui.reports.trend.series import Series, row
-from recjudge_tui.stats.estimate import join_notes
+from recjudge_tui.stats.arrays import IntArray
+from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import ServedModel, served_models
@@ -24,6 +26,7 @@ ABOUT = (
     "anchor_same, anchor_shift: the judge's own drift, on the same cases again: the share of answers that are those of the"
     " first night, and the mean difference from them; systems play no part"
 )
+NO_SIDE = "pairs of several systems have no common side, so a shift has no direction"
 _LONGEST = 60
 
 
@@ -60,10 +63,17 @@ def _drift(
     if figure == SAME:
         same = np.where(np.isnan(difference), np.nan, difference == 0)
         estimate = share_estimate(same, users, resamples=draws.resamples, seed=draws.seed)
+    elif (seen := _seen(night, here)).mirrored:
+        estimate = undefined(NO_SIDE, int((~np.isnan(difference)).sum()))
     else:
+        difference = difference * seen.turn
         estimate = mean_estimate(difference, users, resamples=draws.resamples, seed=draws.seed)
     series = Series(figure, "", None, Question(question.rater, question.protocol, question.aspect))
     return {**row(series, period, estimate, int(np.isnan(difference).sum())), "system": None}
+
+
+def _seen(night: AnchorNight, here: IntArray) -> Orientation:
+    return side_of_names([night.system_a[at] for at in here], [night.system_b[at] for at in here])
 
 
 def _changes(nights: list[AnchorNight], served: dict[int, ServedModel]) -> dict[int, str]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from recjudge_tui.stats.agreement.coefficients import label_array
 from recjudge_tui.stats.agreement.intervals import agreement_estimates, cell_function
-from recjudge_tui.stats.agreement.weighted_cells import Cells, make_cells
+from recjudge_tui.stats.agreement.weighted_cells import CellFunction, Cells, make_cells
 from recjudge_tui.stats.arrays import (
     FloatArray,
     Ids,
@@ -96,6 +96,7 @@ def agreement_change(
     labels: npt.ArrayLike | None,
     stat: str,
     *,
+    mirrored: bool = False,
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
@@ -104,7 +105,8 @@ def agreement_change(
 
     Each resample draws users with replacement and computes both figures on the same draw, so that sampling
     variation common to both runs cancels; percentile interval (Efron and Tibshirani 1993, An Introduction to the
-    Bootstrap, ch. 8 and 13). `labels`: the label set, None for values without one. Undefined, with the reason,
+    Bootstrap, ch. 8 and 13). `labels`: the label set, None for values without one. `mirrored`: as in
+    `agreement_estimates`. Undefined, with the reason,
     if either figure is. Raises KeyError for an unknown statistic, ValueError for unpaired input.
     """
     sides = [complete(side.value, side.truth) for side in (later, earlier)]
@@ -115,7 +117,7 @@ def agreement_change(
     codes, count = encode(np.concatenate(owners))
     users = codes[: owners[0].size], codes[owners[0].size :]
     figures = [
-        agreement_estimates(value, truth, of_side, labels, [stat], resamples=0)[stat]
+        agreement_estimates(value, truth, of_side, labels, [stat], mirrored=mirrored, resamples=0)[stat]
         for (value, truth, _), of_side in zip(sides, users, strict=True)
     ]
     now, before = (figure.value for figure in figures)
@@ -124,7 +126,10 @@ def agreement_change(
         return Change(now, before, undefined(f"undefined for the {run} run: {reason.note}", n))
     known = None if labels is None else label_array(labels)
     both = [make_cells(value, truth, known) for value, truth, _ in sides]
-    ends = _interval(both, users, count, stat, min(resamples, max(_FEWEST, _WORK // n)), seed, level)
+    statistic = cell_function(stat, mirrored=mirrored)
+    ends = _interval(
+        both, users, count, stat, statistic, min(resamples, max(_FEWEST, _WORK // n)), seed, level
+    )
     return Change(now, before, Estimate(now - before, ends.low, ends.high, n, note=ends.note))
 
 
@@ -153,6 +158,7 @@ def _interval(
     users: tuple[IntArray, IntArray],
     count: int,
     stat: str,
+    statistic: CellFunction,
     draws: int,
     seed: int,
     level: float,
@@ -161,7 +167,6 @@ def _interval(
         return Interval(None, None, ONE_USER)
     if stat == "kendall" and max(cells.a.size for cells, _ in both) > _KENDALL_CELLS:
         return Interval(None, None, f"no interval: over {_KENDALL_CELLS:,} distinct pairs of values")
-    statistic = cell_function(stat)
     parts = [
         statistic(later, both[0][0]) - statistic(earlier, both[1][0])
         for later, earlier in _drawn(both, users, count, draws, seed)

@@ -42,7 +42,9 @@ def detection_estimates(
     precision = share_estimate(b[by_a], rows_of(users, by_a), **draws, level=level)
     recall = share_estimate(a[by_b], rows_of(users, by_b), **draws, level=level)
     jaccard = share_estimate((by_a & by_b)[either], rows_of(users, either), **draws, level=level)
-    kappa = agreement_estimates(a, b, users, (0.0, 1.0), ("kappa",), **draws, level=level)["kappa"]
+    kappa = agreement_estimates(
+        a, b, users, (0.0, 1.0), ("kappa",), resamples=resamples, seed=seed, level=level
+    )["kappa"]
     if a.size and (not either.any() or (by_a & by_b).all()):
         kappa = undefined(
             f"both marked {'everything' if either.any() else 'nothing'}, so no disagreement is expected by chance",

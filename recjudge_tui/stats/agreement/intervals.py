@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from recjudge_tui.stats.agreement import correlation, weighted_cells
 from recjudge_tui.stats.agreement.coefficients import label_array
-from recjudge_tui.stats.agreement.registry import NO_ROWS, STATISTICS
+from recjudge_tui.stats.agreement.registry import NO_ROWS, NO_SIDE, STATISTICS
 from recjudge_tui.stats.agreement.weighted_cells import CellFunction, Cells, make_cells
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, complete, encode, ratio, rows_of
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
@@ -53,6 +53,7 @@ class _Rows:
     resamples: int
     seed: int
     level: float
+    mirrored: bool
 
 
 def agreement_estimates(
@@ -63,6 +64,7 @@ def agreement_estimates(
     stats: Sequence[str] = tuple(STATISTICS),
     *,
     groups: Ids | None = None,
+    mirrored: bool = False,
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
@@ -73,8 +75,9 @@ def agreement_estimates(
     `labels`: the label set as sorted values, or None for values without one; kappas, AC2 and
     concurrence are then undefined, as they are if a value lies outside it. `concurrence` takes b
     as the consensus. `groups`: the figure is the mean over groups that have one; all rows of a group must
-    belong to one user. `resamples=0` gives no intervals. If 2,000 resamples would take too
-    long (very many distinct values), fewer are drawn and the note says so.
+    belong to one user. `mirrored`: values are signed preferences without a common first side, so each row counts
+    half as it is and half negated, on both sides; a mean difference is then undefined. `resamples=0` gives no
+    intervals. If 2,000 resamples would take too long (very many distinct values), fewer are drawn and the note says so.
     The result depends neither on the order of the rows nor on the other statistics requested.
     Raises KeyError for an unknown statistic, ValueError for unpaired or unordered input.
     """
@@ -84,7 +87,7 @@ def agreement_estimates(
     left, right, kept = complete(a, b)
     label_set = None if labels is None else label_array(labels)
     codes, count = encode(rows_of(users, kept))
-    rows = _Rows(left, right, codes, count, resamples, seed, level)
+    rows = _Rows(left, right, codes, count, resamples, seed, level, mirrored)
     left_out = int((~kept).sum())
     missing = f"{left_out} of {kept.size} rows left out: a rating is missing" if left_out else ""
     blocked = {stat: _blocked(stat, rows, label_set) for stat in stats}
@@ -100,10 +103,10 @@ def agreement_estimates(
     return out
 
 
-def cell_function(stat: str) -> CellFunction:
+def cell_function(stat: str, *, mirrored: bool = False) -> CellFunction:
     """The function of `weighted_cells` that computes a statistic; it has the statistic's name."""
     function: CellFunction = getattr(weighted_cells, stat)
-    return function
+    return weighted_cells.mirrored(function) if mirrored else function
 
 
 def _blocked(stat: str, rows: _Rows, labels: FloatArray | None) -> str:
@@ -112,6 +115,8 @@ def _blocked(stat: str, rows: _Rows, labels: FloatArray | None) -> str:
         return NO_ROWS
     if rows.a.size < 2 and STATISTICS[stat].correlation:
         return TOO_FEW
+    if rows.mirrored and stat == "bias":
+        return NO_SIDE
     if not STATISTICS[stat].labels:
         return ""
     if labels is None:
@@ -136,7 +141,7 @@ def _overall(rows: _Rows, labels: FloatArray | None, stats: Sequence[str]) -> di
             tau = correlation.kendall(rows.a, rows.b)
             values[stat] = np.nan if tau is None else tau
         else:
-            values[stat] = float(cell_function(stat)(counts, cells)[0])
+            values[stat] = float(cell_function(stat, mirrored=rows.mirrored)(counts, cells)[0])
     known = [stat for stat in stats if not np.isnan(values[stat])]
     ends = _intervals(rows, cells, of_row, [stat for stat in known if stat not in slow])
     ends |= {stat: _slow_kendall(rows) for stat in known if stat in slow}
@@ -157,7 +162,7 @@ def _intervals(rows: _Rows, cells: Cells, of_row: IntArray, stats: Sequence[str]
     parts: dict[str, list[FloatArray]] = {stat: [np.zeros(0)] for stat in stats}
     for weights in _resampled_cells(rows, cells, of_row, draws) if stats else ():
         for stat in stats:
-            parts[stat].append(cell_function(stat)(weights, cells))
+            parts[stat].append(cell_function(stat, mirrored=rows.mirrored)(weights, cells))
     ends = {stat: percentile_interval(np.concatenate(parts[stat]), rows.level) for stat in stats}
     if draws == rows.resamples:
         return ends
@@ -209,10 +214,12 @@ def _grouped(rows: _Rows, labels: FloatArray | None, stat: str, codes: IntArray,
     owner[codes] = rows.users
     if (owner[codes] != rows.users).any():
         raise ValueError("a group must lie within one user")
-    if stat in correlation.GROUPED:
+    if stat in correlation.GROUPED and not rows.mirrored:
         values = correlation.GROUPED[stat](rows.a, rows.b, codes, count)
     else:
-        values = _by_group(rows, labels, cell_function(stat), codes, count)
+        values = _by_group(rows, labels, cell_function(stat, mirrored=rows.mirrored), codes, count)
+    if stat in correlation.GROUPED:
+        values[np.bincount(codes, minlength=count) < 2] = np.nan
     has_value = ~np.isnan(values)
     defined, n = values[has_value], rows.a.size
     left_out = count - defined.size

@@ -15,6 +15,7 @@ _CONSTANT = "one side is constant"
 _ONE_LABEL = "both raters gave the same single label throughout, so no disagreement is expected by chance"
 _EQUAL = "all ratings are equal, so no disagreement is expected by chance"
 NO_ROWS = "no item rated by both"
+NO_SIDE = "pairs of several systems have no common first side, so a mean difference has no direction: see --by system"
 
 
 @dataclass(frozen=True)

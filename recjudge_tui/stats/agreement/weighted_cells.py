@@ -106,6 +106,17 @@ def make_cells(a: FloatArray, b: FloatArray, labels: FloatArray | None = None) -
     return Cells(a[first], b[first], labels), codes
 
 
+def mirrored(statistic: CellFunction) -> CellFunction:
+    """The statistic of signed preferences that have no first side: each cell counts half as it is and half with both
+    values negated."""
+
+    def of_both(w: FloatArray, cells: Cells) -> FloatArray:
+        a, b = np.concatenate([cells.a, -cells.a]), np.concatenate([cells.b, -cells.b])
+        return statistic(np.concatenate([w, w], axis=1) / 2, Cells(a, b, cells.labels))
+
+    return of_both
+
+
 def percent(w: FloatArray, cells: Cells) -> FloatArray:
     return ratio(w @ (cells.a == cells.b).astype(np.float64), w.sum(axis=1))
 

@@ -37,6 +37,8 @@ class Vote(NamedTuple):
     value: float
     label: str
     note: str
+    system_a: str
+    system_b: str
 
 
 def other_verdicts(db: Database, task_id: int) -> list[OtherVerdict]:
@@ -56,7 +58,8 @@ def other_verdicts(db: Database, task_id: int) -> list[OtherVerdict]:
 def votes(db: Database, project_id: int, protocol: str) -> list[Vote]:
     """All verdicts of annotators on finished tasks of the protocol, by case, aspect and rater."""
     rows = db.rows(
-        """SELECT t.case_id, c.user_id, t.rater_id, v.aspect, v.value, v.label, v.note
+        """SELECT t.case_id, c.user_id, t.rater_id, v.aspect, v.value, v.label, v.note,
+             c.system_a, c.system_b
            FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id AND r.kind = 'annotator'
            JOIN cases c ON c.id = t.case_id
            JOIN verdicts v ON v.rater_id = t.rater_id AND v.case_id = t.case_id AND v.protocol = t.protocol

@@ -12,13 +12,16 @@ from recjudge_tui.store.database import Database
 
 
 class AnchorNight(NamedTuple):
-    """The answers of one night on one aspect, by case: `case` has ids, `user` codes, `value` NaN where it failed."""
+    """The answers of one night on one aspect, by case: `case` has ids, `user` codes, `value` NaN where it failed;
+    `system_a` and `system_b` are the systems of each case, the second empty unless it is a pair."""
 
     run_id: int
     day: str
     case: IntArray
     user: IntArray
     value: FloatArray
+    system_a: tuple[str, ...]
+    system_b: tuple[str, ...]
 
 
 class AnchorQuestion(NamedTuple):
@@ -99,13 +102,14 @@ def anchor_questions(db: Database, project_id: int) -> list[AnchorQuestion]:
 def anchor_nights(db: Database, project_id: int, question: AnchorQuestion) -> list[AnchorNight]:
     """The nights of a question, oldest first."""
     rows = db.rows(
-        """SELECT a.run_id, substr(ru.finished_at, 1, 10), a.case_id, c.user_id, a.value
+        """SELECT a.run_id, substr(ru.finished_at, 1, 10), a.case_id, c.user_id, a.value,
+             c.system_a, c.system_b
            FROM anchor_verdicts a JOIN runs ru ON ru.id = a.run_id JOIN raters r ON r.id = ru.rater_id
            JOIN cases c ON c.id = a.case_id
            WHERE ru.project_id = ? AND r.name = ? AND ru.protocol = ? AND a.aspect = ? ORDER BY a.run_id, a.case_id""",
         (project_id, *question[1:]),
     )
-    users = {name: code for code, name in enumerate(dict.fromkeys(row[3] for row in rows))}
+    users = {name: code for code, name in enumerate(sorted({row[3] for row in rows}))}
     nights = []
     for run_id, day in dict.fromkeys((row[0], row[1]) for row in rows):
         own = [row for row in rows if row[0] == run_id]
@@ -116,6 +120,8 @@ def anchor_nights(db: Database, project_id: int, question: AnchorQuestion) -> li
                 np.array([row[2] for row in own], dtype=np.int64),
                 np.array([users[row[3]] for row in own], dtype=np.int64),
                 np.array([row[4] for row in own], dtype=np.float64),
+                tuple(row[5] for row in own),
+                tuple(row[6] for row in own),
             )
         )
     return nights

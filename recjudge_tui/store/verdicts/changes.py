@@ -13,7 +13,9 @@ from recjudge_tui.store.database import Database, explained
 class ComparedQuestions(NamedTuple):
     """The two compared sides: rater, protocol, aspect and run.
 
-    Without a run, all verdicts of the rater count. `left_out` are cases that do not count.
+    Without a run, all verdicts of the rater count. `left_out` are cases that do not count. Cells are about values as
+    seen from the side of the systems against `baseline`; with `both_sides` a case is in the cell of its values and in
+    that of their negatives.
     """
 
     rater_a: int
@@ -25,6 +27,8 @@ class ComparedQuestions(NamedTuple):
     aspect_b: str
     run_b: int | None
     left_out: tuple[int, ...] = ()
+    baseline: str = ""
+    both_sides: bool = False
 
 
 class Cell(NamedTuple):
@@ -80,7 +84,9 @@ _BOTH = """{first} a JOIN {second} b ON b.rater_id = :rater_b AND b.case_id = a.
   AND b.protocol = :protocol_b
   AND a.case_id NOT IN (SELECT value FROM json_each(:left_out))"""
 _CHANGED = "a.value <> b.value"
-_IN_CELL = "a.value BETWEEN :low_a AND :high_a AND b.value BETWEEN :low_b AND :high_b"
+_TURN = "(SELECT iif(system_a = :baseline AND system_b <> '', -1, 1) FROM cases WHERE id = a.case_id)"
+_IN_CELL = f"""(a.value * {_TURN} BETWEEN :low_a AND :high_a AND b.value * {_TURN} BETWEEN :low_b AND :high_b
+  OR :both_sides AND -a.value BETWEEN :low_a AND :high_a AND -b.value BETWEEN :low_b AND :high_b)"""
 
 
 class RunCases(NamedTuple):

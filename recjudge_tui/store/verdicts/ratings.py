@@ -146,7 +146,10 @@ def load_cases(db: Database, project_id: int) -> CaseColumns:
     ids, kinds, users, items, first, second = columns
     systems = tuple(sorted(set(first) | set(second)))
     places = {name: place for place, name in enumerate(systems)}
-    user, item = _codes(users), _codes(items)
+    # by id, so that resampling does not depend on the order of import
+    user, item = (
+        _mapped(ids, {name: at for at, name in enumerate(sorted(set(ids)))}) for ids in (users, items)
+    )
     known = np.array(ids, dtype=np.int64)
     return CaseColumns(
         ids=known,

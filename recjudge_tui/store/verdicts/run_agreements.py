@@ -38,12 +38,14 @@ class RunToCompare(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """The values of a run and of the rater `truth_id` on the same questions, in the same order; None and empty without
-    labels."""
+    """The values of a run and of the rater `truth_id` on the same questions, in the same order, with the systems of each
+    (the second is empty unless it is a pair); None and empty without labels."""
 
     truth_id: int | None
     judged: tuple[float, ...] = ()
     given: tuple[float, ...] = ()
+    system_a: tuple[str, ...] = ()
+    system_b: tuple[str, ...] = ()
 
 
 def stored_agreements(db: Database) -> list[StoredAgreement]:
@@ -109,8 +111,7 @@ def overlap_with_people(db: Database, run: RunToCompare) -> Overlap:
     for (truth_id,) in people:
         pairs = [tuple(row) for row in db.rows(_both(), (run.rater_id, run.run_id, truth_id))]
         if pairs:
-            judged, given = zip(*pairs, strict=True)
-            return Overlap(truth_id, judged, given)
+            return Overlap(truth_id, *zip(*pairs, strict=True))
     return Overlap(None)
 
 
@@ -120,7 +121,8 @@ def _at_rest() -> str:
 
 
 def _both() -> str:
-    return f"""SELECT v.value, o.value FROM verdicts o
+    return f"""SELECT v.value, o.value, c.system_a, c.system_b FROM verdicts o
   JOIN verdicts v ON v.rater_id = ?1 AND v.case_id = o.case_id AND v.aspect = o.aspect AND v.run_id = ?2
+  JOIN cases c ON c.id = o.case_id
   WHERE o.rater_id = ?3 AND v.state = 'ok' AND o.state = 'ok'
     AND {same_question()}"""

@@ -33,7 +33,7 @@ def grid_cells(part: Part) -> list[tuple[str, list[Text]]]:
         cells = [_cell(count, a, b, most) for b, count in enumerate(counts[a])]
         lines.append((short_label(one_line(level.name, _LEVEL)), [*cells, _sum(sum(counts[a]))]))
     columns = [_sum(sum(line[b] for line in counts)) for b in range(len(part.levels))]
-    return [*lines, ("all", [*columns, _sum(part.tally.n)])]
+    return [*lines, ("all", [*columns, _sum(int(part.tally.counts.sum()))])]
 
 
 def _cell(count: int, a: int, b: int, most: int) -> Text:
