@@ -15,6 +15,7 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import system_text, user_text
 from recjudge_tui.runs.plan.context import shown_user
+from recjudge_tui.runs.plan.domain import in_words_of
 from recjudge_tui.runs.plan.requests import setup_of
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.annotation.tasks import Task, run_shows
@@ -68,6 +69,8 @@ def shown_case(db: Database, task: Task) -> ShownCase:
             material = load_material(db, task.run_id, task.case_id, settings.top_k)
             # a scored example reveals somebody's answer about another text, and not every judge is shown one
             material = material.model_copy(update={"example": None})
+    else:
+        prompt = in_words_of(db, task.project_id, prompt, settings)
     material = material or _material_now(db, task, chosen, settings)
     prompt = _without_own_example(prompt, material, task.case_id)
     material = material.model_copy(update={"user": _shown_parts(material.user, prompt)})
@@ -75,7 +78,7 @@ def shown_case(db: Database, task: Task) -> ShownCase:
         material=material.swapped() if task.first == "b" else material,
         guidelines=guidelines(prompt, settings.top_k),
         questions=tuple(_aspect_question(prompt, spec, task.first) for spec in prompt.aspects),
-        issues=tuple((issue.name, issue.meaning) for issue in prompt.issues),
+        issues=tuple((issue.name, prompt.worded(issue.meaning)) for issue in prompt.issues),
     )
 
 
@@ -104,6 +107,8 @@ def _all_in(case_text: str, example_parts: Iterable[object]) -> bool:
 
 def guidelines(prompt: Prompt, top_k: int) -> str:
     """The judge's instructions, questions and meanings of answers, without the form of the reply."""
+    # as published, they stand below the case, which an annotator sees by itself
+    prompt = prompt.with_variables({name: "no" for name in prompt.variables if name == "published"})
     instructions = _FORM.sub("", system_text(prompt, top_k)).strip()
     facts = protocol_facts(prompt.protocol)
     names = facts.list_names
@@ -116,7 +121,7 @@ def guidelines(prompt: Prompt, top_k: int) -> str:
     questions = [
         f"- {spec.name.replace('_', ' ')}: {question}"
         for spec in prompt.aspects
-        if (question := _question(prompt, spec)) and question not in instructions
+        if (question := prompt.worded(spec.question)) and question not in instructions
     ]
     parts = [head + instructions]
     if questions:
@@ -132,13 +137,8 @@ def _shown_parts(user: UserView, prompt: Prompt) -> UserView:
     return user.model_copy(update={name: _EMPTY_USER[name] for name in hidden})
 
 
-def _question(prompt: Prompt, spec: AspectSpec) -> str:
-    item = prompt.variables.get("item")
-    return spec.question.replace("product", item) if item else spec.question
-
-
 def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> AspectQuestion:
-    question = _question(prompt, spec)
+    question = prompt.worded(spec.question)
     if prompt.scale is not None:
         return AspectQuestion(spec.name, question, (), prompt.scale.low, prompt.scale.high)
     labels = prompt.labels_of(spec.name)

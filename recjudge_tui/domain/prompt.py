@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -10,6 +11,9 @@ from pydantic import AfterValidator, Field, model_validator
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import digest
 from recjudge_tui.domain.protocols import PROTOCOLS
+
+# in a question or a meaning: the place of a variable's word
+_PLACE = re.compile(r"\{(\w+)\}")
 
 
 def _registered(name: str) -> str:
@@ -68,9 +72,11 @@ class IssueSpec(Model):
 
 
 class Example(Model):
-    """A few-shot example: free-form `input` for the template, and the right reply."""
+    """A few-shot example: free-form `input` for the template, and the right reply. `domain`: what it is about, if that is
+    one of the domains; a run about another one does not show it."""
 
     title: str
+    domain: str | None = None
     input: dict[str, Any]
     reply: dict[str, Any]
 
@@ -79,9 +85,10 @@ class Prompt(Model):
     """A prompt file. `labels` are for every aspect without labels of its own; a prompt with a `scale` has none.
 
     `system` is the shared text, the same for every case of a run; `user` is the text of one case. Both
-    are Jinja2 templates. `domain` is the kind of data it was written for (shopping, media, any), `source` where
-    the method comes from, and `ours` are the rules in it that are not from there. `profile` is for
-    runs in which the model writes a profile first.
+    are Jinja2 templates, which may include the named `parts`. `domain` is the kind of data it was written for
+    (shopping, media, any), `source` where the method comes from, and `ours` are the rules in it that are not from
+    there. `profile` is for runs in which the model writes a profile first. Three variables are set by a run where the
+    prompt has them: `domain` (what is recommended), `published` (yes or no) and `reasoning` (first or none).
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
@@ -99,6 +106,7 @@ class Prompt(Model):
     system: str
     user: str
     profile: ProfileSpec | None = None
+    parts: dict[str, str] | None = None
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Prompt:
@@ -132,6 +140,16 @@ class Prompt(Model):
     def with_variables(self, variables: Mapping[str, str]) -> Prompt:
         """The same prompt with some of its variables replaced."""
         return self.model_copy(update={"variables": {**self.variables, **variables}}) if variables else self
+
+    def shown_examples(self) -> tuple[Example, ...]:
+        """The examples about the domain that the variable `domain` names, and those about none. Where it names none, those
+        about the domain of the first one that has one."""
+        about = self.variables.get("domain") or next((e.domain for e in self.examples if e.domain), None)
+        return tuple(example for example in self.examples if example.domain in (None, about))
+
+    def worded(self, text: str) -> str:
+        """A question or a meaning with the words of the variables in the places `{name}`."""
+        return _PLACE.sub(lambda place: self.variables.get(place[1], place[0]), text)
 
     @property
     def content_hash(self) -> str:

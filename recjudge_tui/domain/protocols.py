@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL
+from recjudge_tui.domain.published import RECSYS_ARENA, SAER_LISTS, SAER_PAIRS, ZHANG, Published
 from recjudge_tui.errors import UsageError
 
 # the help of a command lists the protocols and must not load pydantic for it
@@ -43,6 +44,7 @@ class ProtocolFacts:
     directions: words for verdicts that moved up and down.
     tests_judges: its cases test the judge and say nothing about systems: it has a command of its own, and reports
     on systems leave it out.
+    published: what --as-published sets and shows. None: the paper's own form is not known.
     """
 
     name: str
@@ -65,6 +67,7 @@ class ProtocolFacts:
     list_names: tuple[str, str] = ("Set 1", "Set 2")
     directions: tuple[str, str] = ("higher", "lower")
     tests_judges: bool = False
+    published: Published | None = None
 
     @property
     def low(self) -> float:
@@ -107,6 +110,7 @@ _POINTWISE = ProtocolFacts(
     spellings={"good match": 2.0, "partial match": 1.0, "poor match": 0.0},
     directions=("milder", "harsher"),
     prompts={"shopping": "pointwise-shopping", "media": "pointwise-media"},
+    published=SAER_LISTS,
 )
 _PAIRWISE = ProtocolFacts(
     name="pairwise",
@@ -117,6 +121,7 @@ _PAIRWISE = ProtocolFacts(
         "a wins": 1.0, "set 1": 1.0, "b wins": -1.0, "set 2": -1.0, "ties": 0.0, "draw": 0.0,
     },
     prompts={"shopping": "pairwise-shopping", "media": "pairwise-media"},
+    published=SAER_PAIRS,
 )  # fmt: skip
 _ARENA = replace(
     _PAIRWISE,
@@ -129,6 +134,7 @@ _ARENA = replace(
     tokens_a_reply=700,
     many_aspects=True,
     list_names=("A", "B"),
+    published=RECSYS_ARENA,
 )
 _ABSOLUTE = ProtocolFacts(
     name="absolute",
@@ -154,6 +160,7 @@ _EXPLANATION = ProtocolFacts(
     tokens_a_reply=120,
     needs_history=False,
     many_aspects=True,
+    published=ZHANG,
 )
 _ADVERSARIAL = replace(
     _PAIRWISE,
@@ -161,6 +168,7 @@ _ADVERSARIAL = replace(
     summary="a user's own list against another user's",
     prompts_of="pairwise",
     tests_judges=True,
+    published=None,
 )
 
 # in the order in which they are offered; the first of a unit is what labels without a protocol belong to

@@ -11,7 +11,7 @@ from recjudge_tui.domain.calls import Sampling
 from recjudge_tui.domain.occasions import OccasionFilter, occasion_filter
 from recjudge_tui.domain.prompt import ProtocolName
 from recjudge_tui.domain.protocols import Profile
-from recjudge_tui.domain.run_options import RUN_OPTIONS, Aspects, DomainName, Shots, Stratify, Until
+from recjudge_tui.domain.run_options import RUN_OPTIONS, Aspects, Reasoning, Shots, Stratify, Until
 
 RunState = Literal["planned", "running", "paused", "stopped", "done", "failed"]
 Wanted = Literal["run", "pause", "stop"]
@@ -34,6 +34,7 @@ class RunSettings(Model):
     """
 
     protocol: ProtocolName
+    as_published: bool = _setting("as_published")
     systems: tuple[str, ...] = _setting("systems")
     baseline: str = _setting("baseline")
     contexts: tuple[str, ...] = _setting("contexts")
@@ -52,12 +53,13 @@ class RunSettings(Model):
     seed: int = _setting("seed")
     swap: bool = _setting("swap")
     aspects: Aspects = _setting("aspects")
+    reasoning: Reasoning = _setting("reasoning")
     shots: Shots = _setting("shots")
     examples_from: str = _setting("examples_from")
     keep_example_pair: bool = _setting("keep_example_pair")
     profile: Profile = _setting("profile")
     variables: dict[str, str] = _setting("variables")
-    domain: DomainName = _setting("domain")
+    domain: str = _setting("domain")
     concurrency: int | None = _setting("concurrency")
     timeout_s: float = _setting("timeout_s")
     max_tokens: int = _setting("max_tokens")
@@ -73,6 +75,12 @@ class RunSettings(Model):
     def occasions(self) -> OccasionFilter:
         """The occasions to judge. Raises UsageError for a time that is none."""
         return occasion_filter(self.contexts, self.served_from, self.served_to)
+
+
+def form_words(settings: RunSettings) -> dict[str, str]:
+    """The variables by which a prompt follows the form that the settings ask for."""
+    words = {"published": "yes"} if settings.as_published else {}
+    return words | ({"reasoning": settings.reasoning} if settings.reasoning != "first" else {})
 
 
 REPEATS_TEMPERATURE = 0.7
@@ -92,7 +100,8 @@ class Estimate(Model):
     """The estimate of a run before it starts. Tokens are estimated from rendered prompts (low to high).
 
     `cost_usd` is None if the price is unknown, `seconds` if there is no run or test to measure the speed from.
-    `domain_note` says what the prompt will say of the things recommended, where nobody told what they are.
+    `domain_note` says what the prompt will say of the things recommended, where nobody told what they are, and that
+    examples of other domains are left out. `published` is the preset of a run as published, a line each.
     `undated_note` counts events without a time, which are shown although they may be later than a list that has one.
     `strata`: users drawn by level of engagement, where the run is stratified.
     """
@@ -109,6 +118,7 @@ class Estimate(Model):
     price_note: str = ""
     domain_note: str = ""
     undated_note: str = ""
+    published: tuple[str, ...] = ()
     left_out: dict[str, int] = {}
     strata: dict[str, int] = {}
 

@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args
 
 from recjudge_tui.domain.protocols import PROTOCOLS, SAER, Profile, ProtocolFacts
 
-DomainName = Literal["", "films", "books", "music", "news", "places", "shop"]
 Aspects = Literal["multi", "single"]
 Shots = Literal["none", "one", "personal"]
+Reasoning = Literal["first", "none"]
 Stratify = Literal["none", "activity"]
 Until = Literal["", "decided"]
 
@@ -91,6 +91,12 @@ def _and(names: Sequence[str]) -> str:
 
 _DECLARED = (
     RunOption(
+        "as_published", bool, "Ask as the paper does: its settings and the form of its prompt.",
+        default=False, flag="--as-published", taken_by=lambda facts: facts.published is not None,
+        details="--dry-run shows all of it; docs/method.md says where our own form differs and why.",
+        label="form", form_choices=(("own", "our own"), ("published", "as published")),
+    ),
+    RunOption(
         "systems", tuple, "The systems to judge, separated by commas. Default: all.",
         default=(), flag="--systems", metavar="A,B,...", label="systems", placeholder="all",
     ),
@@ -142,6 +148,12 @@ _DECLARED = (
         label="aspects", form_choices=(("multi", "all in one call"), ("single", "a call for each")),
     ),
     RunOption(
+        "reasoning", str, "Whether the judge writes a reasoning before the scores.",
+        default="first", choices=get_args(Reasoning), flag="--reasoning", taken_by=_texts,
+        details="Only for explanations.", label="reasoning",
+        form_choices=(("first", "before the scores"), ("none", "none: scores only")),
+    ),
+    RunOption(
         "shots", str, "Show a scored example: one pair for all, or one of each user's own.",
         default="none", choices=get_args(Shots), flag="--shots", details="Only for explanations.", taken_by=_texts,
         label="example",
@@ -167,9 +179,9 @@ _DECLARED = (
     ),
     RunOption(
         "domain", str, "What is recommended, for the words of the prompt. Default: by the data.",
-        default="", choices=tuple(name for name in get_args(DomainName) if name), flag="--domain",
-        label="domain",
-        form_choices=(("", "by the data"), *((name, name) for name in get_args(DomainName) if name)),
+        default="", flag="--domain", metavar="NAME",
+        details="films, books, music, news, places, shop, or one of your own (docs/prompts.md).",
+        label="domain", form_choices=(("", "by the data"),),
     ),
     RunOption(
         "limit", int, "Judge only the first N cases, user by user.",

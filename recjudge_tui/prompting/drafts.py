@@ -12,9 +12,9 @@ from recjudge_tui.protocols.lint import lint
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import list_prompts, read_prompt, store_prompt
 
-_IN_TEMPLATE = re.compile(r"In its (system|user) text, line (\d+)")
+_IN_TEMPLATE = re.compile(r"In its (?:(system|user) text|part “(.+?)”), line (\d+)")
 _BEGINS = r"^\s*{part}\s*=\s*('''|\"\"\"|'|\")(?P<rest>.*)$"
-_PROFILE = re.compile(r"^\s*\[\s*profile\s*\]", re.M)
+_TABLE = r"^\s*\[\s*{table}\s*\]"
 
 
 class StoredDraft(NamedTuple):
@@ -49,13 +49,15 @@ def _line(text: str, finding: str, in_profile: bool) -> str:
     named = _IN_TEMPLATE.search(finding)
     if named is None:
         return ""
-    table = _PROFILE.search(text) if in_profile else None
-    begins = re.compile(_BEGINS.format(part=named[1]), re.M).search(text, table.end() if table else 0)
+    table = "parts" if named[2] else "profile" if in_profile else ""
+    header = re.compile(_TABLE.format(table=table), re.M).search(text) if table else None
+    key = re.escape(named[1] or named[2])
+    begins = re.compile(_BEGINS.format(part=key), re.M).search(text, header.end() if header else 0)
     if begins is None:
         return ""
     # a line break right after the opening quotes is not part of the text
     own = 0 if begins["rest"].strip() else 1
-    return f":{text.count(chr(10), 0, begins.start(1)) + own + int(named[2])}"
+    return f":{text.count(chr(10), 0, begins.start(1)) + own + int(named[3])}"
 
 
 def store_draft(db: Database, prompt: Prompt) -> StoredDraft:

@@ -11,7 +11,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.engine.call import Question
 from recjudge_tui.runs.plan.context import shown_user
-from recjudge_tui.runs.plan.domain import domain_words, project_domain
+from recjudge_tui.runs.plan.domain import in_words_of
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.cases.cases import case_row
 from recjudge_tui.store.data.explanations import explanation_view
@@ -48,7 +48,7 @@ def question_now(db: Database, prompt: Prompt, case_id: int, order: Order | None
             f"and has {quantity(len(slates), 'list')} and {'a' if text else 'no'} text.",
         )
     project_id, settings = case["project_id"], settings_for(chosen.name)
-    prompt = prompt.with_variables(domain_words(prompt, project_domain(db, project_id), settings))
+    prompt = in_words_of(db, project_id, prompt, settings)
     material = Material(
         kind=chosen.facts.unit,
         user=shown_user(

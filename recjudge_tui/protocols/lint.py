@@ -25,20 +25,33 @@ from recjudge_tui.protocols.replies import field_key
 
 SAMPLE_K = 10
 SAMPLE_TEXT = "Sample text: you bought soap, and this goes with it."
+# the variables by which a run sets the form, where a prompt has them
+_FORMS: tuple[dict[str, str], ...] = (
+    {}, {"published": "yes"}, {"reasoning": "none"}, {"published": "yes", "reasoning": "none"},
+)  # fmt: skip
 _LISTS = {"list": 1, "pair": 2, "explanation": 0}
 
 
 def lint(prompt: Prompt) -> list[str]:
     """The problems of a prompt, a sentence each; an empty list for a correct one.
 
-    Both texts are rendered with a full sample case, with an almost empty one and for each aspect alone; so is the call
-    that writes a profile. The protocol must be able to parse the reply of every example. The text must name labels,
-    issue types and reply fields and show the lists. A scale that is asked in both orders must be symmetric.
+    A prompt whose texts follow the form of a run is checked in each form. Both texts are rendered with a full sample
+    case, with an almost empty one and for each aspect alone; so is the call that writes a profile. The protocol must be
+    able to parse the reply of every example. The text must name labels, issue types and reply fields and show the
+    lists. A scale that is asked in both orders must be symmetric.
     """
     try:
         rules = protocol(prompt.protocol)
     except UsageError as error:
         return [str(error)]
+    forms = [form for form in _FORMS if set(form) <= set(prompt.variables)]
+    faults = [fault for form in forms for fault in _faults(prompt.with_variables(form), rules)]
+    examples = () if faults else _bad_examples(prompt, rules)
+    return list(dict.fromkeys((*faults, *examples)))
+
+
+def _faults(prompt: Prompt, rules: Protocol) -> list[str]:
+    """The problems of one form of a prompt."""
     order = rules.orders[0]
     try:
         full = rules.request(prompt, sample_material(rules.facts.unit), order, "", Sampling())
@@ -54,8 +67,13 @@ def lint(prompt: Prompt) -> list[str]:
         *_asymmetric(prompt, rules),
         *_untold(prompt, full),
         *_unshown(full),
-        *(fault for example in prompt.examples for fault in _bad_example(prompt, example, rules, full)),
     ]
+
+
+def _bad_examples(prompt: Prompt, rules: Protocol) -> Iterator[str]:
+    request = rules.request(prompt, sample_material(rules.facts.unit), rules.orders[0], "", Sampling())
+    for example in prompt.examples:
+        yield from _bad_example(prompt, example, rules, request)
 
 
 def ambiguous(prompt: Prompt) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Request and parsing of protocols that ask once for a reasoning and a rating of each aspect."""
+"""Request and parsing of protocols that ask once for a rating of each aspect, after a reasoning unless told otherwise."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from recjudge_tui.protocols.replies import field_key, label_of, read_fields, tex
 def rating_request(
     prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
 ) -> Request:
-    """A request for a reasoning, followed by a rating of each aspect asked about."""
+    """A request for a rating of each aspect asked about, after a reasoning unless the variable `reasoning` is `none`."""
     aspects = prompt.aspects_of(aspect)
     ratings = {spec.field: answer_schema(prompt, spec.name) for spec in aspects}
+    reasoning = {} if prompt.variables.get("reasoning") == "none" else {"reasoning": {"type": "string"}}
     return Request(
         messages=messages(prompt, material, aspect),
-        reply_schema=object_schema({"reasoning": {"type": "string"}, **ratings}),
+        reply_schema=object_schema({**reasoning, **ratings}),
         schema_name="ratings",
         label_field=aspects[0].field if len(aspects) == 1 and prompt.scale is None else "",
         sampling=sampling,

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from traceback import walk_tb
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError
+from jinja2 import (
+    FunctionLoader,
+    StrictUndefined,
+    Template,
+    TemplateError,
+    TemplateNotFound,
+    TemplateSyntaxError,
+)
 
+from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.event_types import deed_of
 from recjudge_tui.domain.material import Material
@@ -20,6 +28,7 @@ from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.template_data import Record, described, plain, record
 from recjudge_tui.protocols.template_sandbox import TemplateSandbox
 
+_PART = "part of a prompt: "
 _SPACE = re.compile(r"\s+")
 # the frames of the shipped prompts look like tags: no text from the data may hold what opens one (or looks so)
 _TAG_OPENERS = str.maketrans(dict.fromkeys("<＜﹤", "‹"))
@@ -149,17 +158,40 @@ def _system_text(key: _PromptKey, top_k: int, aspect: str) -> str:
         prompt,
         "system",
         {
-            "labels": plain(prompt.labels),
-            "scale": plain(prompt.scale),
-            "aspects": plain(prompt.aspects_of(aspect)),
-            "issues": plain(prompt.issues),
-            "examples": plain(prompt.examples),
-            "variables": plain(prompt.variables),
+            **_of_prompt(key, aspect),
             "top_k": top_k,
             "good_from": bound(0.7, top_k),
             "partial_from": bound(0.4, top_k),
         },
     )
+
+
+@lru_cache(maxsize=32)
+def _of_prompt(key: _PromptKey, aspect: str) -> Mapping[str, Any]:
+    """What both texts are given of the prompt itself."""
+    prompt = key.prompt
+    return {
+        "labels": _worded(prompt, prompt.labels, "meaning"),
+        "scale": plain(prompt.scale),
+        "aspects": _worded(prompt, prompt.aspects_of(aspect), "question"),
+        "issues": _worded(prompt, prompt.issues, "meaning"),
+        "examples": tuple(_without_domain(plain(example)) for example in prompt.shown_examples()),
+        "variables": plain(prompt.variables),
+    }
+
+
+def _without_domain(example: Record) -> Record:
+    """Its domain decided that it is shown; prompts older than that field render to the same bytes."""
+    del example["domain"]
+    return example
+
+
+def _worded(prompt: Prompt, models: Iterable[Model], field: str) -> tuple[Record, ...]:
+    """Copies for a template, with the run's words in the text of one field."""
+    records = tuple(plain(model) for model in models)
+    for copy in records:
+        copy[field] = prompt.worded(copy[field])
+    return records
 
 
 def user_text(prompt: Prompt, material: Material, aspect: str) -> str:
@@ -173,8 +205,7 @@ def user_text(prompt: Prompt, material: Material, aspect: str) -> str:
             "slates": tuple(map(record, material.slates)),
             "explanation": plain(material.explanation),
             "example": plain(material.example),
-            "aspects": tuple(map(record, prompt.aspects_of(aspect))),
-            "variables": plain(prompt.variables),
+            **_of_prompt(_PromptKey(prompt), aspect),
             "top_k": material.top_k,
             "good_from": bound(0.7, length),
             "partial_from": bound(0.4, length),
@@ -199,8 +230,8 @@ def profile_messages(prompt: Prompt, material: Material) -> tuple[Message, Messa
         )
     names = {"user": record(material.user), "variables": plain(prompt.variables)}
     return (
-        Message(role="system", content=_rendered(prompt.name, prompt.profile.system, "system", names)),
-        Message(role="user", content=_rendered(prompt.name, prompt.profile.user, "user", names)),
+        Message(role="system", content=_rendered(prompt, prompt.profile.system, "system", names)),
+        Message(role="user", content=_rendered(prompt, prompt.profile.user, "user", names)),
     )
 
 
@@ -232,30 +263,45 @@ def environment(part: str) -> TemplateSandbox:
 
 
 @lru_cache(maxsize=64)
-def _template(source: str, part: str) -> Template:
-    return environment(part).from_string(source)
+def _template(source: str, part: str, parts: tuple[tuple[str, str], ...]) -> Template:
+    texts = dict(parts)
+
+    def load(name: str) -> tuple[str, str, None] | None:
+        # the file name of a part is what a traceback shows of it
+        return (texts[name], f"{_PART}{name}", None) if name in texts else None
+
+    return environment(part).overlay(loader=FunctionLoader(load)).from_string(source)
 
 
 def _render(prompt: Prompt, part: str, names: dict[str, Any]) -> str:
-    return _rendered(prompt.name, getattr(prompt, part), part, names)
+    return _rendered(prompt, getattr(prompt, part), part, names)
 
 
-def _rendered(name: str, source: str, part: str, names: dict[str, Any]) -> str:
+def _rendered(prompt: Prompt, source: str, part: str, names: dict[str, Any]) -> str:
+    parts = tuple((prompt.parts or {}).items())
     try:
-        return _template(source, part).render(names).strip()
+        return _template(source, part, parts).render(names).strip()
     except _TEMPLATE_FAULTS as error:
-        line = _template_line(error)
+        name, line = _template_line(error)
         fault = str(error).rstrip(".") or type(error).__name__
+        if isinstance(error, TemplateNotFound):
+            fault = f"there is no part “{error.name}”; the parts are: {', '.join(dict(parts)) or 'none'}"
+        where = f"part “{name}”" if name else f"{part} text"
         raise PromptError(
-            f"prompt “{name}” cannot be rendered",
-            f"In its {part} text{f', line {line}' if line else ''}: {fault}.",
+            f"prompt “{prompt.name}” cannot be rendered",
+            f"In its {where}{f', line {line}' if line else ''}: {fault}.",
             "Correct the template; “recjudge prompt lint FILE” checks it.",
         ) from error
 
 
-def _template_line(error: BaseException) -> int | None:
-    """The line of the template at fault, which Jinja2 writes into the traceback."""
+def _template_line(error: BaseException) -> tuple[str, int | None]:
+    """The part (empty: none) and the line of the template at fault, which Jinja2 writes into the traceback."""
     if isinstance(error, TemplateSyntaxError):
-        return error.lineno
-    lines = [n for frame, n in walk_tb(error.__traceback__) if frame.f_code.co_filename == "<template>"]
-    return lines[-1] if lines else None
+        return error.name or "", error.lineno
+    files = ((frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__))
+    frames = [
+        (file.removeprefix(_PART) if file.startswith(_PART) else "", line)
+        for file, line in files
+        if file == "<template>" or file.startswith(_PART)
+    ]
+    return frames[-1] if frames else ("", None)

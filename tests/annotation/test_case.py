@@ -93,7 +93,8 @@ def test_the_guidelines_are_the_prompts_without_the_form_of_the_reply(
     before = prompt.system.split("# ")[0].strip().split("\n")[0].split("{")[0]
     assert before in text
     for issue in prompt.issues:
-        assert issue.meaning in text
+        assert prompt.worded(issue.meaning) in text
+        assert "{" not in prompt.worded(issue.meaning)
     for label in prompt.labels:
         assert label.meaning in text
     assert ("List 1 and List 2" in text) == (protocol in ("pairwise", "arena"))

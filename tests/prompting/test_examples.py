@@ -15,6 +15,7 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import get_prompt, list_prompts, prompt_by_id, store_prompt
 from recjudge_tui.store.verdicts.triage_log import record, undo_last
+from tests.support.cases import shipped
 from tests.support.runs import RULES, make_project, planned
 
 WHY = "The second list repeats what the person rated low."
@@ -111,7 +112,7 @@ def test_the_same_example_twice_is_one_version(db: Database) -> None:
     first, _ = added(db, "pairwise-media", "pair", {"overall": "A"})
     again, prompt = added(db, "pairwise-media", "pair", {"overall": "A"})
     assert again.version == first.version
-    assert len(prompt.examples) == 4
+    assert len(prompt.examples) == len(shipped("pairwise-media").examples) + 1
 
 
 def test_what_its_author_should_look_at_is_said(db: Database) -> None:

@@ -10,6 +10,7 @@ from recjudge_tui.protocols.rendering import system_text
 from tests.support.cases import SHIPPED, shipped
 
 LIST = shipped("pointwise-shopping")
+PARTS = LIST.parts or {}
 PAIR = shipped("pairwise-shopping")
 
 
@@ -26,25 +27,28 @@ def test_nothing_is_wrong_with_the_shipped_prompts(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_shared_part_is_short_enough_for_local_models(name: str) -> None:
-    assert len(system_text(shipped(name), 10)) < 6_000
+    assert len(system_text(shipped(name), 10)) < 7_000
 
 
 @pytest.mark.parametrize("name", ["pointwise-shopping", "pointwise-media"])
-def test_five_examples_one_for_each_kind_and_every_label_among_them(name: str) -> None:
-    examples = shipped(name).examples
-    issues = [{flag["issue"] for flag in example.reply["flagged_items"]} for example in examples]
-    assert issues == [
-        set(),
-        {"minimum-variation redundancy"},
-        {"durable-goods redundancy"},
-        {"consumable pacing"},
-        {"off-category"},
-    ]
-    assert {example.reply["category"] for example in examples} == {
-        "Good Match",
-        "Partial Match",
-        "Poor Match",
-    }
+def test_six_examples_one_for_each_kind_and_every_label_among_them(name: str) -> None:
+    for about in dict.fromkeys(example.domain or "" for example in shipped(name).examples):
+        examples = shipped(name).with_variables({"domain": about}).shown_examples()
+        issues = [{flag["issue"] for flag in example.reply["flagged_items"]} for example in examples]
+        assert issues == [
+            set(),
+            {"minimum-variation redundancy"},
+            {"durable-goods redundancy"},
+            {"consumable pacing"},
+            {"off-category"},
+            set(),
+        ]
+        assert examples[-1].title == "an open task"
+        assert {example.reply["category"] for example in examples} == {
+            "Good Match",
+            "Partial Match",
+            "Poor Match",
+        }
 
 
 @pytest.mark.parametrize("name", ["pointwise-shopping", "pointwise-media"])
@@ -59,8 +63,9 @@ def test_the_examples_keep_the_rules_they_teach(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["pairwise-shopping", "pairwise-media"])
 def test_the_pairwise_examples_favour_neither_place(name: str) -> None:
-    winners = sorted(example.reply["winner"] for example in shipped(name).examples)
-    assert winners == ["Set 1", "Set 2", "Tie"]
+    for about in dict.fromkeys(example.domain or "" for example in shipped(name).examples):
+        examples = shipped(name).with_variables({"domain": about}).shown_examples()
+        assert sorted(example.reply["winner"] for example in examples) == ["Set 1", "Set 2", "Tie"]
     assert all(len(e.input["set_1"]) == len(e.input["set_2"]) for e in shipped(name).examples)
 
 
@@ -74,9 +79,16 @@ def test_the_pairwise_examples_favour_neither_place(name: str) -> None:
             "does not show 7 of the 10 items",
         ),
         ({"user": LIST.user.replace("{% if user.as_of %}", "{% if user.history[0] %}")}, "no element 0"),
-        ({"system": LIST.system.replace("issue.name", "issue.meaning")}, "the issue type “already owned”"),
         (
-            {"system": LIST.system.replace("flagged_items", "faults"), "examples": ()},
+            {"parts": {**PARTS, "guidelines": PARTS["guidelines"].replace("issue.name", "issue.meaning")}},
+            "the issue type “already owned”",
+        ),
+        ({"parts": {}}, "there is no part “guidelines”; the parts are: none"),
+        (
+            {
+                "parts": {**PARTS, "output": PARTS["output"].replace("flagged_items", "faults")},
+                "examples": (),
+            },
             "the field “flagged_items”",
         ),
         ({"protocol": "elo"}, "no protocol “elo”"),

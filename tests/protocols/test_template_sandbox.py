@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import BuiltinMethodType, MethodType
 from typing import Any
 
 import pytest
-from jinja2 import Environment, StrictUndefined, Template, TemplateError, Undefined
+from jinja2 import DictLoader, Environment, StrictUndefined, Template, TemplateError, Undefined
 from jinja2.filters import _GroupTuple
 from jinja2.runtime import LoopContext
 
@@ -412,9 +412,10 @@ def test_a_pickle_in_a_prompt_runs_nothing_from_a_file_or_a_database(db: Databas
 # What stays as it was
 
 
-def reference(source: str, part: str, names: dict[str, Any]) -> str:
+def reference(source: str, part: str, names: dict[str, Any], parts: Mapping[str, str] | None = None) -> str:
     """The text as plain Jinja2 makes it of the records themselves: what every stored request was made of."""
     jinja = Environment(
+        loader=DictLoader(parts or {}),
         undefined=StrictUndefined,
         finalize=as_data if part == "user" else None,
         trim_blocks=True,
@@ -431,11 +432,25 @@ def reference(source: str, part: str, names: dict[str, Any]) -> str:
     return jinja.from_string(source).render(names).strip()
 
 
+def of_prompt(prompt: Prompt) -> dict[str, Any]:
+    fields = {name: getattr(prompt, name) for name in ("labels", "scale", "examples", "variables")}
+    fields["examples"] = [
+        Record({name: value for name, value in example if name != "domain"})
+        for example in prompt.shown_examples()
+    ]
+    for example in fields["examples"]:
+        example.kind = "Example"
+    fields["issues"] = tuple(
+        issue.model_copy(update={"meaning": prompt.worded(issue.meaning)}) for issue in prompt.issues
+    )
+    fields["aspects"] = tuple(
+        aspect.model_copy(update={"question": prompt.worded(aspect.question)}) for aspect in prompt.aspects
+    )
+    return fields | {"examples": tuple(fields["examples"])}
+
+
 def given_to_system(prompt: Prompt, top_k: int) -> dict[str, Any]:
-    fields = {
-        name: getattr(prompt, name)
-        for name in ("labels", "scale", "aspects", "issues", "examples", "variables")
-    }
+    fields = of_prompt(prompt)
     return fields | {"top_k": top_k, "good_from": bound(0.7, top_k), "partial_from": bound(0.4, top_k)}
 
 
@@ -443,7 +458,7 @@ def given_to_user(prompt: Prompt, material: Material) -> dict[str, Any]:
     fields = {name: getattr(material, name) for name in ("user", "slates", "explanation", "example", "top_k")}
     length = len(material.slates[0].items) if material.slates else material.top_k
     bounds = {"good_from": bound(0.7, length), "partial_from": bound(0.4, length)}
-    return fields | bounds | {"aspects": prompt.aspects, "variables": prompt.variables}
+    return of_prompt(prompt) | fields | bounds
 
 
 # whole records, loops over them, tests and defaults, as people's own prompts may have them
@@ -469,9 +484,10 @@ ODD_SYSTEM = """{{ labels }}{{ scale }}{{ aspects }}{{ issues }}{{ examples }}{{
 def test_prompts_render_to_the_bytes_that_the_records_themselves_give(name: str) -> None:
     prompt = shipped(name)
     for material in samples(name):
-        assert system_text(prompt, 10) == reference(prompt.system, "system", given_to_system(prompt, 10))
+        whole = given_to_system(prompt, 10)
+        assert system_text(prompt, 10) == reference(prompt.system, "system", whole, prompt.parts)
         names = given_to_user(prompt, material)
-        assert user_text(prompt, material, "") == reference(prompt.user, "user", names)
+        assert user_text(prompt, material, "") == reference(prompt.user, "user", names, prompt.parts)
         if prompt.profile is not None:
             _, profile = profile_messages(prompt, material)
             assert profile.content == reference(prompt.profile.user, "user", names)

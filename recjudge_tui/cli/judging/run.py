@@ -108,6 +108,7 @@ def run(
       recjudge run pairwise -p movies --judge openai:gpt-4o --until decided --margin 0.1
       recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --profile llm
       recjudge run explanation -p movies --judge ollama:qwen2.5:14b --shots personal
+      recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --as-published --dry-run
     """
     from recjudge_tui.cli.judging.saer import Mode, run_saer
     from recjudge_tui.domain.judge import JudgeSpec

@@ -9,6 +9,7 @@ import click
 
 from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option
 from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH
 from recjudge_tui.stats.agreement.registry import STATISTICS
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ if TYPE_CHECKING:
 @click.option("--missing-truth", type=float, metavar="X", help="Use this value where the truth is missing.")
 @click.option("--missing-judge", type=float, metavar="X", help="Use this value where a verdict failed.")
 @click.option(
+    "--as-published",
+    is_flag=True,
+    help="As Zhang et al. count explanations: a missing truth as 3, a failed verdict as 0.",
+)
+@click.option(
     "--confusion",
     is_flag=True,
     help="Show the confusion table: how often the raters gave each combination of labels, with shares.",
@@ -76,6 +82,7 @@ def agreement(
     levels: str,
     missing_truth: float | None,
     missing_judge: float | None,
+    as_published: bool,
     confusion: bool,
     ensembles: bool,
     benchmark: bool,
@@ -91,6 +98,7 @@ def agreement(
     Example:
       recjudge agreement -p movies --protocol pointwise --raters rules,anna,ben
       recjudge agreement -p movies --truth user --stat pearson --level dataset,user,pair
+      recjudge agreement -p movies --truth user --stat pearson --as-published
       recjudge agreement -p movies --truth user --raters qwen,llama,rules --ensembles
       recjudge agreement -p shop --protocol pointwise --by plan --context home
       recjudge agreement -p movies --benchmark --raters rules,anna,ben --truth people,people-pairs
@@ -98,11 +106,15 @@ def agreement(
     from recjudge_tui.reports.common.pairing import AgreementOptions
     from recjudge_tui.reports.common.segments import segmented
 
+    if as_published:
+        if (missing_truth, missing_judge) != (None, None):
+            raise click.UsageError("--as-published sets --missing-truth and --missing-judge; leave these out")
+        missing_truth, missing_judge = MISSING_TRUTH, MISSING_JUDGE
     by_system = by == "system"
     if confusion and (ensembles or by_system):
         raise click.UsageError("--confusion cannot be combined with --ensembles or --by system")
     if benchmark:
-        if confusion or ensembles or by or protocol or aspect or stats or any(occasions):
+        if confusion or ensembles or as_published or by or protocol or aspect or stats or any(occasions):
             raise click.UsageError("--benchmark can be combined only with --raters and --truth")
         from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from recjudge_tui.domain.event_types import Part, part_of, shows_interest
+from recjudge_tui.domain.event_types import HELD_OUT, Part, part_of, shows_interest
 from recjudge_tui.domain.material import ShownEvent, UserView
 from recjudge_tui.domain.occasions import parse_time
 from recjudge_tui.domain.run import RunSettings
@@ -46,7 +46,7 @@ def user_view(history: UserHistory, settings: RunSettings, served_at: str = "") 
         parts[part_of(event.type)].append(event)
     return UserView(
         user_id=history.user_id,
-        attributes=history.attributes,
+        attributes=_shown_attributes(history),
         as_of=until,
         history=tuple(parts["history"][: settings.history]),
         searches=tuple(parts["search"][:MAX_SEARCHES]),
@@ -65,8 +65,13 @@ def shown_user(
     if needed or settings.history or settings.profile == "llm":
         user = user_view(history, settings, served_at)
     else:
-        user = UserView(user_id=history.user_id, attributes=history.attributes)
+        user = UserView(user_id=history.user_id, attributes=_shown_attributes(history))
     return user.model_copy(update={"attributes": {}}) if settings.profile == "none" else user
+
+
+def _shown_attributes(history: UserHistory) -> dict[str, str]:
+    """Columns of a table of users may hold something out, as events do."""
+    return {name: word for name, word in history.attributes.items() if not name.lower().startswith(HELD_OUT)}
 
 
 def is_empty(user: UserView) -> bool:

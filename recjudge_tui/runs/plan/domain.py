@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from recjudge_tui.domain.datasets import dataset_of
-from recjudge_tui.domain.domains import DOMAINS
+from recjudge_tui.domain.domains import SHORT_WORDS, WORDS
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.run import RunSettings
+from recjudge_tui.domain.run import RunSettings, form_words
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import imported_layouts
+from recjudge_tui.store.prompts.domains import domain_named, domain_names
 
 
 def project_domain(db: Database, project_id: int) -> str:
@@ -17,15 +18,41 @@ def project_domain(db: Database, project_id: int) -> str:
 
 
 def domain_words(prompt: Prompt, domain: str, settings: RunSettings) -> dict[str, str]:
-    """The variables that a run sets: those of the settings, and the domain's words that differ from the prompt's."""
-    words = DOMAINS[domain].words if domain else {}
+    """The variables that a run sets: those of the settings, and the domain's name and words that differ from the prompt's.
+
+    Raises UsageError for an unknown domain, PromptError for a file that is no domain.
+    """
+    words = {"domain": domain, **domain_named(domain).words} if domain else {}
     own = {name: word for name, word in words.items() if prompt.variables.get(name, word) != word}
     return own | settings.variables
 
 
+def in_words_of(db: Database, project_id: int, prompt: Prompt, settings: RunSettings) -> Prompt:
+    """The prompt as a run with these settings would ask it here, in the words of the project's domain."""
+    words = domain_words(prompt, settings.domain or project_domain(db, project_id), settings)
+    return prompt.with_variables({**form_words(settings), **words})
+
+
 def unknown_domain_note(prompt: Prompt) -> str:
     """What a run says beforehand when nobody told what is recommended. `prompt` has the run's variables."""
-    words = {word for domain in DOMAINS.values() for word in domain.words}
-    used = [f"{name} “{prompt.variables[name]}”" for name in prompt.variables if name in words]
+    used = [f"{name} “{prompt.variables[name]}”" for name in prompt.variables if name in SHORT_WORDS]
     told = f"the prompt says {', '.join(used)}" if used else f"the prompt is written for {prompt.domain}"
-    return f"it is not known what is recommended here: {told}; --domain {'|'.join(DOMAINS)} changes that"
+    return (
+        f"it is not known what is recommended here: {told}; --domain {'|'.join(domain_names())} changes that"
+    )
+
+
+def left_out_examples_note(prompt: Prompt, domain: str) -> str:
+    """That examples of other domains are not shown; empty where some are. `prompt` has the run's variables."""
+    about = tuple(dict.fromkeys(example.domain for example in prompt.examples if example.domain))
+    if not domain or not about or domain in about:
+        return ""
+    return (
+        f"the examples of prompt {prompt.name} are about {', '.join(about)}: none of them is shown for {domain};"
+        " “recjudge prompt copy” lets you add your own"
+    )
+
+
+def without_domain_words(variables: dict[str, str]) -> dict[str, str]:
+    """The variables that no domain sets, and the domain's name where one is set."""
+    return {name: word for name, word in variables.items() if "domain" not in variables or name not in WORDS}

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from recjudge_tui.domain.calls import PROFILE
-from recjudge_tui.domain.domains import DOMAINS
 from recjudge_tui.domain.event_types import Data, data_of
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind
-from recjudge_tui.domain.run import Estimate, RunSettings
+from recjudge_tui.domain.run import Estimate, RunSettings, form_words
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import ConstraintError, NoCasesError, RunError
 from recjudge_tui.judges.base import Judge
@@ -21,7 +20,12 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.plan.cases import EarlierCases, RunCases, cases_shown_before, collect_cases
-from recjudge_tui.runs.plan.domain import domain_words, project_domain, unknown_domain_note
+from recjudge_tui.runs.plan.domain import (
+    domain_words,
+    left_out_examples_note,
+    project_domain,
+    unknown_domain_note,
+)
 from recjudge_tui.runs.plan.estimate import CallPlan, estimate
 from recjudge_tui.runs.plan.orders import case_orders, orders_a_case
 from recjudge_tui.runs.plan.series import AlreadyJudgedError, check_series, series_name
@@ -31,9 +35,13 @@ from recjudge_tui.store.cases.cases import CaseKey, ensure_cases, judged_cases
 from recjudge_tui.store.cases.snapshots import FirstShown
 from recjudge_tui.store.data.catalogue import event_counts, slate_digests
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.prompts.domains import domain_named
 from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters.raters import ensure_rater, find_rater
 from recjudge_tui.store.runs.runs import NewRun, PlannedCall, add_calls, add_cases, create_run
+
+# a reply of four scores and no reasoning
+SCORES_ONLY_TOKENS = 40
 
 CaseCounter = Callable[[int], None]
 
@@ -108,7 +116,7 @@ def draft_run(
     check_settings(settings, protocol, prompt, judge)
     settings = settings.model_copy(update={"variables": domain_words(prompt, domain, settings)})
     request = replace(request, settings=settings)
-    prompt = prompt.with_variables(settings.variables)
+    prompt = prompt.with_variables({**form_words(settings), **settings.variables})
     rater = _rater(db, request, judge, prompt_id)
     judged = EarlierCases(rater, _already_judged(db, request, rater, protocol))
     if request.shown_before is not None:
@@ -134,18 +142,20 @@ def draft_run(
             _reasons(cases.left_out),
             "Check --systems, --context, --from, --to, --history-days and --no-history.",
         )
+    preset = protocol.facts.published if settings.as_published else None
     planned = CallPlan(
         aspects=call_aspects(settings, prompt),
         calls_a_case=orders_a_case(protocol, settings) * settings.repeats,
         profiles=cases.views if settings.profile == "llm" else 0,
-        tokens_a_reply=protocol.facts.tokens_a_reply,
+        tokens_a_reply=protocol.facts.tokens_a_reply if settings.reasoning == "first" else SCORES_ONLY_TOKENS,
     )
     expected = estimate(db, request.judge, judge.rater_kind, prompt, cases.sample, planned).model_copy(
         update={
             "left_out": dict(cases.left_out),
             "strata": cases.strata,
-            "domain_note": "" if domain else unknown_domain_note(prompt),
             "undated_note": _undated_note(cases.undated),
+            "published": preset.lines() if preset else (),
+            "domain_note": left_out_examples_note(prompt, domain) if domain else unknown_domain_note(prompt),
         }
     )
     plan = Plan(None, rater, f"{prompt.name}@{version}", expected)
@@ -214,8 +224,8 @@ def default_prompt(db: Database, project_id: int, protocol: Protocol, domain: st
     """
     prompts = protocol.facts.prompts
     domain = domain or project_domain(db, project_id)
-    if domain and DOMAINS[domain].data in prompts:
-        return prompts[DOMAINS[domain].data]
+    if domain and (data := domain_named(domain).data) in prompts:
+        return prompts[data]
     counts: Counter[Data | None] = Counter()
     for event_type, n in event_counts(db, project_id).items():
         counts[data_of(event_type)] += n

@@ -8,7 +8,7 @@ from recjudge_tui.domain.calls import PROFILE, Request
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.run import RunSettings, sampling_of
+from recjudge_tui.domain.run import RunSettings, form_words, sampling_of
 from recjudge_tui.errors import NoProfileError, ReplyFault
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.profile import profile_request, profile_text
@@ -31,7 +31,7 @@ class Setup(NamedTuple):
 def setup_of(db: Database, run: StoredRow) -> Setup:
     """The setup of a row of `runs`; the prompt has the run's own words for its variables."""
     settings = RunSettings.model_validate_json(run["settings"])
-    prompt = prompt_by_id(db, run["prompt_id"]).with_variables(settings.variables)
+    prompt = prompt_by_id(db, run["prompt_id"]).with_variables({**form_words(settings), **settings.variables})
     return Setup(
         JudgeSpec.model_validate_json(run["judge"]), settings, protocol_named(run["protocol"]), prompt
     )

@@ -10,6 +10,7 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.runs.plan.domain import without_domain_words
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.raters.raters import find_rater, judged_kinds
 from recjudge_tui.store.runs.progress import prompt_label
@@ -162,7 +163,17 @@ def _changed_settings(before: RunSettings, after: RunSettings) -> list[str]:
     """The settings of `after` that ask something else than `before`, as `NAME=VALUE`."""
     hidden = {*_SELECTION, *_OPERATION, "protocol"}
     old, new = (one.model_dump(mode="json", exclude=hidden) for one in (before, after))
-    return [f"{name}={_word(new[name])}" for name in new if new[name] != old[name]]
+    words, other_words = new.pop("variables"), old.pop("variables")
+    changed = [f"{name}={_word(new[name])}" for name in new if new[name] != old[name]]
+    return changed + _changed_words(other_words, words)
+
+
+def _changed_words(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """The variables that differ; of a domain's words only its name, where that differs."""
+    changed = {
+        name: after.get(name, "") for name in {**before, **after} if before.get(name) != after.get(name)
+    }
+    return [f"{name}={_word(word)}" for name, word in without_domain_words(changed).items()]
 
 
 def _word(value: object) -> str:

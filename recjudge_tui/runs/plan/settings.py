@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.protocols import decidable
-from recjudge_tui.domain.run import RunSettings
+from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts, decidable
+from recjudge_tui.domain.run import RunSettings, form_words
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.errors import PromptError, UsageError
 from recjudge_tui.judges.base import Judge
@@ -19,16 +19,40 @@ PROFILE_HISTORY = 50
 
 
 def settings_for(protocol: str, **options: Any) -> RunSettings:
-    """The settings of a run; options that are absent or None have the protocol's default.
+    """The settings of a run; options that are absent or None have the protocol's default, or what `as_published` sets.
 
-    Raises UsageError for an unknown protocol, and pydantic's ValidationError for a value out of bounds.
+    Raises UsageError for an unknown protocol and for an option that contradicts `as_published`, and pydantic's
+    ValidationError for a value out of bounds.
     """
     facts = protocol_named(protocol).facts
     given = {name: value for name, value in options.items() if value is not None}
+    if given.get("as_published"):
+        given |= _preset(facts, given)
     defaults = {name: getattr(facts, name) for name, option in RUN_OPTIONS.items() if option.by_protocol}
     if given.get("profile") == "llm":
         defaults["history"] = facts.history or PROFILE_HISTORY
     return RunSettings.model_validate({"protocol": facts.name, **defaults, **given})
+
+
+def _preset(facts: ProtocolFacts, given: dict[str, Any]) -> dict[str, Any]:
+    preset = facts.published
+    if preset is None:
+        known = (name for name, other in PROTOCOLS.items() if other.published)
+        raise UsageError(
+            f"{facts.name} has no form as published",
+            f"These have one: {', '.join(known)}.",
+            "Leave out --as-published.",
+        )
+    for name, value in preset.settings.items():
+        option = RUN_OPTIONS[name]
+        usual = None if option.by_protocol else option.default
+        if given.get(name, value) not in (value, usual):
+            raise UsageError(
+                f"--as-published sets {option.label or option.flag} to {value}, and it was set to {given[name]}",
+                f"So it is in {preset.paper}.",
+                "Leave out one of the two.",
+            )
+    return dict(preset.settings)
 
 
 def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, judge: Judge) -> None:
@@ -46,6 +70,13 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
             f"{facts.name} has no --shots",
             "Scored examples can only be shown with explanations.",
             "Leave it out.",
+        )
+    preset = facts.published if settings.as_published else None
+    if preset is not None and preset.needs_baseline and not settings.baseline:
+        raise UsageError(
+            f"{facts.name} as published needs a baseline",
+            f"{preset.paper} shows each system as A and one baseline as B, in one order.",
+            "Name it with --baseline.",
         )
     if settings.baseline and not RUN_OPTIONS["baseline"].is_taken_by(facts.name) and not settings.until:
         raise UsageError(
@@ -69,6 +100,14 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
         )
     _check_until(settings)
     _ = settings.occasions
+    for name in form_words(settings):
+        if name not in prompt.variables:
+            form = "as published" if name == "published" else "without a reasoning"
+            raise UsageError(
+                f"prompt “{prompt.name}” has no form {form}",
+                f"It has no variable “{name}” that its texts follow.",
+                "Use a shipped prompt, or see “The form of a run” in docs/prompts.md.",
+            )
     unknown = sorted(set(settings.variables) - set(prompt.variables))
     if unknown:
         raise UsageError(

@@ -68,7 +68,8 @@ def saer_request(
             SECOND: _of_users(settings[SECOND], pairs),
         },
         prompts={
-            stage: named.get(stage) or default_prompt(db, project_id, protocol_named(stage))
+            stage: named.get(stage)
+            or default_prompt(db, project_id, protocol_named(stage), settings[stage].domain)
             for stage in STAGES
         },
         drop_poor_over=drop_poor_over,

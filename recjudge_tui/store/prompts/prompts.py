@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
-import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,29 +14,16 @@ from recjudge_tui.settings import data_dir
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.toml import prompt_toml
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from recjudge_tui.store.prompts.toml_file import toml_content
 
 _SHOWN_PROBLEMS = 5
 
 
 def read_prompt(path: Path) -> Prompt:
     """The prompt in a TOML file. Raises PromptError with the file, the line if known, and a next step."""
-    text = _text_of(path)
+    _, content = toml_content(path, "a prompt")
     try:
-        return Prompt.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
-        line = (place.group(1) or str(len(text.splitlines()))) if place else ""
-        what = str(error)[: place.start()] if place else str(error)
-        raise PromptError(
-            f"{path}{':' + line if line else ''}: not valid TOML", f"{what}.", "Correct that line."
-        ) from error
-    except RecursionError as error:
-        raise PromptError(f"{path}: not a prompt", "Its values are nested too deeply.") from error
+        return Prompt.model_validate(content)
     except ValidationError as error:
         raise PromptError(
             f"{path}: not a prompt", _problems(error), "“recjudge prompt copy” gives a file to start from."
@@ -155,20 +140,6 @@ def _stored(wanted: str, content: str) -> Prompt:
         raise PromptError(
             f"the stored prompt “{wanted}” cannot be read", _problems(error), "Use another version of it."
         ) from error
-
-
-def _text_of(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise PromptError(
-            f"{path} cannot be read", f"{error.strerror}.", "Name a prompt file (TOML)."
-        ) from error
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise PromptError(f"{path}:{line}: not UTF-8 text", next_step="Save the file as UTF-8.") from error
 
 
 def _problems(error: ValidationError) -> str:

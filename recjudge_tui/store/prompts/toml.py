@@ -23,7 +23,7 @@ def prompt_toml(prompt: Prompt) -> str:
     fields = prompt.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
     tables = {
         name: fields.pop(name)
-        for name in ("variables", "scale", "profile", "labels", "aspects", "issues", "examples")
+        for name in ("variables", "parts", "scale", "profile", "labels", "aspects", "issues", "examples")
         if name in fields
     }
     lines = [f"{name} = {_value(value)}" for name, value in fields.items()]

@@ -10,6 +10,7 @@ from recjudge_tui.store.data.catalogue import systems
 from recjudge_tui.store.data.explanations import explanation_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import known_occasions
+from recjudge_tui.store.prompts.domains import domain_names
 from recjudge_tui.store.prompts.prompts import list_prompts, load_shipped
 from recjudge_tui.store.runs.runs import has_runs
 from recjudge_tui.tui.kit.judge_picker import KnownJudge, known_judges
@@ -17,13 +18,15 @@ from recjudge_tui.tui.kit.judge_picker import KnownJudge, known_judges
 
 class Choices(NamedTuple):
     """What the form can offer. `systems` made lists, `explainers` explanations; `prompts` are (protocol,
-    NAME@VERSION), newest versions first. `by_data` are the settings that only some data calls for: those of occasions
-    where it has any, the domain where it is unknown, whether to judge again where there are runs."""
+    NAME@VERSION), newest versions first; `domains` are by name. `by_data` are the settings that only some data calls
+    for: those of occasions where it has any, the domain where it is unknown, whether to judge again where there are
+    runs."""
 
     judges: tuple[KnownJudge, ...]
     systems: tuple[str, ...]
     explainers: tuple[str, ...]
     prompts: tuple[tuple[str, str], ...]
+    domains: tuple[str, ...] = ()
     by_data: tuple[str, ...] = ()
 
 
@@ -36,6 +39,7 @@ def choices(db: Database, project_id: int) -> Choices:
         tuple(systems(db, project_id)),
         tuple(explanation_systems(db, project_id)),
         tuple((row["protocol"], f"{row['name']}@{row['version']}") for row in prompts),
+        domain_names(),
         (
             *(name for name in OCCASION_SETTINGS if (contexts if name == "contexts" else times)),
             *(() if project_domain(db, project_id) else ("domain",)),

@@ -135,6 +135,8 @@ class LaunchScreen(BaseScreen):
             self.query_one("#field-protocol", Choice).choose(with_unit("explanation")[0])
         self._fit_protocol()
         self._offer_prompts()
+        domains = ((name, one_line(name, 40)) for name in choices.domains)
+        self.query_one("#field-domain", Choice).offer([*FIELD_BY_NAME["domain"].choices, *domains])
         self._changed()
 
     def _offer_prompts(self) -> None:

@@ -296,6 +296,7 @@ def estimate_facts(estimate: Estimate, rater: str, prompt: str, look: Glyphs) ->
         ("rater", one_line(rater, 60)),
         ("prompt", one_line(prompt, 60)),
     ]
+    facts += [("form", one_line(line, 300)) for line in estimate.published]
     if estimate.domain_note:
         facts.append(("domain", estimate.domain_note))
     if estimate.undated_note:

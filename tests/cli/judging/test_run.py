@@ -62,7 +62,8 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
     assert re.search(r"tokens in [\d,]+ to [\d,]+, out about [\d,]+ · longest prompt about [\d,]+", err)
     row = db.rows("SELECT * FROM runs")[0]
     assert json.loads(row["settings"]) == {
-        "protocol": "pairwise", "systems": ["pop", "als"], "baseline": "", "contexts": [], "served_from": "",
+        "protocol": "pairwise", "as_published": False, "reasoning": "first",
+        "systems": ["pop", "als"], "baseline": "", "contexts": [], "served_from": "",
         "served_to": "", "top_k": 3, "history": 2,
         "history_days": 9, "as_of": "2024-05-04", "no_history": True, "limit": None, "sample": 2, "seed": 11,
         "stratify": "activity", "until": "", "margin": None, "swap": False,

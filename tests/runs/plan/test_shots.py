@@ -207,7 +207,10 @@ def test_a_prompt_whose_replies_could_mean_two_things_is_not_asked(films: Databa
         ({"protocol": "pairwise", "shots": "one"}, "pairwise has no --shots"),
         ({"protocol": "pointwise", "aspects": "single"}, "--aspects single has no effect"),
         ({"protocol": "explanation", "profile": "llm"}, "“rules” cannot write profiles"),
-        ({"protocol": "explanation", "variables": {"itme": "book"}}, "no variable “itme” It has: item"),
+        (
+            {"protocol": "explanation", "variables": {"itme": "book"}},
+            "no variable “itme” It has: platform, item",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_anything_is_written(
