@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +13,9 @@ from recjudge_tui.cli.options import db_option, narrate, open_db, put_table, tab
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.store.database import Database
 
-PAPERS = ("zhang2024", "arena")
+PAPERS = ("saer", "arena", "zhang2024")
 
 
 def _score(_context: click.Context, _option: click.Parameter, value: float) -> float:
@@ -30,7 +33,19 @@ def _score(_context: click.Context, _option: click.Parameter, value: float) -> f
     help="The folder of the paper's released data (zhang2024).",
 )
 @click.option(
-    "-p", "--project", metavar="PROJECT", help="Also show this project's raters of explanations (zhang2024)."
+    "-p", "--project", metavar="PROJECT",
+    help="Add this project's raters (zhang2024, arena). Default: the one that has --rater.",
+)  # fmt: skip
+@click.option(
+    "--rater", "raters", multiple=True, metavar="R",
+    help="Add this rater of the project to the printed table; repeat for several. Default with -p: all that judge.",
+)  # fmt: skip
+@click.option(
+    "--baseline", metavar="SYSTEM", default="", help="The project's system in the place of FM (arena)."
+)
+@click.option("--aspect", metavar="A", help="Only this aspect of Table 1 (zhang2024), “average” included.")
+@click.option(
+    "--level", type=click.Choice(("dataset", "user", "pair")), help="Only this level of Table 1 (zhang2024)."
 )
 @click.option(
     "--missing-truth", type=float, callback=_score, default=3.0, show_default=True, metavar="X",
@@ -46,53 +61,146 @@ def reproduce(
     paper: str,
     data: Path | None,
     project: str | None,
+    raters: tuple[str, ...],
+    baseline: str,
+    aspect: str | None,
+    level: str | None,
     missing_truth: float,
     missing_judge: float,
     db: str | None,
     fmt: str | None,
     out: Path | None,
 ) -> None:
-    """Show a paper's published and recomputed tables side by side. PAPER is zhang2024 or arena.
+    """Show a paper's printed figures beside recomputed ones. PAPER is saer, arena or zhang2024.
 
-    zhang2024 reads the released data into a temporary database; arena needs no data. Figures that cannot be
-    reproduced are marked and counted; the exit code is 0 nevertheless.
+    Every figure of the paper's tables is a row: as printed, recomputed, whether it follows, and if not, why. saer and
+    arena are recomputed from the printed figures; zhang2024 from the released data, given with --data or imported into a
+    project. With --rater, a judge of your own stands below the printed ones. The exit code is 0 whether the figures
+    follow or not.
 
     \b
     Example:
-      recjudge reproduce zhang2024 --data LLMasEvaluator/data
+      recjudge reproduce saer
       recjudge reproduce arena
+      recjudge reproduce zhang2024 --data LLMasEvaluator/data --format csv -o zhang.csv
+      recjudge reproduce zhang2024 -p zhang --rater qwen --aspect average --level pair
     """
-    if paper == "arena":
-        if data is not None or project is not None:
-            raise click.UsageError("reproduce arena uses the printed figures and takes neither --data nor -p")
-        from recjudge_tui.reports.papers.arena import arena_table
-
-        put_table(arena_table(), fmt, out)
+    if data is not None and paper != "zhang2024":
+        raise click.UsageError(f"reproduce {paper} uses the printed figures and takes no --data")
+    if (aspect or level) and paper != "zhang2024":
+        raise click.UsageError(f"--aspect and --level are for zhang2024, not for {paper}")
+    if baseline and paper != "arena":
+        raise click.UsageError(f"--baseline is for arena, not for {paper}")
+    if paper == "saer":
+        if project is not None or raters:
+            raise click.UsageError(
+                "SAER's data are not released, so a judge of your own cannot stand beside its figures;"
+                " “recjudge run saer” makes the same tables for your data"
+            )
+        put_table(saer_printed(), fmt, out)
         return
-    if data is None:
-        raise click.UsageError(
-            f"reproduce {paper} needs --data DIR, the “data” folder of the repository Xiaoyu-SZ/LLMasEvaluator"
-        )
-    put_table(_zhang(data, project, db, (missing_truth, missing_judge)), fmt, out)
+    if paper == "arena":
+        put_table(_arena(project, raters, baseline, db), fmt, out)
+        return
+    table = _zhang(data, project, raters, db, (missing_truth, missing_judge))
+    put_table(_only(table, aspect, level), fmt, out)
 
 
-def _zhang(data: Path, project: str | None, db: str | None, missing: tuple[float, float]) -> Table:
-    from contextlib import ExitStack
+def saer_printed() -> Table:
+    """SAER's tables, from labels rebuilt in a temporary database."""
+    from tempfile import TemporaryDirectory
+
+    from recjudge_tui.importers.load import import_files
+    from recjudge_tui.raters.consensus import make_consensus
+    from recjudge_tui.reports.papers.saer_printed import saer_table
+    from recjudge_tui.reports.papers.saer_rebuilt import MERGED, PEOPLE, PROJECTS, rebuilt_labels
+    from recjudge_tui.store.opening import connect
+    from recjudge_tui.store.projects.projects import project_id
+
+    with TemporaryDirectory(prefix="recjudge-") as folder:
+        scratch = Path(folder)
+        with connect(scratch / "recjudge.db") as db:
+            for name in PROJECTS:
+                labels = scratch / f"{name}.csv"
+                labels.write_text(rebuilt_labels(name), encoding="utf-8")
+                import_files(db, name, [labels], "labels")
+            pairs = project_id(db, PROJECTS[0])
+            make_consensus(db, pairs, MERGED, "conservative", PEOPLE)
+            return saer_table(db, {name: project_id(db, name) for name in PROJECTS})
+
+
+def _arena(project: str | None, raters: tuple[str, ...], baseline: str, db: str | None) -> Table:
+    from recjudge_tui.reports.papers.arena import arena_table
+
+    if project is None and not raters:
+        return arena_table()
+    from recjudge_tui.reports.papers.arena_own import OwnSystems, own_rows
+    from recjudge_tui.runs.plan.domain import project_domain
+
+    with open_db(db) as database:
+        name, identity = _own_project(database, project, raters)
+        own = OwnSystems(database, identity, name, baseline, project_domain(database, identity))
+        return arena_table(own=own_rows(own, raters))
+
+
+def _own_project(database: Database, project: str | None, raters: tuple[str, ...]) -> tuple[str, int]:
+    """The named project, else the only one that has these raters."""
+    from recjudge_tui.store.projects.projects import project_id, project_names
+    from recjudge_tui.store.verdicts.ratings import project_raters
+
+    if project is not None:
+        return project, project_id(database, project)
+    holding = [
+        (name, identity)
+        for identity, name in project_names(database)
+        if set(raters) <= project_raters(database, identity).keys()
+    ]
+    if len(holding) != 1:
+        number = "no project has" if not holding else f"{len(holding)} projects have"
+        raise click.UsageError(f"{number} a rater {', '.join(raters)}: name the project with -p")
+    return holding[0]
+
+
+def _zhang(
+    data: Path | None,
+    project: str | None,
+    raters: tuple[str, ...],
+    db: str | None,
+    missing: tuple[float, float],
+) -> Table:
     from tempfile import TemporaryDirectory
 
     from recjudge_tui.importers.zhang2024 import import_zhang2024, left_out
-    from recjudge_tui.reports.papers.zhang2024 import PAPER, FillValues, OwnRaters, zhang_table
+    from recjudge_tui.reports.papers.zhang2024 import PAPER, ScoresSource, holds_release, zhang_table
+    from recjudge_tui.reports.papers.zhang_evaluators import FillValues
     from recjudge_tui.store.opening import connect
     from recjudge_tui.store.projects.projects import project_id
 
     with ExitStack() as stack:
-        own = None
-        if project is not None:
+        own = released = None
+        if project is not None or raters:
             database = stack.enter_context(open_db(db))
-            own = OwnRaters(database, project_id(database, project), project)
-        scratch = Path(stack.enter_context(TemporaryDirectory(prefix="recjudge-")))
-        released = stack.enter_context(connect(scratch / "recjudge.db"))
-        summaries = import_zhang2024(released, PAPER, data, scratch)
-        for kind, count in left_out(summaries).items():
-            narrate(f"{count:,} × {kind}")
-        return zhang_table(released, project_id(released, PAPER), FillValues(*missing), own)
+            name, identity = _own_project(database, project, raters)
+            own = ScoresSource(database, identity, name)
+            released = own if holds_release(own) else None
+        if data is not None:
+            scratch = Path(stack.enter_context(TemporaryDirectory(prefix="recjudge-")))
+            paper_db = stack.enter_context(connect(scratch / "recjudge.db"))
+            summaries = import_zhang2024(paper_db, PAPER, data, scratch)
+            for kind, count in left_out(summaries).items():
+                narrate(f"{count:,} × {kind}")
+            released = ScoresSource(paper_db, project_id(paper_db, PAPER), PAPER, markup=True)
+        return zhang_table(released, FillValues(*missing), own, raters)
+
+
+def _only(table: Table, aspect: str | None, level: str | None) -> Table:
+    """The rows of an aspect and a level."""
+    rows = table.rows
+    if aspect is not None:
+        known = dict.fromkeys(str(row["aspect"]) for row in rows)
+        if aspect not in known:
+            raise click.UsageError(f"no aspect “{aspect}”: there are {', '.join(known)}")
+        rows = tuple(row for row in rows if row["aspect"] == aspect)
+    if level is not None:
+        rows = tuple(row for row in rows if row.get("level") == level)
+    return replace(table, rows=rows)

@@ -25,7 +25,7 @@ class Column:
     numbers.
 
     A cell of kind statistic holds the statistic's name; people read its label. `minor` columns may be hidden on a
-    narrow screen, the last one first. `decimals` is for floats.
+    narrow screen, the last one first. `decimals` is for floats; `trimmed` leaves out the zeros at their end.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Column:
     kind: Kind = "text"
     minor: bool = False
     decimals: int = 3
+    trimmed: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,137 +1,154 @@
-"""The tables of RecSys Arena (2024), recomputed from their own printed figures."""
+"""The tables of RecSys Arena (2024): every printed figure, and what follows from the paper's other figures."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.papers.published import (
-    DIFFERS,
     DOES_NOT_FOLLOW,
-    EQUAL,
-    NOT_AT_HAND,
-    NOT_AVAILABLE,
-    judged,
-    printed_figures,
-    tally_note,
+    FOLLOWS,
+    PrintedFigure,
+    Publication,
+    Range,
+    as_printed,
+    compared,
+    exactly,
+    publication,
+    tally_notes,
 )
 from recjudge_tui.stats.agreement.association import association
-from recjudge_tui.stats.ranking.win_rates import q_score
+from recjudge_tui.stats.ranking.win_rates import q_score, ranks
 
 PAPER = "arena"
-_TOLERANCE = 2e-4
-_DECIMALS = 4
-# shares are printed with one decimal, so three of them may be 0.15 off
-_SHARES_OFF = 0.15 + 1e-9
-_FIGURES = ("Q", "Pearson of AUC and Q", "its p", "shares")
+SHARES = ("win", "tie", "lose")
+PEARSON, P_VALUE = "Pearson of AUC and Q", "its p"
+FIGURES = ("Q", PEARSON, P_VALUE, *SHARES, "rank", "AUC", "nDCG@5", "URD", "explicit nDCG@5")
+# half of the last printed digit of a share
+_HALF = 0.05
+_NOT_FROM_Q = "the printed AUC and Q of the four systems give the computed figure"
+_ONLY_LISTS = "needs the lists of all users and their held-out items, which the paper does not print"
 _COLUMNS = (
-    Column("dataset", "Dataset"),
+    Column("table", "Table"),
     Column("figure", "Figure"),
+    Column("dataset", "Dataset"),
     Column("judge", "Judge"),
     Column("system", "System"),
-    Column("published", "Printed", "float", decimals=_DECIMALS),
-    Column("recomputed", "Computed", "float", decimals=_DECIMALS),
-    Column("difference", "Diff.", "float", decimals=_DECIMALS),
+    Column("printed", "Printed"),
+    Column("published", "As number", "float", minor=True, decimals=5, trimmed=True),
+    Column("recomputed", "Computed", "float", decimals=5, trimmed=True),
+    Column("difference", "Diff.", "float", minor=True, decimals=4, trimmed=True),
     Column("result", "Result"),
+    Column("n", "n", "int", minor=True),
     Column("note", "Note"),
 )
+# the printed figures of one row of a table, by name
+Line = Mapping[str, PrintedFigure]
+# lines by table and the place in it: ("2", "MIND", "GPT-4o", "NRMS")
+Lines = Mapping[tuple[str, ...], Line]
 
 
-def arena_table(figures: Mapping[str, Any] | None = None) -> Table:
-    """Q from the printed shares, Pearson's r and p of AUC and Q over a judge's systems, and doubtful figures.
+def arena_table(printed: Publication | None = None, own: Iterable[Row] = ()) -> Table:
+    """One row for each of the 296 figures: Q and the third share from the shares, the rank from Q, Pearson's r and p
+    from AUC and Q. `own` are rows of the user's own rater (`arena_own.own_rows`).
 
-    `figures` have the layout of the shipped file, which is the default.
+    `printed` is the shipped publication by default.
     """
-    printed = printed_figures(PAPER) if figures is None else figures
-    rows = [
-        *(_q_row(entry) for entry in printed["systems"]),
-        *_correlations(printed),
-        *_share_rows(printed["systems"]),
-        *(_doubt(entry) for entry in printed["doubts"]),
+    paper = printed or publication(PAPER)
+    lines = lines_of(paper.figures)
+    rows = [row for key, line in lines.items() for row in _rows(key, line, lines)]
+    notes = [f"{len(rows)} printed figures", *tally_notes(rows, "figure")]
+    mine = list(own)
+    # figures of one kind are kept together, the user's own below the printed ones
+    rows = sorted([*rows, *mine], key=lambda row: FIGURES.index(str(row["figure"])))
+    notes += [
+        "Q = (win + tie) / (lose + tie) of the printed shares; follows: rounded to the printed decimals, or cut after them",
+        "a share is 100 less the other two; a rank is that of the printed Q; r and p are over the four systems of a judge",
     ]
-    # figures of one kind are kept together
-    rows.sort(key=lambda row: _FIGURES.index(str(row["figure"])))
-    notes = (
-        tally_note(rows),
-        "Q = (win + tie) / (lose + tie) of the shares printed; the paper truncates it after its last decimal",
-        f"Pearson's r and p over the systems of one judge: equal within {_TOLERANCE:g}",
-        "not shipped, not available: figures of the paper that are missing here; none is ever estimated",
-    )
     return Table(
-        f"Reproduced: {printed['source']}", _COLUMNS, tuple(rows), notes, {"paper": printed["source"]}
+        f"Reproduced: {paper.source}",
+        _COLUMNS,
+        tuple(rows),
+        (*notes, *paper.remarks),
+        {"paper": paper.source},
     )
 
 
-def _q_row(entry: Mapping[str, Any]) -> Row:
-    """`q` is a text, so that the number of printed decimals is known."""
-    text: str | None = entry.get("q")
-    row = _where("Q", entry) | {"published": None if text is None else float(text)}
-    shares = entry.get("shares")
-    value = q_score(*shares) if shares else None
+def lines_of(figures: Iterable[PrintedFigure]) -> dict[tuple[str, ...], dict[str, PrintedFigure]]:
+    lines: dict[tuple[str, ...], dict[str, PrintedFigure]] = {}
+    for figure in figures:
+        lines.setdefault((figure.table, *figure.where.values()), {})[figure.name] = figure
+    return lines
+
+
+def _rows(key: tuple[str, ...], line: Line, lines: Lines) -> Iterator[Row]:
+    for name, figure in line.items():
+        cells: Row = {"figure": name, **figure.where}
+        if name == "Q":
+            yield cells | _q(line, _fault(key, lines))
+        elif name in SHARES:
+            yield cells | _share(line, name, _fault(key, lines))
+        elif name == "rank":
+            yield cells | _rank(line, [other["Q"] for at, other in lines.items() if at[:-1] == key[:-1]])
+        elif name in (PEARSON, P_VALUE):
+            yield cells | _correlation(figure, lines)
+        else:
+            yield cells | as_printed(figure, _ONLY_LISTS)
+
+
+def _q(line: Line, fault: str) -> Row:
+    value = q_score(*(line[name].value for name in SHARES))
     if value is None:
-        why = "the shares of win, tie and lose are not shipped" if shares is None else "Q is not finite"
-        return row | {"result": NOT_AVAILABLE, "note": why}
-    row["recomputed"] = value
-    if text is None:
-        return row | {"result": NOT_AT_HAND}
-    decimals = len(text.partition(".")[2])
-    verdict = judged(float(text), value, 0.0, decimals)
-    if verdict.result == DIFFERS and _cut(value, decimals) == float(text):
-        return row | {"difference": verdict.difference, "result": f"{EQUAL}, cut"}
-    return row | verdict._asdict()
+        return as_printed(line["Q"], "never lost or tied, so Q is not finite")
+    row = compared(line["Q"], exactly(value), may_cut=True)
+    return row if row["result"] == FOLLOWS else row | {"note": fault}
 
 
-def _cut(value: float, decimals: int) -> float:
-    scale: int = 10**decimals
-    return math.floor(value * scale) / scale
+def _share(line: Line, name: str, fault: str) -> Row:
+    """What the other two leave of 100."""
+    rest = 100 - sum(line[other].value for other in SHARES if other != name)
+    row = compared(line[name], Range(rest, rest - 2 * _HALF, rest + 2 * _HALF), "the other two shares")
+    return row | {"note": fault} if fault else row
 
 
-def _share_rows(entries: list[Mapping[str, Any]]) -> Iterator[Row]:
-    """Impossible shares: a sum other than 100 %, or the shares of another system in the same table."""
-    seen: dict[tuple[object, ...], str] = {}
-    for entry in entries:
-        if "shares" not in entry:
-            continue
-        row = _where("shares", entry) | {"result": DOES_NOT_FOLLOW}
-        total = sum(entry["shares"])
-        if abs(total - 100) > _SHARES_OFF:
-            yield row | {"note": f"the win, tie and lose shares sum to {total:.1f} %"}
-        first = seen.setdefault((entry["dataset"], entry["judge"], *entry["shares"]), entry["system"])
-        if first != entry["system"]:
-            yield row | {"note": f"the win, tie and lose shares repeat those of {first}"}
+def _fault(key: tuple[str, ...], lines: Lines) -> str:
+    """What is wrong with the three shares of a row; empty if nothing is."""
+    total = sum(lines[key][share].value for share in SHARES)
+    if abs(total - 100) > 3 * _HALF + 1e-9:
+        return f"the three shares make {total:.1f}"
+    shares = [lines[key][name].text for name in SHARES]
+    twin = next(
+        (at for at, line in lines.items()
+         if at[:-1] == key[:-1] and at != key and [line[name].text for name in SHARES] == shares),
+        None,
+    )  # fmt: skip
+    return f"the three shares are those of {twin[-1]}" if twin else ""
 
 
-def _correlations(printed: Mapping[str, Any]) -> Iterator[Row]:
-    for entry in printed["correlations"]:
-        auc: Mapping[str, float] = printed["auc"].get(entry["dataset"], {})
-        pairs = [
-            (auc[system["system"]], float(system["q"]))
-            for system in printed["systems"]
-            if "q" in system
-            and system["system"] in auc
-            and (system["dataset"], system["judge"]) == (entry["dataset"], entry["judge"])
-        ]
-        # with some of the systems missing, the correlation would not be the printed one
-        correlation = (
-            association([x for x, _ in pairs], [y for _, y in pairs]) if len(pairs) == len(auc) else None
-        )
-        both = (correlation.value, correlation.p) if correlation else (None, None)
-        for name, figure, value in zip(("Pearson of AUC and Q", "its p"), ("r", "p"), both, strict=True):
-            row = _where(name, entry) | {"published": entry.get(figure), "recomputed": value}
-            row |= judged(entry.get(figure), value, _TOLERANCE, _DECIMALS)._asdict()
-            yield row if value is not None else row | {"note": "AUC and Q of its systems are not shipped"}
+def _rank(line: Line, rivals: list[PrintedFigure]) -> Row:
+    place = ranks([rival.value for rival in rivals])[rivals.index(line["Q"])]
+    figure = line["rank"]
+    same = place == int(figure.value)
+    return as_printed(figure) | {
+        "recomputed": place,
+        "difference": None if place is None else place - int(figure.value),
+        "result": FOLLOWS if same else DOES_NOT_FOLLOW,
+        "n": len(rivals),
+    }
 
 
-def _doubt(entry: Mapping[str, Any]) -> Row:
-    """A doubtful figure that is not shipped here; the note says what was found."""
-    figure = _FIGURES[1] if "r" in entry else _FIGURES[3]
-    return _where(figure, entry) | {
-        "published": entry.get("r"), "result": DOES_NOT_FOLLOW, "note": entry["text"],
-    }  # fmt: skip
+def _correlation(figure: PrintedFigure, lines: Lines) -> Row:
+    dataset, judge = figure.where["dataset"], figure.where["judge"]
+    scores = {at[-1]: line["Q"].value for at, line in lines.items() if at[:3] == ("2", dataset, judge)}
+    auc = printed_auc(lines, dataset)
+    correlation = association([auc[system] for system in scores], list(scores.values()))
+    value = correlation.value if figure.name == PEARSON else correlation.p
+    if value is None:
+        return as_printed(figure, correlation.note)
+    row = compared(figure, exactly(value), may_cut=True) | {"n": correlation.n}
+    return row if row["result"] == FOLLOWS else row | {"note": _NOT_FROM_Q}
 
 
-def _where(figure: str, entry: Mapping[str, Any]) -> Row:
-    """`dataset`, `judge` and `system` are None if the figure does not belong to one."""
-    return {"figure": figure} | {name: entry.get(name) for name in ("dataset", "judge", "system")}
+def printed_auc(lines: Lines, dataset: str) -> dict[str, float]:
+    """The printed AUC of the systems on a data set."""
+    return {at[-1]: line["AUC"].value for at, line in lines.items() if at[:2] == ("1", dataset)}

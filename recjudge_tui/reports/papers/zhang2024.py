@@ -1,272 +1,326 @@
-"""The table of Zhang et al. (2024): how far annotators, text metrics and judges agree with the users themselves."""
+"""The tables of Zhang et al. (2024): every printed figure, what the released data give, and raters of one's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
-
-import numpy as np
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from recjudge_tui.domain.roles import FIRST_HAND
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.reports.common.comparison import Side, compare
-from recjudge_tui.reports.common.scales import is_judging
+from recjudge_tui.reports.common.scales import rules_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.papers.published import (
-    NOT_AVAILABLE,
+    AS_PRINTED,
+    DOES_NOT_FOLLOW,
     NOT_COMPARED,
-    judged,
-    printed_figures,
-    tally_note,
+    PrintedFigure,
+    Publication,
+    Range,
+    as_printed,
+    compared,
+    exactly,
+    publication,
+    rounded,
+    tally_notes,
 )
-from recjudge_tui.reports.papers.text_metrics import bare_text, bleu, jieba_words, rouge_1, rouge_l_as_printed
-from recjudge_tui.stats.agreement.correlation import group_mean
-from recjudge_tui.store.cases.metric_inputs import explanation_texts
+from recjudge_tui.reports.papers.zhang_evaluators import (
+    ANNOTATORS,
+    ASPECTS,
+    AVERAGE,
+    BOTH,
+    LEVELS,
+    TEXT_METRICS,
+    USUAL_ROUGE,
+    Evaluator,
+    Figure,
+    FillValues,
+    annotators,
+    figures_of,
+    scores_of,
+    text_metrics,
+    truth_of,
+)
+from recjudge_tui.reports.projects.cost import spent_a_case
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.ratings import FloatArray, Question, Rater, Ratings, Verdicts, load_ratings
+from recjudge_tui.store.imports.imports import imported_layouts
+from recjudge_tui.store.verdicts.ratings import Rater, Ratings, load_ratings
 
 PAPER = "zhang2024"
-ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
-AVERAGE = "average"
-LEVELS = ("dataset", "user", "pair")
-_ANNOTATORS = {"annotator 1": "annotator_1", "annotator 2": "annotator_2"}
-_BOTH = "average of both"
-# the paper prints the same figures under two names
-_TEXT_ROWS = {
-    "BLEU-1": "BLEU-1",
-    "BLEU-4": "BLEU-4",
-    "ROUGE-1-F": "ROUGE",
-    "ROUGE-L-F": "ROUGE",
-    "ROUGE-1 (usual)": "",
-}
-_TEXT_TOLERANCE = 0.1
+COST = "cost ($)"
+CLOSE = "within 0.1"
+_TOLERANCE = 0.1 + 1e-9
 _DECIMALS = 2
-_NO_TEXTS = (
-    "the users' own texts are not in this data: the release keeps them in a pickle, which is never opened"
-)
-_NO_JIEBA = "needs jieba: pip install 'recjudge[text]'"
+_HALF = 0.005
+_PROMPTS = {"Single-Aspect Prompt": "single", "Multiple-Aspect Prompt": "multiple"}
+_NEEDS_DATA = "needs --data"
+_NO_DATA = "give the released data with --data, or -p with a project that was imported from it"
+_NO_MARKUP = "the import made text of the HTML on which this figure rests: give the folder with --data"
+_NO_CONVENTIONS = "the paper names neither tokens nor smoothing; these conventions were found by trial"
+_NO_SEED = "the paper names neither the range nor the seed of its random scores"
+_NO_MODEL = "the model's replies are not released"
+_NO_PRICES = "the tokens and prices behind it are not printed"
+_OTHER_FIGURE = "the data give another figure"
+PAPERS_WAY = FillValues()
 _COLUMNS = (
+    Column("table", "Table", minor=True),
     Column("aspect", "Aspect"),
+    Column("section", "Section", minor=True),
     Column("evaluator", "Evaluator"),
     Column("level", "Level"),
-    Column("published", "Printed", "float", decimals=_DECIMALS),
-    Column("recomputed", "Computed", "float", decimals=_DECIMALS),
-    Column("difference", "Diff.", "float", decimals=_DECIMALS),
+    Column("printed", "Printed"),
+    Column("published", "As number", "float", minor=True, decimals=6, trimmed=True),
+    Column("recomputed", "Computed", "float", decimals=6, trimmed=True),
+    Column("difference", "Diff.", "float", minor=True, decimals=4, trimmed=True),
     Column("result", "Result"),
     Column("n", "n", "int"),
     Column("groups", "Groups", "int"),
     Column("groups_undefined", "Undefined", "int", minor=True),
     Column("note", "Note"),
 )
+# the printed figures of one evaluator, by aspect and level
+_Line = Mapping[tuple[str, str], PrintedFigure]
 
 
-class FillValues(NamedTuple):
-    """The values that replace a missing score of the user and of the evaluator; None: left out."""
-
-    truth: float | None = 3.0
-    judge: float | None = 0.0
-
-
-PAPERS_WAY = FillValues()
-
-
-class _Figure(NamedTuple):
-    """Pearson's r in percent; None if it is undefined."""
-
-    value: float | None
-    n: int | None
-    groups: int | None
-    undefined: int | None
-
-
-class _Evaluator(NamedTuple):
-    """One evaluator's scores by aspect; a metric has the same scores for each. `absent` says why there are none."""
-
-    name: str
-    scores: Mapping[str, Verdicts]
-    rater: Rater
-    printed: Mapping[str, list[float]] = {}
-    tolerance: float = 0.0
-    compared: bool = True
-    absent: str = ""
-
-
-class OwnRaters(NamedTuple):
-    """The user's own project, whose raters are listed below the paper's."""
+class ScoresSource(NamedTuple):
+    """A project with explanations and scores: the released data, or the user's own. `markup`: its texts keep their
+    HTML."""
 
     db: Database
     project_id: int
     name: str
+    markup: bool = False
+
+
+def holds_release(source: ScoresSource) -> bool:
+    """Whether the project was imported from the released data."""
+    return any(layout.partition(",")[0] == PAPER for layout in imported_layouts(source.db, source.project_id))
 
 
 def zhang_table(
-    db: Database, project_id: int, missing: FillValues = PAPERS_WAY, own: OwnRaters | None = None
+    released: ScoresSource | None,
+    missing: FillValues = PAPERS_WAY,
+    own: ScoresSource | None = None,
+    raters: Sequence[str] = (),
 ) -> Table:
-    """Pearson's r with the users' scores in percent: evaluator, aspect (and the mean of the four), level.
+    """Table 1 (Pearson's r with the users' scores in percent, by evaluator, aspect and level) and Table 2 (costs), 305
+    figures; then the raters of the user's own project, or those of `raters`.
 
-    `project_id` holds the paper's data as `import_zhang2024` reads it. Raises NotFoundError if `own` has no scores by
-    the users themselves.
+    `released` holds the paper's data; without it the figures stand as printed. Raises NotFoundError if `own` has no
+    scores by the users themselves, or no explanation was judged by one of `raters`.
     """
-    printed = printed_figures(PAPER)
-    figures: Mapping[str, Mapping[str, list[float]]] = printed["evaluators"]
-    ratings = load_ratings(db, project_id, protocols=("explanation",), newest=False)
-    rows = list(_rows(ratings, _annotators(ratings, figures), missing))
-    rows += _rows(ratings, _metrics(db, project_id, ratings, figures), missing)
-    notes = [tally_note(rows), *_missing_notes(ratings, missing)]
-    others = list(_printed_only(figures))
-    rows += others
+    paper = publication(PAPER)
+    lines = _lines(paper)
+    evaluators: dict[str, Evaluator] = {}
+    rows: list[Row] = []
+    notes: list[str] = []
+    ratings = None if released is None else _ratings(released)
+    if released is not None and ratings is not None:
+        evaluators = {evaluator.name: evaluator for evaluator in _evaluators(released, ratings)}
+        notes += _missing_notes(ratings, missing)
+    for (section, name), line in lines.items():
+        evaluator = evaluators.get(name)
+        figures = figures_of(ratings, evaluator, missing) if ratings and evaluator else {}
+        rows += _printed_rows(section, name, line, evaluator, figures)
+    costs = [_cost(figure) for figure in paper.figures if figure.table == "2"]
+    notes = [
+        f"{len(rows)} + {len(costs)} printed figures",
+        *tally_notes([*rows, *costs], "section"),
+        *notes,
+    ]
+    if ratings and USUAL_ROUGE in evaluators:
+        figures = figures_of(ratings, evaluators[USUAL_ROUGE], missing)
+        rows += _own_rows("Reference-based Metric", USUAL_ROUGE, figures, {}, "not in the paper")
     if own is not None:
-        rows += _own_rows(own, missing)
+        rows += _rater_rows(own, raters, missing, lines, notes)
+        costs += _own_costs(own, raters)
+    rows += costs
     notes += _few_groups(rows)
     notes += [
-        "Pearson's r with the users' own scores in percent; not shipped: this program does not contain the paper's figure",
-        "annotators must be equal, text metrics within 0.1 by conventions found by trial and used only here",
+        "Pearson's r with the users' own scores in percent; an average is that of the four aspects",
+        "follows: rounded to the printed decimals; text metrics are compared within 0.1",
     ]
-    if not others:
-        notes.append(
-            "the paper's rows of random scores and of language models: published figures not shipped"
-        )
     settings: dict[str, object] = {
-        "paper": printed["source"], "missing_truth": missing.truth, "missing_judge": missing.judge,
-        "project": own and own.name,
+        "paper": paper.source, "missing_truth": missing.truth, "missing_judge": missing.judge,
+        "project": own and own.name, "raters": list(raters),
     }  # fmt: skip
-    return Table(f"Reproduced: {printed['source']}", _COLUMNS, tuple(rows), tuple(notes), settings)
+    return Table(f"Reproduced: {paper.source}", _COLUMNS, tuple(rows), (*notes, *paper.remarks), settings)
 
 
-def _annotators(ratings: Ratings, figures: Mapping[str, Any]) -> Iterator[_Evaluator]:
-    scores = {label: _by_aspect(ratings, name) for label, name in _ANNOTATORS.items()}
-    for label, name in _ANNOTATORS.items():
-        rater = ratings.raters.get(name, Rater(0, name, "annotator"))
-        yield _Evaluator(label, scores[label], rater, figures.get(label, {}))
-    first, second = scores.values()
-    both = {
-        aspect: _mean(first[aspect], second[aspect])
-        for aspect in ASPECTS
-        if aspect in first and aspect in second
-    }
-    yield _Evaluator(_BOTH, both, Rater(0, _BOTH, "annotator"), figures.get(_BOTH, {}))
+def _evaluators(released: ScoresSource, ratings: Ratings) -> Iterator[Evaluator]:
+    yield from annotators(ratings)
+    if released.markup:
+        yield from text_metrics(released.db, released.project_id, ratings)
+    else:
+        lacking = Evaluator("", {}, Rater(0, "", "metric"), _NEEDS_DATA, _NO_MARKUP)
+        yield from (lacking._replace(name=name) for name in TEXT_METRICS)
 
 
-def _by_aspect(ratings: Ratings, rater: str) -> dict[str, Verdicts]:
-    return {q.aspect: verdicts for q, verdicts in ratings.verdicts.items() if q.rater == rater}
+def _ratings(source: ScoresSource) -> Ratings:
+    return load_ratings(source.db, source.project_id, protocols=("explanation",), newest=False)
 
 
-def _mean(a: Verdicts, b: Verdicts) -> Verdicts:
-    """The mean of two raters on the cases that both judged."""
-    rows, at_a, at_b = np.intersect1d(a.row, b.row, return_indices=True)
-    return Verdicts(rows, (a.value[at_a] + b.value[at_b]) / 2, np.zeros(rows.size, dtype=np.bool_))
+def _lines(paper: Publication) -> dict[tuple[str, str], dict[tuple[str, str], PrintedFigure]]:
+    lines: dict[tuple[str, str], dict[tuple[str, str], PrintedFigure]] = {}
+    for figure in paper.figures:
+        if figure.table == "1":
+            key = (figure.where["section"], figure.where["evaluator"])
+            lines.setdefault(key, {})[figure.name, figure.where["level"]] = figure
+    return lines
 
 
-def _metrics(
-    db: Database, project_id: int, ratings: Ratings, figures: Mapping[str, Any]
-) -> Iterator[_Evaluator]:
-    scores, absent = _text_scores(db, project_id, ratings)
-    for name, printed in _TEXT_ROWS.items():
-        yield _Evaluator(
-            name,
-            dict.fromkeys(ASPECTS, scores[name]) if scores else {},
-            Rater(0, name, "metric"),
-            figures.get(printed, {}),
-            _TEXT_TOLERANCE,
-            bool(printed),
-            absent,
-        )
+def _printed_rows(
+    section: str,
+    name: str,
+    line: _Line,
+    evaluator: Evaluator | None,
+    figures: Mapping[str, Mapping[str, Figure]],
+) -> Iterator[Row]:
+    for aspect in (*ASPECTS, AVERAGE):
+        for level in LEVELS:
+            printed = line[aspect, level]
+            figure = figures.get(aspect, {}).get(level)
+            row: Row = {
+                "aspect": aspect,
+                "section": section,
+                "evaluator": _label(section, name),
+                "level": level,
+            }
+            if figure is not None and figure.value is not None:
+                yield row | _recomputed(printed, figure, name)
+            elif aspect == AVERAGE:
+                yield row | _mean_of_aspects(printed, [line[one, level] for one in ASPECTS])
+            else:
+                yield row | as_printed(printed, *_why(section, name, evaluator, figure))
 
 
-def _text_scores(db: Database, project_id: int, ratings: Ratings) -> tuple[dict[str, Verdicts], str]:
-    """Each text row's scores, the user's text against the explanation; or nothing, and why."""
-    texts = [text for text in explanation_texts(db, project_id) if text.reference.strip()]
-    if not texts:
-        return {}, _NO_TEXTS
-    cut = jieba_words()
-    if cut is None:
-        return {}, _NO_JIEBA
-    pairs = [(cut(text.reference), cut(bare_text(text.text))) for text in texts]
-    as_printed = [rouge_l_as_printed(own, shown) for own, shown in pairs]
-    scores = {
-        "BLEU-1": [bleu(own, shown, 1) for own, shown in pairs],
-        "BLEU-4": [bleu(own, shown, 4) for own, shown in pairs],
-        "ROUGE-1-F": as_printed,
-        "ROUGE-L-F": as_printed,
-        "ROUGE-1 (usual)": [rouge_1(own, shown) for own, shown in pairs],
-    }
-    row = np.searchsorted(ratings.cases.ids, [text.case_id for text in texts])
-    never = np.zeros(row.size, dtype=np.bool_)
-    return {name: Verdicts(row, np.array(values), never) for name, values in scores.items()}, ""
+def _label(section: str, name: str) -> str:
+    """The evaluator's name; a model stands in two sections."""
+    return f"{name} ({_PROMPTS[section]})" if section in _PROMPTS else name
 
 
-def _rows(ratings: Ratings, evaluators: Iterator[_Evaluator], missing: FillValues) -> Iterator[Row]:
-    for evaluator in evaluators:
-        by_aspect = {aspect: _levels(ratings, evaluator, aspect, missing) for aspect in ASPECTS}
-        if all(by_aspect.values()):
-            by_aspect[AVERAGE] = {level: _average([by_aspect[a][level] for a in ASPECTS]) for level in LEVELS}
-        for aspect in (*ASPECTS, AVERAGE):
-            for at, level in enumerate(LEVELS):
-                printed = evaluator.printed.get(aspect)
-                yield _row(
-                    evaluator,
-                    aspect,
-                    level,
-                    printed[at] if printed else None,
-                    by_aspect.get(aspect, {}).get(level),
-                )
+def _recomputed(printed: PrintedFigure, figure: Figure, name: str) -> Row:
+    value = rounded(figure.value or 0.0, _DECIMALS)
+    row = compared(printed, exactly(value)) | _cells(figure)
+    if row["result"] != DOES_NOT_FOLLOW:
+        return row
+    if name in TEXT_METRICS and abs(value - printed.value) <= _TOLERANCE:
+        return row | {"result": CLOSE, "note": _NO_CONVENTIONS}
+    return row | {"note": _OTHER_FIGURE}
 
 
-def _row(
-    evaluator: _Evaluator, aspect: str, level: str, printed: float | None, figure: _Figure | None
-) -> Row:
-    value = figure.value if figure else None
-    verdict = judged(printed, value, evaluator.tolerance, _DECIMALS)
-    note = evaluator.absent
-    if value is None and not note:
-        note = "no scores" if figure is None else "undefined: one side is constant"
+def _cells(figure: Figure) -> Row:
     return {
-        "aspect": aspect,
-        "evaluator": evaluator.name,
-        "level": level,
-        "published": printed,
-        "recomputed": None if value is None else round(value, _DECIMALS),
-        "difference": verdict.difference,
-        "result": verdict.result if evaluator.compared or value is None else NOT_COMPARED,
-        "n": figure.n if figure else None,
-        "groups": figure.groups if figure and level != "dataset" else None,
-        "groups_undefined": figure.undefined if figure and level != "dataset" else None,
-        "note": note,
+        "recomputed": None if figure.value is None else rounded(figure.value, _DECIMALS),
+        "n": figure.n,
+        "groups": figure.groups,
+        "groups_undefined": figure.undefined,
     }
 
 
-def _levels(ratings: Ratings, evaluator: _Evaluator, aspect: str, missing: FillValues) -> dict[str, _Figure]:
-    """The figure of each level; nothing if one side has no scores of this aspect."""
-    truth = _truth(ratings)
-    scores = evaluator.scores.get(aspect)
-    known = truth and ratings.verdicts.get(Question(truth.name, "explanation", aspect))
-    if truth is None or scores is None or known is None:
-        return {}
-    # a metric without a text has no score, so none is missing
-    fill = None if evaluator.rater.kind == "metric" else missing.judge
-    left = Side(evaluator.rater, scores, fill, not is_judging(evaluator.rater))
-    pairs = compare(ratings.cases, left, Side(truth, known, missing.truth, fill_absent=True))
-    cases = ratings.cases
-    groups = {"dataset": np.zeros(cases.ids.size, dtype=np.int64), "user": cases.user, "pair": cases.pair}
-    return {level: _figure(pairs.a, pairs.b, groups[level][pairs.row]) for level in LEVELS}
+def _mean_of_aspects(printed: PrintedFigure, aspects: list[PrintedFigure]) -> Row:
+    mean = sum(aspect.value for aspect in aspects) / len(aspects)
+    row = compared(printed, Range(mean, mean - _HALF, mean + _HALF), "the four printed figures")
+    return row | {"note": row["note"] or "the mean of the four printed figures"}
 
 
-def _figure(a: FloatArray, b: FloatArray, groups: np.typing.NDArray[np.int64]) -> _Figure:
-    mean = group_mean("pearson", a, b, groups)
-    value = None if mean.value is None else 100 * mean.value
-    return _Figure(value, mean.n, mean.groups, mean.groups_undefined)
+def _why(section: str, name: str, evaluator: Evaluator | None, figure: Figure | None) -> tuple[str, str]:
+    """Why nothing was recomputed, and the result that says so."""
+    if figure is not None:
+        return "undefined: one side is constant", "undefined"
+    if evaluator is not None and evaluator.needs:
+        return evaluator.why, evaluator.needs
+    if name in (*ANNOTATORS, BOTH, *TEXT_METRICS):
+        return _NO_DATA, _NEEDS_DATA
+    return _NO_SEED if section == "Random" else _NO_MODEL, AS_PRINTED
 
 
-def _average(known: list[_Figure]) -> _Figure:
-    """The mean of the aspects' figures; undefined if one of them is."""
-    values = [figure.value for figure in known if figure.value is not None]
-    mean = float(np.mean(values)) if len(values) == len(known) else None
-    return _Figure(mean, None, None, None)
+def _cost(figure: PrintedFigure) -> Row:
+    row: Row = {"aspect": COST, "section": "Cost", "evaluator": figure.where["evaluator"], "level": None}
+    return row | as_printed(figure, _NO_PRICES)
 
 
-def _truth(ratings: Ratings) -> Rater | None:
-    truths = [rater for rater in ratings.raters.values() if rater.kind == "ground_truth"]
-    return truths[0] if truths else None
+def _rater_rows(
+    own: ScoresSource,
+    raters: Sequence[str],
+    missing: FillValues,
+    lines: Mapping[tuple[str, str], _Line],
+    notes: list[str],
+) -> Iterator[Row]:
+    """The raters of the user's project against the users' scores in that project."""
+    ratings = _ratings(own)
+    if truth_of(ratings) is None:
+        raise NotFoundError(
+            f"the project {own.name} has no scores by the users themselves",
+            next_step="Import them as labels of a rater called user.",
+        )
+    judged = dict.fromkeys(q.rater for q in ratings.verdicts if q.aspect in ASPECTS)
+    if absent := [name for name in raters if name not in judged]:
+        raise NotFoundError(
+            f"“{absent[0]}” has judged no explanation of the project {own.name}",
+            f"These have: {', '.join(judged)}.",
+            "Run a judge first: recjudge run explanation.",
+        )
+    chosen: list[Rater] = [ratings.raters[name] for name in raters] or [
+        rater for rater in (ratings.raters[name] for name in judged) if rater.kind not in FIRST_HAND
+    ]
+    models = [line for (section, _), line in lines.items() if section in _PROMPTS]
+    for rater in chosen:
+        evaluator = Evaluator(rater.name, scores_of(ratings, rater.name), rater)
+        figures = figures_of(ratings, evaluator, missing)
+        yield from _own_rows(_section(own), rater.name, figures, models)
+    notes += rules_notes(chosen)
+
+
+def _section(own: ScoresSource) -> str:
+    return f"Project {own.name}"
+
+
+def _own_rows(
+    section: str,
+    name: str,
+    figures: Mapping[str, Mapping[str, Figure]],
+    models: Iterable[_Line],
+    note: str = "",
+) -> Iterator[Row]:
+    """Figures that the paper does not have, with their place among the `models` it prints."""
+    for aspect in (*ASPECTS, AVERAGE):
+        for level in LEVELS:
+            figure = figures.get(aspect, {}).get(level)
+            row: Row = {
+                "table": "Table 1",
+                "aspect": aspect,
+                "section": section,
+                "evaluator": name,
+                "level": level,
+            }
+            if figure is None:
+                yield row | {"result": NOT_COMPARED, "note": "no scores"}
+            elif figure.value is None:
+                yield (
+                    row | _cells(figure) | {"result": NOT_COMPARED, "note": "undefined: one side is constant"}
+                )
+            else:
+                place = _place(figure.value, [line[aspect, level].value for line in models])
+                yield row | _cells(figure) | {"result": NOT_COMPARED, "note": note or place}
+
+
+def _place(value: float, printed: Sequence[float]) -> str:
+    below = sum(value > other for other in printed)
+    return f"higher than {below} of the {len(printed)} printed figures of models"
+
+
+def _own_costs(own: ScoresSource, raters: Sequence[str]) -> Iterator[Row]:
+    for (rater, protocol), cost in spent_a_case(own.db, own.project_id).items():
+        if protocol == "explanation" and (not raters or rater in raters):
+            row: Row = {
+                "table": "Table 2",
+                "aspect": COST,
+                "section": _section(own),
+                "evaluator": rater,
+                "level": None,
+            }
+            note = "" if cost is not None else "the price of this judge is unknown"
+            yield row | {"recomputed": cost, "result": NOT_COMPARED, "note": note}
 
 
 def _few_groups(rows: Iterable[Row]) -> list[str]:
@@ -285,43 +339,11 @@ def _few_groups(rows: Iterable[Row]) -> list[str]:
 
 def _missing_notes(ratings: Ratings, missing: FillValues) -> Iterator[str]:
     """How many of the users' scores were missing."""
-    truth = _truth(ratings)
+    truth = truth_of(ratings)
     if truth is None:
         return
     cases = ratings.cases.ids.size
-    given = sum(verdicts.row.size for verdicts in _by_aspect(ratings, truth.name).values())
+    given = sum(verdicts.row.size for verdicts in scores_of(ratings, truth.name).values())
     if absent := len(ASPECTS) * cases - given:
         instead = "left out" if missing.truth is None else f"replaced by {missing.truth:g}"
         yield f"{absent:,} of the users' {len(ASPECTS) * cases:,} scores are missing: {instead}"
-
-
-def _printed_only(figures: Mapping[str, Mapping[str, list[float]]]) -> Iterator[Row]:
-    """Rows of the paper that cannot be recomputed: random scores, language models."""
-    for name, aspects in figures.items():
-        if name in (*_ANNOTATORS, _BOTH, *_TEXT_ROWS.values()):
-            continue
-        for aspect, values in aspects.items():
-            for level, value in zip(LEVELS, values, strict=True):
-                yield {
-                    "aspect": aspect, "evaluator": name, "level": level, "published": value,
-                    "result": NOT_COMPARED, "note": "as published",
-                }  # fmt: skip
-
-
-def _own_rows(own: OwnRaters, missing: FillValues) -> Iterator[Row]:
-    """The raters of the user's project against the users' scores in that project."""
-    ratings = load_ratings(own.db, own.project_id, protocols=("explanation",), newest=False)
-    if _truth(ratings) is None:
-        raise NotFoundError(
-            f"the project {own.name} has no scores by the users themselves",
-            next_step="Import them as labels of a rater called user.",
-        )
-    names = dict.fromkeys(q.rater for q in ratings.verdicts if q.aspect in ASPECTS)
-    raters = [ratings.raters[name] for name in names]
-    evaluators = (
-        _Evaluator(f"{own.name}: {rater.name}", _by_aspect(ratings, rater.name), rater, compared=False)
-        for rater in raters
-        if rater.kind not in FIRST_HAND
-    )
-    for row in _rows(ratings, evaluators, missing):
-        yield row | {"result": NOT_COMPARED if row["recomputed"] is not None else NOT_AVAILABLE}

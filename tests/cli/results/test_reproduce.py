@@ -37,7 +37,7 @@ def test_zhang2024_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("RECJUDGE_DB", str(tmp_path / "mine.db"))
     before = sorted(folder.iterdir())
     found = json.loads(run("zhang2024", "--data", folder, "--format", "json"))
-    assert len(found["rows"]) == 120
+    assert len(found["rows"]) == 320
     assert {"aspect", "evaluator", "level", "published", "recomputed", "difference", "result"} <= set(
         found["rows"][0]
     )
@@ -51,15 +51,19 @@ def test_zhang2024_fits_a_narrow_screen(tmp_path: Path) -> None:
     text = run("zhang2024", "--data", write_joined(tmp_path / "data", joined_rows()))
     assert max(map(len, text.splitlines())) <= 80
     assert "ROUGE-1 (usual)" in text
-    assert "figures compared" in text
+    assert "300 + 5 printed figures" in text
 
 
 def test_wrong_words() -> None:
     for words, says in (
-        (["zhang2024"], "--data"),
-        (["nothing"], "'zhang2024', 'arena'"),
-        (["arena", "--data", "."], "neither"),
-        (["arena", "-p", "films"], "neither"),
+        (["nothing"], "'saer', 'arena', 'zhang2024'"),
+        (["arena", "--data", "."], "no --data"),
+        (["saer", "--data", "."], "no --data"),
+        (["saer", "-p", "films"], "recjudge run saer"),
+        (["saer", "--rater", "r"], "not released"),
+        (["arena", "--aspect", "accuracy"], "for zhang2024"),
+        (["zhang2024", "--baseline", "FM"], "for arena"),
+        (["zhang2024", "--aspect", "charm"], "average"),
         (["zhang2024", "--data", ".", "--missing-truth", "nan"], "between 0 and 5"),
         (["zhang2024", "--data", ".", "--missing-judge", "9"], "between 0 and 5"),
     ):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.papers.arena import arena_table
+from recjudge_tui.reports.papers.arena import FIGURES, P_VALUE, PEARSON, SHARES, arena_table
+from recjudge_tui.reports.papers.published import PrintedFigure, Publication, publication
 
 
 def rows(figure: str, **who: str) -> list[Row]:
@@ -16,63 +19,103 @@ def rows(figure: str, **who: str) -> list[Row]:
     ]
 
 
-@pytest.mark.parametrize(("dataset", "printed"), [("MovieLens", 1.9485), ("MIND", 2.9501)])
-def test_q_from_shares_is_cut_not_rounded(dataset: str, printed: float) -> None:
-    (row,) = rows("Q", dataset=dataset, judge="GPT-4o", system="NRMS")
-    assert (row["published"], row["result"]) == (printed, "equal, cut")
-    assert row["recomputed"] == pytest.approx(printed, abs=1e-4)
+def results(figure: str) -> list[object]:
+    return [row["result"] for row in rows(figure)]
+
+
+def test_every_figure_has_a_state() -> None:
+    table = arena_table()
+    assert len(table.rows) == 296
+    assert {row["figure"] for row in table.rows} == set(FIGURES)
+    assert {row["result"] for row in table.rows} == {"follows", "does not follow", "as printed"}
+    for row in table.rows:
+        compared = row["result"] != "as printed"
+        assert (row.get("recomputed") is not None) == compared
+        assert compared or row["note"]
+        assert row["result"] == "follows" or row["note"]
+
+
+def test_45_of_the_48_q_follow() -> None:
+    assert [results("Q").count(result) for result in ("follows", "does not follow")] == [45, 3]
+    failing = [(row["table"], row["judge"], row["system"]) for row in rows("Q") if row["result"] != "follows"]
+    assert failing == [
+        ("Table 2", "DeepSeek-V2.5", "DeepFM"),
+        ("Table 4", "GPT-4o", "SASRec"),
+        ("Table 6", "DeepSeek-V2.5", "DeepFM"),
+    ]
+    assert "Q: 45 follow, 3 do not" in arena_table().notes
+
+
+@pytest.mark.parametrize(("dataset", "printed"), [("MovieLens", "1.9485"), ("MIND", "2.9501")])
+def test_q_is_cut_not_rounded(dataset: str, printed: str) -> None:
+    (row,) = rows("Q", table="Table 2", dataset=dataset, judge="GPT-4o", system="NRMS")
+    assert (row["printed"], row["result"]) == (printed, "follows")
+    assert row["recomputed"] == pytest.approx(float(printed), abs=1e-4)
+    assert "cut" in str(row["note"])
 
 
 @pytest.mark.parametrize(
     ("judge", "r", "p"),
-    [("GPT-4o", 0.9001, 0.0998), ("DeepSeek", 0.9530, 0.0469), ("Llama", 0.7443, 0.2556)],
+    [
+        ("GPT-4o", ("0.8972", 0.8843), ("0.1027", 0.1157)),
+        ("DeepSeek-V2.5", ("0.9436", 0.9351), ("0.0563", 0.0649)),
+        ("Llama3.1-8B", ("-0.2661", -0.3009), ("0.7338", 0.6991)),
+    ],
 )
-def test_pearson_of_auc_and_q_on_mind(judge: str, r: float, p: float) -> None:
-    for figure, printed in (("Pearson of AUC and Q", r), ("its p", p)):
-        (row,) = rows(figure, dataset="MIND", judge=judge)
-        assert row["published"] == printed
-        assert row["recomputed"] == pytest.approx(printed, abs=2e-4)
-        assert row["result"] in ("equal", "within 0.0002")
+def test_no_correlation_of_movielens_follows(judge: str, r: tuple[str, float], p: tuple[str, float]) -> None:
+    for figure, (printed, computed) in ((PEARSON, r), (P_VALUE, p)):
+        (row,) = rows(figure, dataset="MovieLens", judge=judge)
+        assert (row["printed"], row["result"], row["n"]) == (printed, "does not follow", 4)
+        assert round(float(str(row["recomputed"])), 4) == computed
 
 
-def test_what_does_not_follow_is_marked_and_nothing_is_filled_in() -> None:
-    marked = [row for row in arena_table().rows if row["result"] == "does not follow"]
-    assert [row["published"] for row in marked] == [0.8972, 0.9436, None, None]
-    assert all(row.get("recomputed") is None and row["note"] for row in marked)
-    assert "8 figures compared, 0 of which differ; 4 do not follow" in arena_table().notes[0]
+def test_all_correlations_of_mind_follow() -> None:
+    for figure in (PEARSON, P_VALUE):
+        assert [row["result"] for row in rows(figure, dataset="MIND")] == ["follows"] * 3
 
 
-def test_figures_that_are_not_shipped_are_named() -> None:
-    (row,) = rows("Q", dataset="MIND", judge="Llama", system="DeepFM")
-    assert (row["published"], row.get("recomputed"), row["result"]) == (1.4571, None, "not available")
-    assert "not shipped" in str(row["note"])
+def test_shares_and_ranks() -> None:
+    assert results("rank") == ["follows"] * 48
+    for share in SHARES:
+        (failing,) = (row for row in rows(share) if row["result"] != "follows")
+        assert (failing["table"], failing["judge"], failing["system"]) == ("Table 4", "GPT-4o", "SASRec")
+        assert failing["note"] == "the three shares make 110.0"
+    (row,) = rows("win", table="Table 2", dataset="MovieLens", judge="DeepSeek-V2.5", system="DeepFM")
+    assert row["note"] == "the three shares are those of NRMS"
 
 
-def entry(system: str, shares: list[float], q: str | None = None) -> dict[str, object]:
-    found: dict[str, object] = {"dataset": "D", "judge": "J", "system": system, "shares": shares}
-    return found if q is None else found | {"q": q}
+def changed(text: str, **place: str) -> Publication:
+    """The publication with another text in one place."""
+    paper = publication("arena")
+
+    def edited(figure: PrintedFigure) -> PrintedFigure:
+        where = {"table": figure.table, "name": figure.name, **figure.where}
+        return replace(figure, text=text) if place.items() <= where.items() else figure
+
+    return replace(paper, figures=tuple(map(edited, paper.figures)))
 
 
-def test_shares_that_cannot_be_are_found() -> None:
-    systems = [
-        entry("a", [50.0, 20.0, 30.0], "1.4"),
-        entry("b", [50.0, 20.0, 30.0], "1.5"),
-        entry("c", [60.0, 20.0, 30.0]),
-        entry("d", [33.3, 33.3, 33.3]),
-        entry("e", [100.0, 0.0, 0.0], "9"),
-    ]
-    figures = {
-        "source": "a paper", "systems": systems, "auc": {"D": {"a": 0.5, "b": 0.6}}, "doubts": [],
-        "correlations": [{"dataset": "D", "judge": "J", "r": 1.0, "p": 0.0}],
-    }  # fmt: skip
-    found = arena_table(figures)
-    results = {(row["figure"], row["system"]): (row["result"], row.get("note")) for row in found.rows}
-    assert results["Q", "a"] == ("equal", None)
-    assert results["Q", "b"][0] == "differs"
-    assert results["Q", "c"] == ("not shipped", None)
-    assert results["Q", "e"] == ("not available", "Q is not finite")
-    assert results["shares", "b"] == ("does not follow", "the win, tie and lose shares repeat those of a")
-    assert results["shares", "c"] == ("does not follow", "the win, tie and lose shares sum to 110.0 %")
-    assert ("shares", "d") not in results
-    # two systems have no p
-    assert results["its p", None][0] == "not available"
+def test_another_printed_figure_has_another_state() -> None:
+    place = {"table": "2", "dataset": "MIND", "judge": "GPT-4o", "system": "NRMS"}
+    notes = arena_table(changed("1.9", name="Q", **place)).notes
+    assert "Q: 44 follow, 4 do not" in notes
+    assert f"{PEARSON}: 2 follow, 4 do not" in notes
+    assert "rank: 45 follow, 3 do not" in notes
+
+
+def test_a_system_that_never_lost_has_no_q() -> None:
+    place = {"table": "4", "judge": "GPT-4o", "system": "NRMS"}
+    paper = changed("0.0", name="tie", **place)
+    none = replace(
+        paper,
+        figures=tuple(
+            replace(f, text="0.0" if f.name == "lose" else "100.0")
+            if f.name in ("win", "lose") and {"table": f.table, **f.where}.items() >= place.items()
+            else f
+            for f in paper.figures
+        ),
+    )
+    found = [row for row in arena_table(none).rows if row["figure"] == "Q" and row["table"] == "Table 4"]
+    (row,) = (row for row in found if (row["judge"], row["system"]) == ("GPT-4o", "NRMS"))
+    assert (row.get("recomputed"), row["result"]) == (None, "as printed")
+    assert "not finite" in str(row["note"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,16 +14,8 @@ import pytest
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.importers.zhang2024 import import_zhang2024
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.papers import zhang2024 as reproduce_zhang
-from recjudge_tui.reports.papers.published import printed_figures
-from recjudge_tui.reports.papers.zhang2024 import (
-    ASPECTS,
-    LEVELS,
-    PAPERS_WAY,
-    FillValues,
-    OwnRaters,
-    zhang_table,
-)
+from recjudge_tui.reports.papers.zhang2024 import COST, PAPERS_WAY, ScoresSource, zhang_table
+from recjudge_tui.reports.papers.zhang_evaluators import ASPECTS, LEVELS, FillValues
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 from tests.support.verdicts import give, new_project, text_case
@@ -33,12 +26,18 @@ Make = Callable[..., Table]
 
 @pytest.fixture
 def table(tmp_path: Path) -> Make:
-    def make(folder: Path, missing: FillValues = PAPERS_WAY, own: OwnRaters | None = None) -> Table:
+    def make(
+        folder: Path,
+        missing: FillValues = PAPERS_WAY,
+        own: ScoresSource | None = None,
+        raters: tuple[str, ...] = (),
+    ) -> Table:
         scratch = tmp_path / f"scratch{len(list(tmp_path.iterdir()))}"
         scratch.mkdir()
         with connect(scratch / "r.db") as db:
             import_zhang2024(db, "paper", folder, scratch)
-            return zhang_table(db, project_id(db, "paper"), missing, own)
+            released = ScoresSource(db, project_id(db, "paper"), "paper", markup=True)
+            return zhang_table(released, missing, own, raters)
 
     return make
 
@@ -48,6 +47,10 @@ def row_of(table: Table, evaluator: str, aspect: str, level: str) -> Row:
         r for r in table.rows if (r["evaluator"], r["aspect"], r["level"]) == (evaluator, aspect, level)
     )
     return row
+
+
+def annotation(table: Table) -> list[Row]:
+    return [row for row in table.rows if row["section"] == "Annotation"]
 
 
 def by_group(rows: list[dict[str, str]], key: Callable[[dict[str, str]], str], aspect: str) -> float:
@@ -73,34 +76,34 @@ def test_three_levels_and_the_mean_of_the_aspects(table: Make, tmp_path: Path) -
     for level in LEVELS:
         figures = []
         for aspect in ASPECTS:
-            row = row_of(found, "annotator 1", aspect, level)
+            row = row_of(found, "Annotator-1", aspect, level)
             assert row["recomputed"] == by_group(rows, keys[level], aspect), (aspect, level)
             figures.append(row["recomputed"])
-        mean = row_of(found, "annotator 1", "average", level)["recomputed"]
+        mean = row_of(found, "Annotator-1", "average", level)["recomputed"]
         assert mean == pytest.approx(np.mean(figures), abs=0.006)
-    assert row_of(found, "annotator 1", "accuracy", "pair")["groups"] == 8
+    assert row_of(found, "Annotator-1", "accuracy", "pair")["groups"] == 8
     assert "1 of the users' 160 scores are missing: replaced by 3" in found.notes
 
 
 def test_figures_are_marked_against_the_printed_ones(table: Make, tmp_path: Path) -> None:
     found = table(write_joined(tmp_path / "data", joined_rows()))
-    row = row_of(found, "annotator 1", "persuasiveness", "dataset")
-    assert (row["published"], row["result"]) == (19.88, "differs")
+    row = row_of(found, "Annotator-1", "persuasiveness", "dataset")
+    assert (row["printed"], row["published"], row["result"]) == ("19.88", 19.88, "does not follow")
     assert row["difference"] == pytest.approx(float(str(row["recomputed"])) - 19.88)
-    absent = row_of(found, "annotator 2", "accuracy", "user")
-    assert (absent["published"], absent["difference"], absent["result"]) == (None, None, "not shipped")
     usual = row_of(found, "ROUGE-1 (usual)", "accuracy", "user")
     assert usual["result"] == "not compared"
     assert usual["recomputed"] is not None
-    differing = sum(r["result"] == "differs" for r in found.rows)
-    assert found.notes[0].startswith(f"54 figures compared, {differing} of which differ")
+    assert len(found.rows) == 320
+    differing = sum(r["result"] == "does not follow" for r in found.rows if r["section"] == "Annotation")
+    assert differing >= 40
+    assert any(f"{differing} do not" in note for note in found.notes if note.startswith("Annotation"))
 
 
 def test_a_missing_score_of_a_user_may_be_left_out(table: Make, tmp_path: Path) -> None:
     folder = write_joined(tmp_path / "data", joined_rows())
     found = table(folder, FillValues(None, None))
-    assert row_of(found, "annotator 1", "persuasiveness", "dataset")["n"] == 39
-    assert row_of(found, "annotator 1", "accuracy", "dataset")["n"] == 40
+    assert row_of(found, "Annotator-1", "persuasiveness", "dataset")["n"] == 39
+    assert row_of(found, "Annotator-1", "accuracy", "dataset")["n"] == 40
     assert any(note.endswith("are missing: left out") for note in found.notes)
 
 
@@ -112,11 +115,12 @@ def test_the_release_alone_gives_the_same_but_for_the_texts(table: Make, tmp_pat
     trace = tmp_path / "opened"
     (released / "df_explanation.pkl").write_bytes(b"cbuiltins\nopen\n(V%b\nVw\ntR." % str(trace).encode())
     found = table(released)
-    assert found.rows[:45] == joined.rows[:45]
+    assert annotation(found) == annotation(joined)
     assert not trace.exists()
-    for row in found.rows[45:]:
-        assert (row["recomputed"], row["result"]) == (None, "not available")
-        assert "pickle" in str(row["note"])
+    for row in found.rows:
+        if row["section"] == "Reference-based Metric" and row["aspect"] != "average":
+            assert (row.get("recomputed"), row["result"]) == (None, "needs texts")
+            assert "pickle" in str(row["note"])
     assert row_of(found, "BLEU-1", "accuracy", "pair")["published"] == 12.18
 
 
@@ -126,9 +130,9 @@ def test_without_jieba_the_text_rows_say_so(
     monkeypatch.setitem(sys.modules, "jieba", None)
     found = table(write_joined(tmp_path / "data", joined_rows()))
     row = row_of(found, "ROUGE-L-F", "accuracy", "pair")
-    assert (row["published"], row["recomputed"], row["result"]) == (12.83, None, "not available")
+    assert (row["published"], row.get("recomputed"), row["result"]) == (12.83, None, "needs recjudge[text]")
     assert "recjudge[text]" in str(row["note"])
-    assert row_of(found, "annotator 1", "accuracy", "pair")["recomputed"] is not None
+    assert row_of(found, "Annotator-1", "accuracy", "pair")["recomputed"] is not None
 
 
 def test_raters_of_an_own_project_stand_below(table: Make, tmp_path: Path) -> None:
@@ -144,15 +148,15 @@ def test_raters_of_an_own_project_stand_below(table: Make, tmp_path: Path) -> No
         part: dict[int, float | None] = dict(list(judged.items())[:20])
         part[cases[0]] = None
         give(project, "half", part, protocol_name="explanation", kind="judge", aspect=aspect)
-    own = OwnRaters(project.db, project.id, "mine")
+    own = ScoresSource(project.db, project.id, "mine")
     found = table(write_joined(tmp_path / "data", rows), own=own)
     for level in LEVELS:
-        ours = row_of(found, "mine: llm", "satisfaction", level)
-        theirs = row_of(found, "annotator 1", "satisfaction", level)
+        ours = row_of(found, "llm", "satisfaction", level)
+        theirs = row_of(found, "Annotator-1", "satisfaction", level)
         assert ours["recomputed"] == theirs["recomputed"]
         assert ours["result"] == "not compared"
-    assert row_of(found, "mine: half", "satisfaction", "dataset")["n"] == 20
-    assert not any(row["evaluator"] == "mine: user" for row in found.rows)
+    assert row_of(found, "half", "satisfaction", "dataset")["n"] == 20
+    assert not any(row["evaluator"] == "user" for row in found.rows)
 
 
 def test_a_mean_over_few_groups_is_told(table: Make, tmp_path: Path) -> None:
@@ -170,40 +174,65 @@ def test_a_mean_over_few_groups_is_told(table: Make, tmp_path: Path) -> None:
         }
         give(project, "flat", flat, protocol_name="explanation", kind="judge", aspect=aspect)
         give(project, "same", truth, protocol_name="explanation", kind="judge", aspect=aspect)
-    own = OwnRaters(project.db, project.id, "mine")
+    own = ScoresSource(project.db, project.id, "mine")
     notes = table(write_joined(tmp_path / "data", rows), own=own).notes
-    (note,) = (note for note in notes if note.startswith("mine: flat: one side is constant in most groups"))
+    (note,) = (note for note in notes if note.startswith("flat: one side is constant in most groups"))
     assert f"accuracy user on 1 of {len(users)}" in note
-    assert not any(note.startswith("mine: same") for note in notes)
+    assert not any(note.startswith("same:") for note in notes)
 
 
 def test_an_own_project_needs_the_users_scores(table: Make, tmp_path: Path) -> None:
     project = new_project(tmp_path / "own.db", "mine")
     with pytest.raises(NotFoundError, match="users themselves"):
-        table(write_joined(tmp_path / "data", joined_rows()), own=OwnRaters(project.db, project.id, "mine"))
+        table(
+            write_joined(tmp_path / "data", joined_rows()), own=ScoresSource(project.db, project.id, "mine")
+        )
 
 
-def test_printed_rows_that_cannot_be_recomputed_are_shown(
-    table: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    figures = printed_figures("zhang2024")
-    figures["evaluators"]["random"] = {"accuracy": [1.5, 2.5, 3.5]}
-    monkeypatch.setattr(reproduce_zhang, "printed_figures", lambda paper: figures)
-    found = table(write_joined(tmp_path / "data", joined_rows()))
-    row = row_of(found, "random", "accuracy", "user")
-    assert (row["published"], row["result"], row.get("recomputed")) == (2.5, "not compared", None)
+def test_without_data_all_300_cells_stand_as_printed() -> None:
+    found = zhang_table(None)
+    assert [len([row for row in found.rows if row["table"] == name]) for name in ("Table 1", "Table 2")] == [
+        300,
+        5,
+    ]
+    row = row_of(found, "Annotator-2", "transparency", "pair")
+    assert (row["printed"], row.get("recomputed"), row["result"]) == ("27.84", None, "needs --data")
+    for model in ("GPT4 (single)", "GPT4 (multiple)", "Random"):
+        row = row_of(found, model, "accuracy", "user")
+        assert (row.get("recomputed"), row["result"]) == (None, "as printed")
+        assert row["note"]
+    assert [row["printed"] for row in found.rows if row["aspect"] == COST] == [
+        "0.111$", "0.00123$", "0.000364$", "0.0652$", "0.0256$",
+    ]  # fmt: skip
+
+
+def test_every_average_is_the_mean_of_its_four_figures() -> None:
+    averages = [row for row in zhang_table(None).rows if row["aspect"] == "average"]
+    assert [row["result"] for row in averages] == ["follows"] * 60
+    odd = [
+        (row["evaluator"], row["level"], row["recomputed"])
+        for row in averages
+        if "within the rounding" in str(row["note"])
+    ]
+    assert odd == [
+        ("BLEU-4", "user", 5.8675),
+        ("Qwen1.5-7B (single)", "pair", 4.895),
+        ("GPT3.5-Turbo (multiple)", "user", 16.6025),
+    ]
 
 
 @pytest.mark.data
 def test_the_papers_table_from_its_data(table: Make) -> None:
     found = table(Path(os.environ["RECJUDGE_DATA"]) / "zhang2024")
-    results = [row["result"] for row in found.rows]
-    assert "differs" not in results
-    for evaluator, aspect in (("annotator 1", "persuasiveness"), ("average of both", "transparency")):
-        assert [row_of(found, evaluator, aspect, level)["result"] for level in LEVELS] == ["equal"] * 3
-    for row in found.rows[45:105]:
-        assert row["aspect"] == "average" or abs(float(str(row["difference"]))) <= 0.1
-    assert row_of(found, "annotator 1", "persuasiveness", "pair")["groups"] == 310
+    results = Counter((row["section"], row["result"]) for row in found.rows)
+    assert results["Annotation", "follows"] == 45
+    assert (
+        results["Reference-based Metric", "follows"] + results["Reference-based Metric", "within 0.1"] == 60
+    )
+    assert results["Single-Aspect Prompt", "as printed"] + results["Single-Aspect Prompt", "follows"] == 90
+    assert "does not follow" not in {row["result"] for row in found.rows}
+    assert row_of(found, "Annotator-1", "persuasiveness", "pair")["groups"] == 310
+    assert row_of(found, "Annotator-1", "average", "pair")["n"] == 2536
     assert "9 of the users' 10,144 scores are missing: replaced by 3" in found.notes
 
 
@@ -212,4 +241,4 @@ def test_the_release_alone(table: Make, tmp_path: Path) -> None:
     source = Path(os.environ["RECJUDGE_DATA"]) / "zhang2024"
     for name in ("df_explanation_selected.csv", "third_party.csv"):
         (tmp_path / name).symlink_to(source / name)
-    assert table(tmp_path).rows[:45] == table(source).rows[:45]
+    assert annotation(table(tmp_path)) == annotation(table(source))

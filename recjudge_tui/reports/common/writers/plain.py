@@ -108,10 +108,10 @@ def _layout(columns: list[_TextColumn], width: int) -> _Layout:
     if _least(columns) > width:
         columns = [_compact(column) for column in _without_repeats(columns)]
     slim = [column for column in columns if not column.minor]
-    if _least(slim) > width:
+    if _least(slim, whole_words=True) > width:
         heads = _heading_column(slim)
         columns = [column for column in columns if column is not heads]
-    while _least(columns) > width and any(column.minor for column in columns):
+    while _least(columns, whole_words=True) > width and any(column.minor for column in columns):
         last = next(column for column in reversed(columns) if column.minor)
         dropped.append(last.label)
         columns = [column for column in columns if column is not last]
@@ -204,28 +204,50 @@ def _hoisted(columns: list[_TextColumn]) -> tuple[list[_TextColumn], list[str]]:
     return kept, [f"{column.label}: {column.cells[0]}" for column in constant]
 
 
-def _narrowest(column: _TextColumn) -> int:
+def _narrowest(column: _TextColumn, *, whole_words: bool = False) -> int:
+    """The least width of a column; a long word of a text may be broken unless they are to stay whole."""
     from rich.cells import cell_len
+
+    longest = max(map(cell_len, column.cells), default=0) if whole_words else _NARROWEST_TEXT
 
     natural = max((cell_len(cell) for cell in column.cells), default=0)
     header = max((cell_len(word) for word in column.label.split(" ")), default=0)
     if not column.number and header <= natural:
         # a time, or words: broken at spaces only
         words = max((cell_len(word) for cell in column.cells for word in cell.split()), default=0)
-        return max(header, min(words, _NARROWEST_TEXT))
-    return max(header, natural if column.number else min(natural, _NARROWEST_TEXT))
+        return max(header, min(words, longest))
+    return max(header, natural if column.number else min(natural, longest))
+
+
+def _natural(column: _TextColumn) -> int:
+    """The width at which nothing is wrapped."""
+    from rich.cells import cell_len
+
+    return max(cell_len(column.label), *map(cell_len, column.cells), 0)
 
 
 def _width(columns: list[_TextColumn]) -> int:
-    from rich.cells import cell_len
+    return sum(map(_natural, columns)) + _GAP * (len(columns) - 1)
 
-    widths = [max(cell_len(column.label), *map(cell_len, column.cells), 0) for column in columns]
+
+def _least(columns: list[_TextColumn], *, whole_words: bool = False) -> int:
+    """The width at which no number is cut and every text column has its minimum width."""
+    widths = (_narrowest(column, whole_words=whole_words) for column in columns)
     return sum(widths) + _GAP * (len(columns) - 1)
 
 
-def _least(columns: list[_TextColumn]) -> int:
-    """The width at which no number is cut and every text column has its minimum width."""
-    return sum(map(_narrowest, columns)) + _GAP * (len(columns) - 1)
+def _widths(columns: list[_TextColumn], width: int) -> list[int]:
+    """The widths of columns that fit: their least widths, without broken words if there is room; what is left goes to
+    the columns that lack least, so that few are wrapped."""
+    whole_words = _least(columns, whole_words=True) <= width
+    widths = [_narrowest(column, whole_words=whole_words) for column in columns]
+    lacking = [_natural(column) - least for column, least in zip(columns, widths, strict=True)]
+    left = width - sum(widths) - _GAP * (len(columns) - 1)
+    for at in sorted(range(len(columns)), key=lacking.__getitem__):
+        more = max(0, min(lacking[at], left))
+        widths[at] += more
+        left -= more
+    return widths
 
 
 def _print_rows(
@@ -233,7 +255,6 @@ def _print_rows(
 ) -> None:
     """Rows side by side; `whole` are the same columns with the cells of all groups, which determine the widths."""
     from rich import box
-    from rich.cells import cell_len
     from rich.table import Table as Grid
     from rich.text import Text
 
@@ -243,16 +264,15 @@ def _print_rows(
     look = box.SIMPLE_HEAD if screen.unicode else box.ASCII2
     grid = Grid(box=look, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     tight = _width(whole) > screen.width
-    for column, all_of_it in zip(columns, whole, strict=True):
+    for column, width in zip(columns, _widths(whole, screen.width), strict=True):
         # a column of numbers is never wrapped, so its header is broken here
         label = column.label.replace(" ", "\n") if tight and column.number else column.label
-        least = _narrowest(all_of_it) if tight else max(map(cell_len, (column.label, *all_of_it.cells)))
         grid.add_column(
             Text(label),
             justify="right" if column.number else "left",
             no_wrap=column.number,
             overflow="fold",
-            min_width=least,
+            width=width,
         )
     for cells in zip(*(column.cells for column in columns), strict=True):
         grid.add_row(*(Text(cell) for cell in cells))
