@@ -53,6 +53,9 @@ _COLUMNS = (
     Column("size", "Raters", "int"),
     Column("subsets", "Subsets", "int"),
     Column("min", "Lowest", "float"),
+    Column("q1", "25 %", "float", minor=True),
+    Column("median", "Median", "float", minor=True),
+    Column("q3", "75 %", "float", minor=True),
     Column("mean", "Mean", "float"),
     Column("max", "Highest", "float"),
     Column("best", "Best set", minor=True),
@@ -188,11 +191,15 @@ def _workable(stat: str, raters: int, rows: int) -> None:
 
 
 def _cells(figures: SizeFigures, names: list[str]) -> Row:
+    first, median, third = figures.quartiles or (None, None, None)
     undefined = f"{figures.undefined} of {figures.subsets} sets undefined" if figures.undefined else ""
     return {
         "size": figures.size,
         "subsets": figures.subsets,
         "min": figures.low,
+        "q1": first,
+        "median": median,
+        "q3": third,
         "mean": figures.mean,
         "max": figures.high,
         "best": " + ".join(names[at] for at in figures.best),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from recjudge_tui.reports.agreement.ensembles import ensembles_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.table import Row
@@ -41,10 +43,19 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     caption = (
         f"Means of 1 to {len(table.rows)} raters against {name_text(truth)}: {topic.text()}, {n_text(table.rows)}."
         f" {label_of(stat)}, {LEVEL_NAMES[level]}. Line: mean over all sets of that size; band: lowest to highest"
-        " set (a range over sets, not a confidence interval)."
+        f" set (a range over sets, not a confidence interval). Quartiles by number of raters: {_quartiles(table.rows)}."
     )
     title = f"Means of 1 to {len(table.rows)} raters against {truth}: lowest, mean, highest"
     return FigureContent(title, caption, table)
+
+
+def _quartiles(rows: Sequence[Row]) -> str:
+    """The first quartile, the median and the third of every size that has several sets."""
+    return "; ".join(
+        f"{whole(row['size'])}: {row['q1']:.2f}, {row['median']:.2f}, {row['q3']:.2f}"
+        for row in rows
+        if row["q1"] is not None and whole(row["subsets"]) > 1
+    )
 
 
 def marks(data: FigureData) -> Band:
@@ -68,7 +79,8 @@ def sentence(_: FigureData, row: Row) -> Sentence:
         Bold(f"{count_text(row['size'])} of the raters, {sets} {'set' if sets == '1' else 'sets'}"),
         f": mean {value('mean')}, n={count_text(row['n'])}\n",
         f"highest {value('max')}: {name_text(row['best'], 200)}\n",
-        f"lowest {value('min')}: {name_text(row['worst'], 200)}",
+        f"lowest {value('min')}: {name_text(row['worst'], 200)}\n",
+        f"half of the sets from {value('q1')} to {value('q3')}, median {value('median')}",
         note_text(row),
     )
 

@@ -75,7 +75,7 @@ def _rows(own: OwnSystems, rater: str, board: list[Row], lines: Lines) -> Iterat
         yield shared | {
             "figure": "Q",
             "recomputed": row["q"],
-            "note": row["note"] or _printed_q(system, own, lines),
+            "note": _printed_q(system, own, lines) if row["q"] is not None else row["note"],
         }
         yield shared | {"figure": "rank", "recomputed": place}
     scores = {_key(str(row["system"])): _number(row["q"]) for row in against}

@@ -22,7 +22,8 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class SizeFigures:
-    """The figures of all subsets of one size; `low`, `mean`, `high` over those that have one (None if none has).
+    """The figures of all subsets of one size; `low`, `mean`, `high` and the `quartiles` (25, 50, 75 %, interpolated) over
+    those that have one (None if none has).
 
     `best` and `worst` are the members (row numbers, rising) of the first subset with the highest and the lowest.
     """
@@ -33,6 +34,7 @@ class SizeFigures:
     low: float | None
     mean: float | None
     high: float | None
+    quartiles: tuple[float, float, float] | None
     best: tuple[int, ...]
     worst: tuple[int, ...]
     n: int
@@ -146,8 +148,9 @@ def _summary(size: int, members: npt.NDArray[np.bool_], values: FloatArray, n: i
     missing = here.size - known.size
     total = math.comb(members.shape[1], size)
     if known.size == 0:
-        return SizeFigures(size, total, missing, None, None, None, (), (), n)
+        return SizeFigures(size, total, missing, None, None, None, None, (), (), n)
     best, worst = known[np.argmax(values[known])], known[np.argmin(values[known])]
+    first, middle, third = (float(figure) for figure in np.quantile(values[known], (0.25, 0.5, 0.75)))
     return SizeFigures(
         size,
         total,
@@ -155,6 +158,7 @@ def _summary(size: int, members: npt.NDArray[np.bool_], values: FloatArray, n: i
         float(values[worst]),
         float(values[known].mean()),
         float(values[best]),
+        (first, middle, third),
         _places(members[best]),
         _places(members[worst]),
         n,

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli.results.reproduce import reproduce
 from recjudge_tui.errors import InputError, NotFoundError
+from tests.support.runs import ran
 from tests.support.zhang_folder import joined_rows, write_joined, write_release
 
 
@@ -101,3 +102,62 @@ def test_an_unknown_project(tmp_path: Path) -> None:
     folder = write_joined(tmp_path / "data", joined_rows())
     with pytest.raises(NotFoundError, match="films"):
         run("zhang2024", "--data", folder, "-p", "films", "--db", tmp_path / "mine.db")
+
+
+def test_a_judge_of_ones_own_stands_below_the_printed_ones(tmp_path: Path) -> None:
+    folder = write_release(tmp_path / "data", joined_rows())
+    db = tmp_path / "mine.db"
+    ran("import", folder, "-p", "zhang", "--db", db)
+    ran("run", "explanation", "-p", "zhang", "--judge", "random", "--name", "my judge", "--db", db)
+    # the only project that has this rater
+    found = json.loads(run("zhang2024", "--rater", "my judge", "--db", db, "--format", "json"))
+    assert sum(row["printed"] is not None for row in found["rows"]) == 305
+    own = [row for row in found["rows"] if row["evaluator"] == "my judge"]
+    assert len([row for row in own if row["table"] == "Table 1"]) == 15
+    assert all(row["recomputed"] is not None for row in own if row["level"] == "dataset")
+    assert "of the 12 printed figures of models" in own[0]["note"]
+    # the project holds the released scores, so the annotators are recomputed from it
+    assert all(row["n"] == 40 for row in found["rows"] if row["evaluator"] == "Annotator-1" and row["n"])
+    assert {row["result"] for row in found["rows"] if row["evaluator"] == "BLEU-1"} == {
+        "needs --data",
+        "follows",
+    }
+    narrow = run(
+        "zhang2024",
+        "-p",
+        "zhang",
+        "--rater",
+        "my judge",
+        "--aspect",
+        "average",
+        "--level",
+        "pair",
+        "--db",
+        db,
+    )
+    assert "my judge" in narrow
+    assert (
+        len(
+            json.loads(run("zhang2024", "--level", "pair", "--aspect", "average", "--format", "json"))["rows"]
+        )
+        == 20
+    )
+    with pytest.raises(NotFoundError, match="“nobody” has judged no explanation"):
+        run("zhang2024", "-p", "zhang", "--rater", "nobody", "--db", db)
+    with pytest.raises(click.UsageError, match="no project has a rater nobody"):
+        run("arena", "--rater", "nobody", "--db", db)
+    with pytest.raises(NotFoundError, match="has compared no lists"):
+        run("arena", "--rater", "my judge", "--db", db)
+
+
+@pytest.mark.parametrize("paper", ["saer", "arena", "zhang2024"])
+def test_every_format(paper: str, tmp_path: Path) -> None:
+    rows = json.loads(run(paper, "--format", "json"))["rows"]
+    assert {"printed", "published", "recomputed", "difference", "result", "n", "note"} <= set(rows[0])
+    for fmt in ("csv", "md", "html", "latex"):
+        out = tmp_path / f"paper.{fmt}"
+        run(paper, "--format", fmt, "-o", out)
+        text = out.read_text(encoding="utf-8")
+        assert all(str(row["printed"]) in text for row in rows[:3] if "%" not in str(row["printed"]))
+        assert len(text.splitlines()) > len(rows)
+    assert max(map(len, run(paper).splitlines())) <= 80

@@ -54,6 +54,7 @@ def test_every_size_equals_a_loop_over_its_subsets(stat: str, grouped: bool) -> 
         figures = {members: value for members, value in by_loop.items() if len(members) == size.size}
         values = list(figures.values())
         assert (size.low, size.mean, size.high) == pytest.approx((min(values), np.mean(values), max(values)))
+        assert size.quartiles == pytest.approx(np.percentile(values, (25, 50, 75)))
         assert figures[size.best] == pytest.approx(max(values))
         assert figures[size.worst] == pytest.approx(min(values))
         assert (size.n, size.undefined) == (90, 0)
@@ -71,7 +72,7 @@ def test_one_rater_is_the_plain_correlation_and_all_of_one_kind_are_no_better() 
 def test_raters_who_cancel_out_have_no_figure(stat: str) -> None:
     a = np.array([1.1, 2.3, 3.7, 5.2])
     found = subset_figures(stat, [a, 6.3 - a], [1, 2, 3, 4])
-    assert found[1] == SizeFigures(2, 1, 1, None, None, None, (), (), 4)
+    assert found[1] == SizeFigures(2, 1, 1, None, None, None, None, (), (), 4)
     assert (found[0].low, found[0].high) == pytest.approx((-1, 1), abs=0.02)
     assert (found[0].best, found[0].worst) == ((0,), (1,))
 
@@ -79,7 +80,7 @@ def test_raters_who_cancel_out_have_no_figure(stat: str) -> None:
 def test_constant_groups_are_left_out() -> None:
     ratings = [[1, 2, 3, 3, 1, 1], [2, 1, 4, 4, 1, 2]]
     found = subset_figures("pearson", ratings, [1, 2, 1, 2, 1, 2], [7, 7, 8, 8, 9, 9])
-    assert found[0] == SizeFigures(1, 2, 0, 0.0, 0.5, 1.0, (0,), (1,), 6)
+    assert found[0] == SizeFigures(1, 2, 0, 0.0, 0.5, 1.0, (0.25, 0.5, 0.75), (0,), (1,), 6)
     assert (found[1].mean, found[1].n) == (1.0, 6)
 
 
