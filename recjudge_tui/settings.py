@@ -1,4 +1,4 @@
-"""The paths of the database, the settings folder, and the files shipped with the program."""
+"""The paths of the database, the folders of settings and of the cache, and the files shipped with the program."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ def config_dir() -> Path:
     from platformdirs import user_config_path
 
     return user_config_path("recjudge", appauthor=False)
+
+
+def cache_dir() -> Path:
+    """The folder of what can be fetched again: `RECJUDGE_CACHE` or the platform's."""
+    chosen = os.environ.get("RECJUDGE_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("recjudge", appauthor=False)
 
 
 def data_dir(name: str) -> Path:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from recjudge_tui.domain.base import Model
-from recjudge_tui.domain.material import Material
+from recjudge_tui.domain.material import ImageView, Material
 
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
@@ -20,9 +21,31 @@ ParsedBy = Literal["schema", "json", "text", "reask"]
 PROFILE = "@profile"
 
 
+class PlacedImage(Model):
+    """An image that stands before character `at` of a message's text. `data` is empty until the request is sent."""
+
+    at: int
+    image: ImageView
+    data: bytes = Field(default=b"", repr=False)
+
+
 class Message(Model):
+    """A text, in which `images` stand at their places, in order."""
+
     role: Literal["system", "user", "assistant"]
     content: str
+    images: tuple[PlacedImage, ...] = ()
+
+    def parts(self) -> Iterator[str | PlacedImage]:
+        """The text and the images in the order in which they are read; no text is empty."""
+        begin = 0
+        for placed in self.images:
+            if placed.at > begin:
+                yield self.content[begin : placed.at]
+            yield placed
+            begin = placed.at
+        if begin < len(self.content):
+            yield self.content[begin:]
 
 
 class Sampling(Model):
@@ -49,12 +72,14 @@ class Request(Model):
     material: Material | None = None
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of what the judge is asked: text, schema and sample number, without the model."""
+        """SHA-256 (hex) of what the judge is asked: text, images, schema and sample number, without the model."""
         whole = hashlib.sha256(digest(self.reply_schema, self.sample).encode())
         for message in self.messages:
             text = message.content.encode("utf-8", "surrogatepass")
             # the length in front separates each text from the next
             whole.update(f"{message.role}:{len(text)}:".encode() + text)
+            for placed in message.images:
+                whole.update(f"image:{placed.at}:{placed.image.digest}:".encode())
         return whole.hexdigest()
 
     def request_hash(self, model_identity: str, content_hash: str | None = None) -> str:

@@ -49,8 +49,8 @@ class Capabilities(Model):
 
     `endpoints` and `digest` say which servers and which model were probed; empty: any. `refused` are the
     parameters that the server refused, as in `Reply.dropped`. `logprobs`: the server returns token
-    probabilities. `latency_s` is the median over the probe's calls, which are small, `concurrency`
-    the number of parallel calls that suits the judge. `problems` are errors during the probe.
+    probabilities. `images`: the model read a word in an image. `latency_s` is the median over the probe's calls, which
+    are small, `concurrency` the number of parallel calls that suits the judge. `problems` are errors during the probe.
     """
 
     language_model: bool = True
@@ -62,6 +62,7 @@ class Capabilities(Model):
     temperature: bool | None = None
     seed: bool | None = None
     logprobs: bool | None = None
+    images: bool | None = None
     refused: tuple[str, ...] = ()
     context_length: int | None = None
     latency_s: float | None = None
@@ -78,13 +79,15 @@ class Workload(Model):
     """What a run is about to ask. The judge gets it before the first call.
 
     `longest_prompt_tokens` is a high estimate over all prompts of the run, `max_tokens` the limit of each
-    reply; both must fit into the context of the server. `known` comes from an earlier probe: parameters that were
+    reply; both must fit into the context of the server. `images`: prompts have images, so a judge that is known not to
+    see raises JudgeError. `known` comes from an earlier probe: parameters that were
     refused are not sent, and logprobs are requested only where they work.
     """
 
     calls: int
     longest_prompt_tokens: int
     max_tokens: int
+    images: bool = False
     concurrency: int
     timeout_s: float
     known: Capabilities | None = None

@@ -12,14 +12,23 @@ from recjudge_tui.domain.text import quantity
 CaseKind = Literal["list", "pair", "explanation"]
 
 
+class ImageView(Model):
+    """A stored image. `digest` is the SHA-256 (hex) of its bytes, which are JPEG; the sizes are in pixels."""
+
+    digest: str
+    width: int
+    height: int
+
+
 class ItemView(Model):
-    """An item as it was when the run was planned."""
+    """An item as it was when the run was planned. `image` is set only where the judge is shown it."""
 
     item_id: str
     title: str
     brand: str = ""
     category: str = ""
     attributes: dict[str, str] = Field(default_factory=dict)
+    image: ImageView | None = None
 
 
 class ShownEvent(Model):
@@ -100,6 +109,13 @@ class Material(Model):
     explanation: ExplanationView | None = None
     example: ExplanationView | None = None
     top_k: int = 10
+
+    def items_with_images(self) -> tuple[ItemView, ...]:
+        """The judged items whose images are shown, in the order shown."""
+        items = [item for slate in self.slates for item in slate.items]
+        if self.explanation is not None:
+            items.append(self.explanation.item)
+        return tuple(item for item in items if item.image is not None)
 
     def swapped(self) -> Material:
         """The same case with the two lists in the other order."""

@@ -14,11 +14,14 @@ IMPORT_KINDS: tuple[ImportKind, ...] = ("items", "users", "events", "lists", "ex
 
 
 class Item(Model):
+    """`image` is what the file says: a path in its folder, a `data:` URI or an http(s) address; as stored, a digest."""
+
     item_id: str
     title: str
     brand: str = ""
     category: str = ""
     attributes: dict[str, str] = Field(default_factory=dict)
+    image: str = ""
 
 
 class User(Model):

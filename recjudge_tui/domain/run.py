@@ -60,6 +60,7 @@ class RunSettings(Model):
     profile: Profile = _setting("profile")
     variables: dict[str, str] = _setting("variables")
     domain: str = _setting("domain")
+    images: bool = _setting("images")
     concurrency: int | None = _setting("concurrency")
     timeout_s: float = _setting("timeout_s")
     max_tokens: int = _setting("max_tokens")
@@ -112,6 +113,7 @@ class Estimate(Model):
     tokens_in_high: int
     tokens_out: int
     longest_prompt_tokens: int
+    images: int = 0
     cost_usd_low: float | None
     cost_usd_high: float | None
     seconds: float | None

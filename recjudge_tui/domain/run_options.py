@@ -184,6 +184,11 @@ _DECLARED = (
         label="domain", form_choices=(("", "by the data"),),
     ),
     RunOption(
+        "images", bool, "Show the judge the images of the items that it judges.",
+        default=False, flag="--images", details="Only a judge that sees images can be asked (docs/images.md).",
+        label="images", form_choices=(("no", "not shown"), ("yes", "shown")),
+    ),
+    RunOption(
         "limit", int, "Judge only the first N cases, user by user.",
         bounds={"ge": 1}, flag="--limit", metavar="N", label="first N", placeholder="all",
     ),

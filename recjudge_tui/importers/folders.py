@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
+from recjudge_tui.importers.fetched_images import fetch_images
 from recjudge_tui.importers.files.layout import Layout
 from recjudge_tui.importers.files.reading import bare_name, sample_of
 from recjudge_tui.importers.guessing import commands, holding_of, uncertain
@@ -51,6 +52,7 @@ def import_paths(
     system: str | None = None,
     event_type: str | None = None,
     names: Mapping[Path, str] | None = None,
+    fetch_limit: int | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> list[ImportSummary]:
@@ -59,6 +61,7 @@ def import_paths(
     From a folder, only files that a layout claims and plain tables are imported; the first summary names the others. One
     transaction for all kinds; returns one summary per kind. Raises the errors of `import_files`, and InputError for a
     file that may hold several kinds. With `dry_run` the transaction is undone at its end, and nothing is stored.
+    `fetch_limit`: fetch the images that items name by address, at most so many; None: none.
     """
     if mapping is not None:
         if kind is None or any(path.is_dir() for path in paths):
@@ -72,6 +75,10 @@ def import_paths(
         sorted_files = find_files(paths, kind, layout, system, project)
     _refuse_unfit(sorted_files.files, kind, system, event_type)
     everything = [path for files in sorted_files.files.values() for path in files] + sorted_files.beside
+    fetched = None
+    if fetch_limit is not None:
+        # before the transaction: nobody may wait for the net with the database locked
+        fetched = fetch_images(sorted_files.files.get("items", ()), layout, mapping, fetch_limit)
     with suppress(_DryRun), bulk_writing(db), db.transaction():
         summaries = [
             import_files(
@@ -85,6 +92,7 @@ def import_paths(
                 event_type=event_type if kind is not None or part == "events" else None,
                 beside=everything,
                 names=names,
+                fetched=fetched,
                 progress=progress,
             )
             for part, files in sorted_files.files.items()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
+from recjudge_tui.importers.fetched_images import FetchedImages
 from recjudge_tui.importers.files.layout import LocatedRecord, Request
 from recjudge_tui.importers.files.mapping import FileMapping, load_mapping
 from recjudge_tui.importers.files.notes import SHOWN, Notes
@@ -19,6 +20,7 @@ from recjudge_tui.importers.files.reading import UTF8, Contents, contents_of, sa
 from recjudge_tui.importers.files.tables import long_fields
 from recjudge_tui.importers.files.values import shown
 from recjudge_tui.importers.float_ids import joined_ids
+from recjudge_tui.importers.item_images import ItemImages
 from recjudge_tui.importers.plain.columns import KNOWN, SYSTEM_KINDS
 from recjudge_tui.importers.plain.tables import PLAIN, mapped_beginning, names_no_system, shown_below
 from recjudge_tui.importers.preview import rendered
@@ -26,6 +28,7 @@ from recjudge_tui.importers.registry import choose_layout, mapped_layout
 from recjudge_tui.importers.storing import ProjectCache, store_records
 from recjudge_tui.importers.summary import FileSummary, ImportSummary
 from recjudge_tui.store.cases.cases import label_columns
+from recjudge_tui.store.data.images import brought_images
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import (
     begin_import,
@@ -56,6 +59,7 @@ def import_files(
     event_type: str | None = None,
     beside: Sequence[Path] = (),
     names: Mapping[Path, str] | None = None,
+    fetched: FetchedImages | None = None,
     progress: Progress | None = None,
 ) -> ImportSummary:
     """Import files of one kind into a project; creates the project if it is new.
@@ -64,7 +68,7 @@ def import_files(
     of lists or explanations and overrides a column of that name, `event_type` the type of events; several files that name
     no system are named after themselves. If files of one command disagree, the first one counts; a newer command replaces
     an earlier one. `beside` are other files that a layout may need, `names` what to call a file that is not called by its
-    path. Raises UsageError, InputError, StoreError.
+    path, `fetched` the images of items that were fetched from the net. Raises UsageError, InputError, StoreError.
     """
     _refuse_unfit(kind, layout, mapping, system, event_type)
     system = _storable(system.strip()) if system else None
@@ -87,6 +91,7 @@ def import_files(
             others,
             len(paths) > 1,
             names or {},
+            fetched,
             pace,
             known,
         )
@@ -162,6 +167,7 @@ class _Command(NamedTuple):
     files: tuple[Path, ...]
     several: bool
     names: Mapping[Path, str]
+    fetched: FetchedImages | None
     pace: _Pace
     known: ProjectCache
 
@@ -175,6 +181,7 @@ class _Command(NamedTuple):
         """How a file is read, as text: reading the same bytes in another way is another import."""
         how = f"mapping {self.mapping.name} {self.mapping.digest[:8]}" if self.mapping else layout
         how = f"{how}, system {system}" if system else how
+        how = f"{how}, images fetched" if self.fetched is not None and self.kind == "items" else how
         return f"{how}, type {self.event_type}" if self.event_type else how
 
 
@@ -198,7 +205,8 @@ def _import_file(
         notes.remark(f"no column for the system: it is called {shown(system)} after the file")
     how = command.how(layout.name, system)
     earlier = same_import(db, project_id, kind, how, sha256)
-    if earlier is not None and not is_displaced(db, earlier, kind):
+    # the same table may name images that have changed
+    if earlier is not None and not is_displaced(db, earlier, kind) and not brought_images(db, earlier):
         command.pace.before += contents.lines
         return FileSummary(path=name, layout=how, earlier=earlier), notes
     import_id = begin_import(db, project_id, kind, how, name, sha256)
@@ -210,7 +218,8 @@ def _import_file(
     again = partial(layout.read, request._replace(notes=Notes(name)))
     reads = joined_ids(layout.read(request), again, target, notes)
     reads = command.pace.through(reads, contents.lines)
-    counts = store_records(target, kind, reads, notes, command.known)
+    images = ItemImages(db, notes, None if path in command.names else path.parent, command.fetched)
+    counts = store_records(target, kind, reads, notes, command.known, images)
     if not counts.stored and not counts.unchanged:
         raise _nothing(request, notes, counts.records)
     read = counts.stored + counts.unchanged + notes.skipped

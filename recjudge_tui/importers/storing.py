@@ -15,6 +15,7 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.files.layout import LocatedRecord, Record
 from recjudge_tui.importers.files.notes import Notes
 from recjudge_tui.importers.files.values import shown
+from recjudge_tui.importers.item_images import ItemImages
 from recjudge_tui.importers.plain.lists import list_owner
 from recjudge_tui.importers.preview import SHOWN
 from recjudge_tui.store.annotation.tasks import close_answered
@@ -80,6 +81,7 @@ class _Job(NamedTuple):
     notes: Notes
     known: ProjectCache
     counts: Counts
+    images: ItemImages
 
     def ids(self, kind: Literal["items", "users"]) -> set[str]:
         known = self.known.items if kind == "items" else self.known.users
@@ -93,10 +95,18 @@ class _Job(NamedTuple):
 
 
 def store_records(
-    target: Target, kind: ImportKind, reads: Iterator[LocatedRecord], notes: Notes, known: ProjectCache
+    target: Target,
+    kind: ImportKind,
+    reads: Iterator[LocatedRecord],
+    notes: Notes,
+    known: ProjectCache,
+    images: ItemImages,
 ) -> Counts:
-    """Store the records of one file and note those that do not fit the project. Call inside a transaction."""
-    job = _Job(target, notes, known, Counts())
+    """Store the records of one file and note those that do not fit the project. Call inside a transaction.
+
+    Raises InputError for a record whose image cannot be used.
+    """
+    job = _Job(target, notes, known, Counts(), images)
     steps: dict[ImportKind, Callable[[_Job, list[LocatedRecord]], None]] = {
         "items": _items,
         "users": _users,
@@ -109,6 +119,7 @@ def store_records(
         job.counts.records += len(batch)
         steps[kind](job, batch)
     _remark_unknown_types(job)
+    images.remark()
     return job.counts
 
 
@@ -134,9 +145,8 @@ def _typed(batch: list[LocatedRecord], wanted: type[_Record]) -> Iterator[tuple[
 
 
 def _items(job: _Job, batch: list[LocatedRecord]) -> None:
-    fresh = [
-        item for read, item in _typed(batch, Item) if _is_fresh(job, read.line, "item", item.item_id, item)
-    ]
+    items = [(read.line, job.images.store(read.line, item)) for read, item in _typed(batch, Item)]
+    fresh = [item for line, item in items if _is_fresh(job, line, "item", item.item_id, item)]
     job.counts.keep(*fresh)
     add_items(job.target, fresh)
 

@@ -33,3 +33,11 @@ class Judge(Protocol):
     async def close(self) -> None:
         """Close all connections."""
         ...
+
+
+def takes_images(judge: Judge) -> bool:
+    """Whether requests to the judge may have images: a judge that can send them says so by the attribute `takes_images`.
+
+    Whether its model sees them is another question, which `recjudge judge test` answers.
+    """
+    return getattr(judge, "takes_images", False) is True

@@ -34,6 +34,7 @@ class ReplayJudge:
     rater_kind: RaterKind = "judge"
     cacheable = False
     concurrency = 1
+    takes_images = True
 
     def __init__(self, path: Path) -> None:
         self.name = f"replay:{path.stem}"

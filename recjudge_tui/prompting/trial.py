@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from recjudge_tui.domain.calls import CallResult, Order, Reply, Request, Usage
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.tokens import estimate_tokens
+from recjudge_tui.domain.tokens import estimate_prompt_tokens
 from recjudge_tui.domain.trial import Trial
 from recjudge_tui.errors import CallError, RunError
 from recjudge_tui.judges.base import Judge
@@ -70,7 +70,7 @@ def _workload(db: Database, spec: JudgeSpec, question: Question, timeout_s: floa
     sampling = question.request.sampling
     return Workload(
         calls=1,
-        longest_prompt_tokens=sum(estimate_tokens(m.content)[1] for m in question.request.messages),
+        longest_prompt_tokens=estimate_prompt_tokens(question.request.messages)[1],
         max_tokens=sampling.max_tokens,
         concurrency=1,
         timeout_s=timeout_s,

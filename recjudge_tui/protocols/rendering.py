@@ -25,6 +25,7 @@ from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import PromptError
+from recjudge_tui.protocols.image_places import case_message, has_mark, image_mark
 from recjudge_tui.protocols.template_data import Record, described, plain, record
 from recjudge_tui.protocols.template_sandbox import TemplateSandbox
 
@@ -68,22 +69,26 @@ def with_article(noun: object) -> str:
 
 
 def item_line(item: Record, *attributes: str) -> Lines:
-    """`Title | brand: B | category: C` on one line, then the named attributes; parts not known are left out.
+    """`Title | brand: B | category: C` on one line, then the named attributes and the image; what is not known
+    or not shown is left out.
 
     A `|` inside a part becomes `/`, so that a title cannot pose as a brand or a category.
     """
     _check(item, "ItemView", "item_line writes an item")
     more = item["attributes"]
     known = tuple((name, more[name]) for name in attributes if more.get(name))
-    return _item_line(item["title"], item["brand"], item["category"], known)
+    image = item.get("image")
+    return _item_line(item["title"], item["brand"], item["category"], known, image["digest"] if image else "")
 
 
 # the same items come back in many lists and histories
 @lru_cache(maxsize=20_000)
-def _item_line(title: str, brand: str, category: str, attributes: tuple[tuple[str, str], ...]) -> Lines:
+def _item_line(
+    title: str, brand: str, category: str, attributes: tuple[tuple[str, str], ...], image: str
+) -> Lines:
     parts = (("brand", brand), ("category", category), *attributes)
     named = [f"{name}: {_part(value)}" for name, value in parts if value]
-    return Lines(" | ".join([_part(title), *named]))
+    return Lines(" | ".join([_part(title), *named]) + (image_mark(image) if image else ""))
 
 
 def item_lines(items: Iterable[Record], *attributes: str) -> Lines:
@@ -214,11 +219,20 @@ def user_text(prompt: Prompt, material: Material, aspect: str) -> str:
 
 
 def messages(prompt: Prompt, material: Material, aspect: str = "") -> tuple[Message, Message]:
-    """The two messages of a call: the shared prefix, then the case. Raises PromptError."""
+    """The two messages of a call: the shared prefix, then the case with the images of its items. Raises PromptError."""
     return (
         Message(role="system", content=system_text(prompt, material.top_k, aspect)),
-        Message(role="user", content=user_text(prompt, material, aspect)),
+        case_message(_with_images(user_text(prompt, material, aspect), material), material),
     )
+
+
+def _with_images(text: str, material: Material) -> str:
+    """The text; where the prompt writes its items without `item_line`, which shows images, with their lines above it."""
+    items = {item.item_id: item for item in material.items_with_images()}
+    if not items or has_mark(text):
+        return text
+    lines = [f"- {item_line(record(item))}" for item in items.values()]
+    return "\n".join(("Images of items:", *lines, "", text))
 
 
 def profile_messages(prompt: Prompt, material: Material) -> tuple[Message, Message]:

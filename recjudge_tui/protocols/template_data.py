@@ -83,6 +83,9 @@ def _copy(model: Model) -> Record:
         if type(part) not in _PLAIN:
             # a history has hundreds of items; isinstance is slow on a pydantic class
             copy[name] = _copy(part) if type(part) in _RECORDS else plain(part)
+        elif part is None and name == "image":
+            # an item looks to a template as it did before items had images
+            del copy[name]
     copy.kind = type(model).__name__
     return copy
 

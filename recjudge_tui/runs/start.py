@@ -116,6 +116,7 @@ async def _prepare_once(spec: JudgeSpec, settings: RunSettings, estimate: Estima
         calls=estimate.calls,
         longest_prompt_tokens=estimate.longest_prompt_tokens,
         max_tokens=settings.max_tokens,
+        images=settings.images,
         concurrency=settings.concurrency or judge.concurrency,
         timeout_s=settings.timeout_s,
     )

@@ -30,7 +30,7 @@ TASK = "task_id"
 # a case of the project, which stands for everything that names it
 CASE = "case_id"
 COLUMNS: dict[ImportKind, Columns] = {
-    "items": Columns(("item_id", "title"), ("brand", "category"), ("item_id",), ("item_id", "title")),
+    "items": Columns(("item_id", "title"), ("brand", "category", "image"), ("item_id",), ("item_id", "title")),
     "users": Columns(("user_id",), (), ("user_id",), ("user_id",)),
     "events": Columns(
         ("user_id", "type"),
@@ -128,6 +128,7 @@ ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
         "item_id": (*ITEM, "id"),
         "title": TITLE,
         "category": ("categories", "genre", "genres"),
+        "image": ("imagepath", "imagefile", "imageurl"),
     },
     "users": {"user_id": (*USER, "id")},
     "events": {

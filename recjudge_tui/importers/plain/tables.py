@@ -228,6 +228,7 @@ def _item(row: dict[str, str], _line: int, _notes: Notes) -> Item:
         brand=row.get("brand", "").strip(),
         category=row.get("category", "").strip(),
         attributes=_attributes(row, "items"),
+        image=row.get("image", "").strip(),
     )
 
 

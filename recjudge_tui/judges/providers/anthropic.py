@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from recjudge_tui.domain.calls import Reply, Request
+from recjudge_tui.domain.calls import Message, Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.http.endpoints import checked_url
@@ -24,6 +24,7 @@ from recjudge_tui.judges.http.failures import (
 )
 from recjudge_tui.judges.http.keys import Key
 from recjudge_tui.judges.providers.claude import check_stop, split_system, usage_of
+from recjudge_tui.judges.providers.images import MEDIA_TYPE, as_base64
 from recjudge_tui.judges.providers.refusals import refused_parameter
 from recjudge_tui.judges.providers.reply import bad_body, json_object, looks_like_object
 from recjudge_tui.judges.providers.schemas import without_bounds
@@ -127,7 +128,7 @@ class AnthropicJudge(BatchJudge[int | None]):
             "model": self._model,
             **parameters,
             **({"system": blocks} if blocks else {}),
-            "messages": [{"role": m.role, "content": sound_text(m.content)} for m in others],
+            "messages": [{"role": m.role, "content": _content(m)} for m in others],
         }
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         recorded = {**sent, "output_config": "json_schema"} if "output_config" in sent else sent
@@ -167,6 +168,22 @@ class AnthropicJudge(BatchJudge[int | None]):
             sent=body.recorded,
             dropped=tuple(self._dropped),
         )
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """The text, or texts and images in the order in which they are read."""
+    if not message.images:
+        return sound_text(message.content)
+    return [
+        {"type": "text", "text": sound_text(part)}
+        if isinstance(part, str)
+        else {
+            "type": "image",
+            "source": {"type": "base64", "media_type": MEDIA_TYPE, "data": as_base64(part)},
+        }
+        for part in message.parts()
+        if not isinstance(part, str) or part.strip()
+    ]
 
 
 def _message(response: httpx.Response, target: CallTarget) -> dict[str, Any]:

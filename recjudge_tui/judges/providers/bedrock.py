@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from recjudge_tui.domain.calls import Reply, Request
+from recjudge_tui.domain.calls import Message, Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
 from recjudge_tui.errors import CallError, JudgeError
@@ -18,12 +18,14 @@ from recjudge_tui.judges.http.failures import sound_text
 from recjudge_tui.judges.http.request import late
 from recjudge_tui.judges.providers.bedrock_client import (
     Secrets,
+    blindness_of,
     failure_of,
     no_boto,
     open_clients,
     refused_parameter_of,
 )
 from recjudge_tui.judges.providers.claude import check_stop, split_system, usage_of
+from recjudge_tui.judges.providers.images import FORMAT, sees_no_images
 from recjudge_tui.judges.providers.reply import looks_like_object
 from recjudge_tui.judges.providers.schemas import without_bounds
 from recjudge_tui.judges.providers.vendor import RejectedParameterError, VendorJudge
@@ -103,7 +105,7 @@ class BedrockJudge(VendorJudge):
             blocks.append({"cachePoint": {"type": "default"}})
         body: dict[str, Any] = {
             "modelId": self._model,
-            "messages": [{"role": m.role, "content": [{"text": sound_text(m.content)}]} for m in others],
+            "messages": [{"role": m.role, "content": _content(m)} for m in others],
             "inferenceConfig": {k: sent[k] for k in ("maxTokens", "temperature") if k in sent},
         }
         if blocks:
@@ -132,6 +134,9 @@ class BedrockJudge(VendorJudge):
         except asyncio.TimeoutError:
             raise late(url, left) from None
         except (ClientError, BotoCoreError, ResponseParserError) as error:
+            shows_images = any("image" in block for m in body["messages"] for block in m["content"])
+            if shows_images and (why := blindness_of(error)):
+                raise sees_no_images(self._model, self._secrets.scrub(why)) from None
             refused = refused_parameter_of(error, sent)
             if refused is not None:
                 raise RejectedParameterError(refused) from None
@@ -172,6 +177,17 @@ class BedrockJudge(VendorJudge):
             sent=sent,
             dropped=tuple(self._dropped),
         )
+
+
+def _content(message: Message) -> list[dict[str, Any]]:
+    """Texts and images in the order in which they are read. boto3 encodes the bytes; this API refuses blank texts."""
+    return [
+        {"text": sound_text(part)}
+        if isinstance(part, str)
+        else {"image": {"format": FORMAT, "source": {"bytes": part.data}}}
+        for part in (message.parts() if message.images else (message.content,))
+        if not isinstance(part, str) or part.strip() or not message.images
+    ]
 
 
 def _thinking(block: dict[str, Any]) -> str:

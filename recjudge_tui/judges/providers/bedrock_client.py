@@ -14,6 +14,7 @@ from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.http.failures import CallTarget, ServerError, UnreachableError, failure, retry_after
 from recjudge_tui.judges.http.keys import Key
 from recjudge_tui.judges.http.request import CONNECT_S
+from recjudge_tui.judges.providers.images import is_blind
 from recjudge_tui.judges.providers.refusals import refused_parameter
 
 BEARER = "AWS_BEARER_TOKEN_BEDROCK"
@@ -117,6 +118,16 @@ def refused_parameter_of(error: Exception, sent: Mapping[str, Any]) -> str | Non
     if code != "ValidationException":
         return None
     return refused_parameter(400 if status >= 400 else status, ServerError(message), sent, _DROPPABLE)
+
+
+def blindness_of(error: Exception) -> str:
+    """The server's words where it refuses images because the model sees none; empty for any other error."""
+    import botocore.exceptions
+
+    if not isinstance(error, botocore.exceptions.ClientError):
+        return ""
+    _, message, status, _ = _parts(error)
+    return one_line(message, 400) if is_blind(status, ServerError(message)) else ""
 
 
 def failure_of(error: Exception, url: str, model: str, secrets: Secrets) -> RecjudgeError:

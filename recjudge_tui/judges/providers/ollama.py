@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from recjudge_tui.domain.calls import Reply, Request, Usage
+from recjudge_tui.domain.calls import Message, Reply, Request, Usage
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.http.failures import ServerError, failure, sound_text, whole
 from recjudge_tui.judges.providers.confidence import TOP_LOGPROBS, label_confidence
+from recjudge_tui.judges.providers.images import as_base64, sees_no_images
 from recjudge_tui.judges.providers.ollama_context import (
     MIN_CONTEXT,
     check_prompt_count,
@@ -94,6 +95,12 @@ class OllamaJudge(HttpJudge[ServedModel]):
                 f"Pull it again on each: ollama pull {self._model}",
             )
         digest = digests.pop()
+        if workload.images and any(
+            model.capabilities and "vision" not in model.capabilities for model in models
+        ):
+            raise sees_no_images(
+                self._model, "Ollama says so: it does not list “vision” among its capabilities."
+            )
         self._apply(workload.known, digest)
         context = min((model.context for model in models if model.context), default=None)
         thinks = any("thinking" in model.capabilities for model in models)
@@ -168,7 +175,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
         if self._logprobs and "logprobs" not in self._dropped:
             wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
         sent = self._accepted(wanted)
-        messages = [{"role": m.role, "content": sound_text(m.content)} for m in request.messages]
+        messages = [_message(m) for m in request.messages]
         body = {"model": self._model, "messages": messages, **sent}
         recorded = {**sent, "format": "json_schema"} if "format" in sent else sent
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
@@ -236,3 +243,18 @@ class OllamaJudge(HttpJudge[ServedModel]):
         if request is not None and isinstance(meaning, CallError) and meaning.kind == "overflow":
             meaning.cause = f"{meaning.cause} ({estimated_size(request)}.)"
         return meaning
+
+
+def _message(message: Message) -> dict[str, Any]:
+    """A message with its images in order. Where they stand in the text, the text has their numbers.
+
+    The server puts them in front of the text, except where it holds `[img`; that must not come from the data.
+    """
+    text = sound_text(message.content)
+    if not message.images:
+        return {"role": message.role, "content": text}
+    return {
+        "role": message.role,
+        "content": text.replace("[img", "[ img"),
+        "images": [as_base64(placed) for placed in message.images],
+    }

@@ -6,7 +6,7 @@ from typing import Any
 
 from recjudge_tui.domain.calls import Request
 from recjudge_tui.domain.judge import Workload
-from recjudge_tui.domain.tokens import estimate_tokens
+from recjudge_tui.domain.tokens import estimate_prompt_tokens
 from recjudge_tui.judges.http.failures import overflow, whole
 
 MIN_CONTEXT = 4096
@@ -34,8 +34,7 @@ def context_for(workload: Workload, context_length: int | None, *, thinks: bool 
 
 def estimated_size(request: Request) -> str:
     """The request's size as a sentence for an error message."""
-    counts = [estimate_tokens(message.content) for message in request.messages]
-    low, high = sum(low for low, _ in counts), sum(high for _, high in counts)
+    low, high = estimate_prompt_tokens(request.messages)
     return f"By estimate it has {low} to {high} tokens, and its reply may take {request.sampling.max_tokens}"
 
 

@@ -17,6 +17,7 @@ from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.http.endpoints import checked_url
 from recjudge_tui.judges.http.failures import ServerError, whole
 from recjudge_tui.judges.providers.confidence import TOP_LOGPROBS
+from recjudge_tui.judges.providers.images import sees_no_images
 from recjudge_tui.judges.providers.openai_body import BodyFrame, body_frame
 from recjudge_tui.judges.providers.openai_reply import read_reply
 from recjudge_tui.judges.providers.refusals import is_refusal, refused_parameter
@@ -46,10 +47,12 @@ def api_root(url: str) -> str:
 
 
 class ModelEntry(NamedTuple):
-    """A model in a server's list: who owns it (or which program serves it), and its context length in tokens."""
+    """A model in a server's list: who owns it (or which program serves it), its context length in tokens, and whether it
+    sees images, if the server says so."""
 
     owner: str
     context: int | None
+    sees: bool | None
 
 
 class OpenAIJudge(BatchJudge[ModelEntry]):
@@ -67,10 +70,13 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
     async def prepare(self, workload: Workload) -> Identity:
         """Ask each server for its models.
 
-        Raises JudgeError when the key is missing or refused, when no server answers, or when a server on the local
-        network lists its models and this one is not among them. A server without a list is accepted.
+        Raises JudgeError when the key is missing or refused, when no server answers, when a server on the local
+        network lists its models and this one is not among them, or when it says that the model does not see images that
+        will be sent. A server without a list is accepted.
         """
         entries = await self._inspect_servers(workload)
+        if workload.images and any(entry.sees is False for entry in entries):
+            raise sees_no_images(self._model, "Its server says so.")
         self._apply(workload.known)
         return Identity(
             name=self._model,
@@ -96,20 +102,24 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         entry = entry or {}
         context = whole(entry.get("max_model_len")) or whole(entry.get("context_length"))
         owner = str(entry.get("owned_by") or "")
+        taken = _part(entry, "architecture").get("input_modalities")
+        sees = "image" in taken if isinstance(taken, list) else None
         if owner == "llamacpp":
-            context = await self._slot_context(url) or context
-        return ModelEntry(owner, context)
+            props = await self._props(url)
+            context = whole(_part(props, "default_generation_settings").get("n_ctx")) or context
+            vision = _part(props, "modalities").get("vision")
+            sees = vision if isinstance(vision, bool) else sees
+        return ModelEntry(owner, context, sees)
 
-    async def _slot_context(self, url: str) -> int | None:
-        """llama.cpp's context for one call, which it reports outside the versioned API."""
+    async def _props(self, url: str) -> dict[str, Any]:
+        """What llama.cpp reports outside the versioned API: the context for one call, and what the model takes."""
         root = re.sub(r"/v\d+$", "", url)
         try:
             response = await self._fetch(f"{root}/props")
             props = response.json() if response.status_code == 200 else {}
         except (CallError, JudgeError, ValueError):
-            return None
-        settings = props.get("default_generation_settings") if isinstance(props, dict) else None
-        return whole(settings.get("n_ctx")) if isinstance(settings, dict) else None
+            return {}
+        return props if isinstance(props, dict) else {}
 
     def _no_server(self, cause: str) -> JudgeError:
         return JudgeError(
@@ -186,6 +196,11 @@ def _entry(listed: list[dict[str, Any]], model: str) -> dict[str, Any] | None:
         if model in names or f"{model}:latest" in names:
             return entry
     return None
+
+
+def _part(entry: dict[str, Any], name: str) -> dict[str, Any]:
+    part = entry.get(name)
+    return part if isinstance(part, dict) else {}
 
 
 def _is_local(url: str) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recjudge_tui.domain.calls import Message, Request, Sampling
+from recjudge_tui.domain.calls import Message, PlacedImage, Request, Sampling
+from recjudge_tui.judges.providers.images import as_base64
 
 _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -72,5 +73,12 @@ def body_frame(
 
 
 def _json(message: Message) -> bytes:
-    text = f'{{"role":{_write(message.role)},"content":{_write(message.content)}}}'
+    content = list(map(_part, message.parts())) if message.images else message.content
+    text = f'{{"role":{_write(message.role)},"content":{_write(content)}}}'
     return text.encode("utf-8", "replace")
+
+
+def _part(part: str | PlacedImage) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{as_base64(part)}"}}

@@ -25,6 +25,7 @@ from recjudge_tui.judges.http.failures import (
 )
 from recjudge_tui.judges.http.keys import Key, find_key, missing_key
 from recjudge_tui.judges.http.request import Client, send
+from recjudge_tui.judges.providers.images import has_images, is_blind, sees_no_images
 
 PREPARE_S = 15.0
 
@@ -45,6 +46,7 @@ class VendorJudge(ABC):
     rater_kind: RaterKind = "judge"
     cacheable = True
     concurrency = 8
+    takes_images = True
 
     def __init__(self, name: str, model: str, urls: tuple[str, ...]) -> None:
         self.name = name
@@ -177,6 +179,8 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         if response.status_code == 200:
             return self._read(response, url, request, body, latency_s)
         error = error_of(response)
+        if has_images(request) and is_blind(response.status_code, error):
+            raise sees_no_images(self._model, self._target(url).scrub(error.message))
         refused = self._refused(response.status_code, error, body.sent)
         if refused is not None:
             raise RejectedParameterError(refused)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Estimate
-from recjudge_tui.domain.tokens import estimate_tokens
+from recjudge_tui.domain.tokens import MOST_OF_AN_IMAGE, estimate_tokens
 from recjudge_tui.errors import RunError
+from recjudge_tui.judges.providers.images import without_images
 from recjudge_tui.runs.batches.context import BatchRun, Tell
 from recjudge_tui.runs.prices import UNKNOWN_PRICE, price_of
 from recjudge_tui.store.database import Database
@@ -28,6 +29,7 @@ def batch_estimate(db: Database, run_id: int) -> Estimate:
         update={
             "calls": calls,
             "cases": round(whole.cases * share),
+            "images": round(whole.images * share),
             "tokens_in_low": low,
             "tokens_in_high": high,
             "tokens_out": out,
@@ -60,7 +62,8 @@ def within_budget(
     left = limit - (run_progress(run.db, run.id).cost_usd or 0.0)
     left -= sum(row["reserved_usd"] or 0.0 for row in under_way)
     for call, body in calls:
-        _, tokens = estimate_tokens(body.decode("utf-8", "replace"))
+        text, images = without_images(body)
+        tokens = estimate_tokens(text.decode("utf-8", "replace"))[1] + images * MOST_OF_AN_IMAGE
         cost = price.in_batch().cost(tokens, run.setup.settings.max_tokens)
         if cost > left:
             message = (

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 from recjudge_tui.domain.calls import Request
-from recjudge_tui.domain.tokens import estimate_tokens
+from recjudge_tui.domain.tokens import estimate_prompt_tokens, estimate_tokens
 from recjudge_tui.runs.prices import Price
 
 FIRST_WAIT_S = 0.5
@@ -223,8 +223,7 @@ class CallLimits:
 
 def _tokens(request: Request) -> int:
     """The most tokens that the prompt can have. Servers put the schema into it as well."""
-    texts = [message.content for message in request.messages]
-    return sum(estimate_tokens(text)[1] for text in (*texts, json.dumps(request.reply_schema)))
+    return estimate_prompt_tokens(request.messages)[1] + estimate_tokens(json.dumps(request.reply_schema))[1]
 
 
 def _dollars(amount: float) -> str:

@@ -122,6 +122,7 @@ async def _judge_all(
                 calls=before.outstanding,
                 longest_prompt_tokens=estimate.longest_prompt_tokens,
                 max_tokens=settings.max_tokens,
+                images=settings.images,
                 concurrency=concurrency,
                 timeout_s=settings.timeout_s,
                 known=judge_capabilities(db, spec),

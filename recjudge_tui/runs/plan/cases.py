@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL
 from recjudge_tui.domain.base import Model
-from recjudge_tui.domain.material import Material, SlateView, UserView
+from recjudge_tui.domain.material import ExplanationView, ItemView, Material, SlateView, UserView
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
@@ -29,6 +29,7 @@ from recjudge_tui.store.cases.snapshots import (
     save_snapshots,
 )
 from recjudge_tui.store.data.explanations import explanation_view
+from recjudge_tui.store.data.images import item_images, with_images
 from recjudge_tui.store.data.item_views import ItemViews, slate_tops
 from recjudge_tui.store.database import Database
 
@@ -196,11 +197,23 @@ class _MaterialReader:
             for slate in (key.slate_a, key.slate_b)
             if slate is not None
         }
-        tops = {
-            slate: SlateView(items=items)
-            for slate, items in slate_tops(self.db, self.items, slates, self.settings.top_k).items()
-        }
+        tops = {slate: SlateView(items=items) for slate, items in self._tops(slates).items()}
         return [(key, self._material(user, key, tops)) for user, keys in batch for key in keys]
+
+    def _tops(self, slates: Collection[int]) -> dict[int, tuple[ItemView, ...]]:
+        tops = slate_tops(self.db, self.items, slates, self.settings.top_k)
+        if not self.settings.images:
+            return tops
+        shown = {item.item_id for top in tops.values() for item in top}
+        images = item_images(self.db, self.project_id, shown)
+        return {slate: with_images(top, images) for slate, top in tops.items()}
+
+    def _explanation(self, explanation_id: int) -> ExplanationView:
+        view = explanation_view(self.db, self.project_id, explanation_id)
+        if not self.settings.images:
+            return view
+        images = item_images(self.db, self.project_id, [view.item.item_id])
+        return view.model_copy(update={"item": with_images([view.item], images)[0]})
 
     def _material(self, user: UserView, key: CaseKey, tops: dict[int, SlateView]) -> Material:
         text = key.explanation_id
@@ -208,7 +221,7 @@ class _MaterialReader:
             kind=key.kind,
             user=user,
             slates=tuple(tops[slate] for slate in (key.slate_a, key.slate_b) if slate is not None),
-            explanation=None if text is None else explanation_view(self.db, self.project_id, text),
+            explanation=None if text is None else self._explanation(text),
             example=self.shots.view(self.db, self.project_id, key) if self.shots else None,
             top_k=self.settings.top_k,
         )

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.material import ItemView, Material, UserView
+from recjudge_tui.domain.material import ImageView, ItemView, Material, UserView
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run import Estimate
-from recjudge_tui.domain.tokens import estimate_tokens
+from recjudge_tui.domain.tokens import estimate_image_tokens, estimate_tokens
 from recjudge_tui.protocols.rendering import messages, profile_messages
 from recjudge_tui.runs.prices import price_of
 from recjudge_tui.store.database import Database
@@ -35,12 +35,18 @@ class CallPlan(NamedTuple):
 
 
 class Sample:
-    """The sizes of a plan's cases in characters, with a few cases kept whole: the first ones and the largest."""
+    """The sizes of a plan's cases in characters, with a few cases kept whole: the first ones and the largest.
+
+    `images` are those shown in all cases, `image_tokens` their tokens (low, high), `most_image_tokens` those of one case.
+    """
 
     def __init__(self) -> None:
         self.cases = 0
         self.characters = 0
         self.kept: list[tuple[int, Material]] = []
+        self.images = 0
+        self.image_tokens = (0, 0)
+        self.most_image_tokens = 0
         self._largest = 0
         self._user: tuple[UserView | None, int] = (None, 0)
 
@@ -49,6 +55,7 @@ class Sample:
         if self._user[0] is not material.user:
             self._user = (material.user, _characters_of_user(material.user))
         size = self._user[1] + _characters(material)
+        self._count_images([item.image for item in material.items_with_images() if item.image])
         self.cases += 1
         self.characters += size
         if len(self.kept) < SAMPLED_CASES:
@@ -56,6 +63,13 @@ class Sample:
         elif size > self._largest:
             self.kept[-1] = (size, material)
         self._largest = max(self._largest, size)
+
+    def _count_images(self, images: Sequence[ImageView]) -> None:
+        counts = [estimate_image_tokens(image) for image in images]
+        low, high = sum(count[0] for count in counts), sum(count[1] for count in counts)
+        self.images += len(counts)
+        self.image_tokens = (self.image_tokens[0] + low, self.image_tokens[1] + high)
+        self.most_image_tokens = max(self.most_image_tokens, high)
 
 
 def _characters_of_user(user: UserView) -> int:
@@ -83,8 +97,8 @@ def estimate(
     sample: Sample,
     planned: CallPlan,
 ) -> Estimate:
-    """Estimate tokens from the rendered prompts of a sample, scaled by size; cost from the price table; time from
-    earlier runs. A judge that is not a language model takes no tokens and costs nothing.
+    """Estimate tokens from the rendered prompts of a sample, scaled by size, and from the images of all cases; cost from
+    the price table; time from earlier runs. A judge that is not a language model takes no tokens and costs nothing.
     """
     questions = sample.cases * planned.calls_a_case * len(planned.aspects)
     calls = questions + planned.profiles
@@ -99,6 +113,9 @@ def estimate(
     cases = [_of_case(prompt, material, planned) for _, material in sample.kept]
     low = round(_of_all(sample, [case.low for case in cases]) * planned.calls_a_case)
     high = round(_of_all(sample, [case.high for case in cases]) * planned.calls_a_case)
+    shown = planned.calls_a_case * len(planned.aspects)
+    low += sample.image_tokens[0] * shown
+    high += sample.image_tokens[1] * shown
     if planned.profiles:
         written = [_of_call(profile_messages(prompt, material)) for _, material in sample.kept]
         low += round(fmean(call.low for call in written) * planned.profiles)
@@ -112,7 +129,8 @@ def estimate(
         tokens_in_low=low,
         tokens_in_high=high,
         tokens_out=tokens_out,
-        longest_prompt_tokens=max(tokens.longest for tokens in cases),
+        longest_prompt_tokens=max(tokens.longest for tokens in cases) + sample.most_image_tokens,
+        images=sample.images * shown,
         cost_usd_low=price.cost(low, tokens_out) if price else None,
         cost_usd_high=price.cost(high, tokens_out * 2) if price else None,
         seconds=seconds,
@@ -152,6 +170,7 @@ def _of_case(prompt: Prompt, material: Material, planned: CallPlan) -> _Tokens:
 
 
 def _of_call(sent: Iterable[Message]) -> _Tokens:
+    """The tokens of the texts. Images are counted exactly, over all cases."""
     low, high = (sum(part) for part in zip(*(estimate_tokens(m.content) for m in sent), strict=True))
     return _Tokens(low, high, high)
 

@@ -27,6 +27,7 @@ from recjudge_tui.runs.plan.domain import (
     unknown_domain_note,
 )
 from recjudge_tui.runs.plan.estimate import CallPlan, estimate
+from recjudge_tui.runs.plan.images import check_images, check_sight
 from recjudge_tui.runs.plan.orders import case_orders, orders_a_case
 from recjudge_tui.runs.plan.series import AlreadyJudgedError, check_series, series_name
 from recjudge_tui.runs.plan.settings import check_settings
@@ -114,6 +115,7 @@ def draft_run(
     name = request.prompt or default_prompt(db, request.project_id, protocol, domain)
     prompt_id, version, prompt = get_prompt(db, name)
     check_settings(settings, protocol, prompt, judge)
+    check_sight(db, request.judge, judge, settings)
     settings = settings.model_copy(update={"variables": domain_words(prompt, domain, settings)})
     request = replace(request, settings=settings)
     prompt = prompt.with_variables({**form_words(settings), **settings.variables})
@@ -134,6 +136,7 @@ def draft_run(
             store=store,
             progress=progress,
         )
+    check_images(cases.sample, settings)
     if not cases.cases and (count := cases.left_out[judged.reason]):
         raise AlreadyJudgedError(rater, count)
     if not cases.cases:

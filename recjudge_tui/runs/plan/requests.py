@@ -14,6 +14,7 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.profile import profile_request, profile_text
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.store.cases.snapshots import load_material
+from recjudge_tui.store.data.images import image_contents
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts.prompts import prompt_by_id
 from recjudge_tui.store.runs.calls import CallKey, profile_reply
@@ -54,7 +55,27 @@ def build_request(
     request = protocol.request(prompt, material, key.order, key.aspect, sampling)
     if key.sample:
         request = request.model_copy(update={"sample": key.sample})
-    return material, request
+    return material, with_image_contents(db, request)
+
+
+def with_image_contents(db: Database, request: Request) -> Request:
+    """The request with the content of its images. Raises NotFoundError for an image that is not stored any more."""
+    digests = {placed.image.digest for message in request.messages for placed in message.images}
+    if not digests:
+        return request
+    contents = image_contents(db, digests)
+    messages = tuple(
+        message.model_copy(
+            update={
+                "images": tuple(
+                    placed.model_copy(update={"data": contents[placed.image.digest]})
+                    for placed in message.images
+                )
+            }
+        )
+        for message in request.messages
+    )
+    return request.model_copy(update={"messages": messages})
 
 
 def _written(db: Database, run_id: int, case_id: int) -> str:

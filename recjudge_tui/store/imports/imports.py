@@ -12,6 +12,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.annotation.tasks import reopen_unanswered
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.data.catalogue import LISTS, TEXTS, Replaceable
+from recjudge_tui.store.data.images import delete_unused_images
 from recjudge_tui.store.database import Database
 
 
@@ -133,6 +134,8 @@ def undo_import(db: Database, import_id: int) -> UndoneImport:
         removed = _remove_labels(db, import_id)
         for table in ("items", "users", "events"):
             removed[table] = db.execute(f"DELETE FROM {table} WHERE import_id = ?", (import_id,)).rowcount
+        if removed["items"]:
+            delete_unused_images(db)
         kept: dict[str, int] = {}
         for what in _CONTENT if row["kind"] in (*_CONTENT, "labels") else ():
             removed[what], kept[what] = _remove_content(db, row["project_id"], import_id, what)

@@ -55,7 +55,8 @@ def known_content(
 ) -> dict[str, tuple[int, int]]:
     """id -> (fingerprint of the content, import) of each current item or user."""
     if kind == "items":
-        sql = "SELECT item_id, import_id, title, brand, category, attributes FROM v_current_items WHERE project_id = ?"
+        sql = """SELECT item_id, import_id, title, brand, category, attributes, image FROM v_current_items
+                 WHERE project_id = ?"""
     else:
         sql = "SELECT user_id, import_id, attributes FROM v_current_users WHERE project_id = ?"
     return {row[0]: (hash(tuple(row[2:])), row[1]) for row in db.execute(sql, (project_id,))}
@@ -91,12 +92,14 @@ def mentioned_ids(db: Database, project_id: int, kind: Literal["items", "users"]
 def fingerprint(record: Item | User) -> int:
     """A hash of the content as in `known_content`; valid within one process only."""
     if isinstance(record, Item):
-        return hash((record.title, record.brand, record.category, _json(record.attributes)))
+        return hash(
+            (record.title, record.brand, record.category, _json(record.attributes), record.image or None)
+        )
     return hash((_json(record.attributes),))
 
 
 def add_items(target: Target, items: Sequence[Item]) -> None:
-    """Store items, each one once per import."""
+    """Store items, each one once per import. Their images are digests of stored ones."""
     _insert_all(
         target,
         "items",
@@ -109,6 +112,7 @@ def add_items(target: Target, items: Sequence[Item]) -> None:
                 "brand": item.brand,
                 "category": item.category,
                 "attributes": _json(item.attributes),
+                "image": item.image or None,
             }
             for item in items
         ],

@@ -1,13 +1,14 @@
-"""Deletes a project with everything in it, and the snapshots that nothing refers to any more."""
+"""Deletes a project with everything in it, and the snapshots and images that nothing refers to any more."""
 
 from __future__ import annotations
 
+from recjudge_tui.store.data.images import delete_unused_images
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
 
 
 def delete_project(db: Database, name: str) -> None:
-    """Delete the project with everything in it, and the snapshots that are no longer used. Raises NotFoundError."""
+    """Delete the project with everything in it, and the snapshots and images no longer used. Raises NotFoundError."""
     identity = project_id(db, name)
     with db.transaction():
         # cases refer to slates and explanations without a cascade, so they go first
@@ -15,6 +16,7 @@ def delete_project(db: Database, name: str) -> None:
         db.execute("DELETE FROM cases WHERE project_id = ?", (identity,))
         db.execute("DELETE FROM projects WHERE id = ?", (identity,))
         _delete_unused_snapshots(db)
+        delete_unused_images(db)
 
 
 def snapshot_references(db: Database) -> list[tuple[str, str]]:

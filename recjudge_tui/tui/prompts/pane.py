@@ -7,7 +7,7 @@ from textual.content import Content
 
 from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.domain.tokens import estimate_tokens
+from recjudge_tui.domain.tokens import estimate_prompt_tokens
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.tui.kit.glyphs import case_number, glyphs, number
@@ -74,9 +74,7 @@ def systems_of(shown: CasePreview) -> str:
 def tokens_of(shown: CasePreview) -> str:
     if shown.request is None:
         return ""
-    low, high = (
-        sum(each) for each in zip(*(estimate_tokens(m.content) for m in shown.request.messages), strict=True)
-    )
+    low, high = estimate_prompt_tokens(shown.request.messages)
     return f"{number(low)} to {number(high)} tokens"
 
 

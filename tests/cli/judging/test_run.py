@@ -70,7 +70,7 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
         "concurrency": 3, "timeout_s": 5.0, "max_tokens": 2048, "use_cache": False, "again": False,
         "repeats": 1, "temperature": 0.0, "budget_usd": 5.0, "requests_per_minute": 6000.0,
         "tokens_per_minute": 9000000.0, "aspects": "multi", "shots": "none", "examples_from": "",
-        "keep_example_pair": False, "profile": "none", "variables": {}, "domain": "",
+        "keep_example_pair": False, "profile": "none", "variables": {}, "domain": "", "images": False,
     }  # fmt: skip
     assert json.loads(row["judge"])["base_urls"] == [openai_server.url]
     assert db.value("SELECT name FROM raters") == "mine"

@@ -17,6 +17,7 @@ from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.verdicts.run_agreements import begin_agreement, keep_agreement
 from recjudge_tui.store.verdicts.triage_log import record
 from tests.support.annotators import judges
+from tests.support.images import illustrated
 from tests.support.runs import intact, load, make_project
 from tests.support.servers.process import ServerProcess, start
 
@@ -71,6 +72,7 @@ def recjudge_says(*words: str) -> str:
 def make_films(db: Database, users: int = 6) -> int:
     """Lists and texts of two systems, scored by their users, and labels of two people on lists and on texts."""
     project = make_project(db, users)
+    illustrated(db, db.path.parent / f"illustrated-{project}")
     names = [f"u{n:02d}" for n in range(users)]
     load(db, "users", [("user_id", "age"), *((user, 30 + n) for n, user in enumerate(names))])
     texts = [(user, item, system) for user in names for item in ("i0", "i1", "i2") for system in SYSTEMS]

@@ -193,7 +193,7 @@ def _import(db: Database, project: int, text: str) -> int:
 def _catalogue(db: Database, project: int, source: int, text: str) -> None:
     for place, title in enumerate(FILMS):
         db.execute(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?, 'crime', '{}')",
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?, 'crime', '{}', NULL)",
             (project, f"i{place}", source, title + text, f"brand{text}"),
         )
     db.execute(

@@ -1,0 +1,94 @@
+"""Stores the images of the items of a file, and says by file and line which one cannot be used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from recjudge_tui.domain.records import Item
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import InputError
+from recjudge_tui.importers.fetched_images import FetchedImages
+from recjudge_tui.importers.files.notes import Notes
+from recjudge_tui.importers.files.values import shown
+from recjudge_tui.importers.images import (
+    ImageFault,
+    MissingPillow,
+    is_address,
+    prepared,
+    read_local,
+)
+from recjudge_tui.store.data.images import add_image
+from recjudge_tui.store.database import Database
+
+# an attribute of this name keeps an address that was not fetched
+ADDRESS = "image"
+
+
+@dataclass
+class ItemImages:
+    """The images of one file's items. `folder` is the file's own (None: it is the standard input), `fetched` the images
+    from the net (None: none is fetched). `stored`: reference -> digest, of the images met so far."""
+
+    db: Database
+    notes: Notes
+    folder: Path | None
+    fetched: FetchedImages | None
+    stored: dict[str, str] = field(default_factory=dict)
+    not_fetched: int = 0
+
+    def store(self, line: int, item: Item) -> Item:
+        """The item with the digest of its image, which is stored; with an address that was not fetched, an item without
+        an image. Call inside a transaction. Raises InputError for an image that cannot be used."""
+        reference = item.image
+        if not reference:
+            return item
+        if is_address(reference) and not self._is_at_hand(line, reference):
+            return item.model_copy(
+                update={"image": "", "attributes": {**item.attributes, ADDRESS: reference}}
+            )
+        if reference not in self.stored:
+            self.stored[reference] = self._stored(line, item)
+        return item.model_copy(update={"image": self.stored[reference]})
+
+    def _is_at_hand(self, line: int, address: str) -> bool:
+        if self.fetched is None:
+            self.not_fetched += 1
+            return False
+        failure = self.fetched.failures.get(address)
+        if failure is not None:
+            self.notes.warn(
+                line, "image not fetched", f"image {shown(address)}: {failure}; the item has no image"
+            )
+        return failure is None
+
+    def _stored(self, line: int, item: Item) -> str:
+        reference = item.image
+        try:
+            if is_address(reference) and self.fetched is not None:
+                content = self.fetched.content(reference)
+            else:
+                content = read_local(reference, self.folder)
+            image = prepared(content)
+        except ImageFault as fault:
+            raise InputError(
+                f"{self.notes.file}:{self.notes.unit}{line}: image {shown(reference)} cannot be used",
+                f"{str(fault)[:1].upper()}{str(fault)[1:]}.",
+                "Correct it or leave the cell empty; nothing was stored.",
+            ) from None
+        except MissingPillow:
+            raise InputError(
+                f"{self.notes.file}:{self.notes.unit}{line}: the images of items cannot be read",
+                "The extra “images” is not installed.",
+                "Install it with: pip install 'recjudge[images]' — or leave out the column “image”.",
+            ) from None
+        add_image(self.db, image)
+        return image.view.digest
+
+    def remark(self) -> None:
+        """Say how many images were not fetched because nobody asked for it."""
+        if self.not_fetched:
+            self.notes.remark(
+                f"{quantity(self.not_fetched, 'image')} on the net not fetched: add --fetch-images to fetch them;"
+                f" the addresses are kept as attribute “{ADDRESS}”"
+            )

@@ -1,0 +1,65 @@
+"""What the vendors' ways of sending images have in common, and how a server says that its model sees none."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+
+from recjudge_tui.domain.calls import PlacedImage, Request
+from recjudge_tui.errors import JudgeError
+from recjudge_tui.judges.http.failures import ServerError
+from recjudge_tui.judges.providers.refusals import is_refusal
+
+FORMAT = "jpeg"
+MEDIA_TYPE = f"image/{FORMAT}"
+_IMAGES = re.compile(
+    r"\bimages?\b|image[_ ](?:url|input)|\bvision\b|multi-?modal|mmproj|media type|content part|content type",
+    re.IGNORECASE,
+)
+# an error about one image, whatever else it says
+_THIS_IMAGE = re.compile(
+    r"could not (?:be )?process|corrupt|dimension|too (?:large|many|big)|exceed|maximum|invalid (?:image|base64)|download"
+    r"|only supports? one",
+    re.IGNORECASE,
+)
+_NONE = re.compile(
+    r"not a (?:multi-?modal|vision)|no endpoints|at most 0|only (?:supported|text)", re.IGNORECASE
+)
+# the content of a message is a list where it holds images
+_ONLY_TEXT = re.compile(r"content\b.{0,60}\b(?:must|should) be a (?:valid )?string", re.IGNORECASE)
+# how the first bytes of a JPEG file look as base64
+_DATA = re.compile(rb"/9j/[A-Za-z0-9+/=]{40,}")
+_STATUSES = (400, 404, 415, 422, 500, 501)
+
+
+def as_base64(placed: PlacedImage) -> str:
+    """The image as base64. Its content was put into the request before it was sent."""
+    assert placed.data, "a request that is sent has the content of its images"
+    return b64encode(placed.data).decode("ascii")
+
+
+def without_images(body: bytes) -> tuple[bytes, int]:
+    """The body of a request without the data of its images, and how many it has."""
+    return _DATA.subn(b"", body)
+
+
+def has_images(request: Request | None) -> bool:
+    return request is not None and any(message.images for message in request.messages)
+
+
+def sees_no_images(model: str, why: str) -> JudgeError:
+    """No call with images can work."""
+    return JudgeError(
+        f"The model “{model}” does not see images",
+        why,
+        "Choose a model that does (“recjudge judge test” says which), or leave out --images.",
+    )
+
+
+def is_blind(status: int, error: ServerError) -> bool:
+    """Whether a server refuses a request with images because its model sees none."""
+    if status not in _STATUSES or _THIS_IMAGE.search(error.message):
+        return False
+    about_images = _IMAGES.search(error.message) is not None
+    refused = is_refusal(error) or _NONE.search(error.message) is not None
+    return (about_images and refused) or _ONLY_TEXT.search(error.message) is not None

@@ -1,0 +1,195 @@
+"""Images of items: what is read, what is refused, and what of a file goes on."""
+
+from __future__ import annotations
+
+import base64
+import os
+import struct
+import zlib
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import ExifTags, Image, PngImagePlugin
+
+from recjudge_tui.importers.images import (
+    LONGEST_SIDE,
+    MOST_BYTES,
+    ImageFault,
+    prepared,
+    read_local,
+)
+from tests.support.images import picture
+
+
+def opened(content: bytes) -> Image.Image:
+    return Image.open(BytesIO(prepared(content).content))
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png_of_size(width: int, height: int) -> bytes:
+    """A PNG that announces this many pixels and holds a few bytes."""
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+@pytest.mark.parametrize(
+    ("size", "stored"),
+    [
+        ((60, 90), (60, 90)),
+        ((1, 1), (1, 1)),
+        ((2000, 1000), (512, 256)),
+        ((300, 3000), (51, 512)),
+        ((2000, 3), (512, 1)),
+    ],
+)
+def test_an_image_is_scaled_down_and_never_up(size: tuple[int, int], stored: tuple[int, int]) -> None:
+    image = prepared(picture(size=size))
+    assert (image.view.width, image.view.height) == stored
+    assert opened(picture(size=size)).size == stored
+    assert max(stored) <= LONGEST_SIDE
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP", "GIF"])
+def test_every_format_becomes_jpeg(form: str) -> None:
+    image = opened(picture("blue", form=form))
+    assert (image.format, image.mode) == ("JPEG", "RGB")
+    red, _, blue = image.getpixel((30, 40))  # type: ignore[misc]
+    assert blue > 200 > 60 > red
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "P", "LA", "RGBA", "I;16", "CMYK"])
+def test_every_mode_is_read(mode: str) -> None:
+    form = "TIFF" if mode == "CMYK" else "PNG"
+    content = BytesIO()
+    Image.new(mode, (20, 20)).save(content, "JPEG" if form == "TIFF" else form)
+    assert opened(content.getvalue()).mode == "RGB"
+
+
+def test_what_is_transparent_becomes_white() -> None:
+    content = BytesIO()
+    Image.new("RGBA", (20, 20), (0, 0, 0, 0)).save(content, "PNG")
+    assert min(opened(content.getvalue()).getpixel((10, 10))) > 250  # type: ignore[type-var]
+
+
+def test_no_metadata_goes_on_and_a_turned_photo_stands_upright() -> None:
+    photo = Image.new("RGB", (80, 40), "green")
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    exif[ExifTags.Base.ImageDescription] = "SECRET place"
+    content = BytesIO()
+    photo.save(content, "JPEG", exif=exif, comment=b"SECRET comment", icc_profile=b"SECRET profile")
+    stored = prepared(content.getvalue())
+    assert b"SECRET" not in stored.content
+    assert (stored.view.width, stored.view.height) == (40, 80)
+    text = PngImagePlugin.PngInfo()
+    text.add_text("Author", "SECRET author")
+    content = BytesIO()
+    photo.save(content, "PNG", pnginfo=text)
+    assert b"SECRET" in content.getvalue()
+    assert b"SECRET" not in prepared(content.getvalue()).content
+
+
+def test_equal_pictures_have_one_digest() -> None:
+    assert prepared(picture("red")).view == prepared(picture("red")).view
+    assert prepared(picture("red")).view.digest != prepared(picture("blue")).view.digest
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "empty"),
+        (b"not a picture", "no image"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "no image"),
+        (picture()[:60], "damaged"),
+        (picture(form="JPEG")[:200], "no image|damaged"),
+        (png_of_size(100_000, 100_000), "far more pixels"),
+        (png_of_size(10_000, 10_000), "far more pixels"),
+        (png_of_size(9_000, 9_000), "at most 40 million"),
+        (png_of_size(0, 0), "no image|no pixels|damaged"),
+        (png_of_size(64, 64), "damaged"),
+        (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", b"\0" * 5), "no image|damaged"),
+        (b"GIF89a" + b"\xff" * 100, "no image|damaged|far more"),
+        (b"x" * (MOST_BYTES + 1), "larger than 20 MB"),
+    ],
+)
+def test_what_is_no_image_is_refused(content: bytes, why: str) -> None:
+    with pytest.raises(ImageFault, match=why):
+        prepared(content)
+
+
+def test_a_tiff_is_not_read_though_pillow_could() -> None:
+    with pytest.raises(ImageFault, match="no image"):
+        prepared(picture(form="TIFF"))
+
+
+class TestWhereAnImageIs:
+    def test_a_file_in_the_folder_or_below(self, tmp_path: Path) -> None:
+        (tmp_path / "a b").mkdir()
+        (tmp_path / "a b" / "é.png").write_bytes(b"1")
+        assert read_local("a b/é.png", tmp_path) == b"1"
+        assert read_local("./a b/../a b/é.png", tmp_path) == b"1"
+
+    @pytest.mark.parametrize(
+        "name", ["../secret.png", "/etc/hostname", "pics/../../secret.png", "link.png", "dir/secret.png"]
+    )
+    def test_nothing_outside_is_read(self, tmp_path: Path, name: str) -> None:
+        folder = tmp_path / "data"
+        (folder / "pics").mkdir(parents=True)
+        (tmp_path / "secret.png").write_bytes(picture())
+        (folder / "link.png").symlink_to(tmp_path / "secret.png")
+        (folder / "dir").symlink_to(tmp_path)
+        with pytest.raises(ImageFault, match="outside the folder"):
+            read_local(name, folder)
+
+    def test_a_link_that_stays_inside_is_followed(self, tmp_path: Path) -> None:
+        (tmp_path / "a.png").write_bytes(b"1")
+        (tmp_path / "b.png").symlink_to("a.png")
+        assert read_local("b.png", tmp_path) == b"1"
+
+    def test_what_is_no_regular_file_is_refused_without_waiting(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe.png")
+        (tmp_path / "loop.png").symlink_to("loop.png")
+        for name, why in (
+            ("pipe.png", "not a regular file"),
+            (".", "not a regular file"),
+            ("none.png", "no such file"),
+            ("loop.png", "cannot be read|no such file"),
+            ("x" * 5000, "cannot be read|no such file"),
+            ("nul\0.png", "cannot be read"),
+        ):
+            with pytest.raises(ImageFault, match=why):
+                read_local(name, tmp_path)
+
+    def test_a_file_that_is_too_large_is_not_read_whole(self, tmp_path: Path) -> None:
+        with (tmp_path / "big.png").open("wb") as file:
+            file.truncate(MOST_BYTES * 50)
+        with pytest.raises(ImageFault, match="larger than 20 MB"):
+            read_local("big.png", tmp_path)
+
+    @pytest.mark.parametrize("name", ["file:///etc/passwd", "ftp://h/a.png", "s3://b/a.png"])
+    def test_other_addresses_are_refused(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(ImageFault, match="addresses are not read"):
+            read_local(name, tmp_path)
+
+    def test_the_standard_input_has_no_folder(self) -> None:
+        with pytest.raises(ImageFault, match="standard input"):
+            read_local("a.png", None)
+
+    def test_data_in_the_table_itself(self) -> None:
+        encoded = base64.b64encode(b"abc").decode()
+        assert read_local(f"data:image/png;base64,{encoded}", None) == b"abc"
+        assert read_local(f"DATA:;BASE64,{encoded[:2]}\n{encoded[2:]}", None) == b"abc"
+        assert read_local("data:text/plain,a%62c", None) == b"abc"
+        for text, why in (
+            ("data:image/png;base64,€", "not base64"),
+            ("data:image/png;base64,abc", "not base64"),
+            ("data:image/png", "no comma"),
+            ("data:;base64," + "A" * (MOST_BYTES * 2), "larger than 20 MB"),
+        ):
+            with pytest.raises(ImageFault, match=why):
+                read_local(text, None)

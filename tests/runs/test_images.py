@@ -1,0 +1,163 @@
+"""A run that shows images: what is stored, what is sent, what is counted, and who is refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.data.images import image_contents
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.imports.imports import undo_import
+from recjudge_tui.store.projects.deletion import delete_project
+from tests.support.images import illustrated
+from tests.support.requests import sent_request
+from tests.support.runs import calls, intact, load, make_project, plan, planned, server_judge
+from tests.support.stub_server import answer, completion, serving
+
+OPENAI = JudgeSpec(spec="openai:m", base_urls=("http://127.0.0.1:9/v1",))
+REPLY = json.dumps({"reasoning": "r", "category": "Good Match", "flagged_items": []})
+
+
+@pytest.fixture
+def shop(db: Database, tmp_path: Path) -> Database:
+    make_project(db, users=2)
+    illustrated(db, tmp_path / "data", count=30)
+    return db
+
+
+def script(line: str, _: int) -> bytes:
+    return answer(404, {}) if line.startswith("GET") else answer(200, completion(REPLY))
+
+
+def test_what_is_sent_is_what_is_stored(shop: Database) -> None:
+    with serving(script) as stub:
+        run = planned(shop, server_judge(stub.url), images=True)
+        assert work(shop.path, run).state == "done"
+        bodies = [json.loads(body) for body in stub.bodies if body]
+    rows = calls(shop, run)
+    assert len(bodies) == len(rows) == 4
+    asked = {sent_request(shop, row["id"]).content_hash(): row["content_hash"] for row in rows}
+    assert all(now == then for now, then in asked.items())
+    contents = dict(map(tuple, shop.rows("SELECT digest, content FROM images")))
+    sent = 0
+    for body in bodies:
+        system, user = body["messages"]
+        assert isinstance(system["content"], str)
+        for before, part in zip(user["content"], user["content"][1:], strict=False):
+            if part["type"] == "image_url":
+                sent += 1
+                head, data = part["image_url"]["url"].split(",")
+                assert head == "data:image/jpeg;base64"
+                assert base64.b64decode(data) in contents.values()
+                assert before["text"].endswith("]")
+    assert sent == sum(len(sent_request(shop, row["id"]).messages[1].images) for row in rows) > 8
+    assert intact(shop)
+
+
+def test_the_image_stands_behind_the_line_of_its_item(shop: Database) -> None:
+    run = planned(shop, OPENAI, "pairwise", images=True)
+    row = calls(shop, run)[0]
+    message = sent_request(shop, row["id"]).messages[1]
+    parts = list(message.parts())
+    images = [p for p in parts if not isinstance(p, str)]
+    by_item = {r[0]: r[1] for r in shop.rows("SELECT title, image FROM v_current_items")}
+    assert len(images) > 2
+    for number, place in enumerate((i for i, p in enumerate(parts) if not isinstance(p, str)), start=1):
+        line = str(parts[place - 1]).splitlines()[-1]
+        title = line.split(". ", 1)[1].split(" | ")[0]
+        shown = parts[place]
+        assert not isinstance(shown, str)
+        assert line.endswith(f" [image {number}]")
+        assert shown.image.digest == by_item[title]
+        assert shown.data == image_contents(shop, [shown.image.digest])[shown.image.digest]
+    assert "".join(p for p in parts if isinstance(p, str)) == message.content
+    history = message.content.split("[image 1]")[0]
+    assert "Film number 1" in history, "films of the history are shown by name"
+
+
+def test_the_other_order_shows_the_other_images_first(shop: Database) -> None:
+    run = planned(shop, OPENAI, "pairwise", images=True)
+    ab, ba = (sent_request(shop, row["id"]) for row in calls(shop, run)[:2])
+    digests = [[p.image.digest for p in request.messages[1].images] for request in (ab, ba)]
+    assert sorted(digests[0]) == sorted(digests[1])
+    assert digests[0] != digests[1]
+    assert ab.content_hash() != ba.content_hash()
+
+
+def test_without_the_option_nothing_changes(shop: Database) -> None:
+    before = planned(shop, OPENAI)
+    texts = [sent_request(shop, row["id"]) for row in calls(shop, before)]
+    assert not any(message.images or "[image" in message.content for r in texts for message in r.messages)
+    assert shop.value("SELECT count(*) FROM snapshots WHERE content LIKE '%\"image\"%'") == 0
+
+
+def test_another_image_is_another_request(shop: Database) -> None:
+    run = planned(shop, OPENAI, images=True)
+    one = sent_request(shop, calls(shop, run)[0]["id"])
+    message = one.messages[1]
+    placed = message.images[0]
+    other = placed.model_copy(update={"image": placed.image.model_copy(update={"digest": "0" * 64})})
+    changed = one.model_copy(
+        update={
+            "messages": (one.messages[0], message.model_copy(update={"images": (other, *message.images[1:])}))
+        }
+    )
+    assert changed.content_hash() != one.content_hash()
+
+
+def test_images_are_counted_in_the_estimate(shop: Database) -> None:
+    names, seen = (plan(shop, OPENAI, dry_run=True, images=on).estimate for on in (False, True))
+    run = planned(shop, OPENAI, images=True)
+    images = sum(len(sent_request(shop, row["id"]).messages[1].images) for row in calls(shop, run))
+    assert (names.images, seen.images) == (0, images)
+    marks = len(" [image 1]") * images
+    assert seen.tokens_in_low - names.tokens_in_low == pytest.approx(85 * images, abs=marks)
+    assert seen.tokens_in_high - names.tokens_in_high == pytest.approx(340 * images, abs=marks)
+    assert seen.longest_prompt_tokens > names.longest_prompt_tokens
+
+
+@pytest.mark.parametrize("spec", ["rules", "random"])
+def test_a_judge_that_takes_no_images_is_refused(shop: Database, spec: str) -> None:
+    with pytest.raises(UsageError, match="takes no images"):
+        plan(shop, JudgeSpec(spec=spec), images=True)
+    assert shop.value("SELECT count(*) FROM runs") == 0
+
+
+def test_a_run_without_any_image_is_refused(db: Database) -> None:
+    make_project(db, users=1)
+    with pytest.raises(RunError, match="none of the items"):
+        plan(db, OPENAI, images=True)
+
+
+def test_what_was_shown_stays_when_the_import_is_undone(shop: Database) -> None:
+    run = planned(shop, OPENAI, images=True)
+    before = [sent_request(shop, row["id"]).content_hash() for row in calls(shop, run)]
+    undo_import(shop, shop.value("SELECT max(id) FROM imports WHERE kind = 'items'"))
+    assert [sent_request(shop, row["id"]).content_hash() for row in calls(shop, run)] == before
+    assert 0 < shop.value("SELECT count(*) FROM images") <= 6
+    delete_project(shop, "films")
+    assert shop.value("SELECT count(*) FROM images") == 0
+    assert intact(shop)
+
+
+def test_explanations_show_the_image_of_their_item(shop: Database) -> None:
+    load(
+        shop,
+        "explanations",
+        [("user_id", "item_id", "system", "text"), ("u00", "i1", "als", "Like the others.")],
+    )
+    run = planned(shop, OPENAI, "explanation", images=True)
+    message = sent_request(shop, calls(shop, run)[0]["id"]).messages[1]
+    assert len(message.images) == 1
+    assert "[image 1]" in message.content
+
+
+def test_runs_with_and_without_images_are_two_series(shop: Database) -> None:
+    names = [plan(shop, OPENAI, rater="the series", images=on).rater for on in (False, True)]
+    assert names == ["openai:m", "openai:m images=on"]
