@@ -72,6 +72,10 @@ class JudgeError(RecjudgeError):
     """The judge cannot be used at all: no server, no model, a refused key. The run ends and can be resumed."""
 
 
+class SightError(JudgeError):
+    """The judge's model does not see images."""
+
+
 class CallError(RecjudgeError):
     """One call failed.
 

@@ -1,17 +1,19 @@
-"""Find out what a judge supports, with three small calls."""
+"""Find out what a judge supports, with three small calls and one with an image."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
 import statistics
 from typing import Any
 
-from recjudge_tui.domain.calls import Message, Reply, Request, Sampling
+from recjudge_tui.domain.calls import Message, PlacedImage, Reply, Request, Sampling
 from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec, Workload
-from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.base import Judge
+from recjudge_tui.errors import CallError, JudgeError, SightError
+from recjudge_tui.judges.base import Judge, takes_images
 from recjudge_tui.judges.registry import make_judge
+from recjudge_tui.prompting.planted_word import WORDS, image_of_word
 
 COUNTRIES = ("France", "Japan", "Egypt")
 MAX_TOKENS = 1024  # room for thinking
@@ -26,6 +28,10 @@ _SCHEMA: dict[str, Any] = {
     "required": ["reasoning", "answer"],
     "additionalProperties": False,
 }
+_TEXT_SCHEMA: dict[str, Any] = {
+    **_SCHEMA,
+    "properties": {"reasoning": {"type": "string"}, "answer": {"type": "string"}},
+}
 
 
 def probe(spec: JudgeSpec, timeout_s: float = 120.0) -> Capabilities:
@@ -33,7 +39,8 @@ def probe(spec: JudgeSpec, timeout_s: float = 120.0) -> Capabilities:
 
     The schema allows only two odd words, so a model that answers with one of them was held to it. Temperature 0, a
     seed and a request for log-probabilities are sent; `refused` lists what the server refuses. A judge that is not a
-    language model, or answers from a recording, is prepared and not asked. Raises JudgeError when it cannot be used,
+    language model, or answers from a recording, is prepared and not asked. A fourth call asks for a word that is
+    written in an image. Raises JudgeError when it cannot be used,
     or when none of the calls is answered.
     """
     return asyncio.run(_probe(spec, timeout_s))
@@ -72,6 +79,7 @@ async def _measure(judge: Judge, identity: Identity) -> Capabilities:
             " ".join(dict.fromkeys(problems)),
             "Fix the cause and test it again.",
         )
+    images = await _sees_images(judge, problems)
     last = replies[-1]
     latencies = [reply.latency_s for reply in replies if reply.latency_s is not None]
     return Capabilities(
@@ -82,11 +90,45 @@ async def _measure(judge: Judge, identity: Identity) -> Capabilities:
         temperature=_was_sent(last, "temperature"),
         seed=_was_sent(last, "seed"),
         logprobs=any(reply.logprobs for reply in replies),
+        images=images,
         refused=tuple(dict.fromkeys(name for reply in replies for name in reply.dropped)),
         context_length=identity.context_length,
         latency_s=statistics.median(latencies) if latencies else None,
         concurrency=judge.concurrency,
         problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+async def _sees_images(judge: Judge, problems: list[str]) -> bool | None:
+    """Whether the judge reads a word in an image; None where it takes none, or where this cannot be found out."""
+    if not takes_images(judge):
+        return False
+    word = random.choice(WORDS)
+    image = image_of_word(word)
+    if image is None:
+        problems.append("Whether it sees images was not tested: it needs pip install 'recjudge[images]'.")
+        return None
+    try:
+        reply = await judge.ask(_question_about(image))
+    except SightError:
+        return False
+    except CallError as error:
+        problems.append(str(error))
+        return None
+    return word in reply.text.upper()
+
+
+def _question_about(image: PlacedImage) -> Request:
+    text = "Image: [image 1]\nWhich word is written in this image? Answer with the word, or with NONE if you see no image."
+    placed = image.model_copy(update={"at": text.index("]") + 1})
+    return Request(
+        messages=(
+            Message(role="system", content="You answer questions in JSON, with a short reasoning."),
+            Message(role="user", content=text, images=(placed,)),
+        ),
+        reply_schema=_TEXT_SCHEMA,
+        schema_name="word",
+        sampling=Sampling(max_tokens=MAX_TOKENS),
     )
 
 

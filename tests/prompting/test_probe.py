@@ -1,20 +1,23 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 from pathlib import Path
 
 import httpx
 import pytest
+from PIL import Image
 
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
-from recjudge_tui.errors import JudgeError
+from recjudge_tui.errors import JudgeError, UsageError
+from recjudge_tui.prompting.planted_word import SIZE, WORDS, image_of_word
 from recjudge_tui.prompting.probe import probe
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import save_capabilities
 from tests.support.runs import calls, make_project, plan, planned
 from tests.support.servers.process import ServerProcess, start
-from tests.support.stub_server import answer, completion, serving
+from tests.support.stub_server import Script, answer, completion, serving
 
 
 @pytest.fixture(autouse=True)
@@ -27,10 +30,67 @@ def at(spec: str, *urls: str) -> JudgeSpec:
     return JudgeSpec(spec=spec, base_urls=urls)
 
 
-def test_a_server_that_can_do_everything_takes_three_calls(openai_server: ServerProcess) -> None:
+def reads(word: str) -> Script:
+    """A server that answers every question with this word."""
+
+    def script(line: str, _: int) -> bytes:
+        said = completion(json.dumps({"reasoning": "r", "answer": word}))
+        return answer(200, said) if "POST" in line else answer(404, {})
+
+    return script
+
+
+class TestSight:
+    @pytest.fixture(autouse=True)
+    def _planted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("recjudge_tui.prompting.probe.WORDS", ("WALNUT",))
+
+    def test_a_judge_that_reads_the_word_sees(self) -> None:
+        with serving(reads("It says walnut.")) as stub:
+            found = probe(at("openai:m", stub.url))
+            parts = stub.sent()["messages"][1]["content"]
+        assert found.images is True
+        assert [part["type"] for part in parts] == ["text", "image_url", "text"]
+        assert "WALNUT" not in json.dumps(parts).upper()
+
+    def test_a_judge_that_says_anything_else_does_not(self, db: Database) -> None:
+        make_project(db, users=1)
+        with serving(reads("NONE")) as stub:
+            spec = at("openai:m", stub.url)
+            found = probe(spec)
+            assert found.images is False
+            save_capabilities(db, spec, found)
+            with pytest.raises(UsageError, match="does not see images"):
+                plan(db, spec, images=True)
+
+    def test_a_server_that_refuses_the_image_does_not(self, llama_server: ServerProcess) -> None:
+        assert probe(at("openai:tiny-stair", llama_server.url)).images is False
+
+    def test_another_failure_leaves_it_open(self) -> None:
+        said = completion('{"reasoning": "r", "answer": "Paris"}')
+        with serving(lambda _, n: answer(200, said) if n < 4 else answer(400, {"error": "Could not process image"})) as stub:
+            found = probe(at("openai:m", stub.url))
+        assert found.images is None
+        assert "Could not process image" in found.problems[0]
+
+    def test_a_baseline_does_not(self) -> None:
+        assert probe(at("rules")).images is None
+
+    def test_the_word_can_be_read_in_the_image(self) -> None:
+        images = {word: image_of_word(word) for word in WORDS}
+        assert len({placed.image.digest for placed in images.values() if placed}) == len(WORDS)
+        for placed in images.values():
+            assert placed is not None
+            dark = Image.open(BytesIO(placed.data)).convert("L").point(lambda tone: 255 if tone < 128 else 0)
+            left, top, right, bottom = dark.getbbox() or (0, 0, 0, 0)
+            assert 0 < left < 200 < 312 < right < SIZE[0]
+            assert bottom - top > 50
+
+
+def test_a_server_that_can_do_everything_takes_four_calls(openai_server: ServerProcess) -> None:
     httpx.post(f"{openai_server.url}/reset", trust_env=False)
     found = probe(at("openai:hash-judge", openai_server.url))
-    assert httpx.get(f"{openai_server.url}/stats", trust_env=False).json()["requests"] == 3
+    assert httpx.get(f"{openai_server.url}/stats", trust_env=False).json()["requests"] == 4
     assert (found.schema_enforced, found.temperature, found.seed, found.logprobs) == (True, True, True, True)
     assert (found.model, found.refused, found.problems, found.concurrency) == ("hash-judge", (), (), 8)
     assert found.endpoints == (f"{openai_server.url}/v1",)

@@ -52,12 +52,13 @@ def test(
     fmt: str | None,
     out: Path | None,
 ) -> None:
-    """Find out what a judge supports, with three small calls.
+    """Find out what a judge supports, with three small calls and one with an image.
 
     Prints whether the judge can be reached, the model that is served, whether the server enforces a schema, which
-    parameters it accepts, logprobs, context length, latency and price. The result is stored. Later runs leave out
-    refused parameters and read confidences from logprobs, and estimates use the latency until a run has measured
-    its own. Test again after a change; the new result replaces the old one.
+    parameters it accepts, logprobs, whether the model reads a word in an image, context length, latency and price. The
+    result is stored. Later runs leave out refused parameters, read confidences from logprobs and refuse --images to a
+    model that did not read the word, and estimates use the latency until a run has measured its own. Test again after
+    a change; the new result replaces the old one.
 
     \b
     Example:

@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 
 from recjudge_tui.domain.calls import PlacedImage, Request
-from recjudge_tui.errors import JudgeError
+from recjudge_tui.errors import SightError
 from recjudge_tui.judges.http.failures import ServerError
 from recjudge_tui.judges.providers.refusals import is_refusal
 
@@ -47,9 +47,9 @@ def has_images(request: Request | None) -> bool:
     return request is not None and any(message.images for message in request.messages)
 
 
-def sees_no_images(model: str, why: str) -> JudgeError:
+def sees_no_images(model: str, why: str) -> SightError:
     """No call with images can work."""
-    return JudgeError(
+    return SightError(
         f"The model “{model}” does not see images",
         why,
         "Choose a model that does (“recjudge judge test” says which), or leave out --images.",

@@ -111,10 +111,20 @@ def _answers(capabilities: Capabilities, price: str) -> list[tuple[str, str, str
             if capabilities.logprobs
             else "no confidence from one answer",
         ),
+        ("sees images", *_sight(capabilities.images)),
         ("context length", context, "tokens" if capabilities.context_length is not None else ""),
         ("latency", latency, "median of three small calls"),
         ("price", price, ""),
     ]
+
+
+def _sight(images: bool | None) -> tuple[str, str]:
+    notes = {
+        True: "it read a word in an image",
+        False: "it cannot be asked with --images",
+        None: "not tested",
+    }
+    return _yes_no(images), notes[images]
 
 
 def _yes_no(value: bool | None) -> str:

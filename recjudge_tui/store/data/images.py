@@ -58,6 +58,12 @@ def with_images(items: Collection[ItemView], images: Mapping[str, ImageView]) ->
     )
 
 
+def any_images(db: Database, project_id: int) -> bool:
+    """Whether items of the project have images."""
+    row = db.row("SELECT 1 FROM items WHERE project_id = ? AND image IS NOT NULL LIMIT 1", (project_id,))
+    return row is not None
+
+
 def brought_images(db: Database, import_id: int) -> bool:
     """Whether items of this import have images."""
     return db.row("SELECT 1 FROM items WHERE import_id = ? AND image IS NOT NULL", (import_id,)) is not None

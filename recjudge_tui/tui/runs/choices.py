@@ -8,6 +8,7 @@ from recjudge_tui.domain.run_options import OCCASION_SETTINGS
 from recjudge_tui.runs.plan.domain import project_domain
 from recjudge_tui.store.data.catalogue import systems
 from recjudge_tui.store.data.explanations import explanation_systems
+from recjudge_tui.store.data.images import any_images
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import known_occasions
 from recjudge_tui.store.prompts.domains import domain_names
@@ -19,8 +20,8 @@ from recjudge_tui.tui.kit.judge_picker import KnownJudge, known_judges
 class Choices(NamedTuple):
     """What the form can offer. `systems` made lists, `explainers` explanations; `prompts` are (protocol,
     NAME@VERSION), newest versions first; `domains` are by name. `by_data` are the settings that only some data calls
-    for: those of occasions where it has any, the domain where it is unknown, whether to judge again where there are
-    runs."""
+    for: those of occasions where it has any, the domain where it is unknown, whether to show images where items have
+    some, whether to judge again where there are runs."""
 
     judges: tuple[KnownJudge, ...]
     systems: tuple[str, ...]
@@ -43,6 +44,7 @@ def choices(db: Database, project_id: int) -> Choices:
         (
             *(name for name in OCCASION_SETTINGS if (contexts if name == "contexts" else times)),
             *(() if project_domain(db, project_id) else ("domain",)),
+            *(("images",) if any_images(db, project_id) else ()),
             *(("again",) if has_runs(db, project_id) else ()),
         ),
     )

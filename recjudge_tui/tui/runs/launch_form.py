@@ -19,7 +19,7 @@ from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.tui.runs.launch_request import LaunchRequest
 
 CHOOSE = "← → choose"
-BY_DATA = (*OCCASION_SETTINGS, "domain", "again")
+BY_DATA = (*OCCASION_SETTINGS, "domain", "images", "again")
 ADDRESS = ("urls", "key")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _LARGEST = 10**9
@@ -66,6 +66,7 @@ FIELDS: tuple[Field, ...] = (
     _setting("served_from"),
     _setting("served_to"),
     _setting("top_k"),
+    _setting("images"),
     _setting("limit"),
     _setting("sample"),
     _setting("stratify"),

@@ -105,6 +105,8 @@ def setup_content(watch: RunWatch, look: Glyphs) -> Content:
         lists.insert(0, f"top {settings.top_k}")
     if settings.baseline:
         lists.append(f"against {one_line(settings.baseline, 30)}")
+    if settings.images:
+        lists.append("images shown")
     if settings.aspects == "single":
         lists.append("aspects one by one")
     if settings.shots != "none":
