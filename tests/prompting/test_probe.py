@@ -68,7 +68,9 @@ class TestSight:
 
     def test_another_failure_leaves_it_open(self) -> None:
         said = completion('{"reasoning": "r", "answer": "Paris"}')
-        with serving(lambda _, n: answer(200, said) if n < 4 else answer(400, {"error": "Could not process image"})) as stub:
+        with serving(
+            lambda _, n: answer(200, said) if n < 4 else answer(400, {"error": "Could not process image"})
+        ) as stub:
             found = probe(at("openai:m", stub.url))
         assert found.images is None
         assert "Could not process image" in found.problems[0]

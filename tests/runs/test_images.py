@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from recjudge_tui.cli.app import recjudge
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.runs.engine.engine import work
@@ -15,6 +19,7 @@ from recjudge_tui.store.data.images import image_contents
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
 from recjudge_tui.store.projects.deletion import delete_project
+from recjudge_tui.store.projects.projects import project_id
 from tests.support.images import illustrated
 from tests.support.requests import sent_request
 from tests.support.runs import calls, intact, load, make_project, plan, planned, server_judge
@@ -29,6 +34,11 @@ def shop(db: Database, tmp_path: Path) -> Database:
     make_project(db, users=2)
     illustrated(db, tmp_path / "data", count=30)
     return db
+
+
+def recjudge_says(*words: str) -> None:
+    result = CliRunner().invoke(recjudge, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
 
 
 def script(line: str, _: int) -> bytes:
@@ -161,3 +171,29 @@ def test_explanations_show_the_image_of_their_item(shop: Database) -> None:
 def test_runs_with_and_without_images_are_two_series(shop: Database) -> None:
     names = [plan(shop, OPENAI, rater="the series", images=on).rater for on in (False, True)]
     assert names == ["openai:m", "openai:m images=on"]
+
+
+def test_what_was_shown_is_exported_and_can_be_imported_again(shop: Database, tmp_path: Path) -> None:
+    run = planned(shop, OPENAI, images=True, limit=1)
+    target = tmp_path / "images.csv"
+    recjudge_says("export", "-p", "films", "images", "-o", str(target), "--db", str(shop.path))
+    with target.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 30
+    shown = {
+        placed.image.digest for placed in sent_request(shop, calls(shop, run)[0]["id"]).messages[1].images
+    }
+    assert {row["digest"] for row in rows if json.loads(row["runs"]) == [run]} == shown
+    recjudge_says("import", str(target), "-p", "copy", "--as", "items", "--db", str(shop.path))
+    copied = shop.rows(
+        "SELECT item_id, image FROM v_current_items WHERE project_id = ?", (project_id(shop, "copy"),)
+    )
+    assert len(copied) == 30
+    assert all(row["image"] for row in copied)
+
+
+def test_the_command_shows_how_many_images_it_will_send(shop: Database) -> None:
+    words = "run pointwise -p films --judge openai:m --images --dry-run --top 2 --db".split()
+    result = CliRunner().invoke(recjudge, [*words, str(shop.path)])
+    assert result.exit_code == 0
+    assert re.search(r"images shown: \d+, each time they are sent", result.output)

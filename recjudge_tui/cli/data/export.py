@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.common.stream import ExportFormat
     from recjudge_tui.reports.projects.ranking_files import RankingFormat
 
-_WHAT = ("verdicts", "calls", "flags", "cases", "labels", "lists", "qrels")
+_WHAT = ("verdicts", "calls", "flags", "cases", "labels", "images", "lists", "qrels")
 _FORMATS = ("csv", "jsonl", "json", "parquet", "trec", "ranx")
 
 
@@ -70,8 +70,8 @@ def export(
 ) -> None:
     """Export a project's data to a file: rows, or a figure for a paper.
 
-    The judge “replay:FILE” reads calls exported as jsonl; “import” reads exported labels, lists and qrels (the held-out
-    events). Cases come with the contents and titles of their lists. As trec or ranx, lists are a run.
+    The judge “replay:FILE” reads calls exported as jsonl; “import” reads exported labels, lists, qrels (the held-out
+    events) and images (as items). Cases come with the contents and titles of their lists. As trec or ranx, lists are a run.
     --figure draws confusion, q-matrix, q-metric, ensembles, label-sets, runs, calibration, label-shares or
     leaderboard; “--figure list” describes them. It needs the extra “figures” (pip install 'recjudge[figures]').
 

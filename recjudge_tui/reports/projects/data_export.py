@@ -1,4 +1,4 @@
-"""Exports the content of a project to a file: verdicts, calls, flags, cases, labels, lists, qrels."""
+"""Exports the content of a project to a file: verdicts, calls, flags, cases, labels, images, lists, qrels."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ from recjudge_tui.store.projects.exports import (
     CALL_COLUMNS,
     CASE_COLUMNS,
     FLAG_COLUMNS,
+    IMAGE_COLUMNS,
     LABEL_COLUMNS,
     LIST_COLUMNS,
     QREL_COLUMNS,
     call_rows,
     case_rows,
     flag_rows,
+    image_rows,
     label_rows,
     list_rows,
     qrel_rows,
@@ -43,7 +45,9 @@ _TABLES = {
 LISTS = "lists"
 # what the files of retrieval tools can hold
 RANKINGS = (LISTS, "qrels")
-EXPORTS = ("verdicts", "calls", "flags", "cases", "labels", *RANKINGS)
+# what belongs to no occasion
+WITHOUT_OCCASION = ("qrels", "images")
+EXPORTS = ("verdicts", "calls", "flags", "cases", "labels", "images", *RANKINGS)
 
 
 def export(
@@ -57,18 +61,18 @@ def export(
     occasions: OccasionFilter = EVERY_OCCASION,
 ) -> ExportCounts:
     """Write one of EXPORTS. Only verdicts can be filtered, as on the screen; `systems` is for lists only, `occasions` for
-    everything but qrels.
+    everything but qrels and images.
 
-    `replay:FILE` reads calls as JSON lines, and `import` reads labels, lists and qrels. Raises UsageError for options
-    that cannot be combined, NotFoundError for an unknown context, RecjudgeError when the file cannot be written.
+    `replay:FILE` reads calls as JSON lines, and `import` reads labels, images (as items), lists and qrels. Raises
+    UsageError for options that cannot be combined, NotFoundError for an unknown context, RecjudgeError when the file cannot be written.
     """
     if filter_text and what != "verdicts":
         raise UsageError("--filter can only be used with “export verdicts”")
     if systems and what != LISTS:
         raise UsageError("--systems can only be used with “export lists”")
     check_contexts(db, project_id, occasions)
-    if what == "qrels" and occasions != EVERY_OCCASION:
-        raise UsageError("--context, --from and --to do not go with “export qrels”")
+    if what in WITHOUT_OCCASION and occasions != EVERY_OCCASION:
+        raise UsageError(f"--context, --from and --to do not go with “export {what}”")
     if fmt == "trec" or fmt == "ranx":
         return _rankings(db, project_id, what, fmt, target, systems, occasions)
     if what == "verdicts":
@@ -76,6 +80,8 @@ def export(
     if what == LISTS:
         chosen = _chosen(db, project_id, systems)
         return write_rows(LIST_COLUMNS, list_rows(db, project_id, chosen, occasions), fmt, target)
+    if what == "images":
+        return write_rows(IMAGE_COLUMNS, image_rows(db, project_id), fmt, target)
     if what == "qrels":
         return write_rows(QREL_COLUMNS, qrel_rows(db, project_id), fmt, target)
     columns, rows_of = _TABLES[what]

@@ -31,6 +31,7 @@ _LEAST_SQLITE = (3, 37, 0)  # STRICT tables
 _LEAST_SCREEN = (80, 24)
 _EXTRAS = {
     "bedrock": ("boto3", "judges on Amazon Bedrock"),
+    "images": ("pillow", "images of items"),
     "keyring": ("keyring", "keys from the system keyring"),
     "parquet": ("pyarrow", "import of Parquet files"),
     "ray": ("ray", "batch files over a cluster"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -36,6 +38,7 @@ CASE_COLUMNS = (
     "project", "case_id", "kind", "user_id", "item_id", "system_a", "system_b", "verdicts",
     "items_a", "titles_a", "items_b", "titles_b", "explanation", "context", "served_at",
 )  # fmt: skip
+IMAGE_COLUMNS = ("item_id", "title", "image", "digest", "width", "height", "runs")
 LIST_COLUMNS = ("user_id", "system", "item_id", "rank", "score", "context", "served_at")
 QREL_COLUMNS = ("user_id", "item_id", "type", "timestamp", "value", "context", "served_at")
 LABEL_COLUMNS = (
@@ -165,3 +168,33 @@ def label_rows(
             parameters | {"project": project_id},
         ),
     )
+
+
+def image_rows(db: Database, project_id: int) -> Iterator[tuple[Any, ...]]:
+    """The images that items have or that runs showed, as IMAGE_COLUMNS, which `import --as items` reads.
+
+    `image` is a data: URI, `runs` the ids of the runs that showed the item with this image.
+    """
+    for *cells, content, width, height, runs in db.execute(
+        """WITH shown AS (
+             SELECT DISTINCT ru.id AS run_id, s.kind, s.content FROM runs ru
+             JOIN run_cases rc ON rc.run_id = ru.id
+             JOIN snapshots s ON s.id IN (rc.slate_a_snapshot, rc.slate_b_snapshot, rc.explanation_snapshot)
+             WHERE ru.project_id = :project AND json_extract(ru.settings, '$.images')),
+           images_of AS (
+             SELECT shown.run_id, json_extract(i.value, '$.item_id') AS item_id,
+               json_extract(i.value, '$.image.digest') AS digest
+             FROM shown, json_each(shown.content, '$.items') i WHERE shown.kind = 'slate'
+             UNION SELECT run_id, json_extract(content, '$.item.item_id'), json_extract(content, '$.item.image.digest')
+             FROM shown WHERE kind = 'explanation'
+             UNION SELECT NULL, item_id, image FROM v_current_items WHERE project_id = :project)
+           SELECT o.item_id, ifnull(t.title, o.item_id), o.digest, m.content, m.width, m.height,
+             json_group_array(o.run_id) FILTER (WHERE o.run_id IS NOT NULL)
+           FROM images_of o JOIN images m ON m.digest = o.digest
+           LEFT JOIN v_current_items t ON t.project_id = :project AND t.item_id = o.item_id
+           GROUP BY o.item_id, o.digest ORDER BY o.item_id, o.digest""",
+        {"project": project_id},
+    ):
+        item_id, title, digest = cells
+        data = f"data:image/jpeg;base64,{b64encode(content).decode('ascii')}"
+        yield item_id, title, data, digest, width, height, sorted(json.loads(runs))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import PROFILE
@@ -11,6 +13,7 @@ from recjudge_tui.domain.material import ExplanationView, ItemView, ShownEvent, 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import NotFoundError
+from recjudge_tui.store.data.images import image_contents
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import shown_type, sql_list
 from recjudge_tui.store.runs.calls import profile_reply
@@ -75,7 +78,8 @@ class CaseDetail(NamedTuple):
     `slates` are (system, list) in the order of the case's systems. `run_shown` is the run whose snapshots are shown,
     None if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect.
     `aspects` are those with verdicts, in the order of the prompt. `profile` is the reply with the user's profile (may
-    be empty), `example` the example of a one-shot prompt. `triage` are the readers' actions on the verdict.
+    be empty), `example` the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are
+    those shown, digest -> JPEG.
     """
 
     verdict_id: int
@@ -110,6 +114,7 @@ class CaseDetail(NamedTuple):
     example: ExplanationView | None
     triage: tuple[LogEntry, ...] = ()
     occasion: Occasion = NO_OCCASION
+    images: Mapping[str, bytes] = MappingProxyType({})
 
     @property
     def answers(self) -> tuple[CallAnswer, ...]:
@@ -168,7 +173,17 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         profile=(shown and profile_reply(db, shown["run_id"], row["case_id"])) or "",
         example=example,
         triage=verdict_entries(db, verdict_id),
+        images=_images(db, slates, explanation),
     )
+
+
+def _images(
+    db: Database, slates: tuple[tuple[str, SlateView], ...], explanation: ExplanationView | None
+) -> Mapping[str, bytes]:
+    items = [item for _, slate in slates for item in slate.items]
+    items += [explanation.item] if explanation is not None else []
+    shown = {item.image.digest for item in items if item.image is not None}
+    return image_contents(db, shown) if shown else {}
 
 
 def _opinions(db: Database, row: sqlite3.Row) -> tuple[Opinion, ...]:

@@ -68,7 +68,7 @@ class CaseOutput(ExportScreen):
         from recjudge_tui.tui.cases.text import case_content, case_title
 
         title = case_title(case, glyphs())
-        return f"{title}\n{case_content(case, 100, glyphs(), longest=10_000_000).plain}\n"
+        return f"{title}\n{case_content(case, 100, glyphs(), longest=10_000_000, draw=False).plain}\n"
 
     def _save(self, name: str | None, text: str) -> None:
         if name is None:

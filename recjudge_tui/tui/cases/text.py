@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -13,6 +13,7 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.reports.verdicts.case_page import written_profile
 from recjudge_tui.store.verdicts.case_detail import CallAnswer, CaseDetail
+from recjudge_tui.tui.cases.images import images
 from recjudge_tui.tui.cases.lists import event_line, history_beside, item_words, lists, lists_title
 from recjudge_tui.tui.cases.scores import aspect_words, raters, raters_title
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, case_number, fraction, score
@@ -23,14 +24,21 @@ _DONE = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 Line = Content | str
 
 
-def case_content(case: CaseDetail, width: int, symbols: Glyphs, longest: int = LONGEST) -> Content:
-    """The whole case, laid out for `width` cells. Texts longer than `longest` are cut and marked as cut."""
+def case_content(
+    case: CaseDetail, width: int, symbols: Glyphs, longest: int = LONGEST, *, draw: bool = True
+) -> Content:
+    """The whole case, laid out for `width` cells. Texts longer than `longest` are cut and marked as cut; without `draw`
+    images are named."""
     beside = history_beside(case, width)
     person = [
         ("User" + _source(case), _user(case, symbols, longest, events=not beside)),
         ("Profile (written by the model)", _profile(case, longest)),
     ]
-    shown = [(lists_title(case), lists(case, width, symbols) if case.slates else ())]
+    shown: list[tuple[str, Iterable[Line]]] = [
+        (lists_title(case), lists(case, width, symbols) if case.slates else ())
+    ]
+    if case.images:
+        shown.append(("Images shown", images(case, width, symbols, draw=draw)))
     sections = [
         ("", _verdict(case, symbols, longest)),
         ("Explanation", _explanation(case, symbols, longest)),

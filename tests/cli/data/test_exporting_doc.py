@@ -14,6 +14,7 @@ from recjudge_tui.store.projects.exports import (
     CALL_COLUMNS,
     CASE_COLUMNS,
     FLAG_COLUMNS,
+    IMAGE_COLUMNS,
     LABEL_COLUMNS,
     LIST_COLUMNS,
     QREL_COLUMNS,
@@ -29,6 +30,7 @@ COLUMNS = {
     "flags": FLAG_COLUMNS,
     "cases": CASE_COLUMNS,
     "labels": LABEL_COLUMNS,
+    "images": IMAGE_COLUMNS,
     "lists": LIST_COLUMNS,
     "qrels": QREL_COLUMNS,
 }
