@@ -64,7 +64,8 @@ def export(
     everything but qrels and images.
 
     `replay:FILE` reads calls as JSON lines, and `import` reads labels, images (as items), lists and qrels. Raises
-    UsageError for options that cannot be combined, NotFoundError for an unknown context, RecjudgeError when the file cannot be written.
+    UsageError for options that cannot be combined, NotFoundError for an unknown context, RecjudgeError when the file
+    cannot be written.
     """
     if filter_text and what != "verdicts":
         raise UsageError("--filter can only be used with “export verdicts”")
