@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from recjudge_tui.reports.agreement.human_ceiling import (
-    Human,
+    Ceiling,
+    ceiling,
+    ceiling_cells,
     ceiling_notes,
-    ceiling_of,
-    human_figures,
-    people_pairs,
+    people_questions,
+    references,
 )
 from recjudge_tui.reports.common.comparison import Comparison, Side, compare, estimates, parts
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
@@ -63,6 +65,10 @@ _COLUMNS = (
     Column("value", "Value", "float"),
     *interval_columns(),
     Column("ceiling", "People", "float", minor=True),
+    Column("ceiling_low", "People low", "ci", minor=True),
+    Column("ceiling_high", "People high", "ci", minor=True),
+    Column("ceiling_n", "People n", "int", minor=True),
+    Column("ceiling_rest", "One with the rest", "float", minor=True),
     Column("n", "n", "int"),
     Column("users", "Users", "int", minor=True),
     Column("groups", "Groups", "int"),
@@ -79,8 +85,8 @@ def agreement_table(
 ) -> Table:
     """One row per pair of raters, aspect, statistic and level (and system, if requested), users resampled.
 
-    `ceiling` is the same figure among people: the mean over the pairs of people that include the reference, or over
-    all pairs of people if the reference is their consensus; None if there is no such pair. `progress` receives the
+    `ceiling` is the same figure among the people behind the reference, on the same cases (see `human_ceiling`); None if
+    there are no two of them. `progress` receives the
     number of pairs compared and their total. Raises UsageError for an unknown statistic, level, protocol or aspect, or
     a `missing_truth` outside the scale; NotFoundError for an unknown rater.
     """
@@ -88,11 +94,12 @@ def agreement_table(
     questions, raters = project_questions(db, project_id), project_raters(db, project_id)
     check_aspect(questions, raters, options)
     pairs = pairs_of(questions, raters, options)
-    people = people_pairs(questions, raters, pairs, options)
-    ratings = load_questions(db, project_id, questions_in(pairs, people), options.selection)
-    labels = label_sets(db, project_id, ratings, [*pairs, *people])
-    check_fill({pair: labels[pair] for pair in pairs}, options)
-    human = human_figures(ratings, pairs, people, labels, options)
+    people = people_questions(questions, raters, pairs, options)
+    wanted = [*questions_in(pairs), *(question for alike in people.values() for question in alike)]
+    ratings = load_questions(db, project_id, wanted, options.selection)
+    labels = label_sets(db, project_id, ratings, pairs)
+    check_fill(labels, options)
+    behind = references(db, project_id, raters, options.raters)
     rows: list[Row] = []
     lacks: list[MissingInPair] = []
     seen: dict[str, Orientation] = {}
@@ -102,16 +109,22 @@ def agreement_table(
         both = ratings.verdicts[pair.a], ratings.verdicts[pair.b]
         for system, within in parts(ratings.cases, *both, options.by_system):
             compared = compare_pair(ratings, pair, options, within)
-            rows += _rows(ratings, pair, labels[pair], compared, options, system, human)
+            top = partial(
+                ceiling,
+                ratings,
+                pair,
+                compared,
+                labels[pair],
+                people=people.get((pair.protocol, pair.aspect), []),
+                behind=behind,
+                options=options,
+            )
+            rows += _rows(ratings, pair, labels[pair], compared, options, system, top)
             if not system:
                 seen[where_of(pair)] = compared.seen
             lacks.append(MissingInPair(pair, compared.missing, system))
     notes = orientation_notes(seen) + missing_notes(lacks) + untimed_notes(ratings)
-    if any(row["ceiling"] is not None for row in rows):
-        notes.append(
-            "People: the human ceiling, mean agreement between annotators (with the reference, if it is one of them)"
-        )
-    notes += ceiling_notes(ratings, people, labels, options)
+    notes += ceiling_notes(rows)
     notes += rules_notes(ratings.raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater))
     if rows and "pair" in options.levels and not ratings.cases.has_item.any():
         notes.append("no case is about a single item, so the level pair equals the level user")
@@ -167,7 +180,7 @@ def _rows(
     compared: Comparison,
     options: AgreementOptions,
     system: str,
-    human: Human,
+    top: Callable[[Sequence[str], str], Ceiling],
 ) -> Iterator[Row]:
     stats = stats_of(pair, ratings, labels, options)
     able = tuple(stat for stat in stats if stat in CORRELATIONS or by_labels(pair, ratings))
@@ -177,6 +190,7 @@ def _rows(
         by_stat = estimates(
             ratings.cases, compared, labels, able, level, resamples=options.resamples, seed=options.seed
         )
+        human = top(able, level)
         for stat in stats:
             estimate = by_stat.get(stat) or undefined(OF_METRICS, compared.row.size)
             row: Row = {
@@ -188,7 +202,7 @@ def _rows(
                 "level": level,
                 "value": estimate.value,
                 **interval_cells(estimate),
-                "ceiling": ceiling_of(human, ratings, pair, stat, level, system),
+                **ceiling_cells(human, stat),
                 "n": estimate.n,
                 "users": users,
                 "groups": estimate.groups,

@@ -2,132 +2,196 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from recjudge_tui.domain.roles import MACHINES
-from recjudge_tui.reports.common.comparison import Side, compare, estimates, parts
-from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, pairs_of, stats_of
+from recjudge_tui.reports.common.comparison import Comparison, estimates
+from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, pairs_of
 from recjudge_tui.reports.common.scales import is_metric, is_people
 from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.combining.consensus import conservative, majority, strict
 from recjudge_tui.stats.estimate import Estimate
-from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.verdicts.ratings import FloatArray, Question, Rater, Ratings
 
-Labels = Mapping[Pair, list[float] | None]
-Human = dict[tuple[str, str, str, str, str], list[tuple[Pair, float]]]
-"""(protocol, aspect, system, level, statistic) -> the figure of every pair of people."""
+CEILING_NOTE = (
+    "People: the human ceiling, the agreement of the reference's own raters with each other (of a person with the other"
+    " people) on the cases of the row, the mean over their pairs weighted by n"
+)
+OTHERS_NOTE = (
+    "One with the rest: each of them against the consensus of the others by the same rule, as the judge is"
+)
+_RULES = {"strict": strict, "conservative": conservative, "majority": majority}
 
 
-def people_pairs(
+class Ceiling(NamedTuple):
+    """The people of one reference: their agreement with each other, and of each with the consensus of the others, by
+    statistic. Empty where there is none."""
+
+    people: dict[str, Estimate]
+    others: dict[str, Estimate]
+
+
+class References(NamedTuple):
+    """What a reference is made of: its raters by name (of a person the others with whom it is compared), and the rule of a
+    consensus, empty if there is none."""
+
+    raters: Mapping[str, Sequence[str]]
+    rules: Mapping[str, str]
+
+
+NOTHING = Ceiling({}, {})
+
+
+def people_questions(
     questions: Collection[Question],
     raters: Mapping[str, Rater],
     pairs: Collection[Pair],
     options: AgreementOptions,
-) -> list[Pair]:
-    """All pairs of people on the questions that a judge, baseline or metric answered."""
-    beside = {
-        (pair.protocol, pair.aspect)
-        for pair in pairs
-        if raters[pair.a.rater].kind in MACHINES and raters[pair.b.rater].kind not in MACHINES
-    }
+) -> dict[tuple[str, str], list[Question]]:
+    """(protocol, aspect) -> the questions of people, where a judge, baseline or metric answered them too."""
+    beside = {(pair.protocol, pair.aspect) for pair in pairs if _has_ceiling(pair, raters)}
     people = tuple(rater.name for rater in raters.values() if is_people(rater))
     if not beside or len(people) < 2:
-        return []
+        return {}
     among = replace(options, raters=people, truth=None)
-    return [p for p in pairs_of(questions, raters, among) if (p.protocol, p.aspect) in beside]
+    alike: dict[tuple[str, str], dict[Question, None]] = {}
+    for pair in pairs_of(questions, raters, among):
+        if (pair.protocol, pair.aspect) in beside:
+            alike.setdefault((pair.protocol, pair.aspect), {}).update(dict.fromkeys((pair.a, pair.b)))
+    return {where: sorted(asked) for where, asked in alike.items()}
 
 
-def human_figures(
-    ratings: Ratings,
-    pairs: Collection[Pair],
-    people: Collection[Pair],
-    labels: Labels,
-    options: AgreementOptions,
-) -> Human:
-    """The agreement between people, for every statistic that `pairs` report; without intervals."""
-    by_question: Human = {}
-    for pair in people:
-        alike = [p for p in pairs if (p.protocol, p.aspect) == (pair.protocol, pair.aspect)]
-        wanted = {stat for p in alike for stat in stats_of(p, ratings, labels[p], options)}
-        for system, level, figures in _figures(ratings, pair, labels[pair], tuple(sorted(wanted)), options):
-            for stat, estimate in figures.items():
-                if estimate.value is not None and STATISTICS[stat].symmetric:
-                    key = (pair.protocol, pair.aspect, system, level, stat)
-                    by_question.setdefault(key, []).append((pair, estimate.value))
-    return by_question
+def references(
+    db: Database, project_id: int, raters: Mapping[str, Rater], named: Sequence[str]
+) -> References:
+    """The raters behind each possible reference. `named`: the raters that the user chose; if there are two people among
+    them, others do not count beside a person."""
+    people = [name for name, rater in raters.items() if is_people(rater)]
+    chosen = [name for name in people if name in named]
+    beside = chosen if len(chosen) > 1 else people
+    of, rules = {}, {}
+    for name, rater in raters.items():
+        if is_people(rater):
+            of[name] = [other for other in beside if other != name]
+        elif rater.kind == "consensus":
+            recipe = json.loads(rater_row(db, project_id, name)["recipe"])
+            of[name] = [other for other in recipe.get("raters", people) if other in people]
+            rules[name] = str(recipe.get("rule", ""))
+    return References(of, rules)
 
 
-def _figures(
+def _has_ceiling(pair: Pair, raters: Mapping[str, Rater]) -> bool:
+    a, b = raters[pair.a.rater], raters[pair.b.rater]
+    return a.kind in MACHINES and b.kind not in MACHINES and not is_metric(b)
+
+
+def ceiling(
     ratings: Ratings,
     pair: Pair,
+    compared: Comparison,
+    labels: list[float] | None,
+    stats: Sequence[str],
+    level: str,
+    people: Sequence[Question],
+    behind: References,
+    options: AgreementOptions,
+) -> Ceiling:
+    """The ceiling of one comparison, on its cases; `people` are their questions, among which the reference's raters are.
+
+    Nothing for figures between people, without two of them, and for statistics of which one side is the reference.
+    """
+    if not _has_ceiling(pair, ratings.raters):
+        return NOTHING
+    members = [question for question in people if question.rater in behind.raters.get(pair.b.rater, ())]
+    table = _values(ratings, members, compared)
+    symmetric = tuple(stat for stat in stats if STATISTICS[stat].symmetric)
+    if is_people(ratings.raters[pair.b.rater]):
+        sides = [(row, compared.b) for row in table]
+        return Ceiling(_weighted(ratings, compared, sides, labels, symmetric, level, options), {})
+    rule = _RULES.get(behind.rules.get(pair.b.rater, ""))
+    rest = []
+    if rule is not None and len(members) > 2:
+        rest = [(row, rule(np.delete(table, at, axis=0), len(members) - 1)) for at, row in enumerate(table)]
+    among = list(combinations(table, 2))
+    return Ceiling(
+        _weighted(ratings, compared, among, labels, symmetric, level, options),
+        _weighted(ratings, compared, rest, labels, symmetric, level, options),
+    )
+
+
+def _values(ratings: Ratings, members: Sequence[Question], compared: Comparison) -> FloatArray:
+    """Values (members, rows) on the cases of the comparison, seen from its side; NaN if missing."""
+    table = np.full((len(members), ratings.cases.ids.size), np.nan)
+    for at, question in enumerate(members):
+        verdicts = ratings.verdicts[question]
+        table[at, verdicts.row] = verdicts.value
+    return table[:, compared.row] * compared.seen.turn + 0.0
+
+
+def _weighted(
+    ratings: Ratings,
+    compared: Comparison,
+    sides: Sequence[tuple[FloatArray, FloatArray]],
     labels: list[float] | None,
     stats: tuple[str, ...],
+    level: str,
     options: AgreementOptions,
-) -> Iterator[tuple[str, str, dict[str, Estimate]]]:
-    left, right = ratings.verdicts[pair.a], ratings.verdicts[pair.b]
-    a, b = Side(ratings.raters[pair.a.rater], left), Side(ratings.raters[pair.b.rater], right)
-    for system, within in parts(ratings.cases, left, right, options.by_system):
-        compared = compare(ratings.cases, a, b, within)
-        for level in options.levels:
-            yield (
-                system,
-                level,
-                estimates(ratings.cases, compared, labels, stats, level, resamples=0, seed=0),
-            )
+) -> dict[str, Estimate]:
+    """The mean of each statistic over these pairs of raters, weighted by their n; users are resampled.
 
-
-def ceiling_of(
-    human: Human, ratings: Ratings, pair: Pair, stat: str, level: str, system: str
-) -> float | None:
-    """The human ceiling for a figure: the mean over the pairs of people that include its reference, or over all pairs
-    if the reference is a consensus.
-
-    None if there are no such pairs, and for figures between people.
+    The ends of the interval are weighted alike. The pairs share users and raters, so their errors go together; if they did
+    not, the interval would be wider than needed.
     """
-    a, b = ratings.raters[pair.a.rater], ratings.raters[pair.b.rater]
-    if a.kind not in MACHINES or b.kind in MACHINES or is_metric(b):
-        return None
-    figures = [
-        value
-        for among, value in human.get((pair.protocol, pair.aspect, system, level, stat), ())
-        if not is_people(b) or b.name in (among.a.rater, among.b.rater)
-    ]
-    return float(np.mean(figures)) if figures else None
-
-
-def ceiling_notes(
-    ratings: Ratings, people: Collection[Pair], labels: Labels, options: AgreementOptions
-) -> Iterator[str]:
-    """A sentence for each pair of people, over all cases, with intervals."""
-    for pair in people:
-        compared = compare(
-            ratings.cases,
-            Side(ratings.raters[pair.a.rater], ratings.verdicts[pair.a]),
-            Side(ratings.raters[pair.b.rater], ratings.verdicts[pair.b]),
+    by_stat: dict[str, list[Estimate]] = {}
+    for a, b in sides if stats else ():
+        kept = ~(np.isnan(a) | np.isnan(b))
+        both = replace(compared, row=compared.row[kept], a=a[kept], b=b[kept])
+        figures = estimates(
+            ratings.cases, both, labels, stats, level, resamples=options.resamples, seed=options.seed
         )
-        stats = tuple(s for s in stats_of(pair, ratings, labels[pair], options) if STATISTICS[s].symmetric)
-        by_stat = estimates(
-            ratings.cases,
-            compared,
-            labels[pair],
-            stats,
-            "dataset",
-            resamples=options.resamples,
-            seed=options.seed,
-        )
-        figures = ", ".join(
-            f"{stat} {_figure(by_stat[stat])}" for stat in stats if by_stat[stat].value is not None
-        )
-        if figures:
-            yield (
-                f"human ceiling: agreement between annotators ({pair.protocol}, {pair.aspect}):"
-                f" {pair.a.rater} with {pair.b.rater} {figures}, n = {compared.row.size:,}"
-            )
+        for stat, estimate in figures.items():
+            if estimate.value is not None:
+                by_stat.setdefault(stat, []).append(estimate)
+    return {stat: _mean(known) for stat, known in by_stat.items()}
 
 
-def _figure(estimate: Estimate) -> str:
-    if estimate.ci_low is None or estimate.ci_high is None:
-        return f"{estimate.value:.3f}"
-    return f"{estimate.value:.3f} [{estimate.ci_low:.3f}, {estimate.ci_high:.3f}]"
+def _mean(known: Sequence[Estimate]) -> Estimate:
+    n = [estimate.n for estimate in known]
+    columns = ([estimate[end] for estimate in map(_ends, known)] for end in range(3))
+    value, low, high = (
+        None if None in column else float(np.average(np.array(column, dtype=np.float64), weights=n))
+        for column in columns
+    )
+    return Estimate(value, low, high, sum(n))
+
+
+def _ends(estimate: Estimate) -> tuple[float | None, float | None, float | None]:
+    return estimate.value, estimate.ci_low, estimate.ci_high
+
+
+def ceiling_cells(top: Ceiling, stat: str) -> dict[str, object]:
+    """The cells of a row: the ceiling with its interval and n, and each person against the others."""
+    people, others = top.people.get(stat), top.others.get(stat)
+    return {
+        "ceiling": people.value if people else None,
+        "ceiling_low": people.ci_low if people else None,
+        "ceiling_high": people.ci_high if people else None,
+        "ceiling_n": people.n if people else None,
+        "ceiling_rest": others.value if others else None,
+    }
+
+
+def ceiling_notes(rows: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """What the columns of people say, where they say something."""
+    if any(row["ceiling"] is not None for row in rows):
+        yield CEILING_NOTE
+    if any(row["ceiling_rest"] is not None for row in rows):
+        yield OTHERS_NOTE

@@ -9,7 +9,7 @@ import numpy as np
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.agreement.agreement import compare_pair, settings_of
-from recjudge_tui.reports.agreement.human_ceiling import ceiling_of, human_figures, people_pairs
+from recjudge_tui.reports.agreement.human_ceiling import NOTHING, ceiling, people_questions, references
 from recjudge_tui.reports.common.comparison import estimates
 from recjudge_tui.reports.common.pairing import (
     AgreementOptions,
@@ -98,10 +98,10 @@ def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
         for pair in pairs_of(questions, raters, options)
         if pair.a.rater in {run.rater for run in judged} and pair.a.protocol == topic.protocol
     }
-    people = people_pairs(questions, raters, list(pairs.values()), options)
-    ratings = load_questions(db, project, questions_in(pairs.values(), people))
-    labels = label_sets(db, project, ratings, [*pairs.values(), *people])
-    human = human_figures(ratings, list(pairs.values()), people, labels, options)
+    people = people_questions(questions, raters, list(pairs.values()), options).get(topic, [])
+    ratings = load_questions(db, project, [*questions_in(pairs.values()), *people])
+    labels = label_sets(db, project, ratings, pairs.values())
+    behind = references(db, project, raters, ())
     rows: list[Row] = []
     for run in judged:
         pair = pairs.get(run.rater)
@@ -111,7 +111,13 @@ def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
             own = run_verdicts(db, run.id, topic.aspect, ratings.cases)
             of_run = replace(ratings, verdicts={**ratings.verdicts, pair.a: own})
             estimate = _run_estimate(of_run, pair, labels[pair], run, options)
-            top = ceiling_of(human, ratings, pair, stat, "dataset", "")
+            compared = compare_pair(ratings, pair, options)
+            human = NOTHING
+            if stat in CORRELATIONS or by_labels(pair, ratings):
+                human = ceiling(
+                    ratings, pair, compared, labels[pair], (stat,), "dataset", people, behind, options
+                )
+            top = human.people[stat].value if stat in human.people else None
         rows.append(_row(run, estimate, top, topic.protocol, topic.aspect, truth, stat))
     notes = tuple(rules_notes(raters[run.rater] for run in judged))
     if not rows:

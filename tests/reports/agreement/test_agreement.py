@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_documented_keys_and_default_statistics(project: Project) -> None:
     assert [row["stat"] for row in table.rows] == ["qwk", "percent"]
     assert set(table.rows[0]) == {
         "rater_a", "rater_b", "protocol", "aspect", "stat", "level", "value", "ci_low", "ci_high", "n", "users", "groups",
-        "groups_undefined", "ceiling", "note",
+        "groups_undefined", "ceiling", "ceiling_low", "ceiling_high", "ceiling_n", "ceiling_rest", "note",
     }  # fmt: skip
     row = only(table, stat="qwk")
     assert row["value"] == qwk(ANNA, BEN, (0, 1, 2))
@@ -115,8 +116,57 @@ def test_the_judge_stands_against_the_people_and_the_ceiling_beside(project: Pro
     assert only(table, rater_a="llm", rater_b="ben", stat="qwk")["value"] == 1.0
     assert only(table, rater_a="llm", rater_b="ben", stat="qwk")["ceiling"] == qwk(ANNA, BEN, (0, 1, 2))
     assert only(table, rater_a="anna", rater_b="ben", stat="qwk")["ceiling"] is None
-    ceiling = next(note for note in table.notes if note.startswith("human ceiling: "))
-    assert f"anna with ben qwk {qwk(ANNA, BEN, (0, 1, 2)):.3f}" in ceiling
+    row = only(table, rater_a="llm", rater_b="ben", stat="qwk")
+    between = only(table, rater_a="anna", rater_b="ben", stat="qwk")
+    assert [row[f"ceiling_{end}"] for end in ("low", "high", "n")] == [
+        between[end] for end in ("ci_low", "ci_high", "n")
+    ]
+    assert any(note.startswith("People: the human ceiling") for note in table.notes)
+
+
+def test_the_ceiling_of_a_consensus_is_that_of_its_own_raters_on_the_judges_cases(project: Project) -> None:
+    """A third person who clicks at random on a few cases changes nothing, nor do cases that the judge never saw."""
+    cases = two_people(project)
+    give(project, "random", dict(zip(cases[:4], (0.0, 2.0, 2.0, 0.0), strict=True)))
+    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    judge_lists(project, "llm", dict(zip(cases[:6], BEN[:6], strict=True)))
+    table = agreement_table(
+        project.db, project.id, AgreementOptions(raters=("llm",), truth="gold", stats=("qwk",))
+    )
+    row = only(table, rater_a="llm", rater_b="gold")
+    assert row["ceiling"] == qwk(ANNA[:6], BEN[:6], (0, 1, 2))
+    assert (row["ceiling_n"], row["ceiling_rest"]) == (6, None)
+
+
+def test_each_person_stands_against_the_consensus_of_the_others(project: Project) -> None:
+    cases = two_people(project)
+    cleo = [2.0, 1.0, 1.0, 0.0, 1.0, 2.0, 0.0, 2.0]
+    give(project, "cleo", dict(zip(cases, cleo, strict=True)))
+    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben", "cleo"])
+    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
+    options = AgreementOptions(raters=("llm",), truth="gold", stats=("percent", "qwk"))
+    row = only(agreement_table(project.db, project.id, options), stat="percent")
+    people = [ANNA, BEN, cleo]
+    same = [
+        sum(
+            own == min(rest)
+            for own, *rest in zip(person, *(p for p in people if p is not person), strict=True)
+        )
+        for person in people
+    ]
+    assert row["ceiling_rest"] == pytest.approx(sum(same) / 24)
+    pairs = [sum(a == b for a, b in zip(one, other, strict=True)) for one, other in combinations(people, 2)]
+    assert row["ceiling"] == pytest.approx(sum(pairs) / 24)
+    assert row["ceiling_n"] == 24
+
+
+def test_people_named_by_the_user_are_the_only_ones_beside_a_person(project: Project) -> None:
+    cases = two_people(project)
+    give(project, "random", dict(zip(cases, (0.0, 2.0) * 4, strict=True)))
+    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
+    options = AgreementOptions(raters=("llm", "anna", "ben"), stats=("qwk",))
+    row = only(agreement_table(project.db, project.id, options), rater_a="llm", rater_b="anna")
+    assert row["ceiling"] == qwk(ANNA, BEN, (0, 1, 2))
 
 
 def test_a_perfect_share_has_an_interval_all_the_same(project: Project) -> None:
@@ -305,6 +355,7 @@ def test_the_ceiling_holds_the_reference_and_goes_by_system_and_level(project: P
                 for a in ("anna", "ben")
             ]
             row = only(judge, rater_a="llm", system=system, level=level)
+            assert row["ceiling_n"] == 2 * int(str(row["n"]))
             assert row["ceiling"] == pytest.approx(sum(people) / 2)
             assert row["value"] == pytest.approx(people[1])
 
