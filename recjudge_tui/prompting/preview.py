@@ -12,7 +12,7 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.engine.call import Question
 from recjudge_tui.runs.plan.context import shown_user
 from recjudge_tui.runs.plan.domain import in_words_of
-from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.plan.settings import check_form, settings_for
 from recjudge_tui.store.cases.cases import case_row
 from recjudge_tui.store.data.explanations import explanation_view
 from recjudge_tui.store.data.histories import read_history
@@ -20,18 +20,23 @@ from recjudge_tui.store.data.item_views import slate_top
 from recjudge_tui.store.database import Database
 
 
-def request_now(db: Database, prompt: Prompt, case_id: int, order: Order | None = None) -> Request:
+def request_now(
+    db: Database, prompt: Prompt, case_id: int, order: Order | None = None, *, as_published: bool = False
+) -> Request:
     """The request that `prompt` would make for a case with the present data; see `question_now`."""
-    return question_now(db, prompt, case_id, order).request
+    return question_now(db, prompt, case_id, order, as_published=as_published).request
 
 
-def question_now(db: Database, prompt: Prompt, case_id: int, order: Order | None = None) -> Question:
-    """The call that a run with the protocol's default settings would make, for all aspects at once.
+def question_now(
+    db: Database, prompt: Prompt, case_id: int, order: Order | None = None, *, as_published: bool = False
+) -> Question:
+    """The call that a run with the protocol's default settings, or as published, would make, for all aspects at once.
 
     `order` None is the protocol's first order.
 
     Raises NotFoundError when the case has no lists or is of another kind than the prompt judges, UsageError for an
-    order that the protocol does not have, PromptError for a prompt that cannot be rendered.
+    order that the protocol does not have or a form that the prompt does not have, PromptError for a prompt that cannot
+    be rendered.
     """
     case = case_row(db, case_id)
     chosen = protocol_named(prompt.protocol)
@@ -47,7 +52,8 @@ def question_now(db: Database, prompt: Prompt, case_id: int, order: Order | None
             f"It judges cases of kind {chosen.facts.unit}; this case is of kind {case['kind']} "
             f"and has {quantity(len(slates), 'list')} and {'a' if text else 'no'} text.",
         )
-    project_id, settings = case["project_id"], settings_for(chosen.name)
+    project_id, settings = case["project_id"], settings_for(chosen.name, as_published=as_published)
+    check_form(settings, prompt)
     prompt = in_words_of(db, project_id, prompt, settings)
     material = Material(
         kind=chosen.facts.unit,

@@ -39,24 +39,31 @@ def list_(database: Database) -> Table:
 @prompt.command()
 @click.argument("name", metavar="NAME[@VERSION]")
 @click.option("--case", "case_id", type=int, metavar="ID", help="Render the prompt for this case.")
+@click.option(
+    "--as-published", is_flag=True, help="With --case: in the form of “recjudge run --as-published”."
+)
 @db_option
-def show(name: str, case_id: int | None, db: str | None) -> None:
+def show(name: str, case_id: int | None, as_published: bool, db: str | None) -> None:
     """Print a prompt as TOML, or with --case as the text that a judge would receive for one case.
 
     \b
     Example:
       recjudge prompt show pairwise-media --case 12
+      recjudge prompt show arena-media --case 12 --as-published
     """
     from recjudge_tui.domain.text import safe_text
     from recjudge_tui.prompting.preview import request_now
     from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, prompt_text
 
+    if as_published and case_id is None:
+        raise click.UsageError("--as-published needs --case ID: the form shows in the text of a case")
     with open_db(db) as database:
         load_shipped(database)
         if case_id is None:
             click.echo(safe_text(prompt_text(database, name)))
             return
-        for message in request_now(database, get_prompt(database, name)[2], case_id).messages:
+        chosen = get_prompt(database, name)[2]
+        for message in request_now(database, chosen, case_id, as_published=as_published).messages:
             click.echo(f"--- {message.role}")
             click.echo(safe_text(message.content))
 

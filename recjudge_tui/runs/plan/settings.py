@@ -100,6 +100,17 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
         )
     _check_until(settings)
     _ = settings.occasions
+    check_form(settings, prompt)
+    unknown = sorted(set(settings.variables) - set(prompt.variables))
+    if unknown:
+        raise UsageError(
+            f"prompt “{prompt.name}” has no variable {', '.join(f'“{name}”' for name in unknown)}",
+            f"It has: {', '.join(prompt.variables) or 'none'}.",
+        )
+
+
+def check_form(settings: RunSettings, prompt: Prompt) -> None:
+    """Raises UsageError where the settings ask for a form that the prompt does not have."""
     for name in form_words(settings):
         if name not in prompt.variables:
             form = "as published" if name == "published" else "without a reasoning"
@@ -108,12 +119,6 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
                 f"It has no variable “{name}” that its texts follow.",
                 "Use a shipped prompt, or see “The form of a run” in docs/prompts.md.",
             )
-    unknown = sorted(set(settings.variables) - set(prompt.variables))
-    if unknown:
-        raise UsageError(
-            f"prompt “{prompt.name}” has no variable {', '.join(f'“{name}”' for name in unknown)}",
-            f"It has: {', '.join(prompt.variables) or 'none'}.",
-        )
 
 
 def _check_until(settings: RunSettings) -> None:

@@ -11,6 +11,7 @@ import pytest
 from recjudge_tui.domain.protocols import PROTOCOLS
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import UsageError
+from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.reports.projects.estimate import estimate_lines
 from recjudge_tui.runs.plan.plan import Plan, RunRequest, plan_run
 from recjudge_tui.runs.plan.settings import settings_for
@@ -61,7 +62,7 @@ def test_saer_shows_examples_context_list_guidelines_output(db: Database, domain
     for text in texts(db, made):
         assert in_order(text, "# Examples", "# Guidelines", "# Output form", "\n<customer>\n", "<list>\n")
         assert text.count("Answer: {") == 6
-        assert "Exception: recent" in text
+        assert "Exception: " in text
         assert "\n\n\n" not in text
 
 
@@ -194,3 +195,14 @@ def test_what_has_no_published_form_says_so(db: Database) -> None:
     store_prompt(db, mine)
     with pytest.raises(UsageError, match="prompt “mine” has no form as published"):
         published(db, "pairwise", prompt="mine")
+
+
+def test_a_preview_shows_the_form_too(db: Database) -> None:
+    make_project(db, users=2)
+    published(db, "arena", baseline="pop")
+    case = db.value("SELECT min(id) FROM cases WHERE kind = 'pair'")
+    text = request_now(db, shipped("arena-media"), case, as_published=True).messages[1].content
+    assert re.search(r"<history>\n(- Film number \d+ \(genre \d\)\n){3}</history>", text)
+    assert "newest first" in request_now(db, shipped("arena-media"), case).messages[1].content
+    with pytest.raises(UsageError, match="generic-media” has no form as published"):
+        request_now(db, shipped("generic-media"), case, as_published=True)
