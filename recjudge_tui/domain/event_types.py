@@ -101,6 +101,7 @@ def kind_of(event_type: str) -> EventKind | None:
     return next((kind for kind in EVENT_KINDS if any(text.startswith(kind.stems) for text in texts)), None)
 
 
+@lru_cache(maxsize=1024)
 def part_of(event_type: str) -> Part:
     """Where a judge sees events of a type. Those of an unknown type stand under its own name among the others."""
     kind = kind_of(event_type)
@@ -131,6 +132,7 @@ def owned(event_type: str) -> bool:
     return deed_of(event_type) in OWNED
 
 
+@lru_cache(maxsize=1024)
 def shows_interest(event_type: str) -> bool:
     """Whether the event tells what the user is active in: not what was merely shown, and no unknown type."""
     kind = kind_of(event_type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
@@ -29,6 +30,11 @@ class ItemView(Model):
     category: str = ""
     attributes: dict[str, str] = Field(default_factory=dict)
     image: ImageView | None = None
+
+    @cached_property
+    def characters(self) -> int:
+        """About how long it is in a prompt."""
+        return len(self.title) + len(self.category) + len(self.brand) + 30
 
 
 class ShownEvent(Model):

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from recjudge_tui.domain.records import IMPORT_KINDS
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.importers.files.reading import contents_of
-from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.nights.watch_file import ImportEntry, Watch
 from recjudge_tui.store.database import Database
@@ -65,6 +64,8 @@ def new_files(db: Database, project_id: int | None, watch: Watch) -> Iterator[Ne
 
 def import_new(db: Database, project_id: int, watch: Watch, new: NewFile) -> FileImport:
     """Import one file, whole or not at all, and remember it; one that fails is tried again the next time."""
+    from recjudge_tui.importers.folders import import_paths
+
     entry = new.entry
     try:
         summaries = import_paths(

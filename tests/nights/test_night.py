@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import os
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from recjudge_tui.errors import RunError
-from recjudge_tui.nights.night import dry_lines
+from recjudge_tui.nights.steps import dry_lines
 from recjudge_tui.nights.watch_file import read_watch
 from recjudge_tui.reports.figures.loading import figure_data
 from recjudge_tui.reports.figures.options import FigureOptions
@@ -45,6 +47,21 @@ def test_a_night_imports_judges_and_reports_and_the_next_has_nothing_to_do(night
     assert nights.night().exit_code == 0
     assert nights.said[0].startswith("nothing new since 20")
     assert (nights.count("runs"), nights.count("imports")) == before
+
+
+def test_a_night_with_nothing_new_loads_little(nights: Nights) -> None:
+    nights.describe()
+    nights.lists("one.csv", "2026-05-06")
+    nights.night()
+    code = (
+        "import sys; from recjudge_tui.cli.app import main\n"
+        f"try: main(['watch', {str(nights.file)!r}, '--db', {str(nights.db.path)!r}])\n"
+        "except SystemExit: print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.startswith("nothing new")
+    assert "recjudge_tui.nights.night" in done.stdout.split()
+    assert not {"numpy", "httpx", "sqlite_utils", "recjudge_tui.runs.start"} & {*done.stdout.split()}
 
 
 def test_the_next_night_judges_only_what_is_new_and_the_trend_goes_on(nights: Nights) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recjudge_tui.nights.night import Night, watch_night
+from recjudge_tui.nights.night import Night
+from recjudge_tui.nights.watch import watch_night
 from recjudge_tui.nights.watch_file import read_watch
+from recjudge_tui.runs import start
 from recjudge_tui.store.database import Database
 from tests.support.runs import load
 
@@ -53,7 +55,7 @@ class Nights:
 
     def night(self) -> Night:
         self.said = []
-        return watch_night(self.db, read_watch(self.file), self.said.append)
+        return watch_night(self.db, read_watch(self.file), self.said.append, start.work)
 
     def heard(self, text: str) -> bool:
         return any(text in line for line in self.said)

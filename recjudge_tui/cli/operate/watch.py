@@ -10,7 +10,8 @@ import click
 from recjudge_tui.cli.options import db_option, narrate, open_db, project_option, put_table
 
 if TYPE_CHECKING:
-    from recjudge_tui.nights.judging import Work
+    from recjudge_tui.runs.start import WorkResult
+    from recjudge_tui.store.database import Database
 
 
 class WatchGroup(click.Group):
@@ -73,7 +74,7 @@ def run(file: Path | None, project: str | None, dry_run: bool, db: str | None) -
       recjudge watch run shop.watch.toml
       recjudge watch run -p shop --dry-run
     """
-    from recjudge_tui.nights.night import dry_lines, watch_night
+    from recjudge_tui.nights.watch import watch_night
     from recjudge_tui.nights.watch_file import read_watch
 
     if (file is None) == (project is None):
@@ -81,20 +82,22 @@ def run(file: Path | None, project: str | None, dry_run: bool, db: str | None) -
     described = read_watch(file or _file_of(project or ""))
     with open_db(db) as database:
         if dry_run:
+            from recjudge_tui.nights.steps import dry_lines
+
             for line in dry_lines(database, described):
                 click.echo(_safe(line))
             return
-        night = watch_night(database, described, narrate, _work())
+        night = watch_night(database, described, narrate, _work)
     if night.gate is not None:
         put_table(night.gate, None, None)
     if night.exit_code:
         raise click.exceptions.Exit(night.exit_code)
 
 
-def _work() -> Work:
+def _work(database: Database, run_id: int) -> WorkResult:
     from recjudge_tui.cli.judging.start import work_here
 
-    return work_here
+    return work_here(database, run_id)
 
 
 def _safe(line: Any) -> str:

@@ -33,7 +33,7 @@ from recjudge_tui.store.data.images import item_images, with_images
 from recjudge_tui.store.data.item_views import ItemViews, slate_tops
 from recjudge_tui.store.database import Database
 
-USERS_A_TRANSACTION = 100
+USERS_A_TRANSACTION = 500
 
 
 class EarlierCases(NamedTuple):
@@ -106,7 +106,7 @@ def collect_cases(
     people = cases_of_users(db, project_id, selection, settings, protocol.facts, items, result.undated)
     for user, keys in people:
         taken = keys[: wanted - count]
-        fresh = [key for key in taken if key not in judged.cases]
+        fresh = [key for key in taken if key not in judged.cases] if judged.cases else taken
         if len(fresh) < len(taken):
             result.left_out[judged.reason] += len(taken) - len(fresh)
         batch.append((user, fresh))

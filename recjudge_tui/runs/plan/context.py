@@ -84,6 +84,7 @@ def no_history(served_at: str) -> str:
     return "user without history before the list was served" if served_at else "user without history"
 
 
+@lru_cache(maxsize=1024)
 def _days_before(moment: str, days: int) -> str:
     try:
         return (datetime.fromisoformat(moment) - timedelta(days=days)).isoformat(timespec="seconds")

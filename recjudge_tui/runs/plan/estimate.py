@@ -83,10 +83,7 @@ def _characters(material: Material) -> int:
 
 
 def _characters_of_items(items: Iterable[ItemView]) -> int:
-    characters = 0
-    for item in items:
-        characters += len(item.title) + len(item.category) + len(item.brand) + 30
-    return characters
+    return sum(item.characters for item in items)
 
 
 def estimate(

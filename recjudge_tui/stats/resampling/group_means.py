@@ -13,7 +13,7 @@ from recjudge_tui.stats.resampling.intervals import (
     LEVEL,
     ONE_USER,
     RESAMPLES,
-    percentile_interval,
+    percentile_intervals,
     user_weights,
 )
 
@@ -52,8 +52,8 @@ def group_means(
     members = np.bincount(cell % max(count, 1), minlength=count)
     drawn = _resampled(cell, total, size, people, count, resamples, seed)
     return [
-        _estimate(means[g], drawn[:, g], int(n[g]), int(members[g]), int(missing[g]), level)
-        for g in range(count)
+        _estimate(means[g], interval, int(n[g]), int(members[g]), int(missing[g]))
+        for g, interval in enumerate(percentile_intervals(drawn, level))
     ]
 
 
@@ -72,11 +72,11 @@ def _cells(cell: IntArray, values: FloatArray, cells: int) -> tuple[IntArray, Fl
     return filled, total, size.astype(np.float64)
 
 
-def _estimate(mean: float, drawn: FloatArray, n: int, users: int, missing: int, level: float) -> Estimate:
+def _estimate(mean: float, resampled: Interval, n: int, users: int, missing: int) -> Estimate:
     left_out = f"{missing} missing left out" if missing else ""
     if n == 0:
         return undefined(join_notes("no values", left_out))
-    interval = Interval(None, None, ONE_USER) if users < 2 else percentile_interval(drawn, level)
+    interval = Interval(None, None, ONE_USER) if users < 2 else resampled
     note = join_notes(interval.note, left_out)
     return Estimate(float(mean), interval.low, interval.high, n, groups=users, note=note)
 

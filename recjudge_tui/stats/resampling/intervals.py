@@ -63,6 +63,18 @@ def percentile_interval(values: FloatArray, level: float = LEVEL) -> Interval:
     return Interval(float(low), float(high))
 
 
+def percentile_intervals(table: FloatArray, level: float = LEVEL) -> list[Interval]:
+    """`percentile_interval` of each column of (resamples, figures), those without NaN at once."""
+    if not len(table):
+        return [percentile_interval(column, level) for column in table.T]
+    tail = (1 - level) / 2
+    ends = np.quantile(table, [tail, 1 - tail], axis=0).T.tolist()
+    return [
+        percentile_interval(column, level) if np.isnan(low) else Interval(low, high)
+        for (low, high), column in zip(ends, table.T, strict=True)
+    ]
+
+
 def user_weights(users: int, resamples: int, seed: int, width: int = 1) -> Iterator[FloatArray]:
     """How often each user was drawn: arrays (r, users), in chunks that add up to `resamples` rows.
 

@@ -13,7 +13,7 @@ from recjudge_tui.stats.resampling.intervals import (
     LEVEL,
     ONE_USER,
     RESAMPLES,
-    percentile_interval,
+    percentile_intervals,
     user_weights,
 )
 
@@ -67,7 +67,7 @@ def _means(sums: FloatArray, counts: FloatArray, resamples: int, seed: int, leve
             for weights in user_weights(users, resamples, seed, measures)
         ]
         table = np.concatenate(drawn) if drawn else np.zeros((0, measures))
-        intervals = [percentile_interval(column, level) for column in table.T]
+        intervals = percentile_intervals(table, level)
     n = int(counts.sum())
     return [
         Estimate(float(total) / n, interval.low, interval.high, n, note=interval.note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 
 from recjudge_tui.domain.material import ItemView
 from recjudge_tui.store.database import Database
@@ -19,7 +20,7 @@ class ItemViews:
     def of(self, ids: Collection[str]) -> Mapping[str, ItemView]:
         """item_id -> its description, of these ids and of others that were read before; an unknown item has its id as
         title."""
-        unread = sorted({item for item in ids if item not in self._views})
+        unread = sorted(set(ids).difference(self._views))
         if unread:
             self._views.update((item, ItemView(item_id=item, title=item)) for item in unread)
             for row in self._db.rows(
@@ -38,15 +39,15 @@ def slate_tops(
     """slate id -> its first `top_k` items, best first."""
     wanted = list(slate_ids)
     rows = db.rows(
-        """SELECT slate_id, item_id FROM slate_items
-           WHERE slate_id IN (SELECT value FROM json_each(?)) AND rank <= ? ORDER BY slate_id, rank""",
+        """SELECT slate_id, json_group_array(item_id) FROM (
+             SELECT slate_id, item_id FROM slate_items
+             WHERE slate_id IN (SELECT value FROM json_each(?)) AND rank <= ? ORDER BY slate_id, rank)
+           GROUP BY slate_id""",
         (json.dumps(wanted), top_k),
     )
-    views = items.of({row[1] for row in rows})
-    by_slate: dict[int, list[ItemView]] = {slate: [] for slate in wanted}
-    for slate, item in rows:
-        by_slate[slate].append(views[item])
-    return {slate: tuple(shown) for slate, shown in by_slate.items()}
+    ids = {slate: json.loads(text) for slate, text in rows}
+    views = items.of(set(chain.from_iterable(ids.values())))
+    return {slate: tuple(views[item] for item in ids.get(slate, ())) for slate in wanted}
 
 
 def slate_top(db: Database, project_id: int, slate_id: int, top_k: int) -> tuple[ItemView, ...]:

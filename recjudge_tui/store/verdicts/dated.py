@@ -54,7 +54,7 @@ def dated_verdicts(
         "c.system_a",
         "CASE WHEN v.value = CAST(v.value AS INTEGER) THEN CAST(v.value AS INTEGER) ELSE v.value END",
         "c.system_b" if of_pairs else "",
-        "v.case_id" if over == "import" else "substr(c.served_at, 1, 10)",
+        "v.case_id" if over == "import" else "c.served_at",
     ]
     row = db.row(
         f"""SELECT {", ".join(f"json_group_array({column})" for column in columns if column)}
@@ -127,11 +127,11 @@ def import_name(import_id: int) -> str:
     return f"import {import_id}"
 
 
-def _periods(days: Sequence[str], over: Over) -> tuple[IntArray, tuple[str, ...]]:
-    names = {day: period_of(day, over) for day in set(days) if day}
+def _periods(times: Sequence[str], over: Over) -> tuple[IntArray, tuple[str, ...]]:
+    names = {time: period_of(time[:10], over) for time in set(times) if time}
     periods = tuple(sorted(set(names.values())))
     places = {name: place for place, name in enumerate(periods)}
-    return _mapped(days, {"": -1} | {day: places[name] for day, name in names.items()}), periods
+    return _mapped(times, {"": -1} | {time: places[name] for time, name in names.items()}), periods
 
 
 def _imports(db: Database, project_id: int, cases: Sequence[int]) -> tuple[IntArray, tuple[str, ...]]:

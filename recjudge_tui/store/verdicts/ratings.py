@@ -215,16 +215,31 @@ def of_selection(cases: CaseColumns, verdicts: Verdicts) -> Verdicts:
 
 
 def project_questions(db: Database, project_id: int) -> list[Question]:
-    """The questions of a project, by rater, protocol and aspect, from the index alone.
+    """The questions of a project, by rater, protocol and aspect. Each is one step in the index: DISTINCT would read all
+    verdicts.
 
     Adversarial pairs are left out: they test the rater, not the systems.
     """
     rows = db.rows(
-        f"""SELECT r.name, v.protocol, v.aspect FROM raters r
-           JOIN (SELECT DISTINCT rater_id, protocol, aspect FROM verdicts
-                 WHERE rater_id > 0 AND {about_systems("protocol")}
-                   AND rater_id IN (SELECT id FROM raters WHERE project_id = ?)) v ON v.rater_id = r.id
-           ORDER BY r.name, v.protocol, v.aspect""",
+        f"""WITH RECURSIVE
+              answered (rater_id, protocol) AS (
+                SELECT id, (SELECT min(protocol) FROM verdicts WHERE rater_id > 0 AND rater_id = raters.id)
+                FROM raters WHERE project_id = ?
+                UNION ALL
+                SELECT a.rater_id, (SELECT min(v.protocol) FROM verdicts v
+                                    WHERE v.rater_id > 0 AND v.rater_id = a.rater_id AND v.protocol > a.protocol)
+                FROM answered a WHERE a.protocol IS NOT NULL),
+              questions (rater_id, protocol, aspect) AS (
+                SELECT a.rater_id, a.protocol, (SELECT min(v.aspect) FROM verdicts v WHERE v.rater_id > 0
+                                                AND v.rater_id = a.rater_id AND v.protocol = a.protocol)
+                FROM answered a WHERE a.protocol IS NOT NULL AND {about_systems("a.protocol")}
+                UNION ALL
+                SELECT q.rater_id, q.protocol, (SELECT min(v.aspect) FROM verdicts v
+                                                WHERE v.rater_id > 0 AND v.rater_id = q.rater_id
+                                                  AND v.protocol = q.protocol AND v.aspect > q.aspect)
+                FROM questions q WHERE q.aspect IS NOT NULL)
+            SELECT r.name, q.protocol, q.aspect FROM questions q JOIN raters r ON r.id = q.rater_id
+            WHERE q.aspect IS NOT NULL ORDER BY r.name, q.protocol, q.aspect""",
         (project_id,),
     )
     return [Question(*row) for row in rows]

@@ -118,6 +118,14 @@ def test_too_many_undefined_resamples_leave_no_interval() -> None:
     assert iv.cluster_bootstrap(lambda rows: None, [1, 2, 3], resamples=20).low is None
 
 
+def test_the_intervals_of_a_table_are_those_of_its_columns() -> None:
+    table = np.random.default_rng(0).normal(size=(100, 4))
+    table[:5, 1] = np.nan
+    table[:6, 2] = np.nan
+    assert iv.percentile_intervals(table) == [iv.percentile_interval(column) for column in table.T]
+    assert iv.percentile_intervals(np.zeros((0, 2))) == [iv.percentile_interval(np.zeros(0))] * 2
+
+
 def test_memory_chunks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(iv, "_CHUNK", 70)
     parts = list(iv.user_weights(10, 25, seed=1))
