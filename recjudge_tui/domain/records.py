@@ -29,7 +29,7 @@ class User(Model):
     attributes: dict[str, str] = Field(default_factory=dict)
 
 
-class Event(Model):
+class Event(NamedTuple):
     """One thing a user did. `timestamp` is ISO 8601 in UTC (`2024-05-01T12:00:00+00:00`) or empty.
 
     A search has a `text` instead of an item. Types beginning `heldout_` are never shown to a judge. An event that names

@@ -77,10 +77,14 @@ def _without_ending(record: Record, joined: list[What]) -> Record:
         return record._replace(
             user_id=user, items=tuple(place._replace(item_id=_short(place.item_id)) for place in record.items)
         )
+    if isinstance(record, Event):
+        user = _short(record.user_id) if "users" in joined else record.user_id
+        item = _short(record.item_id) if "items" in joined else record.item_id
+        return record._replace(user_id=user, item_id=item)
     changes: dict[str, object] = {}
     if "users" in joined and not isinstance(record, Item):
         changes["user_id"] = _short(record.user_id)
-    if "items" in joined and isinstance(record, Item | Event | Explanation | Label):
+    if "items" in joined and isinstance(record, Item | Explanation | Label):
         changes["item_id"] = _short(record.item_id)
     return record.model_copy(update=changes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain.event_types import HELD_OUT, kind_of
@@ -226,7 +227,7 @@ def _known_items_only(job: _Job, read: LocatedRecord, slate: Slate) -> tuple[tup
             text = "the project has no items yet, so lists are kept by item id; import items before judging"
             job.notes.warn(read.line, "no items yet", text)
         return lines, slate
-    if all(item.item_id in items for item in slate.items):
+    if items.issuperset(map(attrgetter("item_id"), slate.items)):
         return lines, slate
     kept = []
     for line, item in zip(lines, slate.items, strict=True):

@@ -19,6 +19,7 @@ from recjudge_tui.store.database import Database, explained
 
 Outcome = Literal["new", "unchanged", "replaces", "disagrees"]
 _CACHE_KIB = 65_536
+_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
 class Target(NamedTuple):
@@ -138,31 +139,17 @@ def add_users(target: Target, users: Sequence[User]) -> None:
 
 def add_events(target: Target, events: Sequence[Event]) -> None:
     """Store events. `executemany` takes half the time of `insert_all` for a million rows."""
-    project, source = target.project_id, target.import_id
+    source = target.project_id, target.import_id
     target.db.execute_many(
         """INSERT INTO events (project_id, import_id, user_id, type, item_id, text, timestamp, value, context, served_at)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (
-            (
-                project,
-                source,
-                e.user_id,
-                e.type,
-                e.item_id,
-                e.text,
-                e.timestamp,
-                e.value,
-                e.context,
-                e.served_at,
-            )
-            for e in events
-        ),
+        ((*source, *event) for event in events),
     )
 
 
 def slate_digest(slate: Slate) -> str:
     """SHA-256 of the item ids and scores in order."""
-    return _digest([[item.item_id, item.score] for item in slate.items])
+    return _digest(slate.items)
 
 
 def add_slate(target: Target, slate: Slate) -> tuple[Outcome, int | None]:
@@ -193,7 +180,7 @@ def add_slate(target: Target, slate: Slate) -> tuple[Outcome, int | None]:
         )
         db.execute_many(
             "INSERT INTO slate_items (slate_id, rank, item_id, score) VALUES (?, ?, ?, ?)",
-            [(identity, rank, item.item_id, item.score) for rank, item in enumerate(slate.items, start=1)],
+            [(identity, rank, *item) for rank, item in enumerate(slate.items, start=1)],
         )
     db.execute("INSERT OR IGNORE INTO slate_imports VALUES (?, ?)", (identity, target.import_id))
     return outcome, source
@@ -316,9 +303,5 @@ def _insert_all(target: Target, table: str, rows: list[dict[str, Any]]) -> None:
         target.db.tables.table(table).insert_all(rows, batch_size=len(rows) or 1)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
 def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(_json(value).encode()).hexdigest()
