@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL
+from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.domain.published import RECSYS_ARENA, SAER_LISTS, SAER_PAIRS, ZHANG, Published
 from recjudge_tui.errors import UsageError
 
@@ -98,7 +99,7 @@ class ProtocolFacts:
 
     @property
     def subject(self) -> str:
-        """What a rater can judge once: a kind of case. Pairs that test judges are separate from those of ordinary runs."""
+        """What a rater can judge once: a kind of case. Cases that test judges are separate from those of ordinary runs."""
         return self.name if self.tests_judges else self.unit
 
 
@@ -170,10 +171,20 @@ _ADVERSARIAL = replace(
     tests_judges=True,
     published=None,
 )
+_PLANTED = replace(
+    _POINTWISE,
+    name=PLANTED,
+    summary="a list into which a fault was planted",
+    prompts_of="pointwise",
+    tests_judges=True,
+    published=None,
+)
+
 
 # in the order in which they are offered; the first of a unit is what labels without a protocol belong to
 PROTOCOLS: dict[str, ProtocolFacts] = {
-    facts.name: facts for facts in (_POINTWISE, _PAIRWISE, _ARENA, _ABSOLUTE, _EXPLANATION, _ADVERSARIAL)
+    facts.name: facts
+    for facts in (_POINTWISE, _PAIRWISE, _ARENA, _ABSOLUTE, _EXPLANATION, _ADVERSARIAL, _PLANTED)
 }
 # SAER in two stages: each list alone, then in pairs
 SAER = ("pointwise", "pairwise")

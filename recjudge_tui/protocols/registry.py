@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL
+from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.protocols.base import Protocol
 
@@ -16,6 +17,7 @@ MODULES: dict[str, str] = {
     "absolute": "recjudge_tui.protocols.absolute",
     "explanation": "recjudge_tui.protocols.explanation",
     ADVERSARIAL: "recjudge_tui.protocols.adversarial",
+    PLANTED: "recjudge_tui.protocols.planted",
 }
 
 

@@ -24,6 +24,7 @@ from recjudge_tui.cli.options import (
 )
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.domain.adversarial import ADVERSARIAL
+from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.domain.protocols import SAER
 
 if TYPE_CHECKING:
@@ -31,9 +32,12 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.store.database import Database
 
+# the judge whose figures every other one should exceed
+_FLOOR = "rules"
 Command = TypeVar("Command", bound=Callable[..., Any])
 _SETTINGS = (
-    "systems", "use_cache", "sample", "seed", "top_k", "history", "history_days", "concurrency", "timeout_s", "budget_usd",
+    "systems", "domain", "use_cache", "sample", "seed", "top_k", "history", "history_days", "concurrency", "timeout_s",
+    "budget_usd",
 )  # fmt: skip
 _RUN_OPTIONS = (
     click.option("--judge", "spec", metavar="SPEC", help="Run this judge first: rules, ollama:MODEL, ..."),
@@ -45,7 +49,7 @@ _RUN_OPTIONS = (
     setting_options(
         *_SETTINGS,
         protocols=(ADVERSARIAL,),
-        sample="Judge pairs of N users; position: N pairs.  [default: 100; position: all]",
+        sample="Judge the cases of N users; position: N pairs.  [default: 100; position: all]",
         seed="The seed of the users and positions drawn.",
     ),
 )
@@ -60,7 +64,7 @@ def run_options(command: Command) -> Command:
 
 @click.group()
 def robustness() -> None:
-    """Test how robust a judge is: adversarial pairs, prompt ablation, position."""
+    """Test how robust a judge is: adversarial pairs, planted faults, prompt ablation, position."""
 
 
 @robustness.command()
@@ -113,6 +117,65 @@ def adversarial(
             return None
         rater = rater or judged[0]
     return adversarial_table(database, project_id, AdversarialOptions(rater, by_system))
+
+
+@robustness.command()
+@project_option
+@run_options
+@click.option("--prompt", metavar="NAME[@VERSION]", default="", help="Default: SAER's, by the kind of data.")
+@click.option("--name", "new_rater", metavar="RATER", default="", help="The judge's name as a rater.")
+@click.option(
+    "--rater",
+    metavar="R",
+    help="Show all raters on the lists that R judged. Default with --judge: that judge.",
+)
+@click.option("--by-system", is_flag=True, help="Also rows for each system whose lists were used.")
+@click.option(
+    "--floor/--no-floor", default=True, help="With --judge: rules judges the same lists (default), or not."
+)
+@project_report
+def injected(
+    database: Database,
+    project_id: int,
+    spec: str | None,
+    prompt: str,
+    new_rater: str,
+    rater: str | None,
+    by_system: bool,
+    floor: bool,
+    **options: Any,
+) -> Table | None:
+    """Plant faults whose truth is known into real lists, and measure how many a judge finds.
+
+    N users are drawn, equally many from each system. Into a list of each, one fault of every kind that the user's
+    record allows is planted at a random place, each in a copy of its own: a variant of another item, an item the user
+    has, a refill that comes too early, a second durable good, an item that is off-category. The judge sees each copy
+    as an ordinary list.
+
+    Prints by kind of fault how many planted items each rater flagged for the right issue, for another one or not at
+    all, and how often it flagged items that certainly have no such fault. The built-in rules judge the same lists as
+    the floor. The same seed plants the same faults. Leaderboards, agreement and flags leave these lists out.
+
+    \b
+    Example:
+      recjudge robustness injected -p shop --judge rules
+      recjudge robustness injected -p shop --judge ollama:llama3.1:8b --sample 50 --by-system
+      recjudge robustness injected -p shop --rater rules
+    """
+    from recjudge_tui.domain.judge import JudgeSpec
+    from recjudge_tui.reports.reliability.injected import InjectedOptions, injected_table
+
+    if spec is None:
+        _no_run(options)
+    else:
+        judge = _judge_spec(spec, options)
+        judged = _judged(database, project_id, judge, options, [(new_rater, prompt)], PLANTED)
+        if floor and spec != _FLOOR and not options["dry_run"]:
+            _judged(database, project_id, JudgeSpec(spec=_FLOOR), options, [("", prompt)], PLANTED)
+        if not judged:
+            return None
+        rater = rater or judged[0]
+    return injected_table(database, project_id, InjectedOptions(rater, by_system))
 
 
 @robustness.command()

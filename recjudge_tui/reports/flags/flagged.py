@@ -123,15 +123,20 @@ def question_of(flagger: Flagger) -> Question:
     return Question(flagger.rater.name, flagger.protocol, _ASPECT)
 
 
+def folded_issues(flagged: Flagged) -> dict[str, int]:
+    """The place of each kind in the list of issues, by its folded name."""
+    return {folded(issue): place for place, issue in enumerate(flagged.lists.issues)}
+
+
 def issue_place(flagged: Flagged, name: str) -> int | None:
     """The place of a kind in the list of issues; None for ANY. Raises UsageError for an unknown one."""
     if folded(name) == ANY:
         return None
-    kinds = [folded(issue) for issue in flagged.lists.issues]
-    if folded(name) not in kinds:
+    places = folded_issues(flagged)
+    if folded(name) not in places:
         known = ", ".join([ANY, *flagged.lists.issues])
         raise UsageError(f"nobody flags an issue “{name}”", f"There are: {known}.")
-    return kinds.index(folded(name))
+    return places[folded(name)]
 
 
 def silent_notes(flagged: Flagged) -> list[str]:

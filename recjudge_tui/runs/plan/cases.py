@@ -10,6 +10,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.adversarial import ADVERSARIAL
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.material import ExplanationView, ItemView, Material, SlateView, UserView
+from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
@@ -17,6 +18,7 @@ from recjudge_tui.runs.plan.adversarial import adversarial_cases
 from recjudge_tui.runs.plan.choice import unjudged
 from recjudge_tui.runs.plan.estimate import Sample
 from recjudge_tui.runs.plan.people import UserCases, cases_of_users
+from recjudge_tui.runs.plan.planted import planted_cases
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems, select_cases
 from recjudge_tui.runs.plan.shots import Shots, choose_shots
 from recjudge_tui.runs.plan.stratify import drawn_by_level, levels_of
@@ -84,6 +86,8 @@ def collect_cases(
     """
     if protocol.name == ADVERSARIAL:
         selection = adversarial_cases(db, project_id, settings, store=store)
+    elif protocol.name == PLANTED:
+        selection = planted_cases(db, project_id, settings, prompt, store=store)
     else:
         selection = select_cases(db, project_id, protocol.facts.unit, settings)
         if unjudged_by is not None:
@@ -94,11 +98,11 @@ def collect_cases(
         systems = chosen_systems(db, project_id, settings, protocol.facts.unit)
         shots = choose_shots(db, project_id, settings, prompt, systems)
         selection = _with_examples(selection, shots)
-    items = ItemViews(db, project_id)
+    items = ItemViews(db, project_id, selection.made)
     reader = _MaterialReader(db, project_id, settings, shots, items)
     result = RunCases(left_out=selection.left_out)
     wanted = min(n for n in (settings.limit, settings.sample, 1 << 60) if n is not None)
-    if protocol.name == ADVERSARIAL:
+    if protocol.facts.tests_judges:
         # `sample` counts its users, who were drawn already
         wanted = sum(len(keys) for _, keys in selection.by_user)
     batch: list[UserCases] = []

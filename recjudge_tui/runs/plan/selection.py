@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import combinations, groupby
 from typing import NamedTuple
 
-from recjudge_tui.domain.material import CaseKind
+from recjudge_tui.domain.material import CaseKind, ItemView
 from recjudge_tui.domain.occasions import Occasion, OccasionFilter, compared_times, earlier
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError, UsageError
@@ -21,10 +21,11 @@ from recjudge_tui.store.occasions import check_contexts
 
 
 class Selection(NamedTuple):
-    """Cases by user, and the number of cases left out by reason."""
+    """Cases by user, and the number of cases left out by reason. `made`: items in their lists that no catalogue has."""
 
     by_user: list[tuple[str, list[CaseKey]]]
     left_out: Counter[str]
+    made: tuple[ItemView, ...] = ()
 
 
 def select_cases(db: Database, project_id: int, kind: CaseKind, settings: RunSettings) -> Selection:

@@ -63,24 +63,35 @@ def made_slate(
 
     It is never a current list: current lists are linked to an import, and this one is not.
     """
-    digest = hashlib.sha256(json.dumps(["made", *items], ensure_ascii=False).encode()).hexdigest()
-    slate_id: int | None = db.value(
-        """SELECT id FROM slates WHERE project_id = ? AND user_id = ? AND system = ? AND context = ? AND served_at = ?
-           AND digest = ?""",
-        (project_id, user_id, system, *occasion, digest),
-    )
+    slate_id = known_made_slate(db, project_id, user_id, system, occasion, items)
     if slate_id is not None:
         return slate_id
     made = db.insert(
         """INSERT INTO slates (project_id, user_id, system, length, digest, context, served_at)
            VALUES (?, ?, ?, ?, ?, ?, ?)""",
-        (project_id, user_id, system, len(items), digest, *occasion),
+        (project_id, user_id, system, len(items), _digest(items), *occasion),
     )
     db.execute_many(
         "INSERT INTO slate_items (slate_id, rank, item_id) VALUES (?, ?, ?)",
         [(made, rank, item) for rank, item in enumerate(items, start=1)],
     )
     return made
+
+
+def known_made_slate(
+    db: Database, project_id: int, user_id: str, system: str, occasion: Occasion, items: Sequence[str]
+) -> int | None:
+    """The id of a generated list that was stored before."""
+    slate_id: int | None = db.value(
+        """SELECT id FROM slates WHERE project_id = ? AND user_id = ? AND system = ? AND context = ? AND served_at = ?
+           AND digest = ?""",
+        (project_id, user_id, system, *occasion, _digest(items)),
+    )
+    return slate_id
+
+
+def _digest(items: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps(["made", *items], ensure_ascii=False).encode()).hexdigest()
 
 
 def newest_pair(db: Database, project_id: int, key: CaseKey) -> CaseKey:

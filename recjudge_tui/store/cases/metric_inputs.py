@@ -130,7 +130,8 @@ def ensure_list_cases(db: Database, project_id: int) -> list[ListCase]:
             ensure_case(db, project_id, known[meant[0]])
     rows = db.rows(
         f"""SELECT id, kind = 'pair', slate_a, slate_b FROM cases
-           WHERE project_id = ? AND kind IN ('list', 'pair') AND NOT {ADVERSARIAL_CASE} ORDER BY id""",
+           WHERE project_id = ? AND kind IN ('list', 'pair') AND NOT {ADVERSARIAL_CASE}
+             AND ifnull(slate_a, 0) NOT IN (SELECT slate_id FROM planted_faults) ORDER BY id""",
         (project_id,),
     )
     return [ListCase(row[0], bool(row[1]), row[2], row[3]) for row in rows]

@@ -11,11 +11,11 @@ from recjudge_tui.store.database import Database
 
 
 class ItemViews:
-    """The descriptions of a project's items, each read once."""
+    """The descriptions of a project's items, each read once; `made` are those of items that it does not have."""
 
-    def __init__(self, db: Database, project_id: int) -> None:
+    def __init__(self, db: Database, project_id: int, made: Iterable[ItemView] = ()) -> None:
         self._db, self._project_id = db, project_id
-        self._views: dict[str, ItemView] = {}
+        self._views: dict[str, ItemView] = {item.item_id: item for item in made}
 
     def of(self, ids: Collection[str]) -> Mapping[str, ItemView]:
         """item_id -> its description, of these ids and of others that were read before; an unknown item has its id as

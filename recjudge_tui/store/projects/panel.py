@@ -128,7 +128,7 @@ def _newest(db: Database, project_id: int, protocol: str, aspect: str) -> str:
 def _disagreements(db: Database, project_id: int) -> int:
     count: int = db.value(
         f"""SELECT count(*) FROM (
-              SELECT 1 FROM verdicts v WHERE v.state = 'ok'
+              SELECT 1 FROM verdicts v WHERE v.state = 'ok' AND {about_systems("v.protocol")}
                 AND v.rater_id IN (SELECT id FROM raters WHERE project_id = ? AND kind IN {sql_list(REVIEWED)})
               GROUP BY v.case_id, v.aspect, v.protocol HAVING min(v.value) <> max(v.value))""",
         (project_id,),

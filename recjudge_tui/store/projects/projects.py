@@ -7,7 +7,7 @@ import sqlite3
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import held_out_type, shown_type
+from recjudge_tui.store.facts import about_systems, held_out_type, shown_type
 
 
 def create_project(db: Database, name: str) -> int:
@@ -42,12 +42,12 @@ def project_id(db: Database, name: str) -> int:
 
 def project_overview(db: Database) -> list[sqlite3.Row]:
     """One row per project, by name: its counts, its newest run (`last_run`, `state`) and its active run (`running`)."""
-    return db.rows("""
+    return db.rows(f"""
         SELECT p.id, p.name, p.created_at,
           (SELECT count(*) FROM cases c WHERE c.project_id = p.id) AS cases,
           (SELECT count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id WHERE r.project_id = p.id) AS verdicts,
           (SELECT count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
-            WHERE r.project_id = p.id AND v.flag_count > 0) AS flagged,
+            WHERE r.project_id = p.id AND v.flag_count > 0 AND {about_systems("v.protocol")}) AS flagged,
           (SELECT count(*) FROM runs ru WHERE ru.project_id = p.id) AS runs,
           (SELECT max(ru.created_at) FROM runs ru WHERE ru.project_id = p.id) AS last_run,
           (SELECT ru.state FROM runs ru WHERE ru.project_id = p.id ORDER BY ru.id DESC LIMIT 1) AS state,

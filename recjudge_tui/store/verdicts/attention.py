@@ -11,6 +11,7 @@ from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.roles import PEOPLE, REVIEWED
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import (
+    about_systems,
     apart,
     question_of,
     same_question,
@@ -18,7 +19,7 @@ from recjudge_tui.store.facts import (
     sql_list,
     width,
 )
-from recjudge_tui.store.verdicts.filters import DECIDED, conditions
+from recjudge_tui.store.verdicts.filters import DECIDED, EXACT, conditions
 
 # the name of the queue's order, in addition to those of `listing.SORTS`
 ATTENTION = "attention"
@@ -49,6 +50,9 @@ def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterab
     0..1, two steps of 1..5.
     """
     where, parameters = conditions(project_id, chosen)
+    if not any(term.key in EXACT for term in chosen.terms):
+        # what tests a judge is looked at in its own report
+        where = f"{where} AND {about_systems('v.protocol')}"
     one_judge = db.value(f"SELECT count(*) < 2 FROM {_JUDGES}", {"project": project_id})
     seen = bytearray(db.value("SELECT ifnull(max(id), 0) + 1 FROM verdicts"))
     for row in db.rows(f"{DECIDED} AND verdict_id IS NOT NULL", {"project": project_id}):

@@ -9,13 +9,16 @@ from typing import Any
 
 from recjudge_tui.domain.filters import COMPARED, OCCASIONS, Term, VerdictFilter, term_occasions
 from recjudge_tui.domain.roles import BASELINES, PEOPLE
-from recjudge_tui.store.facts import apart, same_question, sql_list, with_unit_in
+from recjudge_tui.store.facts import about_systems, apart, same_question, sql_list, with_unit_in
 from recjudge_tui.store.occasions import occasion_condition
 
 Parameters = dict[str, Any]
 OF_PROJECT = "v.project_id = :project"
 # the same without using its index, for queries in which another index is faster or gives the order
 ALSO_OF_PROJECT = "+v.project_id = :project"
+# terms that name what tests a judge; without one, marks of attention count verdicts about systems alone
+EXACT = {"protocol", "run", "case"}
+_OF_ATTENTION = {"flag", "why"}
 _NARROW = {"case", "run", "tag", "text", "user"}
 _METRICS = "(SELECT id FROM raters WHERE project_id = :project AND kind = 'metric')"
 # `disagree:human` means everyone who speaks for people, unless a rater has this name
@@ -54,6 +57,8 @@ def conditions(project_id: int, chosen: VerdictFilter, *, by_case: bool = False)
     parameters: Parameters = {"project": project_id}
     narrow = by_case or any(term.key in _NARROW for term in chosen.terms)
     clauses = [ALSO_OF_PROJECT if narrow else OF_PROJECT]
+    if grouped.keys() & _OF_ATTENTION and not grouped.keys() & EXACT:
+        clauses.append(about_systems("v.protocol"))
     for key, terms in grouped.items():
         parts = []
         for number, term in enumerate(terms):

@@ -91,6 +91,14 @@ def adversarial_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lif
     return lifetimes
 
 
+def list_lifetimes(db: Database, project_id: int, slates: IntArray) -> Lifetimes | None:
+    """The lifetimes of these lists (ids), in their order; None where no list of the project was ever replaced."""
+    if not was_replaced(db, project_id, LISTS):
+        return None
+    since, until = _lifetimes(db, project_id, LISTS)
+    return Lifetimes(since[slates], until[slates])
+
+
 def case_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
     """What these cases (ids in order) are about."""
     cursor = db.execute(

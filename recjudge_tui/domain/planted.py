@@ -1,0 +1,53 @@
+"""Faults that are planted into real lists to test a judge: their kinds, and the names of the lists made so."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+PLANTED = "planted"
+FaultKind = Literal["variant", "owned", "refill", "durable", "off-category"]
+FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
+ABOUT: dict[FaultKind, str] = {
+    "variant": "a variant of an item that stands further up in the list",
+    "owned": "an item that the user has",
+    "refill": "a refill, while most of the user's last pack must be left",
+    "durable": "a second durable good of a kind that the user bought",
+    "off-category": "an item of which no category, brand or word occurs in anything the user did",
+}
+
+# domain (empty: unknown) -> the title of a variant
+_VARIANT_TITLES = {
+    "films": "{} (Special Edition)",
+    "books": "{} (Illustrated Edition)",
+    "music": "{} (Deluxe Edition)",
+    "news": "{} (Updated)",
+    "places": "{} (Second Entry)",
+    "shop": "{}, Pack of 2",
+}
+
+
+class PlantedList(NamedTuple):
+    """What the name of a made list says: the fault planted, and the system whose list it was."""
+
+    kind: FaultKind
+    system: str
+
+
+def planted_name(kind: FaultKind, system: str) -> str:
+    """The name under which a list of `system` with a fault of this kind is stored, in place of a system's."""
+    return f"{PLANTED}-{kind}:{system}"
+
+
+def planted_list(name: str) -> PlantedList | None:
+    """What a made list's name stands for; None for the name of a system."""
+    for kind in FAULT_KINDS:
+        system = name.removeprefix(planted_name(kind, ""))
+        if system and system != name:
+            return PlantedList(kind, system)
+    return None
+
+
+def variant_title(title: str, domain: str, *, media: bool) -> str:
+    """The title of a near-identical variant of an item."""
+    usual = "films" if media else "shop"
+    return _VARIANT_TITLES.get(domain, _VARIANT_TITLES[usual]).format(title)

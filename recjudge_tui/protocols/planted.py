@@ -1,0 +1,14 @@
+"""Planted: a real list with one fault planted into it, judged as pointwise is.
+
+The question, the prompts and the reply are those of pointwise, and nothing tells the judge that the list was made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recjudge_tui.domain.planted import PLANTED
+from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.protocols.pointwise import PROTOCOL as POINTWISE
+
+PROTOCOL = replace(POINTWISE, facts=protocol_facts(PLANTED))
