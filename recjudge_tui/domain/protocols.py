@@ -180,7 +180,6 @@ _PLANTED = replace(
     published=None,
 )
 
-
 # in the order in which they are offered; the first of a unit is what labels without a protocol belong to
 PROTOCOLS: dict[str, ProtocolFacts] = {
     facts.name: facts

@@ -35,7 +35,8 @@ from recjudge_tui.settings import data_dir
 PACKAGE = Path(recjudge_tui.__file__).parent
 # what names a protocol: its facts and functions, the demo's own data, one paper's report, a word of Label Studio's
 NAMING = (
-    "domain/protocols.py", "domain/adversarial.py", "protocols/", "cli/operate/demo.py", "cli/results/reproduce.py",
+    "domain/protocols.py", "domain/adversarial.py", "domain/planted.py", "protocols/", "cli/operate/demo.py",
+    "cli/results/reproduce.py",
     "reports/papers/arena.py", "reports/leaderboard/side_by_side.py", "importers/labelling/label_studio.py",
 )  # fmt: skip
 

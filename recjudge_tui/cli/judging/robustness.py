@@ -150,7 +150,7 @@ def injected(
     N users are drawn, equally many from each system. Into a list of each, one fault of every kind that the user's
     record allows is planted at a random place, each in a copy of its own: a variant of another item, an item the user
     has, a refill that comes too early, a second durable good, an item that is off-category. The judge sees each copy
-    as an ordinary list.
+    as an ordinary list. The issues are those of SAER (Liu et al., SIGIR 2026).
 
     Prints by kind of fault how many planted items each rater flagged for the right issue, for another one or not at
     all, and how often it flagged items that certainly have no such fault. The built-in rules judge the same lists as

@@ -39,6 +39,7 @@ run pairwise --sample 4 --stratify activity --name stratified
 run pointwise --until decided --name decided
 run pairwise --until decided --name decided-pairs
 robustness adversarial --sample 4 --top 4
+robustness injected --sample 4 --top 4
 robustness ablation --sample 4
 robustness position --sample 4
 """.strip().splitlines()
