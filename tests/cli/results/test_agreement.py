@@ -77,6 +77,25 @@ def test_wrong_words(db: str) -> None:
             run(agreement, db, *words)
 
 
+def test_as_published_a_missing_truth_is_3_and_a_failed_verdict_0(project_db: Path) -> None:
+    project = new_project(project_db)
+    cases = [text_case(project, f"u{at // 2}", f"i{at}", "x") for at in range(6)]
+    for missing, name in ((0, "user"), (1, "anna")):
+        values = {case: None if at == missing else float(at % 5 + 1) for at, case in enumerate(cases)}
+        give(project, name, values, protocol_name="explanation", aspect="accuracy")
+    project.db.close()
+    words = ("--truth", "user", "--raters", "anna", "--stat", "bias")
+    ours = table(agreement, str(project_db), *words)
+    assert [(row["n"], row["value"]) for row in ours["rows"]] == [(4, 0.0)]
+    published = table(agreement, str(project_db), *words, "--as-published")
+    assert published["settings"]["missing_truth"] == 3
+    assert published["settings"]["missing_judge"] == 0
+    # (1 - 3) and (0 - 2), of six
+    assert [(row["n"], row["value"]) for row in published["rows"]] == [(6, pytest.approx(-4 / 6))]
+    with pytest.raises(click.UsageError, match="leave these out"):
+        run(agreement, str(project_db), *words, "--as-published", "--missing-truth", "2")
+
+
 def test_an_ensemble_is_made_and_compared(db: str) -> None:
     made = CliRunner().invoke(
         rater, ["ensemble", "two", "--rule", "mean", "anna", "ben", "-p", "films", "--db", db]
