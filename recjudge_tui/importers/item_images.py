@@ -23,6 +23,7 @@ from recjudge_tui.store.database import Database
 
 # an attribute of this name keeps an address that was not fetched
 ADDRESS = "image"
+_LONGEST_KEY = 2_000
 
 
 @dataclass
@@ -47,9 +48,11 @@ class ItemImages:
             return item.model_copy(
                 update={"image": "", "attributes": {**item.attributes, ADDRESS: reference}}
             )
-        if reference not in self.stored:
-            self.stored[reference] = self._stored(line, item)
-        return item.model_copy(update={"image": self.stored[reference]})
+        digest = self.stored.get(reference) or self._stored(line, item)
+        # images within the table would fill the memory
+        if len(reference) <= _LONGEST_KEY:
+            self.stored[reference] = digest
+        return item.model_copy(update={"image": digest})
 
     def _is_at_hand(self, line: int, address: str) -> bool:
         if self.fetched is None:

@@ -196,4 +196,4 @@ def test_the_command_shows_how_many_images_it_will_send(shop: Database) -> None:
     words = "run pointwise -p films --judge openai:m --images --dry-run --top 2 --db".split()
     result = CliRunner().invoke(recjudge, [*words, str(shop.path)])
     assert result.exit_code == 0
-    assert re.search(r"images shown: \d+, each time they are sent", result.output)
+    assert re.search(r"images sent: \d+; their tokens", result.output)

@@ -14,9 +14,7 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
             f" · longest prompt about {estimate.longest_prompt_tokens:,}"
         )
     if estimate.images:
-        lines.append(
-            f"images shown: {estimate.images:,}, each time they are sent; their tokens are counted above"
-        )
+        lines.append(f"images sent: {estimate.images:,}; their tokens are counted above")
     lines.append(f"cost {cost_range(estimate)} · time {duration(estimate.seconds)}")
     lines += estimate.published
     lines += filter(None, (estimate.domain_note, estimate.undated_note))
