@@ -53,10 +53,12 @@ class Findings:
 
 def conclusion(findings: Findings, *, rules: bool) -> tuple[str, ...]:
     """One sentence per finding, the answer first; everything is taken from the tables."""
+    in_pairs = list(_pairs(findings))
     lines = [
-        *_pairs(findings),
+        *in_pairs,
         *_left_out(findings),
         *_alone(findings),
+        *_stages(findings, in_pairs),
         *_trust(findings),
         *_people(findings),
         *_bill(findings),
@@ -90,7 +92,7 @@ def _pairs(findings: Findings) -> Iterator[str]:
         why = first.note if first is not None else "users cannot be resampled"
         yield f"{best} is ahead of {second}; it was not tested ({why}): {rate}. {record}"
     elif first.separable:
-        yield f"{best} is judged better than {second} and all systems below it: {rate}. {record}"
+        yield f"{best} is judged better than {second}, the next in the ranking: {rate}. {record}"
     else:
         yield f"{best} leads, but cannot be told apart from {second}: {rate}. {record} {_more(first.more)}"
     for pair in list(findings.neighbours)[1:_MOST]:
@@ -185,15 +187,13 @@ def _labels(findings: Findings) -> list[str]:
 
 
 def _alone(findings: Findings) -> Iterator[str]:
-    """Best and lowest label of each system, and whether the two stages agree."""
+    """Best and lowest label of each system."""
     labels = _labels(findings)
     if not labels:
         yield "No single list got a verdict."
         return
     rows = {(str(row["system"]), str(row["label"])): row for row in findings.shares.rows}
-    systems = list(dict.fromkeys(system for system, _ in rows))
-    known = [name for name in systems if rows[name, labels[0]]["share"] is not None]
-    known.sort(key=lambda name: -_number(rows[name, labels[0]]["share"]))
+    known = list(_best_shares(findings))
     if not known:
         yield "No single list got a verdict: all calls failed."
         return
@@ -203,14 +203,55 @@ def _alone(findings: Findings) -> Iterator[str]:
         for name in known[:_MOST]
     ]
     yield "Rated alone: " + "; ".join(sentences) + "."
-    if findings.ranked and len(known) > 1:
-        same = known[0] == findings.ranked[0]
-        yield (
-            f"Both stages put {known[0]} first."
-            if same
-            else f"The stages disagree: alone, {known[0]} is {labels[0]} most often; in pairs,"
-            f" {findings.ranked[0]} leads."
-        )
+
+
+def _best_shares(findings: Findings) -> dict[str, Row]:
+    """System -> the row of its share of the best label, the highest share first; without systems that have none."""
+    labels = _labels(findings)
+    rows = {str(row["system"]): row for row in findings.shares.rows if labels and row["label"] == labels[0]}
+    known = [name for name, row in rows.items() if row["share"] is not None]
+    known.sort(key=lambda name: -_number(rows[name]["share"]))
+    return {name: rows[name] for name in known}
+
+
+def _stages(findings: Findings, in_pairs: Sequence[str]) -> Iterator[str]:
+    """Whether the two stages agree, of systems that each of them shows to be first."""
+    shares = _best_shares(findings)
+    if not findings.ranked or len(shares) < 2:
+        return
+    label = _labels(findings)[0]
+    alone, paired = _first_alone(shares), _first_in_pairs(findings, in_pairs)
+    if alone and alone == paired:
+        yield f"Both stages put {alone} first."
+    elif alone and paired:
+        yield f"The stages disagree: alone, {alone} is {label} most often; in pairs, {paired} is better."
+    else:
+        rated = f"{alone} is {label} most often" if alone else f"no system is shown to be {label} most often"
+        judged = f"{paired} is better" if paired else "no system is shown to be first"
+        yield f"Alone, {rated}; in pairs, {judged}."
+
+
+def _first_alone(shares: Mapping[str, Row]) -> str:
+    """The system whose share of the best label is shown to be highest: its interval lies above all others'. Else empty."""
+    first, *others = shares
+    low = shares[first]["ci_low"]
+    highs = [shares[name]["ci_high"] for name in others]
+    clear = isinstance(low, float) and all(isinstance(high, float) and high < low for high in highs)
+    return first if clear else ""
+
+
+def _first_in_pairs(findings: Findings, in_pairs: Sequence[str]) -> str:
+    """The system that the sentences on pairs call better than the next, so that both say the same. Else empty."""
+    best = findings.ranked[0]
+    if len(findings.ranked) > 2 and findings.baseline:
+        return ""
+    if in_pairs[0].startswith(f"{best} is judged better than "):
+        return best
+    return (
+        best
+        if in_pairs[0].startswith(tuple(f"{name} is judged worse than {best}:" for name in findings.ranked))
+        else ""
+    )
 
 
 def _trust(findings: Findings) -> Iterator[str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -74,7 +77,43 @@ def test_two_that_cannot_be_told_apart_are_said_to_be_so(project: Project) -> No
     told = lead(project, both(project, ("a", "b"), {("a", "b"): [WON] * 9 + [LOST] * 11}, RATED))
     assert told.startswith("b and a cannot be told apart: b has win rate 55.0 % (95 % CI ")
     assert "more pairs would separate them" in told
-    assert "The stages disagree: alone, a is Good most often; in pairs, b leads." in told
+    assert "Alone, a is Good most often; in pairs, no system is shown to be first." in told
+
+
+def test_stages_that_point_apart_disagree(project: Project) -> None:
+    told = lead(project, both(project, ("a", "b"), {("a", "b"): [LOST] * 18 + [WON] * 2}, RATED))
+    assert "The stages disagree: alone, a is Good most often; in pairs, b is better." in told
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_sentence_contradicts_another_or_the_counts(project: Project, seed: int) -> None:
+    rng = random.Random(seed)
+    n, weights = rng.choice((1, 2, 5, 12)), [rng.random() + 0.05 for _ in range(4)]
+    systems = ("a", "b", "c")[: rng.choice((2, 3))]
+    pairs = {two: rng.choices((WON, LOST, TIED, FLIPPED), weights, k=n) for two in combinations(systems, 2)}
+    rated = {system: rng.choices((2.0, 1.0, 0.0), weights[:3], k=n) for system in systems}
+    page = saer_page(project.db, project.id, both(project, systems, pairs, rated), resamples=200)
+    told = "\n".join(page.lead)
+    first = re.findall(r"^(\w+) is judged better than", told, re.M)
+    same = re.findall(r"Both stages put (\w+) first", told)
+    apart = re.findall(r"alone, (\w+) is Good most often; in pairs, (\w+) is better", told)
+    assert len(first) <= 1
+    assert not same or (same == first and not apart)
+    assert all(alone != paired and [paired] == first for alone, paired in apart)
+    assert first or "is shown to be first" in told
+    for system in first:
+        others = [answers for two, answers in pairs.items() if system in two]
+        sign = {two: 1 if two[0] == system else -1 for two in pairs if system in two}
+        won = sum(
+            sign[two] * (a + b) / 2 for two, answers in pairs.items() if system in two for a, b in answers
+            if a is not None and b is not None and a == b
+        )  # fmt: skip
+        assert others
+        assert won > 0
+        assert f"{system} and" not in told.split(":")[0]
+    if all(answers == (0.0, 0.0) for found in pairs.values() for answers in found):
+        assert not first
+        assert not same
 
 
 def test_where_all_pairs_went_one_way_the_interval_is_wilsons(project: Project) -> None:
@@ -111,7 +150,7 @@ def test_with_more_systems_neighbours_are_told_apart_or_not(project: Project) ->
     }
     rated = {**RATED, "c": RATED["b"]}
     told = lead(project, both(project, ("a", "b", "c"), pairs, rated)).splitlines()
-    assert told[0].startswith("a is judged better than c and all systems below it: win rate 87.5 %")
+    assert told[0].startswith("a is judged better than c, the next in the ranking: win rate 87.5 %")
     assert "c and b cannot be told apart." in told[1]
     assert told[2].startswith("Win rates are over all opponents")
 
