@@ -72,6 +72,7 @@ class AgreementScreen(ExportScreen):
         Binding("J", "scroll_details(2)", "scroll the details down", show=False, id="agreement.details_down"),
         Binding("K", "scroll_details(-2)", "scroll the details up", show=False, id="agreement.details_up"),
         Binding("R", "compute", "compute again", show=False, id="agreement.compute"),
+        Binding("P", "paper", "the paper's table", show=False, id="agreement.paper"),
         *COMMON,
     ]
 
@@ -307,6 +308,12 @@ class AgreementScreen(ExportScreen):
         ranked = (self._on_board or not self._matrix) and agreement.method in OF_PAIRS
         name = "q-matrix" if ranked else "confusion"
         self.app.push_screen(FiguresScreen(self.project_id, agreement.topic, name, chosen))
+
+    def action_paper(self) -> None:
+        """Open the printed table of the paper whose data this project holds."""
+        from recjudge_tui.tui.agreement.paper import PaperScreen
+
+        self.app.push_screen(PaperScreen(self.project_id))
 
     def action_export(self) -> None:
         agreement = self.agreement
