@@ -24,6 +24,7 @@ DATASETS: dict[str, Dataset] = {
     "mind": Dataset("news"),
     "mind-train": Dataset("news"),
     "yelp": Dataset("places", (1.0, 5.0)),
+    "zhang2024": Dataset("films"),
 }
 
 

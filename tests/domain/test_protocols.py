@@ -37,7 +37,7 @@ PACKAGE = Path(recjudge_tui.__file__).parent
 NAMING = (
     "domain/protocols.py", "domain/adversarial.py", "domain/planted.py", "protocols/", "cli/operate/demo.py",
     "cli/results/reproduce.py",
-    "reports/papers/arena.py", "reports/leaderboard/side_by_side.py", "importers/labelling/label_studio.py",
+    "reports/papers/arena", "reports/leaderboard/side_by_side.py", "importers/labelling/label_studio.py",
 )  # fmt: skip
 
 

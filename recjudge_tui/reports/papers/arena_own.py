@@ -52,17 +52,18 @@ def own_rows(own: OwnSystems, raters: Sequence[str], aspect: str = "overall") ->
             f"These have: {', '.join(judged) or 'no rater'}.",
             "Run a judge first: recjudge run arena.",
         )
-    chosen = raters or [name for name in judged if is_judging(kinds[name])]
-    return [
-        row
-        for rater in chosen
-        for row in _rows(own, rater, [row for row in board if row["rater"] == rater], lines)
-    ]
+    by_rater = {name: [row for row in board if row["rater"] == name] for name in judged}
+    judges = [name for name in judged if is_judging(kinds[name])]
+    # a judge of other pairs is no reason to show none
+    met = [name for name in judges if _baseline_of(own, by_rater[name])]
+    return [row for name in raters or met or judges for row in _rows(own, name, by_rater[name], lines)]
 
 
 def _rows(own: OwnSystems, rater: str, board: list[Row], lines: Lines) -> Iterator[Row]:
-    systems = sorted({str(row["system"]) for row in board})
-    against = _against(board, _baseline(own, rater, systems))
+    baseline = _baseline_of(own, board)
+    if not baseline:
+        raise _without_baseline(own, rater, board)
+    against = _against(board, baseline)
     places = ranks([_number(row["q"]) for row in against])
     for row, place in zip(against, places, strict=True):
         system, n = str(row["system"]), int(str(row["n"]))
@@ -83,12 +84,18 @@ def _rows(own: OwnSystems, rater: str, board: list[Row], lines: Lines) -> Iterat
         yield from _correlations(own, rater, scores, dataset, lines)
 
 
-def _baseline(own: OwnSystems, rater: str, systems: list[str]) -> str:
-    wanted = own.baseline or next((s for s in systems if _key(s) == _key(PRINTED_BASELINE)), "")
-    if wanted in systems:
-        return wanted
+def _baseline_of(own: OwnSystems, board: list[Row]) -> str:
+    """The system that stands for the paper's baseline among those judged; empty if it was not judged."""
+    systems = {str(row["system"]) for row in board}
+    if own.baseline:
+        return own.baseline if own.baseline in systems else ""
+    return min((system for system in systems if _key(system) == _key(PRINTED_BASELINE)), default="")
+
+
+def _without_baseline(own: OwnSystems, rater: str, board: list[Row]) -> NotFoundError:
+    systems = sorted({str(row["system"]) for row in board})
     what = f"“{own.baseline}”" if own.baseline else f"a system called {PRINTED_BASELINE}"
-    raise NotFoundError(
+    return NotFoundError(
         f"{rater} has compared no lists with {what} in the project {own.name}",
         f"It has judged lists of: {', '.join(systems) or 'no system'}.",
         "Name the baseline with --baseline.",

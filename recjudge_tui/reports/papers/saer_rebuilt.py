@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Answer
 from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.protocols.adjudication import adjudicate
 from recjudge_tui.reports.papers.published import PrintedFigure, publication
 from recjudge_tui.settings import data_dir
@@ -24,7 +25,7 @@ JUDGE, PEOPLE, MERGED = "SAER", ("Human A", "Human B"), "Human merged"
 SYSTEMS = ("Co-occurrence", "Embedding")
 OWN, FOREIGN = "own list", "foreign list"
 LABELS = ("Good", "Partial", "Poor")
-PAIRS, LISTS, ADVERSARIAL = "pairs", "lists", "adversarial"
+PAIRS, LISTS, ADVERSARIAL = "pairs", "lists", "foreign lists"
 PROJECTS = (PAIRS, LISTS, ADVERSARIAL)
 # cases of each kind: pairs or lists of one system, calls of both orders, adversarial pairs
 CASES, CALLS, FOREIGN_PAIRS = 200, 400, 100
@@ -92,7 +93,7 @@ def _labels(rater: str, values: Values, systems: tuple[str, str]) -> Iterator[di
     kind = "annotator" if rater.startswith("Human") else "judge"
     for user, value in enumerate(values):
         yield {
-            "rater": rater, "rater_kind": kind, "protocol": "pairwise", "user_id": user, "system_a": systems[0],
+            "rater": rater, "rater_kind": kind, "protocol": SAER[1], "user_id": user, "system_a": systems[0],
             "system_b": systems[1], "value": _WORDS[value],
         }  # fmt: skip
 
@@ -181,7 +182,7 @@ def _list_rows() -> Iterator[dict[str, object]]:
         for rater, values in by_rater.items():
             for user, value in enumerate(values):
                 yield {
-                    "rater": rater, "rater_kind": "judge" if rater == JUDGE else "annotator", "protocol": "pointwise",
+                    "rater": rater, "rater_kind": "judge" if rater == JUDGE else "annotator", "protocol": SAER[0],
                     "user_id": user, "system": system, "value": LABELS[2 - int(value)],
                 }  # fmt: skip
 

@@ -106,7 +106,7 @@ def test_people_on_lists_have_the_printed_shares_and_agreement() -> None:
 
 def test_the_labels_are_tables_that_import_reads() -> None:
     sizes = {name: len(list(csv.DictReader(StringIO(rebuilt_labels(name))))) for name in PROJECTS}
-    assert sizes == {"pairs": 600, "lists": 1200, "adversarial": 500}
+    assert sizes == {"pairs": 600, "lists": 1200, "foreign lists": 500}
     judged = Counter(
         row["value"] for row in csv.DictReader(StringIO(rebuilt_labels(PAIRS))) if row["rater"] == "SAER"
     )
