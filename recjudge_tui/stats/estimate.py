@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+# figures are shares, means of ratings or coefficients: below this they are rounding errors
+_ROUNDING = 1e-13
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -38,6 +41,11 @@ class Estimate:
             raise ValueError("an estimate is a finite number or None")
         if self.value is None and not self.note:
             raise ValueError("an undefined estimate needs a reason")
+        # sums of fractions leave -2e-16 where the figure is 0
+        for name in ("value", "ci_low", "ci_high"):
+            number = getattr(self, name)
+            if number is not None and abs(number) < _ROUNDING:
+                object.__setattr__(self, name, 0.0)
 
 
 def undefined(reason: str, n: int = 0) -> Estimate:

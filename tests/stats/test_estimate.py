@@ -26,3 +26,9 @@ def test_an_estimate_is_frozen() -> None:
 
 def test_notes_are_joined_once_each() -> None:
     assert join_notes("", "one", "two", "one") == "one; two"
+
+
+def test_a_rounding_error_is_zero() -> None:
+    estimate = Estimate(-2e-16, -0.1, 2e-16, 5)
+    assert (str(estimate.value), estimate.ci_low, estimate.ci_high) == ("0.0", -0.1, 0.0)
+    assert Estimate(1e-9, None, None, 5).value == 1e-9

@@ -233,13 +233,15 @@ def _side(stat: str, estimate: Estimate, pair: Pair, seen: Orientation) -> str:
 
 
 def _skew(pair: Pair, compared: Comparison, labels: list[float] | None) -> str:
-    """Why chance-corrected figures are low although agreement is high: nearly all values have one label on each side."""
+    """Why chance-corrected figures are low although agreement is high: more than half of the values would be equal by
+    chance."""
     values = np.concatenate([compared.a, compared.b])
     if labels is None or values.size == 0 or not np.isin(values, labels).all():
         return ""
     equal, credited = percent(compared.a, compared.b), ac2(compared.a, compared.b, labels)
     (top_a, share_a), (top_b, share_b) = _commonest(compared.a), _commonest(compared.b)
-    if max(equal or 0, credited or 0) < _HIGH_AGREEMENT or min(share_a, share_b) < 0.5:
+    chance = sum(float((compared.a == label).mean() * (compared.b == label).mean()) for label in labels)
+    if max(equal or 0, credited or 0) < _HIGH_AGREEMENT or chance <= 0.5:
         return ""
     return (
         f"low although AC2 is {credited:.2f} and {equal:.0%} of the values are equal: {pair.a.rater} gave {top_a:g} in"

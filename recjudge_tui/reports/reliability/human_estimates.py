@@ -55,7 +55,7 @@ def _columns(measure: str) -> tuple[Column, ...]:
         Column("n_judged", "Judged", "int"),
         Column("n_effective", "Worth", "float", minor=True, decimals=1),
         Column("saved", "Saved", "int"),
-        Column("power", "Power", "float", minor=True, decimals=2),
+        Column("power", "λ", "float", minor=True, decimals=2),
         Column("note", "Note"),
     )
 
@@ -116,6 +116,7 @@ def human_estimates_table(db: Database, project_id: int, options: EstimateOption
         )
     notes += [
         "both: PPI++ (Angelopoulos, Duchi and Zrnic 2023), assuming independent users; Worth: equivalent labels",
+        "λ: the weight of the judge's verdicts in both, 0 where they say nothing about the labels",
         "it is valid if the labelled cases are a random sample of the judged ones, however poor the judge is",
     ]
     if options.labelled_users is not None:

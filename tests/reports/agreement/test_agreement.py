@@ -480,3 +480,18 @@ def test_nobody_and_one_rater(project: Project) -> None:
     assert "there are no verdicts" in agreement_table(project.db, project.id).notes[-1]
     give(project, "anna", {list_case(project, "u"): 1.0})
     assert "second rater" in agreement_table(project.db, project.id).notes[-1]
+
+
+@pytest.mark.parametrize(("common", "said"), [(60, False), (92, True)])
+def test_chance_is_named_only_where_it_explains_a_low_kappa(
+    project: Project, common: int, said: bool
+) -> None:
+    """Labels of 60 and 50 in 100 are equal by chance in half of the cases, which explains nothing; 92 and 92 do."""
+    cases = [list_case(project, f"u{at:03}") for at in range(100)]
+    anna = [2.0] * common + [1.0] * (100 - common)
+    ben = anna[7:] + anna[:7] if said else [2.0] * 20 + [1.0] * 40 + [2.0] * 30 + [1.0] * 10
+    give(project, "anna", dict(zip(cases, anna, strict=True)))
+    give(project, "ben", dict(zip(cases, ben, strict=True)))
+    row = only(agreement_table(project.db, project.id, AgreementOptions(stats=("qwk",))), stat="qwk")
+    assert figure(row, "value") < 0.2
+    assert ("skewed marginals" in str(row["note"])) is said
