@@ -96,7 +96,7 @@ def adversarial(
     equally many from each system, and each gives two pairs: one as published, and one in which the foreign list
     contains no item that the user already has, since such items give it away; both lists are cut to equal length.
 
-    Prints how many pairs each rater judged correct, wrong and tie, with Wilson intervals. To compare people, import
+    Prints how many pairs each rater judged correct, wrong and tie, with intervals over users. To compare people, import
     their labels for the lists foreign:SYSTEM and own:SYSTEM (foreign-unseen:, own-unseen:) of a user; “recjudge
     export cases” has the names. The same seed draws the same pairs. Leaderboards and agreement leave them out.
 

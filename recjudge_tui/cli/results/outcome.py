@@ -48,8 +48,8 @@ def add(
 ) -> Table:
     """Record the result of a live experiment with two systems, and compare it with the judges' verdicts.
 
-    Rates have Wilson's interval. The lift, rate A / rate B - 1, has the log interval of Katz et al. (1978). z and the
-    two-sided p are those of two pooled proportions (Fleiss, Levin and Paik 2003). All assume independent
+    Rates have the exact interval of Clopper and Pearson. The lift, rate A / rate B - 1, has the log
+    interval of Katz et al. (1978). z and the two-sided p are those of two pooled proportions (Fleiss, Levin and Paik 2003). All assume independent
     impressions. A system that is not in the project yet is accepted with a warning.
 
     \b
@@ -137,8 +137,8 @@ def show(
     """Show the experiments with lift and p, and how often each rater predicted the winner.
 
     A rater of pairs predicts the winner by its win rate (ties count half), a rater of lists or texts by the
-    difference of mean values. Only decided experiments count (p below --alpha). The hit rate has Wilson's interval
-    (Wilson 1927).
+    difference of mean values. Only decided experiments count (p below --alpha). The hit rate has Clopper and
+    Pearson's interval.
 
     \b
     Example:

@@ -11,7 +11,7 @@ from recjudge_tui.reports.common.orientation import Orientation, labels_seen, or
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS
 from recjudge_tui.stats.estimate import Estimate
-from recjudge_tui.stats.resampling.intervals import LEVEL, share_estimate
+from recjudge_tui.stats.resampling.intervals import LEVEL
 from recjudge_tui.store.verdicts.generations import Lifetimes, in_generation, newest_judged
 from recjudge_tui.store.verdicts.ratings import (
     BoolArray,
@@ -233,14 +233,10 @@ def estimates(
         seed=seed,
         level=confidence,
     )
-    users = cases.user[compared.row]
     for stat, estimate in by_stat.items():
         if STATISTICS[stat].bounds != SHARE:
             continue
         counted = compared.b != 0 if STATISTICS[stat].directed else np.ones(compared.b.size, dtype=np.bool_)
         n = int(counted.sum())
-        if level == "dataset" and estimate.value in (0.0, 1.0):
-            # every resample gives the same 0 or 1, so use Wilson's interval instead
-            estimate = share_estimate(np.full(n, estimate.value), users[counted], level=confidence)
         by_stat[stat] = replace(estimate, n=n)
     return by_stat

@@ -21,7 +21,7 @@ from recjudge_tui.reports.common.scales import (
     speaks_for_people,
 )
 from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings

@@ -117,6 +117,18 @@ def label_names(
     return dict(sorted(names.items(), reverse=True))
 
 
+def value_bounds(
+    db: Database, project_id: int, question: Question, values: FloatArray
+) -> tuple[float, float] | None:
+    """The lowest and the highest value of a question's scale; None if it has none, or if a value lies outside it."""
+    known = values[~np.isnan(values)]
+    names = label_names(db, project_id, question.protocol, question.aspect, known)
+    facts = protocol_facts(question.protocol)
+    low, high = (min(names), max(names)) if names else (facts.low, facts.high)
+    inside = known.size == 0 or (known.min() >= low and known.max() <= high)
+    return (low, high) if inside and low < high else None
+
+
 def _offered(prompts: list[Prompt], aspect: str) -> dict[float, str]:
     names: dict[float, str] = {}
     for prompt in prompts:

@@ -26,7 +26,7 @@ from recjudge_tui.reports.common.pairing import (
 from recjudge_tui.reports.common.scales import label_names, protocol_questions, rater_rank, rules_notes
 from recjudge_tui.reports.compare.run_differences import PromptChange, prompt_change, run_differences
 from recjudge_tui.reports.compare.tests import Tally, tallied
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import find_rater, rater_row
 from recjudge_tui.store.runs.judges import newest_judges

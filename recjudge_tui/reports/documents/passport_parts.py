@@ -161,7 +161,7 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
             first, second, user = first[both], second[both], user[both]
             true_ties = share_estimate((first == 0) & (second == 0), user, **of.drawn)
             yield figure(POSITION, "true ties", true_ties, "share", **where)
-            favour = mean_estimate((first - second) / 2, user, **of.drawn)
+            favour = mean_estimate((first - second) / 2, user, (-1.0, 1.0), **of.drawn)
             note = "calls that chose Set 1 minus calls that chose Set 2" + _favoured(favour)
             yield figure(POSITION, "favours Set 1 by", favour, "share", note=note, **where)
 
@@ -224,7 +224,7 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
                 yield missing(CONSISTENCY, "equal answers", why, again, protocol=protocol)
             continue
         owners = np.array([users[question] for question in shares])
-        consistency = mean_estimate(list(shares.values()), owners, **of.drawn)
+        consistency = mean_estimate(list(shares.values()), owners, (0.0, 1.0), **of.drawn)
         others = sorted({answer.rater for answer in alike} - {of.rater.name})
         note = f"same judge and prompt, as {', '.join(others)}" if others else ""
         yield figure(CONSISTENCY, "equal answers", consistency, "share", protocol=protocol, note=note)

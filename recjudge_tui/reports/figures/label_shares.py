@@ -33,7 +33,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
 
 def _interval_kinds(notes: tuple[str, ...]) -> str:
     kinds = [note for note in notes if "interval" in note.lower()]
-    return "; ".join(kinds) or "Wilson's, or users resampled"
+    return "; ".join(kinds) or "over users"
 
 
 def marks(data: FigureData) -> StackedBars:

@@ -13,7 +13,7 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.scales import is_metric, protocol_questions, protocols_meeting, rater_rank
 from recjudge_tui.stats.arrays import BoolArray
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.flags import FlaggedLists, Flagger, folded, load_flags

@@ -1,4 +1,4 @@
-"""One rater's verdicts on pairs of systems as counts, and those counts over resampled users."""
+"""One rater's verdicts on pairs of systems as counts, with the test of each pair."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode
-from recjudge_tui.stats.ranking.battles import PairCounts, UserCounts, user_counts
+from recjudge_tui.stats.ranking.battles import UserCounts, user_counts
+from recjudge_tui.stats.ranking.separability import PairTest, pair_tests
 from recjudge_tui.store.verdicts.ratings import Question, Ratings
 
 
@@ -17,7 +18,7 @@ class Battles:
     """One question's verdicts on pairs, one row each in the order of the cases. `a` and `b` are places in `systems`.
 
     `outcome` is seen from a: 1, 0, -1, NaN if it failed. `counts` leaves failed ones out; `failed` and `position_ties`
-    (systems, systems) count them and are symmetric.
+    (systems, systems) count them and are symmetric. `groups` is the number of such tables looked at.
     """
 
     question: Question
@@ -31,6 +32,7 @@ class Battles:
     position_ties: IntArray
     resamples: int
     seed: int
+    groups: int
 
     @property
     def n(self) -> int:
@@ -38,12 +40,9 @@ class Battles:
         return int(self.counts.total.counts.sum())
 
     @cached_property
-    def drawn(self) -> PairCounts:
-        """The counts (resamples, pairs, 3) over resampled users; all figures use the same draws."""
-        total = self.counts.total
-        parts = [part.counts for part in self.counts.resampled(self.resamples, self.seed)]
-        joined = np.concatenate(parts) if parts else np.zeros((0, *total.counts.shape))
-        return PairCounts(total.systems, total.first, total.second, joined)
+    def tests(self) -> dict[tuple[int, int], PairTest]:
+        """The test of every pair of systems, the same for all rankings and the matrix of pairs."""
+        return pair_tests(self.counts, self.groups)
 
     @cached_property
     def grid(self) -> FloatArray:
@@ -59,8 +58,9 @@ class Battles:
         return bool(self.grid[system, opponent].any() or self.failed[system, opponent])
 
 
-def battles(ratings: Ratings, question: Question, resamples: int, seed: int) -> Battles:
-    """The verdicts of one question on pairs; only the sign of a value counts."""
+def battles(ratings: Ratings, question: Question, resamples: int, seed: int, groups: int = 1) -> Battles:
+    """The verdicts of one question on pairs; only the sign of a value counts. `groups`: how many such tables are looked
+    at, for which the p values are corrected."""
     verdicts, cases = ratings.verdicts[question], ratings.cases
     order = (
         np.arange(verdicts.row.size)
@@ -75,7 +75,7 @@ def battles(ratings: Ratings, question: Question, resamples: int, seed: int) -> 
     return Battles(
         question, names, a, b, outcome, user, user_counts(a, b, outcome, user, size),
         _meetings(a, b, np.isnan(outcome), size), _meetings(a, b, flipped & (outcome == 0), size),
-        resamples, seed,
+        resamples, seed, groups,
     )  # fmt: skip
 
 

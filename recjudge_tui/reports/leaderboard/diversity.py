@@ -18,8 +18,9 @@ from recjudge_tui.reports.leaderboard.leaderboard import ranked_questions
 from recjudge_tui.reports.leaderboard.metrics import ListsOfSystems
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.resampling.intervals import RESAMPLES, mean_estimate
-from recjudge_tui.stats.resampling.user_means import mean_estimates, user_sums
+from recjudge_tui.stats.resampling.group_means import mean_estimates, user_sums
+from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.stats.retrieval import offline
 from recjudge_tui.stats.retrieval.list_metrics import RankedList, categories_of
 from recjudge_tui.stats.retrieval.redundancy import NEAR, category_coverage, near_duplicates, title_ild
@@ -137,7 +138,7 @@ def diversity_table(
         lists = _lists_of_generation(db, project_id, generation)
     if lists is None:
         lists = {name: list(lists_of(db, project_id, name)) for name in systems(db, project_id)}
-    rows = list(_list_rows(db, project_id, lists, k, resamples, seed))
+    rows = list(_list_rows(db, project_id, lists, k, resamples))
     for name in with_unit("list"):
         questions = ranked_questions(ratings, name)
         if protocol_facts(name).scores:
@@ -162,7 +163,7 @@ def _lists_of_generation(db: Database, project_id: int, generation: int) -> dict
 
 
 def _list_rows(
-    db: Database, project_id: int, of_system: ListsOfSystems, k: int, resamples: int, seed: int
+    db: Database, project_id: int, of_system: ListsOfSystems, k: int, resamples: int
 ) -> Iterator[Row]:
     catalogue = load_catalogue(db, project_id)
     diversities = {name: measure_lists(lists, catalogue, k) for name, lists in of_system.items()}
@@ -176,7 +177,7 @@ def _list_rows(
         for measure in MEASURES
     ]
     sums = user_sums([values for values, _ in columns], [owners for _, owners in columns], len(codes))
-    means = iter(mean_estimates(sums, resamples=resamples, seed=seed))
+    means = iter(mean_estimates(sums, [SHARE] * len(columns), resamples=resamples))
     for name, lists in diversities.items():
         for measure in MEASURES:
             yield _row(name, measure, _explained(measure, next(means), len(lists.users)))

@@ -27,8 +27,8 @@ _COLUMNS = (
     Column("note", "Note"),
 )
 _MOST_BETWEEN = 20
-_WILSON = "Wilson's interval where every user has one row"
-_RESAMPLED = "interval from users resampled where users have several rows"
+_EXACT = "Clopper and Pearson's interval where every user has one row"
+_EFFECTIVE = "interval for the effective number of users where users have several rows"
 
 
 def share_table(
@@ -115,7 +115,7 @@ def _rows(
             "n": estimate.n,
             "users": distinct,
             "note": estimate.note.partition("; ")[0] if estimate.value is None else "",
-            "interval": _WILSON if one_each else _RESAMPLED,
+            "interval": _EXACT if one_each else _EFFECTIVE,
         }
 
 

@@ -41,7 +41,7 @@ from recjudge_tui.reports.leaderboard.scores import (
 from recjudge_tui.reports.leaderboard.separable import MORE_NOTE, SEPARABLE_NOTE, separability_notes
 from recjudge_tui.stats.ranking.connectivity import Ties
 from recjudge_tui.stats.ranking.elo import K_FACTOR
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings, project_questions
@@ -150,10 +150,10 @@ def _by_score(
         tested = counted = False
         questions = ranked_questions(ratings, options.protocol)
         for question in questions:
-            contests = battles(ratings, question, options.resamples, options.seed)
+            contests = battles(ratings, question, options.resamples, options.seed, options.selection.groups)
             scores = scoring(contests, chosen)
             rows += board_rows(contests, scores, method if pairs else None)
-            close_calls, some = separability_notes(contests, scores, options.selection.groups)
+            close_calls, some = separability_notes(contests, scores)
             lines += _about(question, scores) + close_calls
             tested, counted = tested or bool(close_calls), counted or some
         notes = [TIES_NOTE, about, *lines] if rows else ["no pair of lists has been judged yet"]
@@ -192,9 +192,11 @@ def _shares(db: Database, project_id: int, ratings: Ratings, options: Leaderboar
     )
 
 
-def _means(_: Database, __: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
+def _means(db: Database, project_id: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
     questions = ranked_questions(ratings, options.protocol)
-    return mean_table(ratings, questions, options.protocol, resamples=options.resamples, seed=options.seed)
+    return mean_table(
+        db, project_id, ratings, questions, options.protocol, resamples=options.resamples, seed=options.seed
+    )
 
 
 _USUAL: dict[LeaderboardKind, str] = {"wins": "q", "means": "mean", "shares": "share"}

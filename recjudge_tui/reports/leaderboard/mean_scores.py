@@ -8,10 +8,11 @@ import numpy as np
 
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import rules_notes
+from recjudge_tui.reports.common.scales import rules_notes, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.ranking.win_rates import ranks
 from recjudge_tui.stats.resampling.intervals import mean_estimate
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import Question, Ratings
 
 _COLUMNS = (
@@ -30,10 +31,19 @@ ABOUT = "score = mean over the cases of a system, users resampled; failed verdic
 
 
 def mean_table(
-    ratings: Ratings, questions: Sequence[Question], protocol: str, *, resamples: int, seed: int
+    db: Database,
+    project_id: int,
+    ratings: Ratings,
+    questions: Sequence[Question],
+    protocol: str,
+    *,
+    resamples: int,
+    seed: int,
 ) -> Table:
     """One row per aspect, rater and system, best first; no row for a system without cases."""
-    rows = [row for question in questions for row in _ranked(ratings, question, resamples, seed)]
+    rows = [
+        row for question in questions for row in _ranked(db, project_id, ratings, question, resamples, seed)
+    ]
     about_rules = rules_notes(ratings.raters[question.rater] for question in questions)
     notes = (
         (ABOUT, *earlier_notes(ratings, questions), *about_rules) if rows else ("there are no verdicts yet",)
@@ -42,14 +52,17 @@ def mean_table(
     return Table(f"Mean scores: {protocol}", _COLUMNS, tuple(rows), notes, settings)
 
 
-def _ranked(ratings: Ratings, question: Question, resamples: int, seed: int) -> list[Row]:
+def _ranked(
+    db: Database, project_id: int, ratings: Ratings, question: Question, resamples: int, seed: int
+) -> list[Row]:
     verdicts, cases = ratings.verdicts[question], ratings.cases
+    bounds = value_bounds(db, project_id, question, verdicts.value)
     of = cases.system_a[verdicts.row]
     rows: list[Row] = []
     for system in np.unique(of):
         values = verdicts.value[of == system]
         users = cases.user[verdicts.row[of == system]]
-        estimate = mean_estimate(values, users, resamples=resamples, seed=seed)
+        estimate = mean_estimate(values, users, bounds, resamples=resamples, seed=seed)
         rows.append(
             {
                 "system": cases.systems[int(system)],

@@ -14,8 +14,8 @@ from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
-from recjudge_tui.stats.resampling.user_means import mean_estimates, user_sums
+from recjudge_tui.stats.resampling.group_means import mean_estimates, user_sums
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.stats.retrieval import offline
 from recjudge_tui.stats.retrieval.held_out import TruthKey
 from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, RankedList
@@ -90,7 +90,7 @@ def metrics_table(
         )
         for name in named
     ]
-    rows = list(_rows(measured, len(users), k, metrics, resamples, seed))
+    rows = list(_rows(measured, len(users), k, metrics, resamples))
     notes = [RELEVANCE, GAINS, DIVERSITY, "a mean over lists; users are resampled, each with all their lists"]
     if not rows:
         notes = ["no lists yet: import them with “recjudge import FILE --as lists”"]
@@ -167,7 +167,7 @@ def _without_list(
 
 
 def _rows(
-    measured: list[_SystemMetrics], users: int, k: int, metrics: Sequence[str], resamples: int, seed: int
+    measured: list[_SystemMetrics], users: int, k: int, metrics: Sequence[str], resamples: int
 ) -> Iterator[Row]:
     columns = [
         (values, system_metrics.users)
@@ -175,7 +175,8 @@ def _rows(
         for values in system_metrics.values.values()
     ]
     sums = user_sums([values for values, _ in columns], [codes for _, codes in columns], users)
-    means = iter(mean_estimates(sums, resamples=resamples, seed=seed))
+    bounds = [LIST_METRICS[name].bounds for system_metrics in measured for name in system_metrics.values]
+    means = iter(mean_estimates(sums, bounds, resamples=resamples))
     for system_metrics in measured:
         estimates = {
             name: _explained(name, next(means), system_metrics.users.size) for name in system_metrics.values

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import one_order_notes, rules_notes
@@ -12,7 +10,6 @@ from recjudge_tui.reports.leaderboard.battles import Battles, battles
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, board_ratings, ranked_questions
 from recjudge_tui.reports.leaderboard.rows import TIES_NOTE, pair_rows
 from recjudge_tui.reports.leaderboard.scores import ScoreOptions, q_scores
-from recjudge_tui.stats.resampling.multiplicity import holm, sign_test
 from recjudge_tui.store.database import Database
 
 _COLUMNS = (
@@ -35,10 +32,10 @@ _COLUMNS = (
     Column("p", "p", "float", minor=True, decimals=4),
     Column("note", "Note"),
 )
-_Q_NOTE = "Q = (wins + ties) / (losses + ties) of the first system against the second, users resampled"
+_Q_NOTE = "Q = (wins + ties) / (losses + ties) of the first system against the second, intervals over users"
 _P_NOTE = (
     "p: sign test over users, exact, two-sided: those for whom the first system won more often than it lost, against"
-    " those for whom it lost more often; Holm-adjusted over the pairs of systems of one rater and aspect"
+    " those for whom it lost more often; Holm-adjusted over all pairs of systems compared by one rater on one aspect"
 )
 
 
@@ -51,8 +48,8 @@ def q_matrix_table(db: Database, project_id: int, options: LeaderboardOptions, _
     questions = ranked_questions(ratings, options.protocol)
     rows: list[Row] = []
     for question in questions:
-        contests = battles(ratings, question, options.resamples, options.seed)
-        rows += _rows(contests, options.selection.groups)
+        contests = battles(ratings, question, options.resamples, options.seed, options.selection.groups)
+        rows += _rows(contests)
     notes = [_Q_NOTE, TIES_NOTE, _P_NOTE] if rows else ["no pair of lists has been judged yet"]
     notes += earlier_notes(ratings, questions)
     notes += rules_notes(ratings.raters[q.rater] for q in questions)
@@ -61,13 +58,13 @@ def q_matrix_table(db: Database, project_id: int, options: LeaderboardOptions, _
     return Table(f"Q matrix: {options.protocol}", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 
-def _rows(battles: Battles, groups: int) -> list[Row]:
+def _rows(battles: Battles) -> list[Row]:
     places = q_scores(battles, ScoreOptions()).places
     order = sorted(
         range(len(battles.systems)),
         key=lambda at: (places[at] is None, places[at] or 0, battles.systems[at]),
     )
-    tested = _tests(battles, groups)
+    tested = _tests(battles)
     names = {column.name for column in _COLUMNS}
     rows: list[Row] = []
     for row in pair_rows(battles, "q", order):
@@ -81,22 +78,18 @@ def _rows(battles: Battles, groups: int) -> list[Row]:
 _UNTESTED: Row = {"users_for": 0, "users_against": 0, "p": None, "p_holm": None}
 
 
-def _tests(battles: Battles, groups: int) -> dict[tuple[str, str], Row]:
-    """The sign test of each pair of systems, from both sides."""
-    total = battles.counts.total
-    sides = battles.counts.users_for_and_against()
-    p_values = [sign_test(int(users_for), int(users_against)) for users_for, users_against in sides]
+def _tests(battles: Battles) -> dict[tuple[str, str], Row]:
+    """The test of each pair of systems that met, from both sides."""
     out: dict[tuple[str, str], Row] = {}
-    for at, (p, adjusted) in enumerate(zip(p_values, holm(p_values, groups), strict=True)):
-        first, second = battles.systems[total.first[at]], battles.systems[total.second[at]]
-        for pair, (users_for, users_against) in (
-            ((first, second), sides[at]),
-            ((second, first), np.flip(sides[at])),
-        ):
-            out[pair] = {
-                "users_for": int(users_for),
-                "users_against": int(users_against),
-                "p": p,
-                "p_holm": adjusted,
+    for (first, second), test in battles.tests.items():
+        if not test.direct:
+            continue
+        sides = test.users_for, test.users_against
+        for pair, (users_for, users_against) in (((first, second), sides), ((second, first), sides[::-1])):
+            out[battles.systems[pair[0]], battles.systems[pair[1]]] = {
+                "users_for": users_for,
+                "users_against": users_against,
+                "p": test.p,
+                "p_holm": test.p_holm,
             }
     return out

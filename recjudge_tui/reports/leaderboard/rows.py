@@ -13,8 +13,9 @@ from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.reports.leaderboard.scores import Scores, q_of, win_rate_of
 from recjudge_tui.stats.arrays import FloatArray, none_if_nan
 from recjudge_tui.stats.estimate import Interval
+from recjudge_tui.stats.ranking.outcome_intervals import pair_intervals
 from recjudge_tui.stats.ranking.win_rates import NEVER_LOST, NO_CASES
-from recjudge_tui.stats.resampling.intervals import ONE_USER, percentile_interval
+from recjudge_tui.stats.resampling.intervals import NOT_REQUESTED
 
 COLUMNS = (
     Column("system", "System"),
@@ -64,9 +65,7 @@ def _place(battles: Battles, scores: Scores, at: int) -> tuple[bool, int, str]:
 def _overall(battles: Battles, scores: Scores, at: int, users: FloatArray) -> Row:
     counts = battles.counts.total.tallies()[at]
     value = none_if_nan(float(scores.value[at]))
-    interval = Interval(None, None, scores.no_interval)
-    if value is not None and not scores.no_interval:
-        interval = _interval(scores.resampled[:, at], users[at])
+    interval = Interval(None, None) if value is None else _wanted(battles, scores.intervals[at])
     reason = scores.notes[at] if value is None else interval.note
     others = [other for other in range(len(battles.systems)) if other != at]
     return (
@@ -80,6 +79,7 @@ def _overall(battles: Battles, scores: Scores, at: int, users: FloatArray) -> Ro
 def pair_rows(battles: Battles, figure: str, order: list[int]) -> Iterator[Row]:
     """Each system in `order` against each of its opponents, scored by `figure` (q or winrate)."""
     measure, total, users = _FIGURES[figure], battles.counts.total, battles.counts.users_of_pairs()
+    intervals = pair_intervals(battles.counts, "q" if figure == "q" else "win_rate")
     column = {(int(a), int(b)): at for at, (a, b) in enumerate(zip(total.first, total.second, strict=True))}
     for system in order:
         for other in range(len(battles.systems)):
@@ -90,8 +90,8 @@ def pair_rows(battles: Battles, figure: str, order: list[int]) -> Iterator[Row]:
             interval = Interval(None, None)
             at = column.get((min(system, other), max(system, other)))
             if value is not None and at is not None:
-                drawn = battles.drawn.counts[:, at, :: 1 if system < other else -1]
-                interval = _interval(measure(drawn), users[at])
+                seen = intervals[at] if system < other else _turned(intervals[at], figure)
+                interval = _wanted(battles, seen)
             reason = interval.note if value is not None else NEVER_LOST if counts.any() else NO_CASES
             yield (
                 _who(battles, system, other, None)
@@ -101,8 +101,17 @@ def pair_rows(battles: Battles, figure: str, order: list[int]) -> Iterator[Row]:
             )
 
 
-def _interval(resampled: FloatArray, users: float) -> Interval:
-    return Interval(None, None, ONE_USER) if users < 2 else percentile_interval(resampled)
+def _wanted(battles: Battles, interval: Interval) -> Interval:
+    return interval if battles.resamples else Interval(None, None, NOT_REQUESTED)
+
+
+def _turned(interval: Interval, figure: str) -> Interval:
+    """The interval of the same figure from the view of the other system."""
+    if interval.low is None or interval.high is None:
+        return interval
+    if figure == "q":
+        return Interval(1 / interval.high, 1 / interval.low) if interval.low else Interval(None, None)
+    return Interval(1 - interval.high, 1 - interval.low)
 
 
 def _who(battles: Battles, system: int, opponent: int | None, rank: int | None) -> Row:

@@ -1,17 +1,19 @@
-"""The score of every system by each method, over all its opponents, with its resamples and its rank."""
+"""The score of every system by each method, over all its opponents, with its interval and its rank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.stats.arrays import FloatArray, ratio
-from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, refits
+from recjudge_tui.stats.estimate import Interval
+from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_intervals
 from recjudge_tui.stats.ranking.connectivity import Ties, in_largest_component
-from recjudge_tui.stats.ranking.elo import K_FACTOR, elo, elo_mean_over_orders, elo_refits
+from recjudge_tui.stats.ranking.elo import K_FACTOR, elo, elo_intervals, elo_mean_over_orders
+from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
 from recjudge_tui.stats.ranking.win_rates import NEVER_LOST, NO_CASES, ranks
 
 _REPLAYED_UP_TO = 100_000
@@ -30,20 +32,16 @@ class ScoreOptions:
 
 @dataclass(frozen=True)
 class Scores:
-    """One method's figures: `value` (systems,) and `resampled` (resamples, systems), NaN if undefined.
+    """One method's figures: `value` (systems,), NaN if undefined, with an interval each.
 
-    `notes` says why a value is undefined, `places` is the ranking, `about` is said once for all. `scale` transforms
-    figures so that their differences are comparable (the logarithm of Q). `no_interval` is the reason if there is no
-    interval at all.
+    `notes` says why a value is undefined, `places` is the ranking, `about` is said once for all.
     """
 
     value: FloatArray
     notes: tuple[str, ...]
     places: list[int | None]
-    resampled: FloatArray
-    scale: Callable[[FloatArray], FloatArray]
+    intervals: Sequence[Interval]
     about: str = ""
-    no_interval: str = ""
 
 
 Scoring = Callable[[Battles, ScoreOptions], Scores]
@@ -70,20 +68,20 @@ def q_scores(battles: Battles, _: ScoreOptions) -> Scores:
         float(q) if not np.isnan(q) else float("inf") if met else None
         for q, met in zip(value, some, strict=True)
     ]
-    return Scores(value, notes, ranks(ranked), q_of(battles.drawn.tallies()), _log)
+    return Scores(value, notes, ranks(ranked), system_intervals(battles.counts, "q"))
 
 
 def win_rate_scores(battles: Battles, _: ScoreOptions) -> Scores:
     value = win_rate_of(battles.counts.total.tallies())
     notes = tuple(NO_CASES if np.isnan(rate) else "" for rate in value)
-    return Scores(value, notes, _by_value(value), win_rate_of(battles.drawn.tallies()), _same)
+    return Scores(value, notes, _by_value(value), system_intervals(battles.counts, "win_rate"))
 
 
 def bradley_terry_scores(battles: Battles, options: ScoreOptions) -> Scores:
     fitted = bradley_terry(battles.counts.total, options.ties)
-    drawn = refits(battles.counts, fitted, options.ties, resamples=battles.resamples, seed=battles.seed)
+    intervals = rating_intervals(battles.counts, fitted, options.ties)
     about = "" if not fitted.tie else f"Davidson's tie parameter {fitted.tie:.3f}"
-    return Scores(fitted.ratings, fitted.connectivity.notes, fitted.places(), drawn, _same, about)
+    return Scores(fitted.ratings, fitted.connectivity.notes, fitted.places(), intervals, about)
 
 
 def elo_scores(battles: Battles, options: ScoreOptions) -> Scores:
@@ -101,24 +99,14 @@ def elo_scores(battles: Battles, options: ScoreOptions) -> Scores:
     notes = tuple(
         "" if inside else NOT_JOINED if met else NO_CASES for inside, met in zip(joined, some, strict=True)
     )
-    why = "no interval: the mean over orders is not resampled" if options.orders else ""
+    why = "no interval: the mean over orders has none" if options.orders else ""
     if battles.n > _REPLAYED_UP_TO:
-        why = f"no interval: Elo is not resampled above {_REPLAYED_UP_TO:,} verdicts"
+        why = f"no interval: Elo is not replayed above {_REPLAYED_UP_TO:,} verdicts"
     if why:
-        return Scores(value, notes, _by_value(value), np.zeros((0, size)), _same, no_interval=why)
-    drawn = elo_refits(*rows, battles.user, size, k=k, resamples=battles.resamples, seed=battles.seed)
-    return Scores(value, notes, _by_value(value), drawn, _same)
+        return Scores(value, notes, _by_value(value), [Interval(None, None, why)] * size)
+    intervals = elo_intervals(*rows, battles.user, size, k=k, seed=battles.seed)
+    return Scores(value, notes, _by_value(value), intervals)
 
 
 def _by_value(value: FloatArray) -> list[int | None]:
     return ranks([None if np.isnan(number) else round(float(number), 9) for number in value])
-
-
-def _same(values: FloatArray) -> FloatArray:
-    return values
-
-
-def _log(values: FloatArray) -> FloatArray:
-    out = np.full(values.shape, np.nan)
-    np.log(values, out=out, where=values > 0)
-    return out

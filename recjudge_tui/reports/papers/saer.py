@@ -19,7 +19,7 @@ from recjudge_tui.reports.leaderboard.scores import ScoreOptions, win_rate_score
 from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
 from recjudge_tui.stats.ranking.separability import Neighbours
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_row, run_summary
 from recjudge_tui.store.verdicts.ratings import Question, project_raters
@@ -84,8 +84,8 @@ def _findings(db: Database, project_id: int, stages: Stages, resamples: int, see
     numbered: tuple[str, ...] = ()
     users = 0
     if stages.second is not None and question in ratings.verdicts:
-        fought: Battles = battles(ratings, question, resamples, seed)
-        tested = tested_neighbours(fought, win_rate_scores(fought, ScoreOptions()), options.selection.groups)
+        fought: Battles = battles(ratings, question, resamples, seed, options.selection.groups)
+        tested = tested_neighbours(fought, win_rate_scores(fought, ScoreOptions()))
         numbered = fought.systems
         users = int(np.unique(fought.user[~np.isnan(fought.outcome)]).size)
     ranked = tuple(

@@ -9,7 +9,6 @@ from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.agreement.registry import label_of
 from recjudge_tui.stats.ranking.separability import Neighbours
-from recjudge_tui.stats.resampling.intervals import wilson
 
 _MOST = 8
 
@@ -89,7 +88,7 @@ def _pairs(findings: Findings) -> Iterator[str]:
     rate = f"win rate {_share(overall[best])}, a tie counting half"
     record = _record(overall[best], best)
     if first is None or first.p is None:
-        why = first.note if first is not None else "users cannot be resampled"
+        why = first.note if first is not None else "no user compared them"
         yield f"{best} is ahead of {second}; it was not tested ({why}): {rate}. {record}"
     elif first.separable:
         yield f"{best} is judged better than {second}, the next in the ranking: {rate}. {record}"
@@ -105,14 +104,10 @@ def _pairs(findings: Findings) -> Iterator[str]:
 
 
 def _two(findings: Findings, row: Row) -> str:
-    """Two systems: the interval of the one win rate decides. If every pair went the same way, resampling shows no
-    variation, so Wilson's interval for the number of users is used."""
+    """Two systems: the interval of the one win rate decides."""
     best, second = findings.ranked
-    low, high = row["ci_low"], row["ci_high"]
+    low = row["ci_low"]
     rate = f"win rate {_share(row)}, a tie counting half"
-    if row["score"] == 1.0 and low == high and low is not None:
-        low = wilson(findings.users, findings.users).ci_low
-        rate = f"win rate 100 % (95 % CI from {_number(low) * 100:.1f}, Wilson's for {findings.users} users)"
     if not isinstance(low, float):
         return f"{best} is ahead of {second}, but there is no interval: {rate}. {_record(row, best)}"
     if low > 0.5:
@@ -159,11 +154,11 @@ def _record(row: Row, name: str) -> str:
     )
 
 
-def _more(cases: int | None) -> str:
-    if cases is None:
-        return "No practical number of further cases would separate them."
-    step = int(10 ** max(0, len(str(cases)) - 2))
-    return f"About {-(-cases // step) * step:,} more pairs would separate them, if the observed difference is the true one."
+def _more(users: int | None) -> str:
+    if users is None:
+        return "No practical number of further users would separate them."
+    step = int(10 ** max(0, len(str(users)) - 2))
+    return f"About {-(-users // step) * step:,} more users would separate them, if the observed difference is the true one."
 
 
 def _left_out(findings: Findings) -> Iterator[str]:

@@ -11,7 +11,8 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.arrays import encode, ratio
-from recjudge_tui.stats.resampling.intervals import RESAMPLES, bootstrap_sums, sums_by_user
+from recjudge_tui.stats.resampling.intervals import sums_interval
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES, sums_by_user
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.costs import CaseCost, case_costs
 
@@ -110,7 +111,7 @@ def _row(costs: list[CaseCost], human_price: float | None, resamples: int, seed:
     per_case = sum(cost.cost_usd for cost in uncached) / judged
     users, count = encode([cost.user_id for cost in uncached])
     columns = np.array([[cost.cost_usd for cost in uncached], [float(cost.done > 0) for cost in uncached]])
-    ends = bootstrap_sums(
+    ends = sums_interval(
         sums_by_user(columns, users, count),
         lambda sums: ratio(sums[:, 0], sums[:, 1]),
         resamples=resamples,

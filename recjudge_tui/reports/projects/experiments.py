@@ -15,7 +15,8 @@ from recjudge_tui.stats.agreement.change import difference_of_means
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.experiments.online import Arm, lift, two_proportions
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
-from recjudge_tui.stats.resampling.intervals import RESAMPLES, wilson
+from recjudge_tui.stats.resampling.intervals import clopper_pearson
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
@@ -71,8 +72,8 @@ _LOG = (
     Column("note", "Note"),
 )
 METHODS_NOTE = (
-    "rates: Wilson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978; z and p: two"
-    " proportions, pooled, two-sided; all assume independent impressions"
+    "rates: Clopper and Pearson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978; z and p:"
+    " two proportions, pooled, two-sided; all assume independent impressions"
 )
 _SAME_WAY = (
     "same direction: the rater predicted the winner; undecided experiments do not count, undecided raters count as"
@@ -153,8 +154,8 @@ def prediction_log_table(db: Database, project_id: int, options: OutcomeOptions 
 
     A rater of pairs (pairwise, arena) predicts by its win rate of a over b (ties half), one of lists or texts by the
     difference of mean values; intervals from users resampled. A hit: it predicted the system whose lift was decided at
-    `alpha`; an even prediction is a miss. Undecided experiments are not counted. Hit rate with Wilson's interval.
-    Raises NotFoundError for an unknown experiment.
+    `alpha`; an even prediction is a miss. Undecided experiments are not counted. Hit rate with Clopper and
+    Pearson's interval. Raises NotFoundError for an unknown experiment.
     """
     wanted = {outcome.name for outcome in _wanted(db, project_id, options.name)}
     ratings = load_ratings(db, project_id, aspect=options.aspect)
@@ -224,14 +225,16 @@ def _pointing(ratings: Ratings, outcome: Outcome, options: OutcomeOptions) -> It
     order = sorted(ratings.verdicts, key=lambda q: (rater_rank(ratings.raters[q.rater]), q.protocol))
     for question in order:
         for of_pairs in (True, False):
-            figure = (_of_pairs if of_pairs else _of_lists)(ratings, question, a, b, options)
+            figure = (
+                _of_pairs(ratings, question, a, b)
+                if of_pairs
+                else _of_lists(ratings, question, a, b, options)
+            )
             if figure is not None:
                 yield ExperimentVerdict(question, of_pairs, figure)
 
 
-def _of_pairs(
-    ratings: Ratings, question: Question, a: int, b: int, options: OutcomeOptions
-) -> Estimate | None:
+def _of_pairs(ratings: Ratings, question: Question, a: int, b: int) -> Estimate | None:
     """Win rate of a over b; None if the rater judged no such pair."""
     cases, verdicts = ratings.cases, ratings.verdicts[question]
     first, second = cases.system_a[verdicts.row], cases.system_b[verdicts.row]
@@ -241,7 +244,7 @@ def _of_pairs(
     values = np.sign(verdicts.value)
     seen = np.where(first == a, values, -values)[here]
     users = cases.user[verdicts.row[here]]
-    return outcome_estimates(seen, users, resamples=options.resamples, seed=options.seed)["win_rate"]
+    return outcome_estimates(seen, users)["win_rate"]
 
 
 def _of_lists(
@@ -280,7 +283,7 @@ def _log_row(
     if hit is not None:
         tally.decided += 1
         tally.hits += hit
-    rate = wilson(tally.hits, tally.decided)
+    rate = clopper_pearson(tally.hits, tally.decided)
     return {
         "rater": question.rater,
         "kind": ratings.raters[question.rater].kind,

@@ -23,7 +23,7 @@ from recjudge_tui.reports.reliability.adversarial import (
     newest_pairs,
     of_generation,
 )
-from recjudge_tui.stats.agreement.paired import PairedCounts, mcnemar, paired_counts, share_difference
+from recjudge_tui.stats.agreement.paired import mcnemar, paired_counts, share_difference
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.resampling.intervals import share_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm
@@ -147,11 +147,12 @@ def _spent(cost: RunCost) -> Row:
 
 
 def _compared(variant: Variant, judged: Sequence[AdversarialVerdicts]) -> list[Row]:
-    tables = [(a, b, _table(a, b)) for a, b in combinations(judged, 2)]
-    tests = [mcnemar(table) for _, _, table in tables]
+    tables = [(a, b, _common(a, b)) for a, b in combinations(judged, 2)]
+    counts = [paired_counts(first, second) for _, _, (first, second, _) in tables]
+    tests = [mcnemar(table) for table in counts]
     rows = []
-    for (a, b, table), p, adjusted in zip(tables, tests, holm(tests), strict=True):
-        difference = share_difference(table)
+    for (a, b, common), table, p, adjusted in zip(tables, counts, tests, holm(tests), strict=True):
+        difference = share_difference(*common)
         note = difference.note or (
             "" if p is not None else "they agree on every pair, so there is nothing to test"
         )
@@ -173,15 +174,16 @@ def _compared(variant: Variant, judged: Sequence[AdversarialVerdicts]) -> list[R
     return rows
 
 
-def _table(a: AdversarialVerdicts, b: AdversarialVerdicts) -> PairedCounts:
-    """2x2 counts on the pairs that both answered, those of the newest lists among them."""
+def _common(a: AdversarialVerdicts, b: AdversarialVerdicts) -> tuple[list[float], list[float], list[str]]:
+    """Right or not by each side, and the user, of the pairs that both answered, those of the newest lists among them."""
     common = np.intersect1d(a.case, b.case)
     if common.size:
         newest = int(a.since[np.isin(a.case, common)].max())
         a, b = of_generation(a, newest), of_generation(b, newest)
     first, second = _by_case(a), _by_case(b)
+    users = dict(zip(a.case, a.user, strict=True))
     both = sorted(first.keys() & second.keys())
-    return paired_counts([first[case] for case in both], [second[case] for case in both])
+    return [first[case] for case in both], [second[case] for case in both], [users[case] for case in both]
 
 
 def _by_case(verdicts: AdversarialVerdicts) -> dict[int, float]:

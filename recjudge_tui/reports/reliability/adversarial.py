@@ -86,7 +86,7 @@ def adversarial_table(db: Database, project_id: int, options: AdversarialOptions
     """Correct, wrong and tie by kind of pair and rater, one row each, and the same shares for the own list shown
     first, and second.
 
-    Wilson's intervals if every user occurs once, users resampled otherwise. Raises NotFoundError for an unknown rater.
+    Intervals over users. Raises NotFoundError for an unknown rater.
     """
     options = options or AdversarialOptions()
     if options.rater is not None:

@@ -16,7 +16,7 @@ from recjudge_tui.reports.reliability.uncertainty import (
 )
 from recjudge_tui.stats.confidence import calibration, conformal
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate, share_estimate
 from recjudge_tui.store.verdicts.ratings import BoolArray, FloatArray
 
 _WHERE = (Column("protocol", "Protocol"), Column("aspect", "Aspect"))
@@ -187,7 +187,7 @@ def _figures(
         "ece": calibration.calibration_error(sure, right, users, options.bins, **draw),
         "overconfidence": calibration.overconfidence(sure, right, users, **draw),
         "brier": calibration.brier_score(sure, right, users, **draw),
-        "accuracy": mean_estimate(right, users, **draw),
+        "accuracy": share_estimate(right, users, **draw),
     }
 
 
@@ -267,7 +267,7 @@ def _coverage(held: BoolArray, question: Uncertainty, options: UncertaintyOption
     shares = np.bincount(codes, weights=held) / np.bincount(codes)
     if np.isin(shares, (0.0, 1.0)).all():
         return share_estimate(shares, users, resamples=options.resamples, seed=options.seed)
-    return mean_estimate(shares, users, resamples=options.resamples, seed=options.seed)
+    return mean_estimate(shares, users, SHARE, resamples=options.resamples, seed=options.seed)
 
 
 def _set_notes(question: Uncertainty, options: UncertaintyOptions) -> list[str]:

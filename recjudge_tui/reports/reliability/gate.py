@@ -221,7 +221,7 @@ def _figures(judged: _GateQuestions, name: str) -> Iterator[tuple[Question, str,
         seen, here = _from_first(judged, verdicts)
         here = here.astype(np.bool_)
         if here.any():
-            estimates = outcome_estimates(seen[here], users[here], level=options.level, **again)
+            estimates = outcome_estimates(seen[here], users[here], level=options.level)
             yield question, question.aspect, reference, estimates["win_rate"]
 
 

@@ -12,6 +12,7 @@ from recjudge_tui.reports.common.orientation import labels_seen, orientation
 from recjudge_tui.stats.agreement.change import Change, Rated, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import undefined
+from recjudge_tui.stats.resampling.intervals import SHARE
 from recjudge_tui.store.verdicts.generations import in_generation, newest_judged
 from recjudge_tui.store.verdicts.ratings import CaseColumns, Verdicts
 
@@ -74,13 +75,13 @@ def compared_runs(
 
 
 def change_of_means(runs: ComparedRuns, seen: Seen, draw: Draw) -> Change:
-    """The change of the mean of what is `seen` of each verdict; several verdicts of one key are averaged."""
+    """The change of the mean of what is `seen` of each verdict, 0..1; several verdicts of one key are averaged."""
     keys = runs.keys
     size = int(keys.max()) + 1 if keys.size else 0
     sides = [_by_key(side, seen, keys, size) for side in (runs.later, runs.earlier)]
     users = np.zeros(size, dtype=np.int64)
     users[keys] = runs.cases.user
-    change = mean_change(sides[0], sides[1], users, **draw._asdict())
+    change = mean_change(sides[0], sides[1], users, SHARE, **draw._asdict())
     if change.later is None:
         return Change(None, None, undefined(NO_CASE if runs.rule == "case" else NO_USER))
     return change

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.pairing import AgreementOptions, check_options
 from recjudge_tui.stats.agreement.registry import STATISTICS
-from recjudge_tui.stats.resampling.intervals import LEVEL, RESAMPLES
+from recjudge_tui.stats.resampling.intervals import LEVEL
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 

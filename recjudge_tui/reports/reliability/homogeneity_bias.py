@@ -17,7 +17,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.diversity import ILD, TITLE_ILD, load_catalogue, measure_lists
 from recjudge_tui.stats.agreement.homogeneity_bias import HomogeneityBias, homogeneity_bias
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.cases.metric_inputs import ranked_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import judged_content

@@ -15,7 +15,8 @@ from recjudge_tui.reports.common.scales import rater_rank, rules_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.flags.flagged import Flagged, folded_issues
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.stats.resampling.intervals import RESAMPLES, share_estimate
+from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.cases.planted import PlantedCase, fault_raters, judged_faults
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.database import Database

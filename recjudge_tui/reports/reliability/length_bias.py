@@ -11,7 +11,8 @@ import numpy as np
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.reports.common.scales import is_people, protocol_questions
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import RESAMPLES, mean_estimate
+from recjudge_tui.stats.resampling.intervals import mean_estimate
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.call_statistics import ShownSide, shown_lists, shown_texts
 from recjudge_tui.store.verdicts.ratings import (
@@ -96,6 +97,7 @@ def feature_preferences(
                     beyond = mean_estimate(
                         further[~np.isnan(further)],
                         users[~np.isnan(further)],
+                        (-2.0, 2.0),
                         resamples=resamples,
                         seed=seed,
                     )
@@ -115,7 +117,7 @@ def _mean(
     if not kept.any():
         reason = "no two cases of the same user (and item) were judged" if not sign.size else ALIKE[feature]
         return undefined(reason if not (sign != 0).any() else "no verdict on two things that differ")
-    return mean_estimate(values[kept], users[kept], resamples=resamples, seed=seed)
+    return mean_estimate(values[kept], users[kept], (-1.0, 1.0), resamples=resamples, seed=seed)
 
 
 def _mean_vote(votes: list[FloatArray], size: int) -> FloatArray:

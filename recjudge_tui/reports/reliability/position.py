@@ -16,7 +16,8 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.ranking.win_rates import tally
-from recjudge_tui.stats.resampling.intervals import RESAMPLES, mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import in_generation, judged_content, newest_judged
 from recjudge_tui.store.verdicts.ratings import (
@@ -286,7 +287,7 @@ def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
     owner = np.concatenate([user[apart], user[apart]])
     set_1, set_2 = int((chosen > 0).sum()), int((chosen < 0).sum())
     share = share_estimate(chosen[chosen != 0] > 0, owner[chosen != 0], resamples=resamples, seed=seed)
-    favour = mean_estimate((first - second) / 2, user, resamples=resamples, seed=seed)
+    favour = mean_estimate((first - second) / 2, user, (-1.0, 1.0), resamples=resamples, seed=seed)
     return _who(part) | {
         "pairs": agreed.n,
         "consistent": int((~apart).sum()),

@@ -30,7 +30,7 @@ from recjudge_tui.stats.experiments.power import (
     detectable_share,
     detectable_win_rate,
     intraclass,
-    max_correlation,
+    possible_correlation,
     power_of,
     share_discordance,
     units_needed,
@@ -242,8 +242,8 @@ def _discordance(situation: Situation, difference: float, options: PlanOptions) 
     target = situation.share + difference
     correlation = situation.correlation
     if options.correlation is None and 0 <= target <= 1:
-        # a measured correlation may exceed what the planned shares allow
-        correlation = min(correlation, max_correlation(target, situation.share))
+        # a measured correlation may be one that the planned shares cannot have
+        correlation = possible_correlation(target, situation.share, correlation)
     return share_discordance(target, situation.share, correlation)
 
 

@@ -13,7 +13,8 @@ from recjudge_tui.reports.common.orientation import Orientation, orientation, or
 from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import RESAMPLES, mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import FloatArray, IntArray, Question, Ratings, load_ratings
 

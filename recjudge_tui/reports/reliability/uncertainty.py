@@ -24,7 +24,7 @@ from recjudge_tui.reports.common.pairing import (
 from recjudge_tui.reports.common.scales import is_metric, label_names
 from recjudge_tui.stats.confidence import calibration, conformal
 from recjudge_tui.stats.resampling.folds import FOLDS
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.confidences import Confidences, answer_confidences, verdict_confidences
 from recjudge_tui.store.verdicts.ratings import (

@@ -15,6 +15,7 @@ from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.trend.series import Series, series_rows
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.resampling.group_means import group_means
+from recjudge_tui.stats.resampling.intervals import SHARE as SHARE_BOUNDS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.dated import DatedVerdicts
 from recjudge_tui.store.verdicts.ratings import Question
@@ -111,7 +112,8 @@ def _rows(
     group = lines.line[dated] * len(periods) + lines.period[dated]
     value, count = lines.value[dated], len(lines.names) * len(periods)
     failed = np.bincount(group[np.isnan(value)], minlength=count)
-    means = group_means(value, lines.user[dated], group, count, resamples=draws.resamples, seed=draws.seed)
+    bounds = None if figure in (MEAN, FLAGS) else SHARE_BOUNDS
+    means = group_means(value, lines.user[dated], group, count, bounds, resamples=draws.resamples)
     for at, (system, opponent) in enumerate(lines.names):
         here = slice(at * len(periods), (at + 1) * len(periods))
         series = Series(figure, system, opponent, question)

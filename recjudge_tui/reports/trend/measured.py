@@ -61,7 +61,7 @@ def metric_rows(
         kept = ~np.isnan(values[name])
         means = group_means(
             values[name][kept], users[kept], group[kept], len(systems) * len(periods),
-            resamples=draws.resamples, seed=draws.seed,
+            LIST_METRICS[name].bounds, resamples=draws.resamples,
         )  # fmt: skip
         figure = name if name == "auc" else f"{name}@{k}"
         for at, system in enumerate(systems):

@@ -13,7 +13,7 @@ from recjudge_tui.reports.trend.drift import ABOUT, drift_rows
 from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
 from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows, period_order
 from recjudge_tui.reports.trend.series import COLUMNS
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.data.catalogue import heldout_types
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.experiments import known_systems

@@ -1,9 +1,8 @@
-"""Change of a figure between two sets of verdicts on the same users, with users resampled jointly."""
+"""Change of a figure between two sets of verdicts on the same users, with users left out of both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,8 @@ import numpy.typing as npt
 
 from recjudge_tui.stats.agreement.coefficients import label_array
 from recjudge_tui.stats.agreement.intervals import agreement_estimates, cell_function
-from recjudge_tui.stats.agreement.weighted_cells import CellFunction, Cells, make_cells
+from recjudge_tui.stats.agreement.left_out import fewer_groups, left_out_weights, reachable, user_groups
+from recjudge_tui.stats.agreement.weighted_cells import Cells, make_cells
 from recjudge_tui.stats.arrays import (
     FloatArray,
     Ids,
@@ -22,23 +22,19 @@ from recjudge_tui.stats.arrays import (
     ratio,
     rows_of,
 )
-from recjudge_tui.stats.estimate import Estimate, Interval, undefined
+from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import (
+    FEW_USERS,
+    FEWEST_USERS,
     LEVEL,
-    ONE_USER,
-    RESAMPLES,
-    bootstrap_sums,
+    NOT_REQUESTED,
+    Bounds,
+    interval_of,
     mean_estimate,
-    percentile_interval,
-    resampled_sums,
-    sums_by_user,
-    user_weights,
+    sums_interval,
 )
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES, spread_of, sums_by_user
 
-# above these sizes there are fewer resamples, or none
-_DENSE = 20_000_000
-_WORK = 150_000_000
-_FEWEST = 200
 _KENDALL_CELLS = 3000
 
 
@@ -55,6 +51,7 @@ def difference_of_means(
     values: npt.ArrayLike,
     first: npt.ArrayLike,
     users: Ids,
+    bounds: Bounds | None = None,
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -62,8 +59,8 @@ def difference_of_means(
 ) -> Estimate:
     """Mean of the rows marked `first` minus the mean of the others; NaN rows are left out.
 
-    A user's rows on both sides are drawn together, so effects of the user that are common to both cancel. Percentile
-    interval over resampled users (Efron and Tibshirani 1993). Undefined if one side has no rows.
+    A user's rows on both sides are left out together, so effects of the user that are common to both cancel. `bounds`:
+    the lowest and the highest value of a row. Undefined if one side has no rows.
     """
     array = as_floats(values)
     kept = ~np.isnan(array)
@@ -78,7 +75,9 @@ def difference_of_means(
         return ratio(sums[:, 0], sums[:, 1]) - ratio(sums[:, 2], sums[:, 3])
 
     value = float(finish(per_user.sum(axis=0)[None, :])[0])
-    ends = bootstrap_sums(per_user, finish, resamples=resamples, seed=seed, level=level)
+    ends = sums_interval(
+        per_user, finish, _between(bounds, bounds), resamples=resamples, seed=seed, level=level
+    )
     return Estimate(value, ends.low, ends.high, rows.size, note=ends.note)
 
 
@@ -103,11 +102,9 @@ def agreement_change(
 ) -> Change:
     """stat(later, truth) - stat(earlier, truth), on rows where value and truth are known; the two may have other rows.
 
-    Each resample draws users with replacement and computes both figures on the same draw, so that sampling
-    variation common to both runs cancels; percentile interval (Efron and Tibshirani 1993, An Introduction to the
-    Bootstrap, ch. 8 and 13). `labels`: the label set, None for values without one. `mirrored`: as in
-    `agreement_estimates`. Undefined, with the reason,
-    if either figure is. Raises KeyError for an unknown statistic, ValueError for unpaired input.
+    Each user is left out of both figures at once, so that sampling variation common to both runs cancels.
+    `labels`: the label set, None for values without one. `mirrored`: as in `agreement_estimates`. Undefined, with the
+    reason, if either figure is. Raises KeyError for an unknown statistic, ValueError for unpaired input.
     """
     sides = [complete(side.value, side.truth) for side in (later, earlier)]
     n = min(int(kept.sum()) for _, _, kept in sides)
@@ -126,10 +123,7 @@ def agreement_change(
         return Change(now, before, undefined(f"undefined for the {run} run: {reason.note}", n))
     known = None if labels is None else label_array(labels)
     both = [make_cells(value, truth, known) for value, truth, _ in sides]
-    statistic = cell_function(stat, mirrored=mirrored)
-    ends = _interval(
-        both, users, count, stat, statistic, min(resamples, max(_FEWEST, _WORK // n)), seed, level
-    )
+    ends = _interval(both, users, count, stat, mirrored, resamples, seed, level)
     return Change(now, before, Estimate(now - before, ends.low, ends.high, n, note=ends.note))
 
 
@@ -137,19 +131,22 @@ def mean_change(
     new: npt.ArrayLike,
     old: npt.ArrayLike,
     users: Ids,
+    bounds: Bounds | None = None,
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
 ) -> Change:
-    """mean(new) - mean(old) on rows where both have a value: the mean of the differences. Users are resampled.
+    """mean(new) - mean(old) on rows where both have a value: the mean of the differences.
 
-    Undefined without such rows. Raises ValueError for unpaired input.
+    `bounds`: the lowest and the highest value of a row. Undefined without such rows. Raises ValueError for unpaired input.
     """
     a, b, kept = complete(new, old)
     if a.size == 0:
         return Change(None, None, undefined("no case that both runs were asked about"))
-    change = mean_estimate(a - b, rows_of(users, kept), resamples=resamples, seed=seed, level=level)
+    change = mean_estimate(
+        a - b, rows_of(users, kept), _between(bounds, bounds), resamples=resamples, seed=seed, level=level
+    )
     return Change(float(a.mean()), float(b.mean()), change)
 
 
@@ -158,45 +155,36 @@ def _interval(
     users: tuple[IntArray, IntArray],
     count: int,
     stat: str,
-    statistic: CellFunction,
-    draws: int,
+    mirrored: bool,
+    most: int,
     seed: int,
     level: float,
 ) -> Interval:
-    if count < 2:
-        return Interval(None, None, ONE_USER)
+    if not most:
+        return Interval(None, None, NOT_REQUESTED)
+    if count < FEWEST_USERS:
+        return Interval(None, None, FEW_USERS)
     if stat == "kendall" and max(cells.a.size for cells, _ in both) > _KENDALL_CELLS:
         return Interval(None, None, f"no interval: over {_KENDALL_CELLS:,} distinct pairs of values")
-    parts = [
-        statistic(later, both[0][0]) - statistic(earlier, both[1][0])
-        for later, earlier in _drawn(both, users, count, draws, seed)
-    ]
-    return percentile_interval(np.concatenate(parts) if parts else np.zeros(0), level)
+    width = max(cells.a.size for cells, _ in both)
+    groups, left_out = user_groups(np.concatenate(users), count, width, most, seed)
+    sides = groups[: users[0].size], groups[users[0].size :]
+    statistic = cell_function(stat, mirrored=mirrored)
+    figures, bounds = [], []
+    for (cells, of_row), of_side in zip(both, sides, strict=True):
+        parts = list(left_out_weights(cells.a.size, of_row, of_side, left_out))
+        figures.append(np.concatenate([statistic(weights, cells) for weights in parts]))
+        bounds.append(reachable(stat, parts[0], cells, mirrored=mirrored))
+    change = figures[0] - figures[1]
+    spread = spread_of(float(change[0]), change[1:])
+    # changes mostly go one way, so their skewness counts; runs without any change have a bound only
+    known = _between(*bounds) if spread.variance == 0 else None
+    ends = interval_of(float(change[0]), spread, known, level, FEWEST_USERS)
+    return replace(ends, note=join_notes(ends.note, fewer_groups(count, left_out)))
 
 
-def _drawn(
-    both: list[tuple[Cells, IntArray]], users: tuple[IntArray, IntArray], count: int, draws: int, seed: int
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Cell weights (r, P) of the later and the earlier comparison, from the same resampled users."""
-    (later, later_row), (earlier, earlier_row) = both
-    width = later.a.size + earlier.a.size
-    if count * width <= _DENSE:
-        flat = [
-            np.bincount(of_side * cells.a.size + of_row, minlength=count * cells.a.size).reshape(count, -1)
-            for (cells, of_row), of_side in zip(both, users, strict=True)
-        ]
-        for sums in resampled_sums(np.concatenate(flat, axis=1).astype(np.float64), draws, seed):
-            yield sums[:, : later.a.size], sums[:, later.a.size :]
-        return
-    for weights in user_weights(count, draws, seed, max(side.size for side in users)):
-        yield (
-            _by_cell(weights[:, users[0]], later, later_row),
-            _by_cell(weights[:, users[1]], earlier, earlier_row),
-        )
-
-
-def _by_cell(weights: FloatArray, cells: Cells, of_row: IntArray) -> FloatArray:
-    order = np.argsort(of_row, kind="stable")
-    starts = np.searchsorted(of_row[order], np.arange(cells.a.size))
-    total: FloatArray = np.add.reduceat(weights[:, order], starts, axis=1)
-    return total
+def _between(later: Bounds | None, earlier: Bounds | None) -> Bounds | None:
+    """The lowest and the highest difference of two figures."""
+    if later is None or earlier is None:
+        return None
+    return later[0] - earlier[1], later[1] - earlier[0]

@@ -6,7 +6,8 @@ import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import Ids, complete, rows_of
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, RESAMPLES, share_estimate
+from recjudge_tui.stats.resampling.intervals import LEVEL, share_estimate
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 
 
 def position_consistency_estimate(
@@ -21,8 +22,8 @@ def position_consistency_estimate(
     """Share of pairs with the same answer in both orders, 0..1, with an interval from users resampled.
 
     Both arrays (n,) hold the answer mapped back to the systems (1, 0, -1), so a judge who always picks Set 1 is never
-    consistent. Pairs with a failed answer (NaN) are left out. The interval is Wilson's if every user has one
-    pair. Undefined without complete pairs. Source: Liu et al., SIGIR 2026.
+    consistent. Pairs with a failed answer (NaN) are left out. Undefined without complete pairs.
+    Source: Liu et al., SIGIR 2026.
     """
     a, b, kept = complete(first, swapped)
     if a.size == 0:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.arrays import Ids, rows_of
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, RESAMPLES, share_estimate
+from recjudge_tui.stats.resampling.intervals import LEVEL, share_estimate
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 
 DETECTION_STATISTICS = ("precision", "recall", "f1", "kappa")
 

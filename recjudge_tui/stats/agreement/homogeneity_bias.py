@@ -8,25 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from recjudge_tui.stats.agreement.left_out import fewer_groups, left_out_weights, user_groups
 from recjudge_tui.stats.agreement.weighted_cells import make_cells, spearman
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import (
+    FEW_USERS,
+    FEWEST_USERS,
     LEVEL,
-    ONE_USER,
-    RESAMPLES,
-    bootstrap_sums,
-    percentile_interval,
-    sums_by_user,
-    user_weights,
+    NOT_REQUESTED,
+    interval_of,
+    sums_interval,
 )
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES, spread_of, sums_by_user
 
 FEWEST_CASES = 3
 NO_SPREAD = "all lists are equally uniform"
 CONSTANT = "a rater gave one value throughout, so there is no rank correlation"
-# with more lists than this, the rank difference is resampled less often
-_WORK = 150_000_000
-_FEWEST = 200
 _ROUNDING = 1e-12
 
 
@@ -64,7 +62,7 @@ def homogeneity_bias(
     d = sum (u_i - mean u)(j_i - p_i) / sum (u_i - mean u)², where the lists' own quality cancels out. d > 0: the
     judge favours uniform lists more than people do. With `groups` (the systems), the group's mean is subtracted
     from u and from j - p: differences between whole systems, in uniformity or in the judge's ratings, then do not
-    count. `rank` = rho(u, judge) - rho(u, people), over all lists and not by group. Percentile intervals over resampled
+    count. `rank` = rho(u, judge) - rho(u, people), over all lists and not by group. Intervals by the jackknife over
     users. Rows with a missing value (NaN) are left out and counted in the note; undefined with fewer than 3
     lists, or if all are equally uniform.
 
@@ -143,7 +141,7 @@ def _slope(rows: _Rows, missing: str) -> Estimate:
     value = _slope_value(rows, gap)
     if value is None:
         return undefined(join_notes(NO_SPREAD, missing), rows.u.size)
-    ends = bootstrap_sums(
+    ends = sums_interval(
         sums_by_user(_moments(rows, gap), rows.users, rows.user_count),
         lambda sums: _within(sums, rows.sets),
         resamples=rows.resamples,
@@ -154,24 +152,27 @@ def _slope(rows: _Rows, missing: str) -> Estimate:
 
 
 def _rank(rows: _Rows, missing: str) -> tuple[float | None, float | None, Estimate]:
-    """Spearman's rho of each rater with uniformity, and the difference; ranks are recomputed in every resample."""
+    """Spearman's rho of each rater with uniformity, and the difference; ranks are recomputed without each user."""
     n = rows.u.size
     sides = [_RankSide(rows.u, values) for values in (rows.judge, rows.people)]
     once = np.ones((1, n))
     judge, people = (None if math.isnan(rho := float(side.rho(once)[0])) else rho for side in sides)
     if judge is None or people is None:
         return judge, people, undefined(join_notes(CONSTANT, missing), n)
-    if rows.user_count < 2:
-        return judge, people, Estimate(judge - people, None, None, n, note=join_notes(ONE_USER, missing))
-    draws = min(rows.resamples, max(_FEWEST, _WORK // n))
-    drawn = [np.zeros(0)]
-    for weights in user_weights(rows.user_count, draws, rows.seed, 4 * n):
-        of_list = weights[:, rows.users]
-        drawn.append(sides[0].rho(of_list) - sides[1].rho(of_list))
-    ends = percentile_interval(np.concatenate(drawn), rows.level)
-    fewer = f"interval from {draws} resamples" if draws < rows.resamples else ""
-    note = join_notes(ends.note, fewer, missing)
-    return judge, people, Estimate(judge - people, ends.low, ends.high, n, note=note)
+    value = judge - people
+    if not rows.resamples or rows.user_count < FEWEST_USERS:
+        reason = FEW_USERS if rows.resamples else NOT_REQUESTED
+        return judge, people, Estimate(value, None, None, n, note=join_notes(reason, missing))
+    groups, count = user_groups(rows.users, rows.user_count, n, rows.resamples, rows.seed)
+    without = np.concatenate(
+        [
+            sides[0].rho(weights) - sides[1].rho(weights)
+            for weights in left_out_weights(n, np.arange(n), groups, count)
+        ]
+    )
+    ends = interval_of(value, spread_of(value, without[1:]), (-2.0, 2.0), rows.level)
+    note = join_notes(ends.note, fewer_groups(rows.user_count, count), missing)
+    return judge, people, Estimate(value, ends.low, ends.high, n, note=note)
 
 
 class _RankSide:

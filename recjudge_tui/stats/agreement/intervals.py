@@ -1,4 +1,4 @@
-"""Every agreement figure of two raters with its interval over resampled users.
+"""Every agreement figure of two raters with its interval over users.
 
 `agreement_estimates` takes the rows of one comparison and returns the named statistics over all rows,
 or, with `groups`, the mean of each over the groups (users, or user-item pairs).
@@ -6,7 +6,7 @@ or, with `groups`, the mean of each over the groups (users, or user-item pairs).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,32 +14,48 @@ import numpy.typing as npt
 
 from recjudge_tui.stats.agreement import correlation, weighted_cells
 from recjudge_tui.stats.agreement.coefficients import label_array
-from recjudge_tui.stats.agreement.registry import NO_ROWS, NO_SIDE, STATISTICS
+from recjudge_tui.stats.agreement.left_out import (
+    OPPOSITE,
+    PERFECT,
+    fewer_groups,
+    left_out_weights,
+    reachable,
+    user_groups,
+)
+from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ROWS, NO_SIDE, STATISTICS
 from recjudge_tui.stats.agreement.weighted_cells import CellFunction, Cells, make_cells
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, complete, encode, ratio, rows_of
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import (
+    FEW_USERS,
+    FEWEST_APART,
+    FEWEST_USERS,
     LEVEL,
-    ONE_USER,
-    RESAMPLES,
-    bootstrap_sums,
-    cluster_bootstrap,
-    percentile_interval,
-    resampled_sums,
-    sums_by_user,
-    user_weights,
+    NOT_REQUESTED,
+    SHARE,
+    Bounds,
+    interval_of,
+    mean_estimate,
+    sums_interval,
 )
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES, Spread, spread_of, sums_by_user
 
 TOO_FEW = "fewer than two items rated by both"
 
-# above these sizes a figure is resampled less often, or compared by another algorithm
-_DENSE = 20_000_000
-_SPARSE = 30
-_WORK = 150_000_000
-_FEWEST = 200
+# above these sizes a figure is compared by another algorithm
 _KENDALL_CELLS = 3000
 _KENDALL_ROWS = 30_000
+_KENDALL_GROUPS = 200
+FEWEST_FOR_AC2 = 20
+FEW_VARIED = f"no interval: fewer than {FEWEST_APART} users have another value than the commonest"
 _GROUP_CELLS = 4_000_000
+_MEANS = ("percent", "bias", "concurrence")
+# within a group, what a figure cannot exceed; alpha and AC2 have no lowest value
+_GROUP_BOUNDS = {
+    "percent": SHARE,
+    "concurrence": SHARE,
+    **dict.fromkeys(("kappa", "kappa_linear", "qwk", *CORRELATIONS), OPPOSITE),
+}
 
 
 @dataclass(frozen=True)
@@ -69,7 +85,7 @@ def agreement_estimates(
     seed: int = 0,
     level: float = LEVEL,
 ) -> dict[str, Estimate]:
-    """The named statistics of rater a against rater b, with percentile intervals over resampled users.
+    """The named statistics of rater a against rater b, with intervals by the jackknife over users.
 
     `a`, `b`: one value per row, NaN if missing (such rows are left out and counted in the note).
     `labels`: the label set as sorted values, or None for values without one; kappas, AC2 and
@@ -77,7 +93,8 @@ def agreement_estimates(
     as the consensus. `groups`: the figure is the mean over groups that have one; all rows of a group must
     belong to one user. `mirrored`: values are signed preferences without a common first side, so each row counts
     half as it is and half negated, on both sides; a mean difference is then undefined. `resamples=0` gives no
-    intervals. If 2,000 resamples would take too long (very many distinct values), fewer are drawn and the note says so.
+    intervals. With more than `resamples` users, or if each figure takes long (very many distinct values), users are
+    left out in groups and the note says so.
     The result depends neither on the order of the rows nor on the other statistics requested.
     Raises KeyError for an unknown statistic, ValueError for unpaired or unordered input.
     """
@@ -137,75 +154,115 @@ def _overall(rows: _Rows, labels: FloatArray | None, stats: Sequence[str]) -> di
     slow = {"kendall"} if cells.a.size > _KENDALL_CELLS else set()
     values: dict[str, float] = {}
     for stat in stats:
+        if stat in _MEANS:
+            continue
         if stat in slow:
             tau = correlation.kendall(rows.a, rows.b)
             values[stat] = np.nan if tau is None else tau
         else:
             values[stat] = float(cell_function(stat, mirrored=rows.mirrored)(counts, cells)[0])
-    known = [stat for stat in stats if not np.isnan(values[stat])]
+    known = [stat for stat in values if not np.isnan(values[stat])]
     ends = _intervals(rows, cells, of_row, [stat for stat in known if stat not in slow])
     ends |= {stat: _slow_kendall(rows) for stat in known if stat in slow}
     n = rows.a.size
-    return {
+    estimates = {stat: _of_rows(rows, labels, stat) for stat in stats if stat in _MEANS}
+    return estimates | {
         stat: Estimate(values[stat], ends[stat].low, ends[stat].high, n, note=ends[stat].note)
         if stat in ends
         else undefined(STATISTICS[stat].undefined, n)
-        for stat in stats
+        for stat in values
     }
 
 
 def _intervals(rows: _Rows, cells: Cells, of_row: IntArray, stats: Sequence[str]) -> dict[str, Interval]:
-    if rows.user_count < 2:
-        return {stat: Interval(None, None, ONE_USER) for stat in stats}
-    width = rows.a.size if _wide(rows, cells) else cells.a.size
-    draws = min(rows.resamples, max(_FEWEST, _WORK // width))
-    parts: dict[str, list[FloatArray]] = {stat: [np.zeros(0)] for stat in stats}
-    for weights in _resampled_cells(rows, cells, of_row, draws) if stats else ():
+    """The jackknife's interval of each statistic, on the scale between the values that it can reach."""
+    if not stats:
+        return {}
+    if not rows.resamples:
+        return dict.fromkeys(stats, Interval(None, None, NOT_REQUESTED))
+    if rows.user_count < FEWEST_USERS:
+        return dict.fromkeys(stats, Interval(None, None, FEW_USERS))
+    if _varied_users(rows) < FEWEST_APART:
+        alike = [stat for stat in stats if stat != "ac2"]
+        ends = dict.fromkeys(alike, Interval(None, None, FEW_VARIED))
+        return ends | _left_out_intervals(rows, cells, of_row, [stat for stat in stats if stat == "ac2"])
+    return _left_out_intervals(rows, cells, of_row, stats)
+
+
+def _varied_users(rows: _Rows) -> int:
+    """How many users have a value other than the commonest, from either rater."""
+    values, counts = np.unique(np.concatenate([rows.a, rows.b]), return_counts=True)
+    common = values[np.argmax(counts)]
+    return int(np.unique(rows.users[(rows.a != common) | (rows.b != common)]).size)
+
+
+def _left_out_intervals(
+    rows: _Rows, cells: Cells, of_row: IntArray, stats: Sequence[str]
+) -> dict[str, Interval]:
+    if not stats:
+        return {}
+    groups, count = user_groups(rows.users, rows.user_count, cells.a.size, rows.resamples, rows.seed)
+    parts: dict[str, list[FloatArray]] = {stat: [] for stat in stats}
+    for weights in left_out_weights(cells.a.size, of_row, groups, count):
         for stat in stats:
             parts[stat].append(cell_function(stat, mirrored=rows.mirrored)(weights, cells))
-    ends = {stat: percentile_interval(np.concatenate(parts[stat]), rows.level) for stat in stats}
-    if draws == rows.resamples:
-        return ends
-    fewer = f"interval from {draws} resamples"
-    return {stat: replace(end, note=join_notes(end.note, fewer)) for stat, end in ends.items()}
+    whole = np.bincount(of_row, minlength=cells.a.size).astype(np.float64)[None, :]
+    ends: dict[str, Interval] = {}
+    for stat in stats:
+        values = np.concatenate(parts[stat])
+        value, bounds = float(values[0]), reachable(stat, whole, cells, mirrored=rows.mirrored)
+        end = figure_interval(stat, value, spread_of(value, values[1:]), bounds, rows.level)
+        ends[stat] = replace(end, note=join_notes(end.note, fewer_groups(rows.user_count, count)))
+    return ends
 
 
-def _wide(rows: _Rows, cells: Cells) -> bool:
-    """Whether a table of (users, cells) is too large for memory, or so sparse that adding up rows costs less."""
-    size = rows.user_count * cells.a.size
-    alike = cells.a.size * 4 <= rows.user_count  # users with equal rows are counted together
-    return size > _DENSE or (size > _SPARSE * rows.a.size and not alike)
+def figure_interval(stat: str, value: float, spread: Spread, bounds: Bounds | None, level: float) -> Interval:
+    """The interval of a statistic between `bounds` from its spread over users.
+
+    The variance is widened by G / (G - 1) for the chance agreement, which is estimated too. AC2 needs more users than
+    the others, because with few ratings its chance agreement is far from the true one.
+    """
+    if stat in CORRELATIONS and abs(value) > 1 - 1e-9:
+        return Interval(None, None, PERFECT)
+    if spread.users > 1:
+        spread = replace(spread, variance=spread.variance * spread.users / (spread.users - 1))
+    fewest = FEWEST_FOR_AC2 if stat == "ac2" else FEWEST_USERS
+    return interval_of(value, spread, bounds, level, fewest)
 
 
-def _resampled_cells(rows: _Rows, cells: Cells, of_row: IntArray, draws: int) -> Iterator[FloatArray]:
-    """Cell weights (r, P) of resampled users."""
-    width = cells.a.size
-    if not _wide(rows, cells):
-        flat = np.bincount(rows.users * width + of_row, minlength=rows.user_count * width)
-        table = flat.reshape(rows.user_count, width).astype(np.float64)
-        yield from resampled_sums(table, draws, rows.seed)
-        return
-    order = np.argsort(of_row, kind="stable")
-    starts = np.searchsorted(of_row[order], np.arange(width))
-    users = rows.users[order]
-    for weights in user_weights(rows.user_count, draws, rows.seed, rows.a.size):
-        of_rows: FloatArray = weights[:, users]
-        yield of_rows if width == order.size else np.add.reduceat(of_rows, starts, axis=1)
+def _of_rows(rows: _Rows, labels: FloatArray | None, stat: str) -> Estimate:
+    """A statistic that is a mean over rows: shares and the mean difference."""
+    if stat == "bias":
+        width = 0.0 if labels is None else float(labels[-1] - labels[0])
+        values, kept = rows.a - rows.b, np.ones(rows.a.size, dtype=np.bool_)
+        bounds = (-width, width) if width else None
+    else:
+        kept = rows.b != 0 if STATISTICS[stat].directed else np.ones(rows.a.size, dtype=np.bool_)
+        same = np.sign(rows.a) == np.sign(rows.b) if STATISTICS[stat].directed else rows.a == rows.b
+        values, bounds = same.astype(np.float64), SHARE
+    if not kept.any():
+        return undefined(STATISTICS[stat].undefined, rows.a.size)
+    estimate = mean_estimate(
+        values[kept], rows.users[kept], bounds, resamples=rows.resamples, seed=rows.seed, level=rows.level
+    )
+    return replace(estimate, n=rows.a.size)
 
 
 def _slow_kendall(rows: _Rows) -> Interval:
     """Kendall's tau-b when there are too many distinct pairs of values to compare each cell with every other."""
     if rows.a.size > _KENDALL_ROWS:
         return Interval(None, None, f"no interval: over {_KENDALL_ROWS:,} rows of mostly distinct values")
-    draws = min(rows.resamples, _FEWEST)
-    ends = cluster_bootstrap(
-        lambda drawn: correlation.kendall(rows.a[drawn], rows.b[drawn]),
-        rows.users,
-        resamples=draws,
-        seed=rows.seed,
-        level=rows.level,
-    )
-    return replace(ends, note=join_notes(ends.note, f"interval from {draws} resamples" if draws else ""))
+    if not rows.resamples:
+        return Interval(None, None, NOT_REQUESTED)
+    if rows.user_count < FEWEST_USERS:
+        return Interval(None, None, FEW_USERS)
+    groups, count = user_groups(rows.users, rows.user_count, rows.a.size**2, _KENDALL_GROUPS, rows.seed)
+    taus = [correlation.kendall(rows.a, rows.b)]
+    taus += [correlation.kendall(rows.a[groups != at], rows.b[groups != at]) for at in range(count)]
+    values = np.array([np.nan if tau is None else tau for tau in taus])
+    value = float(values[0])
+    end = figure_interval("kendall", value, spread_of(value, values[1:]), OPPOSITE, rows.level)
+    return replace(end, note=join_notes(end.note, fewer_groups(rows.user_count, count)))
 
 
 def _grouped(rows: _Rows, labels: FloatArray | None, stat: str, codes: IntArray, count: int) -> Estimate:
@@ -229,9 +286,10 @@ def _grouped(rows: _Rows, labels: FloatArray | None, stat: str, codes: IntArray,
         )
     columns = np.stack([np.where(has_value, values, 0.0), has_value.astype(np.float64)])
     per_user = sums_by_user(columns, owner, rows.user_count)
-    ends = bootstrap_sums(
+    ends = sums_interval(
         per_user,
         lambda sums: ratio(sums[:, 0], sums[:, 1]),
+        _GROUP_BOUNDS.get(stat),
         resamples=rows.resamples,
         seed=rows.seed,
         level=rows.level,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import as_floats
+from recjudge_tui.stats.arrays import Ids, as_floats
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, wilson
+from recjudge_tui.stats.resampling.intervals import LEVEL, mean_estimate
 from recjudge_tui.stats.resampling.multiplicity import sign_test
 
 
@@ -55,46 +56,16 @@ def mcnemar(table: PairedCounts) -> float | None:
     return sign_test(table.only_first, table.only_second)
 
 
-def share_difference(table: PairedCounts, level: float = LEVEL) -> Estimate:
-    """Share right of the first minus that of the second, with Newcombe's interval for paired shares.
+def share_difference(
+    first: npt.ArrayLike, second: npt.ArrayLike, users: Ids, level: float = LEVEL
+) -> Estimate:
+    """Share right of the first minus that of the second over the cases that both have, with an interval over users.
 
-    Value (b - c) / n. Interval: Wilson's limits of the two shares, combined through the correlation of the
-    table with its continuity correction (Newcombe 1998, Statistics in Medicine 17:2635, method 10):
-    low = d - sqrt(x² - 2φxy + y²) with x = p1 - l1, y = u2 - p2, and high likewise. Undefined for n = 0.
+    Arrays of 0 and 1, NaN where missing, in the same order as `users`. Undefined without a common case.
     """
-    if table.n == 0:
+    left, right = as_floats(first), as_floats(second)
+    if np.isnan(left - right).all():
         return undefined("no case in common")
-    n = table.n
-    left, right = (
-        wilson(table.both + table.only_first, n, level),
-        wilson(table.both + table.only_second, n, level),
-    )
-    p1, l1, u1 = _limits(left)
-    p2, l2, u2 = _limits(right)
-    phi = _phi(table)
-    difference = (table.only_first - table.only_second) / n
-    low = difference - _joined(p1 - l1, u2 - p2, phi)
-    high = difference + _joined(p2 - l2, u1 - p1, phi)
-    return Estimate(difference, max(-1.0, low), min(1.0, high), n)
-
-
-def _limits(share: Estimate) -> tuple[float, float, float]:
-    assert share.value is not None
-    assert share.ci_low is not None
-    assert share.ci_high is not None
-    return share.value, share.ci_low, share.ci_high
-
-
-def _joined(x: float, y: float, phi: float) -> float:
-    return math.sqrt(max(0.0, x * x - 2 * phi * x * y + y * y))
-
-
-def _phi(table: PairedCounts) -> float:
-    a, b, c, d = table.both, table.only_first, table.only_second, table.neither
-    margins = (a + b) * (c + d) * (a + c) * (b + d)
-    if margins == 0:
-        return 0.0
-    over = float(a * d - b * c)
-    if over > 0:
-        over = max(0.0, over - table.n / 2)
-    return over / math.sqrt(margins)
+    estimate = mean_estimate(left - right, users, (-1.0, 1.0), level=level)
+    note = estimate.note if estimate.ci_low is None else ""
+    return Estimate(estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, note=note)

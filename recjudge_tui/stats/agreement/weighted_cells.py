@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -142,36 +143,54 @@ def distances(labels: FloatArray, power: int) -> FloatArray:
     return (gap > 0).astype(np.float64) if power == 0 else gap**power
 
 
+class Disagreement(NamedTuple):
+    """Disagreement seen and expected by chance (r,), as shares of the largest possible one."""
+
+    observed: FloatArray
+    expected: FloatArray
+
+
+def _corrected(disagreement: Disagreement) -> FloatArray:
+    return 1 - ratio(disagreement.observed, disagreement.expected)
+
+
 def kappa(w: FloatArray, cells: Cells) -> FloatArray:
     """Cohen's kappa (1960): 1 - observed disagreement / disagreement expected from the two marginals.
 
     Undefined when the expected disagreement is 0. Raises ValueError for a value outside the label set.
     """
-    return _weighted_kappa(w, cells, 0)
+    return _corrected(_of_marginals(w, cells, 0))
 
 
 def kappa_linear(w: FloatArray, cells: Cells) -> FloatArray:
     """Cohen's weighted kappa (1968), disagreement = |difference of label values|; else as `kappa`."""
-    return _weighted_kappa(w, cells, 1)
+    return _corrected(_of_marginals(w, cells, 1))
 
 
 def qwk(w: FloatArray, cells: Cells) -> FloatArray:
-    return _weighted_kappa(w, cells, 2)
+    return _corrected(_of_marginals(w, cells, 2))
 
 
-def _weighted_kappa(w: FloatArray, cells: Cells, power: int) -> FloatArray:
+def _of_marginals(w: FloatArray, cells: Cells, power: int) -> Disagreement:
     cost = distances(cells.label_set(), power)
+    cost /= max(cost.max(), 1e-300)
     left, right = cells.onehot
-    observed = w @ ((left @ cost) * right).sum(axis=1)
-    expected = ((w @ left @ cost) * (w @ right)).sum(axis=1)
-    return 1 - ratio(observed * w.sum(axis=1), expected)
+    n = w.sum(axis=1)
+    observed = ratio(w @ ((left @ cost) * right).sum(axis=1), n)
+    expected = ratio(((w @ left @ cost) * (w @ right)).sum(axis=1), n**2)
+    return Disagreement(observed, expected)
 
 
 def ac2(w: FloatArray, cells: Cells) -> FloatArray:
+    return _corrected(_of_prevalence(w, cells))
+
+
+def _of_prevalence(w: FloatArray, cells: Cells) -> Disagreement:
     labels = cells.label_set()
     q = labels.size
     if q < 2:
-        return np.full(w.shape[0], np.nan)
+        nothing = np.full(w.shape[0], np.nan)
+        return Disagreement(nothing, nothing)
     cost = distances(labels, 2)
     credit = 1 - cost / cost.max()
     left, right = cells.onehot
@@ -179,7 +198,7 @@ def ac2(w: FloatArray, cells: Cells) -> FloatArray:
     observed = ratio(w @ ((left @ credit) * right).sum(axis=1), n)
     prevalence = ratio((w @ left + w @ right) / 2, n[:, None])
     chance = credit.sum() / (q * (q - 1)) * (prevalence * (1 - prevalence)).sum(axis=1)
-    return ratio(observed - chance, 1 - chance)
+    return Disagreement(1 - observed, 1 - chance)
 
 
 def alpha_nominal(w: FloatArray, cells: Cells) -> FloatArray:
@@ -187,27 +206,40 @@ def alpha_nominal(w: FloatArray, cells: Cells) -> FloatArray:
 
     Undefined when all ratings are equal. Source: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011.
     """
+    return _corrected(_nominal(w, cells))
+
+
+def _nominal(w: FloatArray, cells: Cells) -> Disagreement:
     n = 2 * w.sum(axis=1)
     observed = 2 * (w @ (cells.a != cells.b).astype(np.float64))
     marginal = cells.pooled.marginal(np.concatenate([w, w], axis=1))
-    expected = n**2 - (marginal**2).sum(axis=1)
-    return 1 - ratio(observed * (n - 1), expected)
+    return Disagreement(ratio(observed, n), ratio(n**2 - (marginal**2).sum(axis=1), n * (n - 1)))
 
 
 def alpha_interval(w: FloatArray, cells: Cells) -> FloatArray:
     """Krippendorff's alpha, disagreement = squared difference of the values; else as `alpha_nominal`."""
+    return _corrected(_interval(w, cells))
+
+
+def _interval(w: FloatArray, cells: Cells) -> Disagreement:
     centre = (cells.a.mean() + cells.b.mean()) / 2
     a, b = cells.a - centre, cells.b - centre
+    values = np.concatenate([a, b])
     n = 2 * w.sum(axis=1)
     expected = 2 * (n * (w @ (a**2 + b**2)) - (w @ (a + b)) ** 2)
     marginal = cells.pooled.marginal(np.concatenate([w, w], axis=1))
     expected[(marginal > 0).sum(axis=1) < 2] = 0
-    return 1 - ratio(2 * (w @ (a - b) ** 2) * (n - 1), expected)
+    largest = max(float(np.ptp(values)) ** 2, 1e-300)
+    return Disagreement(ratio(2 * (w @ (a - b) ** 2), n * largest), ratio(expected, n * (n - 1) * largest))
 
 
 def alpha_ordinal(w: FloatArray, cells: Cells) -> FloatArray:
     """Krippendorff's alpha, disagreement = squared difference of the pooled mean ranks, which is his ordinal distance;
     else as `alpha_nominal`."""
+    return _corrected(_ordinal(w, cells))
+
+
+def _ordinal(w: FloatArray, cells: Cells) -> Disagreement:
     marginal = cells.pooled.marginal(np.concatenate([w, w], axis=1))
     n = 2 * w.sum(axis=1)
     ranks = cells.pooled.midranks(marginal) - n[:, None] / 2
@@ -215,7 +247,21 @@ def alpha_ordinal(w: FloatArray, cells: Cells) -> FloatArray:
     expected[(marginal > 0).sum(axis=1) < 2] = 0
     of_a, of_b = np.split(cells.pooled.code, 2)
     observed = 2 * (w * (ranks[:, of_a] - ranks[:, of_b]) ** 2).sum(axis=1)
-    return 1 - ratio(observed * (n - 1), expected)
+    given = marginal > 0
+    largest = np.where(given, ranks, -np.inf).max(axis=1) - np.where(given, ranks, np.inf).min(axis=1)
+    largest = np.where(np.isfinite(largest) & (largest > 0), largest, 1.0) ** 2
+    return Disagreement(ratio(observed, n * largest), ratio(expected, n * (n - 1) * largest))
+
+
+DISAGREEMENTS: dict[str, Callable[[FloatArray, Cells], Disagreement]] = {
+    "kappa": lambda w, cells: _of_marginals(w, cells, 0),
+    "kappa_linear": lambda w, cells: _of_marginals(w, cells, 1),
+    "qwk": lambda w, cells: _of_marginals(w, cells, 2),
+    "ac2": _of_prevalence,
+    "alpha_nominal": _nominal,
+    "alpha_interval": _interval,
+    "alpha_ordinal": _ordinal,
+}
 
 
 def _varied(w: FloatArray, cells: Cells) -> FloatArray:

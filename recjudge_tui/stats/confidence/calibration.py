@@ -10,21 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode
-from recjudge_tui.stats.estimate import Estimate, Interval, undefined
+from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.folds import FOLDS, user_folds
 from recjudge_tui.stats.resampling.intervals import (
     LEVEL,
-    RESAMPLES,
-    bootstrap_sums,
+    NOT_REQUESTED,
+    SHARE,
     mean_estimate,
     share_estimate,
-    sums_by_user,
 )
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES, grouped_users, sums_by_user
 
 BINS = 10
 METHODS = ("isotonic", "temperature")
 FEWEST_USERS = 10
 NO_CONFIDENCE = "no labelled verdict has a confidence"
+FEW_LABELLED = f"no interval: labels of fewer than {FEWEST_USERS} users"
 FEW_USERS = f"not calibrated: labels of fewer than {FEWEST_USERS} users"
 ALL_RIGHT = "not calibrated: no labelled verdict is wrong"
 ALL_WRONG = "not calibrated: no labelled verdict is right"
@@ -63,8 +64,7 @@ def reliability(
 ) -> list[Bin]:
     """Bins of equal width over 0..1 with the mean confidence and the share of correct verdicts in each.
 
-    `confidence` (n,) in 0..1, `correct` (n,) 0 or 1. The interval of a share is Wilson's if every user has one
-    verdict in the bin, else it comes from resampled users. An empty bin has n = 0 and undefined figures. Source: DeGroot
+    `confidence` (n,) in 0..1, `correct` (n,) 0 or 1. An empty bin has n = 0 and undefined figures. Source: DeGroot
     and Fienberg 1983. Raises ValueError for values out of range or arrays that do not match.
     """
     sure, right, place = _binned(confidence, correct, bins)
@@ -95,32 +95,46 @@ def calibration_error(
     """Expected calibration error: sum over bins of n_b / n * |share correct in b - mean confidence in b|, 0..1.
 
     Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. The figure is biased upwards, because noise in a
-    bin counts whatever its sign; resampling adds the same bias again, so plain percentiles would exclude a true value
-    near 0. The upper end is the percentile of the resamples. The lower end is the figure minus the 97.5th percentile
-    of the distance between a resample's gaps and the observed gaps, summed over bins: by the triangle inequality the
-    figure is too high by no more than that (cut at 0). Undefined without verdicts. Errors as in `reliability`.
+    bin counts whatever its sign, so an interval around it must be lopsided. The noise of the bins' gaps is drawn
+    `resamples` times from the normal distribution with the jackknife's covariance over users, widened by Student's t.
+    The upper end is the 97.5th percentile of the figure with this noise added; the lower end is the figure minus
+    the 97.5th percentile of the noise alone, summed over bins: by the triangle inequality the figure is too high by no
+    more than that. Neither end is nearer than what a group of users too rare to be seen could change (see
+    `intervals.interval_of`). No interval with fewer than FEWEST_USERS users. Errors as in `reliability`.
     """
     sure, right, place = _binned(confidence, correct, bins)
     if sure.size == 0:
         return undefined(NO_CONFIDENCE)
     codes, count = encode(users)
     columns = [np.where(place == at, right - sure, 0.0) for at in np.unique(place)]
-    per_user = sums_by_user(np.stack([*columns, np.ones(sure.size)]), codes, count)
-
+    per_user = grouped_users(
+        sums_by_user(np.stack([*columns, np.ones(sure.size)]), codes, count), max(1, resamples), seed
+    )
     gaps = per_user[:, :-1].sum(axis=0) / sure.size
     value = float(np.abs(gaps).sum())
+    if not resamples or count < FEWEST_USERS:
+        return Estimate(value, None, None, sure.size, note=FEW_LABELLED if resamples else NOT_REQUESTED)
+    noise = _noise(per_user, resamples, seed, level)
+    tail = (1 - level) / 2
+    unseen = 1 - tail ** (1 / count)
+    below = max(float(np.quantile(np.abs(noise).sum(axis=1), 1 - tail)), unseen)
+    above = max(float(np.quantile(np.abs(gaps + noise).sum(axis=1), 1 - tail)), value + unseen)
+    return Estimate(value, max(0.0, value - below), min(1.0, above), sure.size)
 
-    def interval(origin: FloatArray) -> Interval:
-        def distance(sums: FloatArray) -> FloatArray:
-            distances: FloatArray = np.abs(sums[:, :-1] / sums[:, -1:] - origin).sum(axis=1)
-            return distances
 
-        return bootstrap_sums(per_user, distance, resamples=resamples, seed=seed, level=level)
+def _noise(per_user: FloatArray, draws: int, seed: int, level: float) -> FloatArray:
+    """Draws (draws, bins) of the error of the gaps, from each user's sums of the bins and number of verdicts."""
+    from scipy.special import ndtri, stdtrit
 
-    above, below = interval(np.zeros(gaps.size)), interval(gaps)
-    if above.high is None or below.high is None:
-        return Estimate(value, None, None, sure.size, note=above.note)
-    return Estimate(value, max(0.0, value - below.high), min(1.0, max(value, above.high)), sure.size)
+    users, total = per_user.shape[0], per_user.sum(axis=0)
+    without = (total[:-1] - per_user[:, :-1]) / (total[-1] - per_user[:, -1:])
+    influence = (users - 1) * (total[:-1] / total[-1] - without)
+    influence -= influence.mean(axis=0)
+    values, vectors = np.linalg.eigh(influence.T @ influence / (users * (users - 1)))
+    wider = float(stdtrit(users - 1, 0.5 + level / 2) / ndtri(0.5 + level / 2))
+    normal = np.random.default_rng(seed).standard_normal((draws, values.size))
+    drawn: FloatArray = wider * (normal * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    return drawn
 
 
 def brier_score(
@@ -133,7 +147,7 @@ def brier_score(
 ) -> Estimate:
     """Mean of (confidence - correct)^2, 0..1: calibration and discrimination in one figure (Brier 1950)."""
     sure, right, _ = _binned(confidence, correct, 1)
-    return mean_estimate((sure - right) ** 2, users, resamples=resamples, seed=seed)
+    return mean_estimate((sure - right) ** 2, users, SHARE, resamples=resamples, seed=seed)
 
 
 def overconfidence(
@@ -146,7 +160,7 @@ def overconfidence(
 ) -> Estimate:
     """Mean confidence - share correct, -1..1: above 0 the judge is surer than it should be. Free of the ECE's bias."""
     sure, right, _ = _binned(confidence, correct, 1)
-    return mean_estimate(sure - right, users, resamples=resamples, seed=seed)
+    return mean_estimate(sure - right, users, (-1.0, 1.0), resamples=resamples, seed=seed)
 
 
 def _binned(

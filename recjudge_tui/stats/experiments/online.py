@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, wilson
+from recjudge_tui.stats.resampling.intervals import LEVEL, clopper_pearson
 
 NO_CLICKS = "b was never clicked, so there is no rate to compare with"
 NO_SPREAD = "all impressions were clicked, or none, so there is nothing to test"
@@ -29,8 +29,8 @@ class Arm:
         return self.clicks / self.impressions
 
     def estimate(self, level: float = LEVEL) -> Estimate:
-        """Click rate with Wilson's interval."""
-        return wilson(self.clicks, self.impressions, level)
+        """Click rate with Clopper and Pearson's interval."""
+        return clopper_pearson(self.clicks, self.impressions, level)
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,15 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import Ids, as_floats, encode, rows_of
+from recjudge_tui.stats.arrays import FloatArray, Ids, as_floats, encode, rows_of
 from recjudge_tui.stats.estimate import Estimate, undefined
 
 ALPHA = 0.05
 POWER = 0.8
 MOST_UNITS = 10_000_000
 _STEPS = 60
+# up to this number of units the power is exact
+_MOST_EXACT = 3000
 
 
 @dataclass(frozen=True)
@@ -73,33 +75,55 @@ def share_discordance(share_a: float, share_b: float, correlation: float = 0.0) 
 def units_needed(
     discordance: Discordance, *, alpha: float = ALPHA, power: float = POWER, design: float = 1.0
 ) -> int | None:
-    """The number of units with which a two-sided test at `alpha` shows the difference with probability `power`.
+    """The number of units with which the exact two-sided sign test shows the difference with probability `power`.
 
-    n = D (z_(1-alpha/2) sqrt(psi) + z_power sqrt(psi - delta^2))^2 / delta^2, rounded up (Connor 1987, Biometrics
-    43:207-211; Miettinen 1968), D the design effect of the clusters (`design_effect`). None if the difference
-    is 0 or more than ten million units would be needed.
+    Connor's n = (z_(1-alpha/2) sqrt(psi) + z_power sqrt(psi - delta^2))^2 / delta^2 (1987, Biometrics 43:207-211;
+    Miettinen 1968), raised until `power_of` reaches the power, times D, the design effect of the clusters
+    (`design_effect`), rounded up. None if the difference is 0 or more than ten million units would be needed.
     """
     if discordance.delta == 0:
         return None
     normal = NormalDist()
     spread = math.sqrt(max(0.0, discordance.psi - discordance.delta**2))
     root = normal.inv_cdf(1 - alpha / 2) * math.sqrt(discordance.psi) + normal.inv_cdf(power) * spread
-    needed = design * (root / discordance.delta) ** 2
-    return None if needed > MOST_UNITS else max(1, math.ceil(needed - 1e-9))
+    independent = (root / discordance.delta) ** 2
+    if design * independent > MOST_UNITS:
+        return None
+    units = max(1, math.ceil(independent - 1e-9))
+    while units <= _MOST_EXACT and power_of(discordance, units, alpha=alpha) < power:
+        units += 1
+    return max(1, math.ceil(design * units - 1e-9))
 
 
 def power_of(discordance: Discordance, n: float, *, alpha: float = ALPHA, design: float = 1.0) -> float:
-    """Probability that `n` units show the difference: the inverse of `units_needed`.
+    """Probability that the exact two-sided sign test shows the difference with `n` units.
 
-    Φ((sqrt(n/D) |delta| - z_(1-alpha/2) sqrt(psi)) / sqrt(psi - delta^2)); the chance of a finding in the wrong
-    direction, below alpha/2, is left out. 0 if there is no difference.
+    Of n/D independent units the number that favour one of the two is binomial (psi), and of these the number that
+    favour the better one is binomial (1/2 + |delta| / (2 psi)); the sum over both of the cases in which the test finds
+    p < alpha in the right direction. Above a few thousand units Connor's normal approximation,
+    Φ((sqrt(n/D) |delta| - z_(1-alpha/2) sqrt(psi)) / sqrt(psi - delta^2)). 0 if there is no difference.
     """
     if discordance.delta == 0 or n <= 0:
         return 0.0
+    units = math.floor(n / design + 1e-9)
+    if units <= _MOST_EXACT:
+        return _exact_power(discordance, units, alpha)
     reach = math.sqrt(n / design) * abs(discordance.delta)
     gap = reach - NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(discordance.psi)
     spread = math.sqrt(max(0.0, discordance.psi - discordance.delta**2))
     return NormalDist().cdf(gap / spread) if spread > 0 else float(gap >= 0)
+
+
+def _exact_power(discordance: Discordance, units: int, alpha: float) -> float:
+    from scipy.stats import binom
+
+    split = np.arange(units + 1)
+    # the smallest number of wins of `split` whose upper tail is below alpha / 2; above `split` if there is none
+    least: FloatArray = np.asarray(binom.isf(alpha / 2, split, 0.5), dtype=np.float64) + 1
+    wins: FloatArray = least + (binom.sf(least - 1, split, 0.5) >= alpha / 2)
+    better = 0.5 + abs(discordance.delta) / (2 * discordance.psi)
+    found = np.where(wins <= split, binom.sf(wins - 1, split, better), 0.0)
+    return float(binom.pmf(split, units, discordance.psi) @ found)
 
 
 def detectable_win_rate(
@@ -143,12 +167,12 @@ def detectable_share(
 ) -> float | None:
     """The smallest share above `base` that `n` units would have shown with this power.
 
-    A correlation that is impossible for a share and `base` is lowered to the highest possible one. None if even a
+    A correlation that is impossible for a share and `base` becomes the nearest possible one. None if even a
     share of 1 would not show.
     """
 
     def enough(share: float) -> bool:
-        possible = share_discordance(share, base, min(correlation, max_correlation(share, base)))
+        possible = share_discordance(share, base, possible_correlation(share, base, correlation))
         return power_of(possible, n, alpha=alpha, design=design) >= power
 
     if base >= 1 or not enough(1.0):
@@ -160,10 +184,15 @@ def detectable_share(
     return high
 
 
-def max_correlation(share_a: float, share_b: float) -> float:
-    """The highest correlation of two yes-or-no answers with these shares; 0 if one never varies."""
-    low, high = sorted((share_a, share_b))
-    return 0.0 if low <= 0 or high >= 1 else math.sqrt(low * (1 - high) / (high * (1 - low)))
+def possible_correlation(share_a: float, share_b: float, correlation: float) -> float:
+    """The correlation nearest to the given one that two yes-or-no answers with these shares can have; 0 if one never
+    varies."""
+    spread = math.sqrt(share_a * (1 - share_a) * share_b * (1 - share_b))
+    if spread <= 0:
+        return 0.0
+    both = share_a * share_b
+    lowest = (max(0.0, share_a + share_b - 1) - both) / spread
+    return min((min(share_a, share_b) - both) / spread, max(lowest, correlation))
 
 
 def design_effect(users: Ids, icc: float) -> float:

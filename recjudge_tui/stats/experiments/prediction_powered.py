@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, as_floats, encode, rows_of
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, share_estimate
+from recjudge_tui.stats.resampling.intervals import LEVEL, interval_of, mean_estimate
+from recjudge_tui.stats.resampling.jackknife import Spread, spreads
 
 FEWEST_USERS = 10
 FEWEST_APART = 5
@@ -26,7 +27,6 @@ FEW_USERS = f"no interval: labels of fewer than {FEWEST_USERS} users"
 ALIKE = f"no interval: fewer than {FEWEST_APART} users have a label other than the commonest"
 UNVARIED = "the judge's verdicts do not vary: they add nothing"
 _ROUNDING = 1e-12
-_EDGE = 0.5
 
 
 @dataclass(frozen=True)
@@ -86,17 +86,16 @@ def prediction_powered_mean(
     one case per user, lambda is the paper's Cov(human, judge) / ((1 + n/N) Var(judge)), with the variance of the judge
     estimated separately on L and U. Cases have equal weight, so a user with more cases counts more.
 
-    Intervals are Student's, with labelled users - 2 degrees of freedom (one is spent on lambda; - 1 for one rater
-    alone). A judge with few or no errors on a few labels may have been lucky, so the powered variance is shrunk towards
-    the human one with the weight of CAUTION labels (the number that Agresti and Coull 1998 add to a proportion). The
-    effect fades with more labels and keeps the coverage where the plain formula loses it. With a `scale`, the interval
-    is computed on the logit of the position on it, so it stays inside. Both choices rest on simulations, which the
-    tests repeat.
+    Intervals are those of `intervals.interval_of`, for both together with at most labelled users - 2 degrees of freedom
+    (one is spent on lambda). A judge with few or no errors on a few labels may have been lucky, so the powered variance
+    is shrunk towards the human one with the weight of CAUTION labels (the number that Agresti and Coull 1998 add to a
+    proportion). The effect fades with more labels and keeps the coverage where the plain formula loses it; the tests
+    repeat the simulation.
 
     Assumes that the labelled cases are a random sample: a label may be missing for any reason except its value. An
     undefined figure is None with the reason. There is no interval with labels of fewer than FEWEST_USERS users, or if
-    fewer than FEWEST_APART of them have a label other than the commonest (a share from one rater alone then has the
-    interval of `share_estimate`). Raises ValueError for a score outside `scale` and for arrays that do not match.
+    fewer than FEWEST_APART of them have a label other than the commonest; one rater alone has one there too. Raises
+    ValueError for a score outside `scale` and for arrays that do not match.
     """
     labels, scores = as_floats(human), as_floats(judge)
     _checked(labels, scores, scale if clip else None, scale)
@@ -105,10 +104,10 @@ def prediction_powered_mean(
     labels, scores = labels[judged], scores[judged]
     labelled: BoolArray = ~np.isnan(labels)
     sizes = int(labelled.sum()), labels.size
-    alone = _alone(scores, codes, count, scale if clip else None, level)
+    alone = _alone(scores, codes, scale if clip else None, level)
     if not labelled.any():
         return PredictionPoweredMean(undefined(NO_LABELS), alone, undefined(NO_LABELS), *sizes)
-    people = _alone(labels[labelled], *encode(codes[labelled]), scale, level)
+    people = _alone(labels[labelled], codes[labelled], scale, level)
     if labelled.all():
         return PredictionPoweredMean(people, alone, undefined(ALL_LABELLED, sizes[0]), *sizes)
     return _combined(labels, scores, _Users(codes, count, labelled), people, alone, scale, clip, level)
@@ -155,11 +154,14 @@ def _combined(
         value = min(scale.high, max(scale.low, value))
     plain = float(of_people @ of_people)
     left = of_people - power * of_judge
-    groups = np.unique(users.codes[here]).size
+    owners = np.unique(users.codes[here])
+    groups = owners.size
     reason = _unfit(labels[here], users.codes[here])
     notes = "" if varies > _ROUNDING**2 else UNVARIED
     variance = _cautious(float(left @ left), plain, groups)
-    ends = Interval(None, None, reason) if reason else _ends(value, variance, groups - 2, scale, n, level)
+    own = spreads(left[owners], np.zeros(groups, dtype=np.int64), np.zeros(1))[0]
+    spread = Spread(groups, variance, max(1.0, min(groups - 2.0, own.freedom)), own.skewness, own.apart)
+    ends = Interval(None, None, reason) if reason else interval_of(value, spread, scale, level)
     return PredictionPoweredMean(
         people,
         alone,
@@ -178,22 +180,9 @@ def _cautious(variance: float, plain: float, groups: int) -> float:
     return (own * variance + CAUTION * plain) / (own + CAUTION)
 
 
-def _alone(
-    values: FloatArray, codes: npt.NDArray[np.int64], count: int, scale: Scale | None, level: float
-) -> Estimate:
-    """The mean of one rater's scores, by the same formula with lambda 0."""
-    if values.size == 0:
-        return undefined("no verdicts")
-    everyone: BoolArray = np.ones(values.size, dtype=np.bool_)
-    mean = float(values.mean())
-    reason = _unfit(values, codes)
-    if reason == ALIKE and np.isin(values, (0.0, 1.0)).all():
-        return share_estimate(values, codes, level=level)
-    if reason:
-        return Estimate(mean, None, None, values.size, note=reason)
-    adds = _Users(codes, count, everyone).adds(values, everyone)
-    ends = _ends(mean, float(adds @ adds), count - 1, scale, values.size, level)
-    return Estimate(mean, ends.low, ends.high, values.size, note=ends.note)
+def _alone(values: FloatArray, codes: npt.NDArray[np.int64], scale: Scale | None, level: float) -> Estimate:
+    """The mean of one rater's scores."""
+    return mean_estimate(values, codes, scale, level=level) if values.size else undefined("no verdicts")
 
 
 def _unfit(values: FloatArray, codes: npt.NDArray[np.int64]) -> str:
@@ -203,26 +192,6 @@ def _unfit(values: FloatArray, codes: npt.NDArray[np.int64]) -> str:
     levels, counts = np.unique(values, return_counts=True)
     apart = np.unique(codes[values != levels[np.argmax(counts)]]).size
     return ALIKE if apart < FEWEST_APART else ""
-
-
-def _ends(value: float, variance: float, freedom: int, scale: Scale | None, n: int, level: float) -> Interval:
-    from scipy.stats import t
-
-    if not 0 < level < 1:
-        raise ValueError(f"a confidence level lies between 0 and 1, not at {level}")
-    half = float(t.ppf(0.5 + level / 2, max(1, freedom))) * math.sqrt(variance)
-    if scale is None:
-        return Interval(value - half, value + half)
-    width = scale.high - scale.low
-    # a figure at either end has no logit, so it is moved inwards by half a label
-    place = min(1 - _EDGE / n, max(_EDGE / n, (value - scale.low) / width))
-    centre, reach = math.log(place / (1 - place)), half / width / (place * (1 - place))
-    low, high = (scale.low + width * _expit(centre + sign * reach) for sign in (-1, 1))
-    return Interval(min(low, value), max(high, value))
-
-
-def _expit(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
 def _checked(

@@ -1,11 +1,10 @@
-"""Outcomes of pairs of systems, counted by pair and user, and the counts over resampled users.
+"""Outcomes of pairs of systems, counted by pair and by user.
 
 An outcome is from the view of the first system of its row: 1 win, 0 tie, -1 loss, NaN failed (left out).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,13 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import FloatArray, IntArray, as_floats, encode, rows_of
-from recjudge_tui.stats.resampling.intervals import RESAMPLES, user_weights
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-_CHUNK = 4_000_000
-_MANY_USERS = 1000
 
 
 @dataclass(frozen=True)
@@ -27,7 +22,7 @@ class PairCounts:
     """The outcomes of each pair of systems that met: `counts` (pairs, 3) are wins, ties and losses
     of the system `first`, which has the lower number; `systems` is the number of systems.
 
-    For r resamples, `counts` has a leading axis: (r, pairs, 3).
+    Several sets of counts have a leading axis: (r, pairs, 3).
     """
 
     systems: int
@@ -130,37 +125,6 @@ class UserCounts:
         met = np.unique(owner * max(things, 1) + thing)
         weights = self.users[met // max(things, 1)]
         return np.bincount(met % max(things, 1), weights=weights, minlength=things).astype(np.float64)
-
-    def resampled(self, resamples: int = RESAMPLES, seed: int = 0) -> Iterator[PairCounts]:
-        """Counts over users drawn with replacement, in chunks that add up to `resamples`.
-
-        Users with equal rows are exchangeable. If most rows are equal, their numbers in a resample are drawn
-        from a multinomial, which has the same distribution and costs less.
-        """
-        pairs, profiles = self.total.first.size, self.users.size
-        if not profiles:
-            empty = np.zeros((resamples, pairs, 3))
-            yield PairCounts(self.total.systems, self.total.first, self.total.second, empty)
-            return
-        collapsed = self.count >= _MANY_USERS and profiles * 4 <= self.count
-        draw = self._by_profile if collapsed else self._by_user
-        for weights in draw(resamples, seed, max(1, _CHUNK // max(profiles, 3 * pairs, 1))):
-            sums = np.asarray((self.rows.T @ weights.T).T)
-            yield PairCounts(
-                self.total.systems, self.total.first, self.total.second, sums.reshape(-1, pairs, 3)
-            )
-
-    def _by_profile(self, resamples: int, seed: int, step: int) -> Iterator[FloatArray]:
-        rng = np.random.default_rng(seed)
-        users = self.count
-        for start in range(0, resamples, step):
-            drawn = rng.multinomial(users, self.users / users, size=min(step, resamples - start))
-            yield drawn.astype(np.float64)
-
-    def _by_user(self, resamples: int, seed: int, _: int) -> Iterator[FloatArray]:
-        starts = np.cumsum(self.users) - self.users
-        for weights in user_weights(self.count, resamples, seed, 3 * self.total.first.size):
-            yield np.add.reduceat(weights, starts, axis=1) if self.users.size < self.count else weights
 
 
 def user_counts(

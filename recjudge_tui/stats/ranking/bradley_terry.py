@@ -15,22 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
+from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.battles import PairCounts, UserCounts, incidence
 from recjudge_tui.stats.ranking.connectivity import (
     Connectivity,
     Ties,
     connectivity,
-    has_finite_ratings,
     subset,
 )
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
+from recjudge_tui.stats.resampling.intervals import LEVEL, student_interval
+from recjudge_tui.stats.resampling.jackknife import spreads
 
 SCALE = 400 / math.log(10)
 MEAN = 1000.0
 _STEPS = 100
 _LONGEST_STEP = 4.0
 _CLOSE = 1e-9
-_CHUNK = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -66,45 +66,38 @@ def bradley_terry(pairs: PairCounts, ties: Ties = "davidson") -> BradleyTerry:
     return BradleyTerry(ratings, who, None if ties == "half" else float(math.exp(fit.tie[0])))
 
 
-def refits(
-    users: UserCounts, fitted: BradleyTerry, ties: Ties, *, resamples: int = RESAMPLES, seed: int = 0
-) -> FloatArray:
-    """Ratings (resamples, systems) of resampled users; each fit starts from `fitted`.
+def rating_intervals(
+    users: UserCounts, fitted: BradleyTerry, ties: Ties, level: float = LEVEL
+) -> list[Interval]:
+    """The interval of each system's rating, users taken as independent; none for a system without a rating.
 
-    The rated systems are those of `fitted`; a resample in which they have no finite ratings is NaN.
+    A user's influence on the ratings is the inverse of the information matrix times the user's term of the gradient
+    (the infinitesimal jackknife, whose variance is the sandwich estimator clustered by user: Huber 1967; Liang and
+    Zeger 1986). One matrix is inverted once, so 100 systems and 10,000 battles take less than a second.
+    Battles with systems that have no rating are left out, as they are of the fit.
     """
     rated = fitted.connectivity.rated
-    out = np.full((resamples, users.total.systems), np.nan)
+    out = [Interval(None, None, note) for note in fitted.connectivity.notes]
     if not rated.size:
         return out
-    start = (fitted.ratings[rated] - MEAN) / SCALE
-    at = 0
-    for drawn in users.resampled(resamples, seed):
-        inner = subset(drawn, rated)
-        size = inner.counts.shape[0]
-        usable = np.flatnonzero(_finite(inner, ties))
-        step = max(1, _CHUNK // (rated.size + 1) ** 2)
-        for begin in range(0, usable.size, step):
-            rows = usable[begin : begin + step]
-            part = PairCounts(inner.systems, inner.first, inner.second, inner.counts[rows])
-            fit = _maximum(part, ties, start, fitted.tie)
-            values = np.where(fit.converged[:, None], MEAN + SCALE * fit.theta, np.nan)
-            out[np.ix_(at + rows, rated)] = values
-        at += size
+    inside = np.flatnonzero(np.isin(users.total.first, rated) & np.isin(users.total.second, rated))
+    inner = _one(subset(users.total, rated))
+    theta = (fitted.ratings[rated] - MEAN) / SCALE
+    log_tie = np.array([math.log(fitted.tie) if fitted.tie else -np.inf])
+    likelihood = _Likelihood(inner, ties)
+    columns = (inside[:, None] * 3 + np.arange(3)).reshape(-1)
+    gradient = users.rows[:, columns] @ likelihood.outcome_gradients(theta, log_tie)
+    met = np.asarray(np.diff(users.rows[:, columns].indptr) > 0)
+    information = likelihood.derivatives(theta[None, :], log_tie, np.zeros(1, dtype=np.int64))[1][0]
+    moved = np.linalg.solve(information, gradient[met].T)[: rated.size]
+    moved -= moved.mean(axis=0)
+    repeated = np.repeat(np.arange(moved.shape[1]), users.users[met])
+    for place, system in enumerate(rated.tolist()):
+        influence = SCALE * repeated.size * moved[place, repeated]
+        one = np.zeros(repeated.size, dtype=np.int64)
+        spread = spreads(influence, one, np.array([MEAN]))[0]
+        out[system] = student_interval(float(fitted.ratings[system]), spread, level)
     return out
-
-
-def _finite(pairs: PairCounts, ties: Ties) -> BoolArray:
-    """Which resamples can be fitted. Each distinct pattern of results is checked once."""
-    happened = (pairs.counts > 0).reshape(pairs.counts.shape[0], -1)
-    _, chosen, pattern = np.unique(
-        np.packbits(happened, axis=1), axis=0, return_index=True, return_inverse=True
-    )
-    known = [
-        has_finite_ratings(PairCounts(pairs.systems, pairs.first, pairs.second, pairs.counts[row]), ties)
-        for row in chosen
-    ]
-    return np.array(known, dtype=np.bool_)[pattern.reshape(-1)]
 
 
 def _one(pairs: PairCounts) -> PairCounts:
@@ -149,11 +142,14 @@ class _Likelihood:
 
     def step(self, theta: FloatArray, tie: FloatArray, rows: npt.NDArray[np.int64]) -> FloatArray:
         """Newton's step (r, systems + 1): the solution of information x step = gradient."""
-        d = theta[:, self.first] - theta[:, self.second]
-        half = np.abs(d) / 2
-        parts = np.exp(d / 2 - half), np.exp(tie[:, None] - half), np.exp(-d / 2 - half)
-        whole = parts[0] + parts[1] + parts[2]
-        win, draw = parts[0] / whole, parts[1] / whole
+        gradient, information = self.derivatives(theta, tie, rows)
+        return np.linalg.solve(information, gradient[..., None])[..., 0].astype(np.float64, copy=False)
+
+    def derivatives(
+        self, theta: FloatArray, tie: FloatArray, rows: npt.NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray]:
+        """The gradient (r, systems + 1) and the information (r, systems + 1, systems + 1); the tie comes last."""
+        win, draw = self._chances(theta, tie)
         n, systems = self.n[rows], theta.shape[1]
         mean = win + draw / 2
         gap = self.lead[rows] - n * (mean - 0.5)
@@ -167,7 +163,25 @@ class _Likelihood:
         information[without, systems, :] = information[without, :, systems] = 0
         information[without, systems, systems] = 1
         gradient[without, systems] = 0
-        return np.linalg.solve(information, gradient[..., None])[..., 0].astype(np.float64, copy=False)
+        return gradient, information
+
+    def outcome_gradients(self, theta: FloatArray, tie: FloatArray) -> FloatArray:
+        """What one win, tie and loss of each pair add to the gradient: (pairs * 3, systems + 1)."""
+        win, draw = self._chances(theta[None, :], tie)
+        expected = win[0] + draw[0] / 2
+        out = np.zeros((expected.size, 3, theta.size + 1))
+        for at, score in enumerate((1.0, 0.5, 0.0)):
+            out[:, at, :-1] = (score - expected)[:, None] * (self.plus - self.minus)
+            out[:, at, -1] = (at == 1) - draw[0] if self.tied[0] else 0.0
+        return out.reshape(-1, theta.size + 1)
+
+    def _chances(self, theta: FloatArray, tie: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The probabilities (r, pairs) that the first system wins, and that the battle is a tie."""
+        d = theta[:, self.first] - theta[:, self.second]
+        half = np.abs(d) / 2
+        parts = np.exp(d / 2 - half), np.exp(tie[:, None] - half), np.exp(-d / 2 - half)
+        whole = parts[0] + parts[1] + parts[2]
+        return parts[0] / whole, parts[1] / whole
 
     def _information(self, weight: FloatArray, cross: FloatArray, of_tie: FloatArray) -> FloatArray:
         systems = self.plus.shape[1]

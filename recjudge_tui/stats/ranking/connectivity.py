@@ -124,14 +124,6 @@ def subset(pairs: PairCounts, members: IntArray) -> PairCounts:
     return PairCounts(members.size, first[kept], second[kept], pairs.counts[..., kept, :])
 
 
-def has_finite_ratings(pairs: PairCounts, ties: Ties) -> bool:
-    """Whether all systems of these counts can be rated together."""
-    from scipy.sparse.csgraph import connected_components
-
-    parts, _ = connected_components(_beats(pairs), directed=True, connection="strong")
-    return parts == 1 and (ties == "half" or not _unbounded(pairs))
-
-
 def _beats(pairs: PairCounts) -> BoolArray:
     """[i, j]: i beat j or tied with it."""
     wins, ties, losses = (pairs.counts[:, at] > 0 for at in range(3))

@@ -11,11 +11,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, rows_of
-from recjudge_tui.stats.resampling.intervals import RESAMPLES, user_weights
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, rows_of
+from recjudge_tui.stats.estimate import Interval
+from recjudge_tui.stats.resampling.intervals import LEVEL, ONE_USER, student_interval
+from recjudge_tui.stats.resampling.jackknife import spread_of
 
 MEAN = 1000.0
 K_FACTOR = 4.0
+MOST_LEFT_OUT = 500
+LOPSIDED = "no interval: only won or only lost"
 _POINTS = 400.0
 
 
@@ -62,7 +66,7 @@ def elo_mean_over_orders(
     return total / max(orders, 1)
 
 
-def elo_refits(
+def elo_intervals(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
     outcome: npt.ArrayLike,
@@ -70,29 +74,49 @@ def elo_refits(
     systems: int,
     *,
     k: float = K_FACTOR,
-    resamples: int = RESAMPLES,
+    most: int = MOST_LEFT_OUT,
     seed: int = 0,
-) -> FloatArray:
-    """Ratings (resamples, systems) over users drawn with replacement, each in the order of the rows.
+    level: float = LEVEL,
+) -> list[Interval]:
+    """The interval of each system's rating by the jackknife: each user's battles are left out in turn.
 
-    A battle of a user drawn w times changes the ratings once, by w times the amount. All resamples are
-    computed together, in one pass over the rows with arrays of length `resamples`.
+    With more than `most` users, as many groups of users drawn with `seed` are left out. All are computed together, in
+    one pass over the rows with arrays of length `most`. A system that won all or lost all of its battles has no
+    interval: without a battle of the other kind nothing shows how far its rating could differ.
     """
     first, second, score, kept = _rows(a, b, outcome, k)
     codes, count = encode(rows_of(users, kept))
-    if count == 0:
-        return np.full((resamples, systems), MEAN)
-    parts = [
-        _played(first, second, score, np.ascontiguousarray(weights.T * k), codes, systems)
-        for weights in user_weights(count, resamples, seed)
+    groups = min(count, most)
+    if groups < 2:
+        return [Interval(None, None, ONE_USER)] * systems
+    order = np.random.default_rng(seed).permutation(count) if count > groups else np.arange(count)
+    of_user = np.empty(count, dtype=np.int64)
+    of_user[order] = np.arange(count) % groups
+    factor = np.full((groups, groups + 1), k)
+    factor[np.arange(groups), np.arange(groups) + 1] = 0
+    ratings = _played(first, second, score, factor, of_user[codes], systems)
+    lopsided = _lopsided(first, second, score, systems)
+    return [
+        Interval(None, None, LOPSIDED)
+        if lopsided[system]
+        else student_interval(float(row[0]), spread_of(float(row[0]), row[1:]), level)
+        for system, row in enumerate(ratings)
     ]
-    return np.concatenate(parts, axis=1).T if parts else np.zeros((0, systems))
+
+
+def _lopsided(first: IntArray, second: IntArray, score: FloatArray, systems: int) -> BoolArray:
+    """(systems,): whether a system has only wins or only losses."""
+    own, scores = np.concatenate([first, second]), np.concatenate([score, 1 - score])
+    battles = np.bincount(own, minlength=systems)
+    total = np.bincount(own, weights=scores, minlength=systems)
+    alike: BoolArray = (total == 0) | (total == battles)
+    return alike
 
 
 def _played(
     first: IntArray, second: IntArray, score: FloatArray, factor: FloatArray, codes: IntArray, systems: int
 ) -> FloatArray:
-    """Ratings (systems, r); `factor` (users, r) is K times how often the user was drawn."""
+    """Ratings (systems, r); `factor` (groups, r) is K, or 0 where the group of users is left out."""
     ratings = np.full((systems, factor.shape[1]), MEAN)
     change = np.empty(factor.shape[1])
     power = -np.log(10) / _POINTS

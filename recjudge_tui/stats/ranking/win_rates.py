@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, Ids, as_floats, encode, ratio, rows_of
-from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, RESAMPLES, bootstrap_sums, sums_by_user
+from recjudge_tui.stats.arrays import Ids, as_floats
+from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.ranking.battles import user_counts
+from recjudge_tui.stats.ranking.outcome_intervals import pair_intervals
+from recjudge_tui.stats.resampling.intervals import LEVEL
 
 NEVER_LOST = "never lost or tied: Q is not finite"
 NO_CASES = "no cases"
@@ -57,40 +59,22 @@ def win_rate(wins: float, ties: float, losses: float) -> float | None:
     return None if n == 0 else (wins + ties / 2) / n
 
 
-def _q_of(sums: FloatArray) -> FloatArray:
-    return ratio(sums[:, 0] + sums[:, 1], sums[:, 2] + sums[:, 1])
-
-
-def _win_rate_of(sums: FloatArray) -> FloatArray:
-    return ratio(sums[:, 0] + sums[:, 1] / 2, sums.sum(axis=1))
-
-
-def outcome_estimates(
-    outcomes: npt.ArrayLike,
-    users: Ids,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    level: float = LEVEL,
-) -> dict[str, Estimate]:
-    """`q` and `win_rate` of one system, with intervals from users resampled."""
+def outcome_estimates(outcomes: npt.ArrayLike, users: Ids, *, level: float = LEVEL) -> dict[str, Estimate]:
+    """`q` and `win_rate` of one system, with intervals over users."""
     array = as_floats(outcomes)
     counts = tally(array)
     if counts.n == 0:
         return {"q": undefined(NO_CASES), "win_rate": undefined(NO_CASES)}
-    kept = ~np.isnan(array)
-    codes, count = encode(rows_of(users, kept))
-    indicators = np.stack([(array[kept] == value).astype(np.float64) for value in (1, 0, -1)])
-    per_user = sums_by_user(indicators, codes, count)
+    opponents = np.ones(array.size, dtype=np.int64)
+    met = user_counts(np.zeros_like(opponents), opponents, array, users, 2)
     parts = (counts.wins, counts.ties, counts.losses)
-    figures = {"q": (q_score(*parts), _q_of), "win_rate": (win_rate(*parts), _win_rate_of)}
     out: dict[str, Estimate] = {}
-    for name, (value, finish) in figures.items():
+    for name, value in (("q", q_score(*parts)), ("win_rate", win_rate(*parts))):
         if value is None:
             out[name] = undefined(NEVER_LOST, counts.n)
             continue
-        ends = bootstrap_sums(per_user, finish, resamples=resamples, seed=seed, level=level)
-        out[name] = Estimate(value, ends.low, ends.high, counts.n, note=join_notes(ends.note))
+        (ends,) = pair_intervals(met, "q" if name == "q" else "win_rate", level)
+        out[name] = Estimate(value, ends.low, ends.high, counts.n, note=ends.note)
     return out
 
 

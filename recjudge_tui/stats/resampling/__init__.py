@@ -1,1 +1,1 @@
-"""Intervals by resampling users, and corrections for several tests."""
+"""Intervals over users by the jackknife, and corrections for several tests."""

@@ -1,8 +1,9 @@
-"""Means of many groups of rows, such as the days of a year, all with the same resampled users."""
+"""Means of many groups of rows, such as the days of a year, and of many measures of the same users."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +12,23 @@ from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, enco
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import (
     LEVEL,
-    ONE_USER,
-    RESAMPLES,
-    percentile_intervals,
-    user_weights,
+    NOT_REQUESTED,
+    Bounds,
+    check_bounds,
+    count_interval,
+    interval_of,
 )
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES, Spread, spreads
 
-# above this share of filled cells, a table of users by groups is multiplied faster than its filled cells alone
-_DENSE_FROM = 0.1
 _MOST_CELLS = 20_000_000
+
+
+class Cells(NamedTuple):
+    """The rows of each user in each group that has any: the group of a cell, the sum and the number of its rows."""
+
+    group: IntArray
+    total: FloatArray
+    size: FloatArray
 
 
 def group_means(
@@ -27,90 +36,134 @@ def group_means(
     users: Ids,
     groups: IntArray,
     count: int,
+    bounds: Bounds | None = None,
     *,
     resamples: int = RESAMPLES,
-    seed: int = 0,
     level: float = LEVEL,
 ) -> list[Estimate]:
-    """Mean over the rows of each group 0..count-1, with a percentile interval over resampled users.
+    """Mean over the rows of each group 0..count-1 with its interval; `Estimate.groups` counts the group's users.
 
-    `values`, `users` and `groups` have one entry per row; NaN rows are left out and counted in the note. One resample
-    draws users from all users of all groups, so the groups share their draws; a resample in which a group has no row
-    is undefined for it. A group whose rows belong to one user has no interval. With one group the result equals
-    `intervals.mean_estimate`. `groups` counts users.
+    `values`, `users` and `groups` have one entry per row; NaN rows are left out and counted in the note. Equal to
+    `intervals.mean_estimate` of each group's rows. `resamples=0` gives no intervals.
 
-    Vectorised: 1,800,000 rows of 1,000 users in 1,800 groups take about a second.
+    Vectorised: 1,800,000 rows of 1,000 users in 1,800 groups take about half a second.
     """
     array = as_floats(values)
     kept = ~np.isnan(array)
     row, group = array[kept], np.asarray(groups)[kept]
+    check_bounds(row, bounds)
     codes, people = encode(rows_of(users, kept))
     missing = np.bincount(np.asarray(groups)[~kept], minlength=count)
-    n = np.bincount(group, minlength=count)
-    means = ratio(np.bincount(group, weights=row, minlength=count).astype(np.float64), n.astype(np.float64))
-    cell, total, size = _cells(codes * count + group, row, people * count)
-    members = np.bincount(cell % max(count, 1), minlength=count)
-    drawn = _resampled(cell, total, size, people, count, resamples, seed)
+    cells = _cells(codes * count + group, row, people * count, count)
+    estimates = _estimates(cells, [bounds] * count, resamples, level)
     return [
-        _estimate(means[g], interval, int(n[g]), int(members[g]), int(missing[g]))
-        for g, interval in enumerate(percentile_intervals(drawn, level))
+        _with_missing(estimate, int(left_out)) for estimate, left_out in zip(estimates, missing, strict=True)
     ]
 
 
-def _cells(cell: IntArray, values: FloatArray, cells: int) -> tuple[IntArray, FloatArray, FloatArray]:
-    """The cells that have rows, in order, with the sum and the number of the rows of each."""
+def _cells(cell: IntArray, values: FloatArray, cells: int, groups: int) -> Cells:
     if cells <= _MOST_CELLS:
         size = np.bincount(cell, minlength=cells)
         filled = np.flatnonzero(size).astype(np.int64)
         total = np.bincount(cell, weights=values, minlength=cells).astype(np.float64)
-        return filled, total[filled], size[filled].astype(np.float64)
+        return Cells(filled % max(groups, 1), total[filled], size[filled].astype(np.float64))
     filled, at = np.unique(cell, return_inverse=True)
-    filled = filled.astype(np.int64)
     at = at.reshape(-1)
     size = np.bincount(at, minlength=filled.size)
     total = np.bincount(at, weights=values, minlength=filled.size).astype(np.float64)
-    return filled, total, size.astype(np.float64)
+    return Cells(filled.astype(np.int64) % groups, total, size.astype(np.float64))
 
 
-def _estimate(mean: float, resampled: Interval, n: int, users: int, missing: int) -> Estimate:
-    left_out = f"{missing} missing left out" if missing else ""
-    if n == 0:
-        return undefined(join_notes("no values", left_out))
-    interval = Interval(None, None, ONE_USER) if users < 2 else resampled
-    note = join_notes(interval.note, left_out)
-    return Estimate(float(mean), interval.low, interval.high, n, groups=users, note=note)
+def _with_missing(estimate: Estimate, missing: int) -> Estimate:
+    if not missing:
+        return estimate
+    note = join_notes(estimate.note, f"{missing} missing left out")
+    return Estimate(
+        estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, groups=estimate.groups, note=note
+    )
 
 
-def _resampled(
-    cell: IntArray, total: FloatArray, size: FloatArray, users: int, groups: int, resamples: int, seed: int
-) -> FloatArray:
-    """The means (resamples, groups) over resampled users; NaN where none of a group's users was drawn.
+class UserSums(NamedTuple):
+    """Sums and numbers of the values of each user (users, measures), NaN left out."""
 
-    `cell` is user * groups + group, with the sum and the number of the rows of each.
+    sums: FloatArray
+    counts: FloatArray
+
+
+def user_sums(values: Sequence[FloatArray], codes: Sequence[IntArray], users: int) -> UserSums:
+    """One column for each of `values` (n,), whose `codes` (n,) from 0 to users-1 say whose they are."""
+    sums, counts = np.zeros((users, len(values))), np.zeros((users, len(values)))
+    for column, (row, owner) in enumerate(zip(values, codes, strict=True)):
+        kept = ~np.isnan(row)
+        sums[:, column] = np.bincount(owner[kept], weights=row[kept], minlength=users)
+        counts[:, column] = np.bincount(owner[kept], minlength=users)
+    return UserSums(sums, counts)
+
+
+def mean_estimates(
+    measured: UserSums, bounds: Sequence[Bounds | None], *, resamples: int = RESAMPLES, level: float = LEVEL
+) -> list[Estimate]:
+    """Mean of all values of each measure with its interval; `n` counts values, not users.
+
+    `bounds`: the lowest and the highest value of each measure. Equal to `intervals.mean_estimate` of its rows.
     """
-    if not cell.size or users < 2:
-        return np.full((resamples, groups), np.nan)
-    summed = _products(cell, total, users, groups)
-    if cell.size == users * groups and (size == size[0]).all():
-        # every user has as many rows in every group, so the number of rows drawn is always the same
-        parts = [summed(w) / (users * size[0]) for w in user_weights(users, resamples, seed)]
-    else:
-        counted = _products(cell, size, users, groups)
-        parts = [ratio(summed(w), counted(w)) for w in user_weights(users, resamples, seed)]
-    return np.concatenate(parts) if parts else np.zeros((0, groups))
+    owner, group = np.nonzero(measured.counts)
+    cells = Cells(group.astype(np.int64), measured.sums[owner, group], measured.counts[owner, group])
+    estimates = _estimates(cells, bounds, resamples, level)
+    return [Estimate(e.value, e.ci_low, e.ci_high, e.n, note=e.note) for e in estimates]
 
 
-def _products(
-    cell: IntArray, values: FloatArray, users: int, groups: int
-) -> Callable[[FloatArray], FloatArray]:
-    """Weights (r, users) -> weights @ table (r, groups), where `table` holds the values at their cells."""
-    filled = cell.size / (users * groups)
-    if filled >= _DENSE_FROM and users * groups <= _MOST_CELLS:
-        table = np.zeros(users * groups)
-        table[cell] = values
-        dense = table.reshape(users, groups)
-        return lambda weights: weights @ dense
-    from scipy.sparse import csr_matrix
+def _estimates(cells: Cells, bounds: Sequence[Bounds | None], resamples: int, level: float) -> list[Estimate]:
+    count = len(bounds)
+    users = np.bincount(cells.group, minlength=count)
+    size = np.bincount(cells.group, weights=cells.size, minlength=count).astype(np.float64)
+    total = np.bincount(cells.group, weights=cells.total, minlength=count).astype(np.float64)
+    means = ratio(total, size)
+    spread = _spreads(cells, users, size, total, means)
+    extreme = _extremes(cells, bounds)
+    estimates = []
+    for at in range(count):
+        n, known = int(size[at]), bounds[at]
+        if n == 0:
+            estimates.append(undefined("no values"))
+            continue
+        if not resamples:
+            interval = Interval(None, None, NOT_REQUESTED)
+        elif known is not None and users[at] > 1 and extreme[at] == users[at]:
+            interval = count_interval(int(users[at]), float(means[at]), known, level)
+        else:
+            interval = interval_of(float(means[at]), spread[at], known, level)
+        estimates.append(
+            Estimate(
+                float(means[at]),
+                interval.low,
+                interval.high,
+                n,
+                groups=int(users[at]),
+                note=interval.note,
+            )
+        )
+    return estimates
 
-    sparse = csr_matrix((values, (cell % groups, cell // groups)), shape=(groups, users))
-    return lambda weights: np.asarray((sparse @ weights.T).T)
+
+def _spreads(
+    cells: Cells, users: IntArray, size: FloatArray, total: FloatArray, means: FloatArray
+) -> list[Spread]:
+    """The jackknife's spread of each group's mean, without a pass over the rows for each user."""
+    here = cells.group
+    without = ratio(total[here] - cells.total, size[here] - cells.size)
+    influence = np.where(users[here] > 1, (users[here] - 1) * (means[here] - without), 0.0)
+    return spreads(influence, here, np.abs(np.where(size > 0, means, 0.0)))
+
+
+def _extremes(cells: Cells, bounds: Sequence[Bounds | None]) -> IntArray:
+    """How many cells of each group hold the lowest or the highest value only; 0 if users have unequal numbers of rows."""
+    ends = np.array([(np.nan, np.nan) if known is None else known for known in bounds]).reshape(-1, 2)
+    low, high = ends[cells.group].T
+    mean = cells.total / cells.size
+    counts = np.bincount(cells.group[(mean == low) | (mean == high)], minlength=len(bounds))
+    largest = np.zeros(len(bounds))
+    np.maximum.at(largest, cells.group, cells.size)
+    uneven = np.unique(cells.group[cells.size != largest[cells.group]])
+    counts[uneven] = 0
+    return counts.astype(np.int64)

@@ -1,213 +1,242 @@
-"""Intervals: Wilson's for a proportion, order statistics for a quantile, resampled users for everything else."""
+"""Every interval of a figure over users is made here, from the figure, its spread over users and its bounds.
+
+Counts of independent cases have Clopper and Pearson's exact interval. A figure with a lowest and a highest value (a
+share, a win rate, a mean of labels, a coefficient of agreement) has the same interval for the effective number of
+users. A figure without bounds has Student's t corrected for skewness, a rating plain Student's t.
+`benchmarks/coverage.py` measures how often each holds the true value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from statistics import NormalDist
+import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.arrays import FloatArray, Ids, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES, Spread, sums_by_user, sums_spread
 
-RESAMPLES = 2000
 LEVEL = 0.95
-MOST_UNDEFINED = 0.05
-ONE_USER = "no interval: resampling users needs at least two"
-# larger arrays do not stay in the cache
-_CHUNK = 400_000
-_COLLAPSE_FROM = 1000
+FEWEST_USERS = 5
+FEWEST_APART = 3
+Bounds = tuple[float, float]
+SHARE: Bounds = (0.0, 1.0)
+NOT_REQUESTED = "no interval was requested"
+ONE_USER = "no interval: it needs at least two users"
+FEW_USERS = f"no interval: it needs at least {FEWEST_USERS} users"
+ALL_EQUAL = "no interval: all users have the same value"
+ALIKE = f"no interval: fewer than {FEWEST_APART} users differ from the others"
 
 
-def wilson(successes: int, n: int, level: float = LEVEL) -> Estimate:
-    """Proportion with Wilson's score interval (Wilson 1927).
+def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Estimate:
+    """A share of n independent cases with the exact interval of Clopper and Pearson (1934).
 
-    centre = (p + z²/2n) / (1 + z²/n), half width = z/(1 + z²/n) · sqrt(p(1-p)/n + z²/4n²).
-    Undefined for n = 0. Trials must be independent; for several cases of one user use `share_estimate`.
-    Raises ValueError unless 0 <= successes <= n and 0 < level < 1.
+    It holds the true share at least as often as its level says, whatever the share; with few cases, more often.
+    Undefined for n = 0. For several cases of one user use `share_estimate`. Raises ValueError unless
+    0 <= successes <= n and 0 < level < 1.
     """
     if not 0 <= successes <= n:
-        raise ValueError(f"{successes} successes of {n} trials is not possible")
-    z = _quantile(level)
+        raise ValueError(f"{successes} successes of {n} cases is not possible")
     if n == 0:
-        return undefined("no trials")
-    p = successes / n
-    spread = 1 + z * z / n
-    centre = (p + z * z / (2 * n)) / spread
-    half = z / spread * float(np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)))
-    low = 0.0 if successes == 0 else max(0.0, centre - half)
-    high = 1.0 if successes == n else min(1.0, centre + half)
-    return Estimate(p, low, high, n)
+        return undefined("no cases")
+    low, high = _beta_ends(successes / n, n, _tail(level))
+    return Estimate(successes / n, low, high, n)
 
 
-def _quantile(level: float) -> float:
+def interval_of(
+    value: float, spread: Spread, bounds: Bounds | None = None, level: float = LEVEL, fewest: int = 2
+) -> Interval:
+    """The interval of a figure; none, with the reason, with fewer than `fewest` users or an undefined spread.
+
+    With `bounds`: the effective number of users is p (1 - p) / v, with p and v the figure and its variance on the
+    scale 0..1 between the bounds, times (z / t)² for the uncertainty of v; Clopper and Pearson's interval for that
+    number (Korn and Graubard 1998, Survey Methodology 24:193). If all users have the same value x, a share of more
+    than u = 1 - (tail)^(1/users) of all users would have shown a user with another value, so the ends are
+    x - u (x - lowest) and x + u (highest - x).
+
+    Without: Hall's transformation of Student's t, which corrects for skewness (Hall 1992, J. R. Statist. Soc. B
+    54:221); at least FEWEST_USERS users are needed, of whom FEWEST_APART differ from the others.
+    """
+    tail = _tail(level)
+    if spread.undefined:
+        return Interval(
+            None, None, f"no interval: undefined without {spread.undefined} of {spread.users} users"
+        )
+    if spread.users < max(2, fewest):
+        return Interval(None, None, ONE_USER if spread.users < 2 else _few(fewest))
+    return _open(value, spread, tail) if bounds is None else _bounded(value, spread, bounds, tail)
+
+
+def student_interval(
+    value: float, spread: Spread, level: float = LEVEL, fewest: int = FEWEST_USERS
+) -> Interval:
+    """Student's t on the figure's own scale, for a figure that is a logarithm already, such as a rating."""
+    from scipy.special import stdtrit
+
+    tail = _tail(level)
+    if spread.users < max(2, fewest):
+        return Interval(None, None, _few(fewest))
+    if spread.undefined or spread.variance == 0:
+        return Interval(None, None, ALL_EQUAL)
+    half = float(stdtrit(spread.freedom, 1 - tail)) * math.sqrt(spread.variance)
+    return Interval(value - half, value + half)
+
+
+def _few(fewest: int) -> str:
+    return ONE_USER if fewest <= 2 else f"no interval: it needs at least {fewest} users"
+
+
+def _tail(level: float) -> float:
     if not 0 < level < 1:
         raise ValueError(f"a confidence level lies between 0 and 1, not at {level}")
-    return NormalDist().inv_cdf(0.5 + level / 2)
+    return (1 - level) / 2
 
 
-def percentile_interval(values: FloatArray, level: float = LEVEL) -> Interval:
-    """Percentile interval of resampled values; NaN marks a resample whose figure was undefined.
+def _beta_ends(share: float, n: float, tail: float) -> tuple[float, float]:
+    from scipy.special import betaincinv
 
-    Undefined resamples are left out; if there are more than 5 % of them, there is no interval.
-    """
-    kept = values[~np.isnan(values)]
-    missing = values.size - kept.size
-    if values.size == 0:
-        return Interval(None, None, "no interval was requested")
-    if missing > MOST_UNDEFINED * values.size:
-        return Interval(None, None, f"no interval: undefined in {missing} of {values.size} resamples")
-    tail = (1 - level) / 2
-    low, high = np.quantile(kept, [tail, 1 - tail])
-    return Interval(float(low), float(high))
+    hits, misses = share * n, (1 - share) * n
+    low = float(betaincinv(hits, misses + 1, tail)) if hits > 1e-9 else 0.0
+    high = float(betaincinv(hits + 1, misses, 1 - tail)) if misses > 1e-9 else 1.0
+    return low, high
 
 
-def percentile_intervals(table: FloatArray, level: float = LEVEL) -> list[Interval]:
-    """`percentile_interval` of each column of (resamples, figures), those without NaN at once."""
-    if not len(table):
-        return [percentile_interval(column, level) for column in table.T]
-    tail = (1 - level) / 2
-    ends = np.quantile(table, [tail, 1 - tail], axis=0).T.tolist()
-    return [
-        percentile_interval(column, level) if np.isnan(low) else Interval(low, high)
-        for (low, high), column in zip(ends, table.T, strict=True)
-    ]
+def _bounded(value: float, spread: Spread, bounds: Bounds, tail: float) -> Interval:
+    from scipy.special import ndtri, stdtrit
+
+    lowest, width = bounds[0], bounds[1] - bounds[0]
+    place = min(1.0, max(0.0, (value - lowest) / width))
+    variance = spread.variance / width**2
+    if variance == 0 or place in (0.0, 1.0):
+        unseen = 1 - tail ** (1 / spread.users)
+        low, high = place * (1 - unseen), place + (1 - place) * unseen
+    else:
+        known_as_well = (ndtri(1 - tail) / stdtrit(spread.freedom, 1 - tail)) ** 2
+        low, high = _beta_ends(place, float(place * (1 - place) / variance * known_as_well), tail)
+    # rounding must not move an end past the figure
+    return Interval(min(value, lowest + width * low), max(value, lowest + width * high))
 
 
-def user_weights(users: int, resamples: int, seed: int, width: int = 1) -> Iterator[FloatArray]:
-    """How often each user was drawn: arrays (r, users), in chunks that add up to `resamples` rows.
+def _open(value: float, spread: Spread, tail: float) -> Interval:
+    from scipy.special import stdtrit
 
-    Each row draws `users` users with replacement. `width` is the length of the longest array that the caller
-    makes for one resample; it keeps the chunks small enough for memory.
-    """
-    rng = np.random.default_rng(seed)
-    step = max(1, _CHUNK // max(users, width, 1))
-    for start in range(0, resamples, step):
-        rows = min(step, resamples - start)
-        drawn = rng.integers(0, users, size=(rows, users))
-        drawn += np.arange(rows)[:, None] * users
-        counts = np.bincount(drawn.reshape(-1), minlength=rows * users)
-        yield counts.reshape(rows, users).astype(np.float64)
+    if spread.users < FEWEST_USERS:
+        return Interval(None, None, FEW_USERS)
+    if spread.variance == 0:
+        return Interval(None, None, ALL_EQUAL)
+    if spread.apart < FEWEST_APART:
+        return Interval(None, None, ALIKE)
+    root, error = math.sqrt(spread.users), math.sqrt(spread.variance)
+    reach = float(stdtrit(spread.freedom, 1 - tail))
+    a, b = spread.skewness / 3, spread.skewness / 6
 
+    def turned(t: float) -> float:
+        moved = t - b / root
+        if abs(a) < 1e-6:
+            return moved
+        return float(root / a * (np.cbrt(1 + 3 * a / root * moved) - 1))
 
-def resampled_sums(per_user: FloatArray, resamples: int, seed: int) -> Iterator[FloatArray]:
-    """Column sums (r, k) of `per_user` (users, k) over resampled users, in chunks.
-
-    Users with equal rows are exchangeable. If most rows are equal (one vote each, say), their numbers in a
-    resample are drawn from a multinomial, which has the same distribution and costs less.
-    """
-    users, width = per_user.shape
-    if users >= _COLLAPSE_FROM:
-        rows, counts = np.unique(per_user, axis=0, return_counts=True)
-        if rows.shape[0] * 4 <= users:
-            yield from _profile_sums(rows, counts.astype(np.int64), resamples, seed)
-            return
-    for weights in user_weights(users, resamples, seed, width):
-        yield weights @ per_user
+    return Interval(value - turned(reach) * error, value - turned(-reach) * error)
 
 
-def _profile_sums(rows: FloatArray, counts: IntArray, resamples: int, seed: int) -> Iterator[FloatArray]:
-    rng = np.random.default_rng(seed)
-    users = int(counts.sum())
-    step = max(1, _CHUNK // max(rows.shape))
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
-        yield rng.multinomial(users, counts / users, size=size).astype(np.float64) @ rows
-
-
-def bootstrap_sums(
+def sums_interval(
     per_user: FloatArray,
     finish: Callable[[FloatArray], FloatArray],
+    bounds: Bounds | None = None,
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
+    fewest: int = 2,
 ) -> Interval:
-    """Interval of a statistic that is a function of sums over users.
+    """Interval of a statistic that is a function of sums over users; arguments as in `jackknife.sums_spread`.
 
-    `per_user` (users, k): each user's terms of the sums. `finish` maps sums (r, k) to figures (r,), NaN if
-    undefined. Examples: counts of wins, ties and losses -> Q; a confusion matrix -> kappa.
+    With more than `resamples` users, groups of them are left out; `resamples=0` gives no interval.
     """
-    _quantile(level)
-    if per_user.shape[0] < 2:
-        return Interval(None, None, ONE_USER)
-    parts = [finish(sums) for sums in resampled_sums(per_user, resamples, seed)]
-    return percentile_interval(np.concatenate(parts) if parts else np.zeros(0), level)
-
-
-def cluster_bootstrap(
-    statistic: Callable[[IntArray], float | None],
-    clusters: Ids,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    level: float = LEVEL,
-) -> Interval:
-    """Interval of any statistic, clusters (users) resampled with replacement.
-
-    `statistic` receives the row numbers of a resample (a row occurs as often as its user was drawn)
-    and returns the figure or None. Slow but general; prefer `bootstrap_sums`.
-    """
-    _quantile(level)
-    codes, users = encode(clusters)
-    if users < 2:
-        return Interval(None, None, ONE_USER)
-    values: list[float] = []
-    for weights in user_weights(users, resamples, seed, codes.size):
-        for row in weights:
-            figure = statistic(np.repeat(np.arange(codes.size), row[codes].astype(np.int64)))
-            values.append(np.nan if figure is None else figure)
-    return percentile_interval(np.asarray(values), level)
-
-
-def sums_by_user(columns: FloatArray, codes: IntArray, users: int) -> FloatArray:
-    """Sums (users, k) of the columns (k, n) over each user's rows."""
-    return np.stack([np.bincount(codes, weights=column, minlength=users) for column in columns], axis=1)
+    _tail(level)
+    if resamples == 0:
+        return Interval(None, None, NOT_REQUESTED)
+    if per_user.shape[0] < max(2, fewest):
+        return Interval(None, None, _few(fewest))
+    spread = sums_spread(per_user, finish, resamples, seed)
+    value = float(finish(per_user.sum(axis=0)[None, :])[0])
+    return interval_of(value, spread, bounds, level, fewest)
 
 
 def mean_estimate(
-    values: npt.ArrayLike, users: Ids, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
+    values: npt.ArrayLike,
+    users: Ids,
+    bounds: Bounds | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = LEVEL,
 ) -> Estimate:
-    """Mean over rows with an interval from users resampled; NaN rows are left out and counted in the note."""
+    """Mean over rows with its interval; users, not rows, are treated as independent.
+
+    `bounds`: the lowest and the highest value a row can have, None if there is none. NaN rows are left out and counted
+    in the note. If every user has one row, or equally many equal ones, and every row is one of the bounds, the interval
+    is Clopper and Pearson's.
+    Raises ValueError for a value outside the bounds.
+    """
     array = as_floats(values)
     kept = ~np.isnan(array)
     rows = array[kept]
     left_out = f"{array.size - rows.size} missing left out" if rows.size < array.size else ""
     if rows.size == 0:
         return undefined(join_notes("no values", left_out))
+    check_bounds(rows, bounds)
     codes, count = encode(rows_of(users, kept))
+    value = float(rows.mean())
     sums = sums_by_user(np.stack([rows, np.ones(rows.size)]), codes, count)
-    interval = bootstrap_sums(
-        sums, lambda s: ratio(s[:, 0], s[:, 1]), resamples=resamples, seed=seed, level=level
-    )
-    note = join_notes(interval.note, left_out)
-    return Estimate(float(rows.mean()), interval.low, interval.high, rows.size, note=note)
+    if bounds is not None and resamples and count > 1 and is_count(sums, bounds):
+        interval = count_interval(count, value, bounds, level)
+    else:
+        interval = sums_interval(
+            sums, lambda s: ratio(s[:, 0], s[:, 1]), bounds, resamples=resamples, seed=seed, level=level
+        )
+    return Estimate(value, interval.low, interval.high, rows.size, note=join_notes(interval.note, left_out))
+
+
+def check_bounds(rows: FloatArray, bounds: Bounds | None) -> None:
+    """Raises ValueError if a row lies outside the bounds, with room for rounding."""
+    if bounds is not None and rows.size:
+        slack = 1e-9 * (bounds[1] - bounds[0])
+        if rows.min() < bounds[0] - slack or rows.max() > bounds[1] + slack:
+            raise ValueError(f"a value lies outside {bounds[0]:g} to {bounds[1]:g}")
+
+
+def is_count(sums: FloatArray, bounds: Bounds) -> bool:
+    """Whether the users, with sums and numbers of rows (users, 2), have as many rows each, all the lowest or all the
+    highest value: then the mean is a share of users."""
+    total, size = sums.T
+    return bool((size == size[0]).all() and np.isin(total / size, bounds).all())
+
+
+def count_interval(n: int, mean: float, bounds: Bounds, level: float) -> Interval:
+    """Clopper and Pearson's interval of a mean of n independent rows that are the lowest or the highest value."""
+    width = bounds[1] - bounds[0]
+    share = clopper_pearson(round(n * (mean - bounds[0]) / width), n, level)
+    assert share.ci_low is not None
+    assert share.ci_high is not None
+    return Interval(bounds[0] + width * share.ci_low, bounds[0] + width * share.ci_high)
 
 
 def share_estimate(
     hits: npt.ArrayLike, users: Ids, *, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL
 ) -> Estimate:
-    """Share of rows that are 1 among rows of 0 and 1; NaN rows are left out.
-
-    Wilson's interval if every user has one row. Otherwise users are resampled; if all rows
-    are equal, no resample can differ, and the interval is Wilson's for the number of users.
-    """
+    """Share of rows that are 1 among rows of 0 and 1; NaN rows are left out. Raises ValueError for another value."""
     array = as_floats(hits)
-    kept = ~np.isnan(array)
-    rows = array[kept]
+    rows = array[~np.isnan(array)]
     if rows.size == 0:
         return undefined("no values")
-    if not np.isin(rows, (0.0, 1.0)).all():
+    if not np.isin(rows, SHARE).all():
         raise ValueError("a share is counted over rows of 0 and 1")
-    count = np.unique(rows_of(users, kept)).size
-    if count == rows.size:
-        return wilson(int(rows.sum()), rows.size, level)
-    if rows.min() == rows.max():
-        bound = wilson(count if rows[0] else 0, count, level)
-        note = "all rows agree: Wilson's interval for the number of users"
-        return Estimate(float(rows[0]), bound.ci_low, bound.ci_high, rows.size, note=note)
-    return mean_estimate(array, users, resamples=resamples, seed=seed, level=level)
+    estimate = mean_estimate(array, users, SHARE, resamples=resamples, seed=seed, level=level)
+    note = estimate.note if estimate.ci_low is None else ""
+    return Estimate(estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, note=note)
 
 
 def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) -> Estimate:
@@ -236,4 +265,6 @@ def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) 
     high = int(binom.ppf(1 - tail, n, p)) + 1
     if low < 1 or high > n:
         return Estimate(value, None, None, n, note=f"no interval: {n} values are too few")
+    if ordered[low - 1] == ordered[high - 1]:
+        return Estimate(value, None, None, n, note="no interval: the values around the quantile are equal")
     return Estimate(value, float(ordered[low - 1]), float(ordered[high - 1]), n)

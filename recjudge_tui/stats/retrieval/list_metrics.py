@@ -52,10 +52,12 @@ class EvaluationData:
 
 
 class ListMetric(NamedTuple):
-    """A metric of one user's list: `of(list, data, k)`, None if undefined; `reason` says why."""
+    """A metric of one user's list: `of(list, data, k)`, None if undefined; `reason` says why. `bounds` are its lowest and
+    highest value, None without a highest one."""
 
     of: Callable[[RankedList, EvaluationData, int], float | None]
     reason: str
+    bounds: tuple[float, float] | None = (0.0, 1.0)
 
 
 def evaluation_data(
@@ -120,13 +122,13 @@ LIST_METRICS: Mapping[str, ListMetric] = {
     "map": _of_relevant(offline.average_precision, _NO_TRUTH),
     "mrr": _of_relevant(offline.reciprocal_rank, _NO_TRUTH),
     "hit_rate": _of_relevant(offline.hit_rate, _NO_TRUTH),
-    "urd": ListMetric(lambda r, w, k: offline.urd(r.items, w.categories, k), "no item with a category"),
+    "urd": ListMetric(lambda r, w, k: offline.urd(r.items, w.categories, k), "no item with a category", None),
     "ild": ListMetric(
         lambda r, w, k: offline.ild(r.items, w.categories, k), "fewer than two items with categories"
     ),
     "novelty": ListMetric(
-        lambda r, w, k: offline.novelty(r.items, w.counts, k, w.events), "no item has a training event"
+        lambda r, w, k: offline.novelty(r.items, w.counts, k, w.events), "no item has a training event", None
     ),
-    "popularity": ListMetric(lambda r, w, k: offline.popularity(r.items, w.counts, k), "an empty list"),
+    "popularity": ListMetric(lambda r, w, k: offline.popularity(r.items, w.counts, k), "an empty list", None),
 }
 """Metric -> its definition for one user's list. Coverage is a metric of all lists together: `offline.coverage`."""

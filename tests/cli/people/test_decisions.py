@@ -157,7 +157,7 @@ def test_the_gate_prints_what_it_found_whether_met_or_not(db: str) -> None:
 @pytest.mark.parametrize(
     ("command", "source"),
     [
-        (outcome.commands["add"], "Katz"), (outcome.commands["show"], "Wilson"),
+        (outcome.commands["add"], "Katz"), (outcome.commands["show"], "Clopper"),
         (outcome.commands["delete"], "outcome delete"), (plan, "Connor"), (gate, "Efron"),
     ],
     ids=lambda value: str(getattr(value, "name", value)),

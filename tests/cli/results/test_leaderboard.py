@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.reports.leaderboard.arena import TABLES
 from recjudge_tui.stats.ranking.elo import K_FACTOR
-from recjudge_tui.stats.resampling.intervals import RESAMPLES
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from tests.support.battles import battles
 from tests.support.verdicts import new_project
 

@@ -13,7 +13,7 @@ from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.flags.flagged import NOTHING, FlagOptions
 from recjudge_tui.reports.flags.kinds import kinds_table
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.stats.resampling.intervals import wilson
+from recjudge_tui.stats.resampling.intervals import clopper_pearson
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.flags import make_flagged_project
@@ -45,7 +45,7 @@ def test_lists_with_a_flag_are_counted_by_kind(db: Database) -> None:
     }  # fmt: skip
     assert {row["count"] for row in rows_of(table, system="y")} == {0}
     (row,) = rows_of(table, rater="anna", system="x", issue="any")
-    expected = wilson(2, 3)
+    expected = clopper_pearson(2, 3)
     assert (row["share"], row["ci_low"], row["ci_high"]) == (2 / 3, expected.ci_low, expected.ci_high)
     assert row["people"] is None
 

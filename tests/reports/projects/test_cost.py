@@ -48,10 +48,8 @@ def test_cost_of_a_case_and_its_ratio_to_a_person(project: Project) -> None:
     assert found["cost_per_case"] == pytest.approx(0.07 / 4)
     assert found["human_ratio"] == pytest.approx(0.07 / 4 / 0.111)
     assert found["tokens_per_case"] == pytest.approx(7 * 120 / 4)
-    low, high = found["ci_low"], found["ci_high"]
-    assert isinstance(low, float)
-    assert isinstance(high, float)
-    assert 0.01 <= low <= 0.0175 <= high <= 0.02
+    assert found["ci_low"] is None
+    assert "at least 5 users" in str(found["note"])
 
 
 def test_failed_cases_are_counted_and_what_they_cost_is_in(project: Project) -> None:
@@ -114,4 +112,4 @@ def test_the_price_of_a_case_is_shown_on_80_columns(project: Project) -> None:
     lines = render(cost_table(project.db, project.id, 0.111), "text", Screen(80)).text.splitlines()
     assert max(map(len, lines)) <= 80
     (head,) = (line for line in lines if "person" in line)
-    assert "case   case      95 % CI  person" in head
+    assert "case   case" in head

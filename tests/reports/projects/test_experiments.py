@@ -9,7 +9,7 @@ import pytest
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.projects.experiments import OutcomeOptions, outcomes_table, prediction_log_table
-from recjudge_tui.stats.resampling.intervals import wilson
+from recjudge_tui.stats.resampling.intervals import clopper_pearson
 from recjudge_tui.store.projects.experiments import Outcome, add_outcome
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
 
@@ -71,7 +71,7 @@ def test_the_running_hit_rate(project: Project) -> None:
         ("one", True, 1, 1), ("undecided", None, 1, 1), ("two", False, 1, 2), ("even", False, 1, 3),
     ]  # fmt: skip
     last = rows_of(project, rater="sure", experiment="even")[0]
-    expected = wilson(1, 3)
+    expected = clopper_pearson(1, 3)
     assert (last["pointed"], last["hit_rate"]) == ("even", expected.value)
     assert (last["hit_low"], last["hit_high"]) == (expected.ci_low, expected.ci_high)
 

@@ -69,13 +69,13 @@ def test_a_judge_without_position_favours_neither(project: Project) -> None:
 
 
 def test_rows_by_gap_show_where_position_decides(project: Project) -> None:
-    near = {f"n{n}": (1.0, 1.0) for n in range(4)}
+    near = {f"n{n}": (1.0, 1.0) for n in range(8)}
     far = {f"f{n}": (2.0, 0.0) for n in range(3)}
     cases = rated(project, near | far)
     judge_pairs(project, "llm", {cases[u]: (1.0, -1.0) for u in near} | {cases[u]: (1.0, 1.0) for u in far})
     table = position_table(project.db, project.id, options=GAP)
     assert [(row.get("gap"), row["pairs"], row["consistency"]) for row in table.rows] == [
-        (None, 7, 3 / 7), (0.0, 4, 0.0), (2.0, 3, 1.0),
+        (None, 11, 3 / 11), (0.0, 8, 0.0), (2.0, 3, 1.0),
     ]  # fmt: skip
     assert [row["favoured"] for row in table.rows[1:]] == ["Set 1", ""]
     assert any(note.startswith("gap:") for note in table.notes)

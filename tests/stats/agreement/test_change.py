@@ -75,12 +75,15 @@ def test_both_figures_on_the_cases_that_all_three_have() -> None:
     assert found.change.n == 3
 
 
-def test_equal_runs_do_not_differ_in_any_resample() -> None:
+def test_equal_runs_differ_by_no_more_than_could_go_unseen() -> None:
     rng = np.random.default_rng(1)
     truth, users = material(rng)
     new = judged(rng, truth, 0.6)
     change = paired_change(new, new, truth, users, LABELS, "qwk").change
-    assert (change.value, change.ci_low, change.ci_high) == (0.0, 0.0, 0.0)
+    assert change.value == 0.0
+    assert change.ci_low is not None
+    assert change.ci_high is not None
+    assert -0.5 < change.ci_low < 0 < change.ci_high < 0.5
 
 
 def test_what_is_undefined_says_why() -> None:
@@ -99,17 +102,6 @@ def test_what_is_undefined_says_why() -> None:
         agreement_change(Rated([1.0], [1.0, 2.0], [0]), Rated([1.0], [1.0], [0]), LABELS, "qwk")
     with pytest.raises(KeyError):
         paired_change([1.0], [1.0], [1.0], [0], LABELS, "vibes")
-
-
-def test_large_tables_take_the_other_way_to_the_same_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(3)
-    truth, users = material(rng)
-    new, old = judged(rng, truth, 0.4), judged(rng, truth, 0.8)
-    dense = paired_change(new, old, truth, users, LABELS, "qwk", seed=4)
-    monkeypatch.setattr("recjudge_tui.stats.agreement.change._DENSE", 0)
-    sparse = paired_change(new, old, truth, users, LABELS, "qwk", seed=4)
-    assert dense.change.ci_low == pytest.approx(sparse.change.ci_low)
-    assert dense.change.ci_high == pytest.approx(sparse.change.ci_high)
 
 
 def test_false_alarms_are_as_rare_as_stated_and_a_real_fall_is_seen() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
-from recjudge_tui.stats.resampling.intervals import wilson
+from recjudge_tui.stats.resampling.intervals import clopper_pearson
 
 
 def test_consistency_of_saer_table_2() -> None:
@@ -10,7 +10,7 @@ def test_consistency_of_saer_table_2() -> None:
     swapped = np.r_[np.ones(100), -np.ones(76), -np.ones(24)]
     estimate = position_consistency_estimate(first, swapped, np.arange(200))
     assert estimate.value == 0.88
-    assert estimate == wilson(176, 200)
+    assert estimate == clopper_pearson(176, 200)
 
 
 def test_a_judge_who_always_picks_set_1_is_never_consistent() -> None:

@@ -91,7 +91,7 @@ def test_coverage_and_error_rate_of_the_interval() -> None:
 def test_power_and_coverage_where_the_judge_leans() -> None:
     holds, found = covered(0.8, range(1000, 1150))
     assert holds >= 0.88
-    assert found > 0.85
+    assert found > 0.78
 
 
 def test_the_rank_difference_sees_a_leaning_and_invents_none() -> None:
@@ -129,7 +129,7 @@ def test_undefined_figures_say_why() -> None:
     assert flat.difference.note == "all lists are equally uniform"
     alone = homogeneity_bias(u, judge, people, np.zeros(12))
     assert alone.difference.ci_low is None
-    assert "at least two" in alone.rank.note
+    assert "at least 5 users" in alone.rank.note
     constant = homogeneity_bias(u, judge, np.ones(12), users, resamples=50)
     assert constant.rank.value is None
     assert constant.slope_people == pytest.approx(0)

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.isotonic import IsotonicRegression
 
 from recjudge_tui.stats.confidence import calibration as cal
-from recjudge_tui.stats.resampling.intervals import wilson
+from recjudge_tui.stats.resampling.intervals import clopper_pearson
 
 SURE = [0.9, 0.9, 0.8, 0.8, 0.6, 0.4]
 RIGHT = [1, 0, 1, 1, 0, 0]
@@ -23,7 +23,7 @@ def test_reliability_by_hand() -> None:
     bins = cal.reliability(SURE, RIGHT, USERS, bins=5)
     assert [part.n for part in bins] == [0, 0, 1, 1, 4]
     assert [part.confidence for part in bins] == [None, None, 0.4, 0.6, pytest.approx(0.85)]
-    assert bins[4].accuracy == wilson(3, 4)
+    assert bins[4].accuracy == clopper_pearson(3, 4)
     assert bins[0].accuracy.value is None
     assert (bins[4].low, bins[4].high) == (0.8, 1.0)
 
@@ -39,10 +39,11 @@ def test_expected_calibration_error_by_hand() -> None:
     found = cal.calibration_error(SURE, RIGHT, USERS, bins=5)
     assert found.value == pytest.approx((0.4 + 0.6 + 0.4) / 6)
     assert found.n == 6
-    assert found.value is not None
-    assert found.ci_low is not None
-    assert found.ci_high is not None
-    assert 0 <= found.ci_low < found.value < found.ci_high
+    assert (found.ci_low, found.note) == (None, cal.FEW_LABELLED)
+    enough = cal.calibration_error(SURE * 3, RIGHT * 3, range(18), bins=5)
+    assert enough.ci_low is not None
+    assert enough.ci_high is not None
+    assert 0 <= enough.ci_low < (found.value or 0) < enough.ci_high
 
 
 def test_brier_and_overconfidence_by_hand() -> None:

@@ -16,33 +16,36 @@ from recjudge_tui.stats.experiments.power import (
     detectable_share,
     detectable_win_rate,
     intraclass,
-    max_correlation,
+    possible_correlation,
     power_of,
     share_discordance,
     units_needed,
     win_rate_discordance,
 )
+from recjudge_tui.stats.resampling.multiplicity import sign_test
 
 Draws = npt.NDArray[Any]
 
 
 def test_a_win_rate_without_ties_is_the_textbook_proportion_against_one_half() -> None:
-    # one proportion, p0 = 0.5: ((1.96 * 0.5 + 0.8416 * sqrt(p (1 - p))) / d)^2; 194 and 783 stand in power tables
-    assert units_needed(win_rate_discordance(0.6)) == 194
-    assert units_needed(win_rate_discordance(0.55)) == 783
-    assert units_needed(win_rate_discordance(0.6), power=0.9) == 259
+    # one proportion, p0 = 0.5: ((1.96 * 0.5 + 0.8416 * sqrt(p (1 - p))) / d)^2; 194, 783 and 259 stand in power
+    # tables; the exact test needs a few more
+    assert units_needed(win_rate_discordance(0.6)) == 199
+    assert units_needed(win_rate_discordance(0.55)) == 786
+    assert units_needed(win_rate_discordance(0.6), power=0.9) == 263
 
 
 def test_mcnemar_by_hand() -> None:
     # 20 % against 10 %: (1.959964 sqrt(0.3) + 0.841621 sqrt(0.29))^2 / 0.01 = 233.07
-    assert units_needed(Discordance(0.3, 0.1)) == 234
+    # and the exact test 15 more
+    assert units_needed(Discordance(0.3, 0.1)) == 249
 
 
 def test_independent_shares_cost_about_what_two_samples_do() -> None:
     # two independent proportions 0.6 and 0.5 need 388 each by the unpooled and pooled formula of the textbooks
     needed = units_needed(share_discordance(0.6, 0.5))
     assert needed is not None
-    assert abs(needed - 388) <= 4
+    assert 388 <= needed <= 388 + 25
     alike = units_needed(share_discordance(0.6, 0.5, 0.5))
     assert alike is not None
     assert alike < 0.55 * needed
@@ -53,8 +56,10 @@ def test_ties_and_inconsistency() -> None:
     assert found.psi == pytest.approx(0.64)
     assert found.delta == pytest.approx(0.08)
     expected = (norm.ppf(0.975) * sqrt(0.64) + norm.ppf(0.8) * sqrt(0.64 - 0.0064)) ** 2 / 0.0064
-    assert units_needed(found) == ceil(expected)
-    assert units_needed(found, design=1.4) == ceil(1.4 * expected)
+    needed = units_needed(found)
+    assert needed is not None
+    assert ceil(expected) <= needed <= 1.05 * expected
+    assert units_needed(found, design=1.4) == ceil(1.4 * needed)
 
 
 def test_power_is_the_inverse() -> None:
@@ -66,9 +71,9 @@ def test_power_is_the_inverse() -> None:
 
 def test_detectable_is_the_inverse_too() -> None:
     reach = detectable_win_rate(194)
-    assert reach == pytest.approx(0.6, abs=1e-3)
+    assert reach == pytest.approx(0.6, abs=5e-3)
     share = detectable_share(391, 0.5)
-    assert share == pytest.approx(0.6, abs=1e-3)
+    assert share == pytest.approx(0.6, abs=5e-3)
     assert detectable_win_rate(3) is None
     assert detectable_share(2, 0.5) is None
     assert detectable_share(1000, 1.0) is None
@@ -79,7 +84,7 @@ def test_what_cannot_be() -> None:
     assert units_needed(win_rate_discordance(0.6, consistency=0)) is None
     assert units_needed(win_rate_discordance(0.5 + 1e-5)) is None
     assert power_of(win_rate_discordance(0.5), 100) == 0
-    assert units_needed(win_rate_discordance(1.0)) == 4
+    assert units_needed(win_rate_discordance(1.0)) == 6
     for wrong in ((0.9, 0.5), (1.1, 0.0), (0.5, -0.1)):
         with pytest.raises(ValueError, match="rate"):
             win_rate_discordance(*wrong)
@@ -89,12 +94,34 @@ def test_what_cannot_be() -> None:
         Discordance(0.1, 0.2)
 
 
-def test_the_highest_correlation_is_reached_and_not_passed() -> None:
-    most = max_correlation(0.6, 0.5)
+def test_the_nearest_possible_correlation_is_reached_and_not_passed() -> None:
+    most = possible_correlation(0.6, 0.5, 1.0)
     assert share_discordance(0.6, 0.5, most).psi == pytest.approx(0.1)
     with pytest.raises(ValueError, match="cannot correlate"):
         share_discordance(0.6, 0.5, most + 0.01)
-    assert max_correlation(0.0, 0.5) == 0
+    least = possible_correlation(0.917, 0.333, -0.5)
+    assert -0.5 < least < 0
+    assert share_discordance(0.917, 0.333, least).psi == pytest.approx(0.75)
+    assert possible_correlation(0.6, 0.5, 0.1) == 0.1
+    assert possible_correlation(0.0, 0.5, 0.3) == 0
+
+
+def test_an_impossible_correlation_does_not_stop_a_search_for_what_is_detectable() -> None:
+    reach = detectable_share(40, 0.333, -0.5)
+    assert reach is not None
+    assert 0.333 < reach < 1
+
+
+@pytest.mark.parametrize(("win_rate", "ties"), [(0.9, 0.0), (0.75, 0.2), (0.65, 0.2), (0.6, 0.0)])
+def test_the_sign_test_reaches_the_power_that_a_plan_promises(win_rate: float, ties: float) -> None:
+    found = win_rate_discordance(win_rate, ties)
+    needed = units_needed(found)
+    assert needed is not None
+    drawn = outcomes(np.random.default_rng(23), (6000, needed), win_rate, ties, 1.0)
+    won, lost = (drawn == 1).sum(axis=1), (drawn == -1).sum(axis=1)
+    share = np.mean([(sign_test(int(a), int(b)) or 1) < 0.05 for a, b in zip(won, lost, strict=True)])
+    assert share >= 0.785
+    assert share == pytest.approx(power_of(found, needed), abs=0.02)
 
 
 def test_design_effect() -> None:
@@ -181,4 +208,5 @@ def test_paired_shares_have_the_power_they_promise() -> None:
     drawn = rng.choice(
         [0, 1, -1, 2], p=[both, p_a - both, p_b - both, 1 - p_a - p_b + both], size=(3000, needed, 1)
     )
-    assert rejected(np.where(drawn == 2, 0, drawn)) == pytest.approx(0.8, abs=0.03)
+    # this test is not exact, so it finds slightly more than the sign test that the plan is made for
+    assert 0.79 <= rejected(np.where(drawn == 2, 0, drawn)) <= 0.86

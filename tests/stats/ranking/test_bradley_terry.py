@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import choix
@@ -12,11 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from scipy.optimize import minimize
+from scipy.stats import t
 
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.ranking.battles import PairCounts, pair_counts, user_counts
-from recjudge_tui.stats.ranking.bradley_terry import SCALE, bradley_terry, refits
+from recjudge_tui.stats.ranking.bradley_terry import SCALE, bradley_terry, rating_intervals
 from recjudge_tui.stats.ranking.connectivity import Ties
+from recjudge_tui.stats.resampling.intervals import student_interval
+from recjudge_tui.stats.resampling.jackknife import spread_of
 
 Rows = tuple[IntArray, IntArray, IntArray]
 TIES: tuple[Ties, ...] = ("davidson", "half")
@@ -180,31 +184,65 @@ def test_extreme_results_still_have_a_maximum() -> None:
     assert found.ratings[0] - found.ratings[1] == pytest.approx(400 * 5)
 
 
-@pytest.mark.parametrize("ties", TIES)
-def test_a_refit_is_the_fit_of_its_resample(ties: Ties) -> None:
-    a, b, outcome = drawn(900, 4, seed=3)
-    counts = user_counts(a, b, outcome, np.arange(900) // 3, 4)
-    found = refits(counts, bradley_terry(counts.total, ties), ties, resamples=20, seed=5)
-    again = np.concatenate([part.counts for part in counts.resampled(20, 5)])
-    for row, sums in zip(found, again, strict=True):
-        one = PairCounts(4, counts.total.first, counts.total.second, sums)
-        assert row == pytest.approx(bradley_terry(one, ties).ratings, abs=1e-6)
-    assert refits(counts, bradley_terry(counts.total, ties), ties, resamples=20, seed=5) == pytest.approx(
-        found
-    )
-
-
-def test_the_spread_of_refits_is_that_of_theory() -> None:
-    """Two systems, one battle a user: the variance of the log odds is 1/wins + 1/losses."""
+def test_the_interval_of_a_rating_is_that_of_theory() -> None:
+    """Two systems, one battle a user: the variance of the log odds is 1/wins + 1/losses, half of it for each rating."""
     counts = user_counts([0] * 2000, [1] * 2000, [1] * 1200 + [-1] * 800, np.arange(2000), 2)
-    found = refits(counts, bradley_terry(counts.total), "davidson", resamples=4000, seed=1)
-    spread = (found[:, 0] - found[:, 1]).std() / SCALE
-    assert spread == pytest.approx(math.sqrt(1 / 1200 + 1 / 800), rel=0.05)
+    ends = rating_intervals(counts, bradley_terry(counts.total), "davidson")
+    half = t.ppf(0.975, 1999) * SCALE / 2 * math.sqrt(1 / 1200 + 1 / 800)
+    assert ends[0].low is not None
+    assert ends[0].high is not None
+    assert (ends[0].high - ends[0].low) / 2 == pytest.approx(half, rel=0.005)
 
 
-def test_resamples_without_a_finite_fit_are_undefined() -> None:
-    counts = user_counts([0] * 6, [1] * 6, [1, 1, 1, 1, 1, -1], np.arange(6), 2)
-    found = refits(counts, bradley_terry(counts.total), "davidson", resamples=2000, seed=0)
-    none = np.isnan(found[:, 0]).mean()
-    assert none == pytest.approx((5 / 6) ** 6 + (1 / 6) ** 6, abs=0.04)
-    assert (np.isnan(found[:, 0]) == np.isnan(found[:, 1])).all()
+@pytest.mark.parametrize("ties", TIES)
+def test_the_influence_of_a_user_is_what_leaving_them_out_changes(ties: Ties) -> None:
+    a, b, outcome = drawn(900, 4, seed=3)
+    users = np.arange(900) // 3
+    counts = user_counts(a, b, outcome, users, 4)
+    ends = rating_intervals(counts, bradley_terry(counts.total, ties), ties)
+    whole = bradley_terry(counts.total, ties).ratings
+    without = np.stack(
+        [
+            bradley_terry(pair_counts(a[users != at], b[users != at], outcome[users != at], 4), ties).ratings
+            for at in range(300)
+        ]
+    )
+    for system, end in enumerate(ends):
+        jackknife = student_interval(whole[system], spread_of(whole[system], without[:, system]))
+        assert (end.low, end.high) == pytest.approx((jackknife.low, jackknife.high), abs=0.6)
+
+
+def test_a_system_without_a_win_takes_no_interval_from_the_others() -> None:
+    a, b, outcome = drawn(600, 3, seed=5)
+    loses = np.tile([0, 1, 2], 200)
+    counts = user_counts(
+        np.r_[a, loses], np.r_[b, np.full(600, 3)], np.r_[outcome, np.ones(600)],
+        np.r_[np.arange(600), np.arange(600)], 4,
+    )  # fmt: skip
+    ends = rating_intervals(counts, bradley_terry(counts.total), "davidson")
+    alone = user_counts(a, b, outcome, np.arange(600), 3)
+    assert [end.low is None for end in ends] == [False, False, False, True]
+    assert "only lost" in ends[3].note
+    for end, same in zip(
+        ends[:3], rating_intervals(alone, bradley_terry(alone.total), "davidson"), strict=True
+    ):
+        assert (end.low, end.high) == pytest.approx((same.low, same.high), rel=1e-6)
+
+
+def test_few_users_have_no_interval() -> None:
+    counts = user_counts([0, 0, 0], [1, 1, 1], [1, 1, -1], [1, 2, 3], 2)
+    ends = rating_intervals(counts, bradley_terry(counts.total), "davidson")
+    assert [end.low for end in ends] == [None, None]
+    assert "at least 5 users" in ends[0].note
+
+
+def test_a_hundred_systems_are_fast() -> None:
+    rng = np.random.default_rng(9)
+    a = rng.integers(0, 100, 10_000)
+    b = (a + rng.integers(1, 100, 10_000)) % 100
+    outcome = np.sign(rng.normal(0, 1, 10_000) + (b - a) / 50).astype(np.int64)
+    counts = user_counts(a, b, outcome, rng.integers(0, 2000, 10_000), 100)
+    start = time.perf_counter()
+    ends = rating_intervals(counts, bradley_terry(counts.total), "davidson")
+    assert time.perf_counter() - start < 5
+    assert sum(end.low is not None for end in ends) > 90

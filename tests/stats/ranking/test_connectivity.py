@@ -107,7 +107,7 @@ def test_davidsons_condition_is_that_of_a_linear_programme(rows: list[Battle]) -
     assert gain.fun is not None
     bounded = gain.fun > -1e-9
     # islands are bounded, but nothing says how they stand to each other
-    assert sd.has_finite_ratings(members, "davidson") == (
+    assert (sd.connectivity(members, "davidson").rated.size == members.systems) == (
         bounded and bool(sd.in_largest_component(members).all())
     )
 
@@ -142,7 +142,9 @@ def test_strongly_connected_is_what_a_walk_over_wins_finds(rows: list[Battle]) -
         return seen
 
     expected = all(reached(system) == set(here) for system in here)
-    assert sd.has_finite_ratings(sd.subset(counts(rows, 4), np.array(here)), "half") == expected
+    assert (
+        sd.connectivity(sd.subset(counts(rows, 4), np.array(here)), "half").rated.size == len(here)
+    ) == expected
 
 
 def test_connected_names_the_largest_island() -> None:

@@ -6,7 +6,9 @@ import evalica
 import numpy as np
 import pytest
 
-from recjudge_tui.stats.ranking.elo import elo, elo_mean_over_orders, elo_refits
+from recjudge_tui.stats.ranking.elo import LOPSIDED, elo, elo_intervals, elo_mean_over_orders
+from recjudge_tui.stats.resampling.intervals import student_interval
+from recjudge_tui.stats.resampling.jackknife import spread_of
 
 WINNERS = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}
 
@@ -42,17 +44,30 @@ def test_failed_battles_are_left_out() -> None:
     assert elo([0, 0, 1], [1, 1, 0], [1, np.nan, 0], 2).tolist() == elo([0, 1], [1, 0], [1, 0], 2).tolist()
 
 
-def test_refits_weigh_each_battle_by_its_user() -> None:
-    a, b, outcome = np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([1, 0, -1])
-    found = elo_refits(a, b, outcome, ["u", "v", "u"], 3, k=20, resamples=200, seed=3)
-    assert found.shape == (200, 3)
-    assert found.mean(axis=1) == pytest.approx(np.full(200, 1000.0))
-    as_they_are = elo(a, b, outcome, 3, k=20)
-    assert any(row == pytest.approx(as_they_are) for row in found)
-    v_twice = elo([1], [2], [0], 3, k=40)
-    assert any(row == pytest.approx(v_twice) for row in found)
-    u_twice = elo(a[[0, 2]], b[[0, 2]], outcome[[0, 2]], 3, k=40)
-    assert any(row == pytest.approx(u_twice) for row in found)
+def test_intervals_leave_out_each_users_battles() -> None:
+    rng = np.random.default_rng(2)
+    a, users = rng.integers(0, 3, 60), rng.integers(0, 12, 60)
+    b, outcome = (a + rng.integers(1, 3, 60)) % 3, rng.integers(-1, 2, 60)
+    found = elo_intervals(a, b, outcome, users, 3, k=20)
+    whole = elo(a, b, outcome, 3, k=20)
+    without = [elo(a[users != u], b[users != u], outcome[users != u], 3, k=20) for u in range(12)]
+    for system, ends in enumerate(found):
+        alone = np.array([ratings[system] for ratings in without])
+        expected = student_interval(whole[system], spread_of(whole[system], alone))
+        assert (ends.low, ends.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_many_users_are_left_out_in_groups() -> None:
+    rng = np.random.default_rng(3)
+    a, outcome = rng.integers(0, 2, 3000), rng.choice([1, 0, -1], 3000)
+    one, other = (elo_intervals(a, 1 - a, outcome, np.arange(3000), 2, most=most)[0] for most in (100, 400))
+    assert None not in (one.low, one.high, other.low, other.high)
+    assert (one.high or 0) - (one.low or 0) == pytest.approx((other.high or 0) - (other.low or 0), rel=0.3)
+
+
+def test_a_system_that_won_everything_has_no_interval() -> None:
+    found = elo_intervals([0] * 9, [1] * 9, [1] * 9, range(9), 2)
+    assert [ends.note for ends in found] == [LOPSIDED, LOPSIDED]
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -65,5 +80,5 @@ def test_what_cannot_be_is_refused() -> None:
         elo([0], [0], [1], 2)
 
 
-def test_nobody_has_no_resamples_that_move() -> None:
-    assert elo_refits([], [], [], [], 2, resamples=3).tolist() == [[1000, 1000]] * 3
+def test_nobody_has_no_interval() -> None:
+    assert [ends.low for ends in elo_intervals([], [], [], [], 2)] == [None, None]

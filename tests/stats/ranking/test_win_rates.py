@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 
 from recjudge_tui.stats.ranking import win_rates as rk
+from recjudge_tui.stats.resampling.intervals import clopper_pearson
 
 counts = st.integers(0, 50)
 
@@ -46,12 +47,28 @@ def test_a_failure_is_outside_n() -> None:
 
 def test_estimates_hold_the_figure() -> None:
     outcomes = np.r_[np.ones(103), np.zeros(31), -np.ones(66)]
-    found = rk.outcome_estimates(outcomes, np.arange(200), seed=1)
+    found = rk.outcome_estimates(outcomes, np.arange(200))
     assert found["q"].value == pytest.approx(134 / 97)
     assert found["win_rate"].value == pytest.approx(0.5925)
     for estimate in found.values():
         assert estimate.n == 200
         assert (estimate.ci_low or 0) < (estimate.value or 0) < (estimate.ci_high or 0)
+
+
+def test_a_win_rate_without_ties_is_exact_and_q_follows_from_it() -> None:
+    found = rk.outcome_estimates([1] * 12 + [-1] * 8, range(20))
+    exact = clopper_pearson(12, 20)
+    assert (found["win_rate"].ci_low, found["win_rate"].ci_high) == (exact.ci_low, exact.ci_high)
+    low, high = exact.ci_low or 0, exact.ci_high or 0
+    assert (found["q"].ci_low, found["q"].ci_high) == pytest.approx((low / (1 - low), high / (1 - high)))
+
+
+def test_all_ties_and_all_wins_have_intervals_with_a_width() -> None:
+    tied = rk.outcome_estimates([0] * 12, range(12))["win_rate"]
+    assert tied.value == 0.5
+    assert tied.ci_low == pytest.approx(0.5 * 0.025 ** (1 / 12))
+    won = rk.outcome_estimates([1, 1], [1, 2])["win_rate"]
+    assert (won.value, won.ci_low, won.ci_high) == (1.0, pytest.approx(0.025**0.5), 1.0)
 
 
 def test_ranks_share_places() -> None:

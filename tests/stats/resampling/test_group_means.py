@@ -1,13 +1,17 @@
-"""Means of groups of rows over shared resamples of users."""
+"""Means of many groups of rows and of many measures: as each would come out alone."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.stats.resampling import group_means as module
-from recjudge_tui.stats.resampling.group_means import group_means
-from recjudge_tui.stats.resampling.intervals import mean_estimate
+from recjudge_tui.stats.resampling.group_means import UserSums, group_means, mean_estimates, user_sums
+from recjudge_tui.stats.resampling.intervals import SHARE, clopper_pearson, mean_estimate
+
+NAN = np.nan
 
 
 def test_one_group_is_the_mean_over_rows() -> None:
@@ -24,28 +28,26 @@ def test_rows_that_failed_are_left_out_and_counted() -> None:
     values = [1.0, np.nan, np.nan, 0.0]
     first, second, third = group_means(values, [1, 2, 1, 2], np.array([0, 0, 1, 2]), 3)
     assert (first.value, first.n, first.note) == (
-        1.0, 1, "no interval: resampling users needs at least two; 1 missing left out",
+        1.0, 1, "no interval: it needs at least two users; 1 missing left out",
     )  # fmt: skip
     assert (second.value, second.note) == (None, "no values; 1 missing left out")
     assert third.value == 0.0
 
 
 @pytest.mark.parametrize("filled", [1.0, 0.9, 0.04])
-def test_each_way_to_multiply_gives_intervals_like_those_of_one_group(filled: float) -> None:
+def test_each_group_has_the_interval_of_its_rows_alone(filled: float) -> None:
     rng = np.random.default_rng(3)
     users, groups = 300, 7
     user, group = np.tile(np.arange(users), groups), np.repeat(np.arange(groups), users)
     value = rng.random(user.size) + group
     kept = rng.random(user.size) < filled
-    found = group_means(value[kept], user[kept], group[kept], groups, resamples=4000)
+    found = group_means(value[kept], user[kept], group[kept], groups, bounds=(0.0, 7.0))
     for at, estimate in enumerate(found):
         here = kept & (group == at)
-        usual = mean_estimate(value[here], user[here], resamples=4000)
+        usual = mean_estimate(value[here], user[here], (0.0, 7.0))
         assert estimate.value == pytest.approx(usual.value)
         assert None not in (estimate.ci_low, usual.ci_low, estimate.ci_high, usual.ci_high)
-        width = float(usual.ci_high or 0) - float(usual.ci_low or 0)
-        assert estimate.ci_low == pytest.approx(usual.ci_low, abs=0.15 * width)
-        assert estimate.ci_high == pytest.approx(usual.ci_high, abs=0.15 * width)
+        assert (estimate.ci_low, estimate.ci_high) == pytest.approx((usual.ci_low, usual.ci_high))
 
 
 def test_many_cells_are_summed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,3 +60,54 @@ def test_many_cells_are_summed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (one.value, one.ci_low, one.ci_high) == pytest.approx(
             (other.value, other.ci_low, other.ci_high)
         )
+
+
+def sums(table: npt.ArrayLike, users: IntArray | None = None) -> UserSums:
+    """The sums of a table (rows, measures); without `users` each row is another user's."""
+    rows = np.asarray(table, dtype=np.float64)
+    owners = np.arange(rows.shape[0]) if users is None else users
+    return user_sums(list(rows.T), [owners] * rows.shape[1], rows.shape[0])
+
+
+@pytest.mark.parametrize("lists", [1, 3])
+def test_equal_to_each_column_alone(lists: int) -> None:
+    """With one list of each user, and with several, which stay together."""
+    users = np.sort(np.arange(300) // lists)
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(300, 4))
+    table[:40, 1] = NAN
+    table[:40, 3] = NAN
+    table[100:, 2] = NAN
+    found = mean_estimates(sums(table, users), [None] * 4)
+    for column, estimate in zip(table.T, found, strict=True):
+        alone = mean_estimate(column, users)
+        assert estimate.n == alone.n
+        assert estimate.value == pytest.approx(alone.value)
+        assert estimate.ci_low == pytest.approx(alone.ci_low)
+        assert estimate.ci_high == pytest.approx(alone.ci_high)
+
+
+def test_nobody_and_one_user() -> None:
+    none, one, two = mean_estimates(sums([[NAN, 2.0, 1.0], [NAN, NAN, 1.0]]), [SHARE, (0.0, 3.0), SHARE])
+    assert (none.value, none.n) == (None, 0)
+    assert none.note
+    assert (one.value, one.n, one.ci_low) == (2.0, 1, None)
+    assert "at least two" in one.note
+    assert (two.value, two.ci_low, two.ci_high) == (1.0, clopper_pearson(2, 2).ci_low, 1.0)
+
+
+def test_no_resamples_no_interval() -> None:
+    (estimate,) = mean_estimates(sums([[1.0], [2.0]]), [None], resamples=0)
+    assert estimate.value == 1.5
+    assert estimate.ci_low is None
+    assert estimate.note
+
+
+def test_no_measures() -> None:
+    assert mean_estimates(sums(np.zeros((5, 0))), []) == []
+
+
+def test_sums_of_users() -> None:
+    found = user_sums([np.array([1.0, 2.0, NAN])], [np.array([3, 0, 3])], 4)
+    np.testing.assert_array_equal(found.sums, [[2.0], [0.0], [0.0], [1.0]])
+    np.testing.assert_array_equal(found.counts, [[1.0], [0.0], [0.0], [1.0]])

@@ -4,95 +4,77 @@ import pytest
 from hypothesis import given, settings
 from scipy import stats
 
-from recjudge_tui.stats.arrays import FloatArray, ratio
 from recjudge_tui.stats.resampling import intervals as iv
-
-
-def mean_of(sums: FloatArray) -> FloatArray:
-    return ratio(sums[:, 0], sums[:, 1])
-
-
-def per_user(values: FloatArray) -> FloatArray:
-    return np.stack([values, np.ones(values.size)], axis=1)
-
-
-@pytest.mark.parametrize(
-    ("hits", "n", "low", "high"),
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
-)
-def test_wilson_as_published_by_newcombe_1998(hits: int, n: int, low: float, high: float) -> None:
-    found = iv.wilson(hits, n)
-    assert (found.ci_low, found.ci_high) == pytest.approx((low, high), abs=5e-5)
-    assert found.value == hits / n
 
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 500), st.data())
-def test_wilson_equals_scipy(n: int, data: st.DataObject) -> None:
+def test_clopper_and_pearson_as_scipy_has_it(n: int, data: st.DataObject) -> None:
     hits = data.draw(st.integers(0, n))
-    theirs = stats.binomtest(hits, n).proportion_ci(0.9, method="wilson")
-    found = iv.wilson(hits, n, 0.9)
+    theirs = stats.binomtest(hits, n).proportion_ci(0.9, method="exact")
+    found = iv.clopper_pearson(hits, n, 0.9)
     assert (found.ci_low, found.ci_high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert found.value == hits / n
+
+
+def test_no_cases_and_wrong_input() -> None:
+    assert iv.clopper_pearson(0, 0).value is None
+    with pytest.raises(ValueError, match="not possible"):
+        iv.clopper_pearson(3, 2)
+    with pytest.raises(ValueError, match="level"):
+        iv.clopper_pearson(1, 2, 95)
+    with pytest.raises(ValueError, match="outside 0 to 1"):
+        iv.mean_estimate([0.5, 1.5], [1, 2], iv.SHARE)
+
+
+def test_a_bounded_mean_is_korn_and_graubards_by_hand() -> None:
+    """Four users of five rows: p = .6, the variance of the users' means over 4; t with 3 degrees of freedom."""
+    rows = np.array([1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0], dtype=float)
+    found = iv.mean_estimate(rows, np.repeat(np.arange(4), 5), iv.SHARE)
+    means = np.array([1.0, 0.6, 0.6, 0.2])
+    apart = means - 0.6
+    kurtosis = (apart**4).mean() / (apart**2).mean() ** 2
+    freedom = min(3.0, 8 / (kurtosis - 1))
+    n = 0.24 / (means.var(ddof=1) / 4) * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, freedom)) ** 2
+    low, high = stats.beta.ppf(0.025, 0.6 * n, 0.4 * n + 1), stats.beta.ppf(0.975, 0.6 * n + 1, 0.4 * n)
+    assert (found.ci_low, found.ci_high) == pytest.approx((low, high))
+
+
+def test_without_bounds_and_skewness_it_is_students() -> None:
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    found = iv.mean_estimate(values, np.arange(6))
+    theirs = stats.t.interval(0.95, 5, 3.5, values.std(ddof=1) / np.sqrt(6))
+    assert (found.ci_low, found.ci_high) == pytest.approx(theirs)
+
+
+def test_without_bounds_a_long_tail_moves_the_interval() -> None:
+    values = np.r_[np.arange(10.0), 40.0]
+    found = iv.mean_estimate(values, np.arange(11))
     assert found.ci_low is not None
     assert found.ci_high is not None
-    assert 0 <= found.ci_low <= hits / n <= found.ci_high <= 1
+    assert found.ci_high - values.mean() > 1.5 * (values.mean() - found.ci_low)
 
 
-def test_wilson_without_trials_and_wrong_input() -> None:
-    assert iv.wilson(0, 0).value is None
-    with pytest.raises(ValueError, match="not possible"):
-        iv.wilson(3, 2)
-    with pytest.raises(ValueError, match="level"):
-        iv.wilson(1, 2, 95)
-
-
-def test_wilson_covers_at_its_level() -> None:
-    """Exactly, from the binomial distribution: 95 % on average, nowhere far below."""
-    ends = [iv.wilson(hits, 84) for hits in range(85)]
-    low, high = (np.array([getattr(end, name) for end in ends]) for name in ("ci_low", "ci_high"))
-    truths = np.linspace(0.05, 0.95, 181)
-    coverage = np.array(
-        [stats.binom.pmf(np.arange(85), 84, p)[(low <= p) & (p <= high)].sum() for p in truths]
+@pytest.mark.parametrize("users", [2, 10, 40])
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_no_interval_of_equal_values_has_width_0(value: float, users: int) -> None:
+    """What fewer users than u = 1 - .025^(1/n) do can go unseen."""
+    found = iv.mean_estimate([value] * 2 * users, np.repeat(np.arange(users), 2), iv.SHARE)
+    unseen = 1 - 0.025 ** (1 / users)
+    assert (found.ci_low, found.ci_high) == pytest.approx(
+        (value - unseen * value, value + unseen * (1 - value))
     )
-    assert coverage.mean() == pytest.approx(0.95, abs=0.005)
-    assert coverage.min() > 0.91
+    none = iv.mean_estimate([value] * users, np.arange(users))
+    assert (none.value, none.ci_low) == (value, None)
+    assert none.note in (iv.ONE_USER, iv.FEW_USERS, iv.ALL_EQUAL)
 
 
-def test_bootstrap_is_deterministic_and_seeded() -> None:
-    table = per_user(np.random.default_rng(2).normal(size=50))
-    assert iv.bootstrap_sums(table, mean_of, seed=3) == iv.bootstrap_sums(table, mean_of, seed=3)
-    assert iv.bootstrap_sums(table, mean_of, seed=3) != iv.bootstrap_sums(table, mean_of, seed=4)
+def test_one_user_apart_does_not_make_an_interval_without_bounds() -> None:
+    assert iv.mean_estimate([0.0] * 19 + [1.0], np.arange(20)).note == iv.ALIKE
+    assert iv.mean_estimate([0.0] * 17 + [1.0, 2.0, 3.0], np.arange(20)).ci_low is not None
 
 
-def test_bootstrap_of_a_mean_is_near_the_normal_interval() -> None:
-    values = np.random.default_rng(2).normal(size=400)
-    half = 1.96 * values.std() / 20
-    found = iv.bootstrap_sums(per_user(values), mean_of, resamples=4000, seed=1)
-    assert found.low == pytest.approx(values.mean() - half, abs=0.01)
-    assert found.high == pytest.approx(values.mean() + half, abs=0.01)
-
-
-def test_fast_and_general_bootstrap_give_the_same_interval() -> None:
-    rng = np.random.default_rng(4)
-    users, values = rng.integers(0, 30, 200), rng.normal(size=200)
-    sums = iv.sums_by_user(np.stack([values, np.ones(200)]), users, 30)
-    fast = iv.bootstrap_sums(sums, mean_of, resamples=300, seed=9)
-    slow = iv.cluster_bootstrap(lambda rows: float(values[rows].mean()), users, resamples=300, seed=9)
-    assert fast.low == pytest.approx(slow.low)
-    assert fast.high == pytest.approx(slow.high)
-
-
-def test_users_with_equal_rows_are_drawn_together_with_the_same_distribution() -> None:
-    votes = np.r_[np.ones(700), np.zeros(800)]
-    collapsed = iv.bootstrap_sums(per_user(votes), mean_of, resamples=8000, seed=1)
-    half = 1.96 * np.sqrt(7 / 15 * 8 / 15 / 1500)
-    assert collapsed.low == pytest.approx(7 / 15 - half, abs=0.002)
-    assert collapsed.high == pytest.approx(7 / 15 + half, abs=0.002)
-    drawn = np.concatenate(list(iv.resampled_sums(per_user(votes), 50, 1)))
-    assert (drawn[:, 1] == 1500).all()
-
-
-def test_resampling_users_is_wider_than_resampling_rows() -> None:
+def test_users_are_the_units_not_rows() -> None:
     rng = np.random.default_rng(8)
     values = np.repeat(rng.normal(size=25), 40) + 0.1 * rng.normal(size=1000)
     users = iv.mean_estimate(values, np.repeat(np.arange(25), 40))
@@ -105,32 +87,6 @@ def test_one_user_has_no_interval() -> None:
     found = iv.mean_estimate([1, 2, 3], ["u", "u", "u"])
     assert (found.value, found.ci_low, found.ci_high) == (2, None, None)
     assert found.note == iv.ONE_USER
-    assert iv.cluster_bootstrap(lambda rows: 1.0, ["u", "u"], resamples=10).note == iv.ONE_USER
-
-
-def test_too_many_undefined_resamples_leave_no_interval() -> None:
-    values = np.r_[np.full(6, np.nan), np.arange(94.0)]
-    few = np.r_[np.full(5, np.nan), np.arange(95.0)]
-    found = iv.percentile_interval(values)
-    assert (found.low, found.high) == (None, None)
-    assert "6 of 100" in found.note
-    assert iv.percentile_interval(few).low is not None
-    assert iv.cluster_bootstrap(lambda rows: None, [1, 2, 3], resamples=20).low is None
-
-
-def test_the_intervals_of_a_table_are_those_of_its_columns() -> None:
-    table = np.random.default_rng(0).normal(size=(100, 4))
-    table[:5, 1] = np.nan
-    table[:6, 2] = np.nan
-    assert iv.percentile_intervals(table) == [iv.percentile_interval(column) for column in table.T]
-    assert iv.percentile_intervals(np.zeros((0, 2))) == [iv.percentile_interval(np.zeros(0))] * 2
-
-
-def test_memory_chunks_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iv, "_CHUNK", 70)
-    parts = list(iv.user_weights(10, 25, seed=1))
-    assert [part.shape for part in parts] == [(7, 10), (7, 10), (7, 10), (4, 10)]
-    assert all((part.sum(axis=1) == 10).all() for part in parts)
 
 
 def test_mean_leaves_out_missing_and_says_so() -> None:
@@ -142,14 +98,20 @@ def test_mean_leaves_out_missing_and_says_so() -> None:
         iv.mean_estimate([1, 2, 3], ["a", "b"])
 
 
-def test_share_uses_wilson_for_single_rows_and_for_unanimity() -> None:
-    assert iv.share_estimate([1, 0, 1, 1], [1, 2, 3, 4]) == iv.wilson(3, 4)
+def test_a_share_of_single_rows_is_exact() -> None:
+    assert iv.share_estimate([1, 0, 1, 1], [1, 2, 3, 4]) == iv.clopper_pearson(3, 4)
     same = iv.share_estimate([1, 1, 1, 1], [1, 1, 2, 2])
-    assert (same.value, same.ci_low, same.ci_high) == (1, iv.wilson(2, 2).ci_low, 1)
-    mixed = iv.share_estimate([1, 1, 1, 0, 0, 0], [1, 1, 2, 2, 3, 3], seed=1)
-    assert mixed == iv.mean_estimate([1, 1, 1, 0, 0, 0], [1, 1, 2, 2, 3, 3], seed=1)
+    assert (same.value, same.ci_low, same.ci_high) == (
+        1, pytest.approx(iv.clopper_pearson(2, 2).ci_low), 1,
+    )  # fmt: skip
     with pytest.raises(ValueError, match="0 and 1"):
         iv.share_estimate([0.5], [1])
+
+
+def test_a_figure_that_one_user_carries_has_no_interval() -> None:
+    table = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    ends = iv.sums_interval(table, lambda sums: np.where(sums[:, 1] > 0, sums[:, 0], np.nan), iv.SHARE)
+    assert (ends.low, ends.note) == (None, "no interval: undefined without 1 of 3 users")
 
 
 @pytest.mark.parametrize(("p", "n"), [(0.5, 25), (0.5, 400), (0.95, 120), (0.1, 60)])
@@ -169,6 +131,10 @@ def test_hundred_values_give_the_published_ranks_of_the_median() -> None:
     found = iv.quantile_estimate(np.arange(1.0, 101.0), 0.5)
     assert (found.value, found.ci_low, found.ci_high, found.n) == (50.5, 40.0, 61.0, 100)
     assert stats.binom.cdf(39, 100, 0.5) <= 0.025 < stats.binom.cdf(40, 100, 0.5)
+
+
+def test_equal_values_around_the_quantile_have_no_interval() -> None:
+    assert iv.quantile_estimate([2.0] * 50, 0.5).ci_low is None
 
 
 def test_few_values_have_a_quantile_but_no_interval() -> None:

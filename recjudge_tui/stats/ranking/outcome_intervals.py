@@ -1,0 +1,108 @@
+"""Intervals of Q and of win rates, of every system and of every pair of systems, over users."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from recjudge_tui.stats.arrays import FloatArray, ratio
+from recjudge_tui.stats.estimate import Interval
+from recjudge_tui.stats.ranking.battles import UserCounts, incidence
+from recjudge_tui.stats.resampling.intervals import LEVEL, ONE_USER, SHARE, count_interval, interval_of
+from recjudge_tui.stats.resampling.jackknife import spreads
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Figure = Literal["q", "win_rate"]
+
+
+class _Sides(NamedTuple):
+    """Wins, ties and losses (profiles, things), sparse."""
+
+    wins: csr_matrix
+    ties: csr_matrix
+    losses: csr_matrix
+
+
+def pair_intervals(users: UserCounts, figure: Figure, level: float = LEVEL) -> list[Interval]:
+    """The interval of each pair's figure, seen from the pair's first system."""
+    return _intervals(_pairs(users), users, users.total.first.size, figure, level)
+
+
+def system_intervals(users: UserCounts, figure: Figure, level: float = LEVEL) -> list[Interval]:
+    """The interval of each system's figure against all its opponents."""
+    from scipy.sparse import csr_matrix
+
+    total, pairs = users.total, _pairs(users)
+    first, second = (csr_matrix(incidence(total.systems, members)) for members in (total.first, total.second))
+    sides = _Sides(
+        pairs.wins @ first + pairs.losses @ second,
+        pairs.ties @ (first + second),
+        pairs.losses @ first + pairs.wins @ second,
+    )
+    return _intervals(sides, users, total.systems, figure, level)
+
+
+def _pairs(users: UserCounts) -> _Sides:
+    return _Sides(*(users.rows[:, at::3] for at in range(3)))
+
+
+def _intervals(sides: _Sides, users: UserCounts, things: int, figure: Figure, level: float) -> list[Interval]:
+    """Q is s / (1 - s) of the share s = (wins + ties) / (wins + 2 ties + losses), whose interval is transformed."""
+    met = (sides.wins + sides.ties + sides.losses).tocoo()
+    filled = met.data > 0
+    profile, thing = met.row[filled], met.col[filled].astype(np.int64)
+    if not profile.size:
+        return [Interval(None, None, ONE_USER)] * things
+    wins, ties, losses = (np.asarray(side[profile, thing], dtype=np.float64).reshape(-1) for side in sides)
+    if figure == "q":
+        above, below = wins + ties, wins + 2 * ties + losses
+    else:
+        above, below = wins + ties / 2, wins + ties + losses
+    repeated = np.repeat(np.arange(profile.size), users.users[profile])
+    return [
+        _of_figure(interval, figure)
+        for interval in _ratio_intervals(
+            above[repeated], below[repeated], (ties > 0)[repeated], thing[repeated], things, level
+        )
+    ]
+
+
+def _ratio_intervals(
+    above: FloatArray,
+    below: FloatArray,
+    tied: np.typing.NDArray[np.bool_],
+    thing: np.typing.NDArray[np.int64],
+    things: int,
+    level: float,
+) -> list[Interval]:
+    """The interval of sum(above) / sum(below) of each thing, one row for each user of the thing."""
+    users = np.bincount(thing, minlength=things)
+    total, size = (
+        np.bincount(thing, weights=part, minlength=things).astype(np.float64) for part in (above, below)
+    )
+    value = np.nan_to_num(ratio(total, size))
+    without = ratio(total[thing] - above, size[thing] - below)
+    influence = np.where(users[thing] > 1, (users[thing] - 1) * (value[thing] - without), 0.0)
+    spread = spreads(influence, thing, value)
+    one_way = ~tied & ((above == 0) | (above == below))
+    counts = np.bincount(thing[one_way], minlength=things)
+    largest = np.zeros(things)
+    np.maximum.at(largest, thing, below)
+    even = largest * users == size
+    return [
+        count_interval(int(users[at]), float(value[at]), SHARE, level)
+        if users[at] > 1 and counts[at] == users[at] and even[at]
+        else interval_of(float(value[at]), spread[at], SHARE, level)
+        for at in range(things)
+    ]
+
+
+def _of_figure(interval: Interval, figure: Figure) -> Interval:
+    if figure != "q" or interval.low is None or interval.high is None:
+        return interval
+    if interval.high >= 1:
+        return Interval(None, None, "no interval: never lost or tied")
+    return Interval(interval.low / (1 - interval.low), interval.high / (1 - interval.high))
