@@ -29,6 +29,7 @@ MODULES = (
     "correlations",
     "leaderboard",
     "trend",
+    "coverage",
 )
 COLUMNS = (
     Column("name", "name"),

@@ -48,9 +48,9 @@ def add(
 ) -> Table:
     """Record the result of a live experiment with two systems, and compare it with the judges' verdicts.
 
-    Rates have the exact interval of Clopper and Pearson. The lift, rate A / rate B - 1, has the log
-    interval of Katz et al. (1978). z and the two-sided p are those of two pooled proportions (Fleiss, Levin and Paik 2003). All assume independent
-    impressions. A system that is not in the project yet is accepted with a warning.
+    Rates have the exact interval of Clopper and Pearson. The lift, rate A / rate B - 1, has the log interval of Katz
+    et al. (1978). z and the two-sided p are those of two pooled proportions (Fleiss, Levin and Paik 2003). All assume
+    independent impressions. A system that is not in the project yet is accepted with a warning.
 
     \b
     Example:
