@@ -70,7 +70,8 @@ OTHERS = {
     "batch status", "cases filters list", "cases list", "cases show", "config keys", "config show", "doctor",
     "annotate status", "export", "imports list", "judge list", "judge test", "outcome add", "outcome show",
     "project list", "project show", "prompt list", "prompt try", "reproduce", "robustness ablation",
-    "robustness adversarial", "robustness injected", "run", "runs list", "runs show", "runs work-group", "verdicts list", "verdicts log",
+    "robustness adversarial", "robustness injected",
+    "run", "runs list", "runs show", "runs work-group", "verdicts list", "verdicts log",
 }  # fmt: skip
 # resampled: draws differ with the order of the systems
 DRAWN = ("ci_low", "ci_high", "p", "p_holm")
