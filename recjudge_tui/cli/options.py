@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
+from recjudge_tui.errors import UsageError
+
 if TYPE_CHECKING:
     from recjudge_tui.domain.run_options import RunOption
     from recjudge_tui.reports.common.page import Page
@@ -237,29 +239,27 @@ def open_db(db: str | None) -> Database:
 
 def put_table(table: Table, fmt: str | None, out: Path | None) -> None:
     """Write a table to stdout, or to a file with a line on stderr. Without a format, the file's ending decides."""
-    from recjudge_tui.reports.common.stream import write_rows
+    from recjudge_tui.reports.common.stream import save_table
     from recjudge_tui.reports.common.table import write_table
 
-    if out is not None and _is_parquet(fmt, out):
-        columns = [column.name for column in table.columns]
-        write_rows(columns, ([row.get(name) for name in columns] for row in table.rows), "parquet", out)
-        for note in table.notes:
-            narrate(note)
-    else:
-        write_table(table, format_of(fmt, out), out)
-    if out is not None:
-        narrate(f"written to {out}")
+    if out is None:
+        write_table(table, format_of(fmt, out))
+        return
+    for note in save_table(table, format_of(fmt, out), out):
+        narrate(note)
+    narrate(f"written to {out}")
 
 
 def put_page(page: Page, fmt: str | None, out: Path | None) -> None:
     """Write a page as `put_table` writes a table. Raises click.UsageError for Parquet, which holds one table."""
     from recjudge_tui.reports.common.page import write_page
 
-    if _is_parquet(fmt, out):
+    known = format_of(fmt, out)
+    if known == "parquet":
         raise click.UsageError(
             "this report has several parts, and Parquet holds one table; use .json or .html"
         )
-    write_page(page, format_of(fmt, out), out)
+    write_page(page, known, out)
     if out is not None:
         narrate(f"written to {out}")
 
@@ -276,15 +276,16 @@ def put_plain_text(text: str, out: Path | None) -> None:
     narrate(f"written to {out}")
 
 
-def _is_parquet(fmt: str | None, out: Path | None) -> bool:
-    return fmt is None and out is not None and out.suffix.lower() == ".parquet"
-
-
 def format_of(fmt: str | None, out: Path | None) -> str:
-    """The requested format, else the one of the file's ending, else text."""
-    ending = out.suffix.lower().lstrip(".") if out else ""
-    named = {"tex": "latex", "htm": "html"}.get(ending, ending)
-    return fmt or (named if named in FORMATS else "text")
+    """The requested format, else the one of the file's ending, text without one. Raises UsageError for an unknown ending."""
+    if fmt or out is None or not out.suffix:
+        return fmt or "text"
+    from recjudge_tui.reports.common.table import format_of_file
+
+    try:
+        return format_of_file(out)
+    except UsageError as error:
+        raise UsageError(error.title, error.cause, f"{error.next_step[:-1]}, or --format.") from error
 
 
 def narrate(text: str) -> None:

@@ -70,6 +70,9 @@ class OccasionFilter(NamedTuple):
     def is_timed(self) -> bool:
         return bool(self.start or self.end)
 
+    def has(self, occasion: Occasion) -> bool:
+        return self.has_context(occasion.context) and self.has_time(occasion.served_at)
+
     def has_context(self, context: str) -> bool:
         return not self.contexts or context in self.contexts
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from recjudge_tui.nights.watch_file import GateEntry, TrendEntry, Watch
-from recjudge_tui.reports.common.table import FORMATS, Table, write_table
+from recjudge_tui.reports.common.stream import save_table
+from recjudge_tui.reports.common.table import Table, format_of_file
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_exit import gate_exit
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.store.database import Database
-
-_ENDINGS = {"tex": "latex", "htm": "html"}
 
 
 def write_trend(db: Database, project_id: int, watch: Watch, entry: TrendEntry) -> Path:
@@ -45,7 +44,5 @@ def gate_report(
 
 
 def _write(table: Table, path: Path) -> Path:
-    ending = path.suffix.lower().lstrip(".")
-    named = _ENDINGS.get(ending, ending)
-    write_table(table, named if named in FORMATS else "text", path)
+    save_table(table, format_of_file(path) if path.suffix else "text", path)
     return path

@@ -9,12 +9,17 @@ from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database, explained
+from recjudge_tui.store.facts import held_out_type
 
 if TYPE_CHECKING:  # the app starts without NumPy
     from recjudge_tui.stats.arrays import IntArray
 
-Countable = Literal["cases", "lists"]
-_TABLES: dict[Countable, str] = {"cases": "cases", "lists": "v_current_slates"}
+Countable = Literal["cases", "lists", "held-out events"]
+_TABLES: dict[Countable, str] = {
+    "cases": "cases",
+    "lists": "v_current_slates",
+    "held-out events": f"(SELECT * FROM events WHERE item_id <> '' AND {held_out_type()})",
+}
 _NAMED = 8
 _CONTEXTS = """
 SELECT context, count(*) AS uses FROM (
@@ -111,7 +116,7 @@ def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> Sele
 
 
 def untimed_count(db: Database, project_id: int, what: Countable, chosen: CaseSelection) -> int:
-    """How many cases or lists a time leaves out because nobody knows when they were served; 0 where none is asked for."""
+    """How many of them a time leaves out because nobody knows when they were served; 0 where none is asked for."""
     if not chosen.occasions.is_timed:
         return 0
     sql, parameters = occasion_condition(chosen.occasions._replace(start="", end=""), "t")

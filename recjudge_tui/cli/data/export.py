@@ -116,7 +116,7 @@ def _put_rows(
         raise click.UsageError("Parquet is not text for a terminal: add -o FILE.parquet")
     with open_project(db, project) as (database, identity):
         written = write(database, identity, what, fmt, out or sys.stdout, filter_text, systems, occasions)
-        untimed = left_out(database, identity, what, occasions)
+        untimed = left_out(database, identity, what, fmt, occasions)
     narrate(f"{quantity(written.rows, 'row')} written" + (f" to {out}" if out else ""))
     for note in filter(None, (untimed, written.says())):
         narrate(note)

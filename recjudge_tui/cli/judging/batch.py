@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -19,10 +24,18 @@ run_argument = click.argument("run_id", metavar="ID", type=int)
 _file = click.Path(path_type=Path, dir_okay=False)
 
 
-def _no_stdout(_: click.Context, __: click.Parameter, value: Path) -> Path:
-    if str(value) == "-":
-        raise click.UsageError("-o - is not possible here: the calls may need several files, or continue one")
-    return value
+@contextmanager
+def _file_or_stdout(out: Path) -> Iterator[Path]:
+    """The file itself; for `-` one beside others that are not kept, whose lines go to stdout when the block ends."""
+    if str(out) != "-":
+        yield out
+        return
+    with TemporaryDirectory(prefix="recjudge-") as folder:
+        draft = Path(folder) / "stdout.jsonl"
+        yield draft
+        for path in sorted(Path(folder).glob("*.jsonl")):
+            with path.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
 
 
 @click.group()
@@ -35,9 +48,7 @@ def batch() -> None:
 
 @batch.command("export")
 @run_argument
-@click.option(
-    "-o", "out", required=True, metavar="FILE", type=_file, callback=_no_stdout, help="The file to write."
-)
+@click.option("-o", "out", required=True, metavar="FILE", type=_file, help="The file to write; - is stdout.")
 @db_option
 def export_(run_id: int, out: Path, db: str | None) -> None:
     """Write the outstanding calls of a run as a batch file (JSON lines), split into several files if needed.
@@ -52,15 +63,17 @@ def export_(run_id: int, out: Path, db: str | None) -> None:
     from recjudge_tui.domain.text import quantity
     from recjudge_tui.runs.batches.files import export_calls
 
-    with open_db(db) as database, counting("exporting", "calls") as advance:
-        done = export_calls(database, run_id, out, advance)
+    to_stdout = str(out) == "-"
+    with open_db(db) as database, _file_or_stdout(out) as target, counting("exporting", "calls") as advance:
+        done = export_calls(database, run_id, target, advance)
     if done.from_cache:
         narrate(f"{quantity(done.from_cache, 'call')} answered from stored replies")
     if done.away:
         narrate(f"left out: {quantity(done.away, 'call')} waiting in a batch at the provider")
-    for path in done.files:
+    for path in () if to_stdout else done.files:
         narrate(f"written to {path}")
-    click.echo(f"run {run_id}: {done.calls} calls exported in {len(done.files)} files")
+    # stdout is data
+    click.echo(f"run {run_id}: {done.calls} calls exported in {len(done.files)} files", err=to_stdout)
 
 
 @batch.command("import")
@@ -174,8 +187,7 @@ def collect(run_id: int, give_up: bool, db: str | None) -> None:
     required=True,
     metavar="FILE",
     type=_file,
-    callback=_no_stdout,
-    help="Result lines are appended to it.",
+    help="Result lines are appended to it. To stdout (-) they go at the end, and nothing can be continued.",
 )
 @click.option(
     "--base-url", "urls", multiple=True, required=True, metavar="URL", help="A server; repeat for several."
@@ -228,13 +240,19 @@ def run(
     from recjudge_tui.runs.batches.lines import Servers
     from recjudge_tui.runs.batches.run import run_file
 
-    with counting("answered", "calls") as advance:
+    to_stdout = str(out) == "-"
+    with _file_or_stdout(out) as target, counting("answered", "calls") as advance:
         done = run_file(
-            source, out, Servers(urls, api_key_env, timeout_s, concurrency), ray_address=ray, progress=advance
+            source,
+            target,
+            Servers(urls, api_key_env, timeout_s, concurrency),
+            ray_address=ray,
+            progress=advance,
         )
     if done.before:
         narrate(f"{quantity(done.before, 'call')} answered by an earlier run")
-    click.echo(f"{done.done} answered, {done.failed} failed: {out}")
+    where = "stdout" if to_stdout else out
+    click.echo(f"{done.done} answered, {done.failed} failed: {where}", err=to_stdout)
 
 
 def _report(database: Database, run_id: int, tally: ImportTally) -> None:

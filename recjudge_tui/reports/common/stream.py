@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, TextIO
 
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import whole_file
+from recjudge_tui.reports.common.table import Screen, Table, render, save_text
 from recjudge_tui.reports.common.writers.csv_text import guard_note, write_csv
 from recjudge_tui.reports.common.writers.json_text import harmless
 from recjudge_tui.reports.common.writers.parquet import write_parquet
@@ -60,6 +61,17 @@ def write_rows(columns: Sequence[str], rows: Rows, fmt: ExportFormat, target: Pa
         return ExportCounts(write_parquet(columns, map(flat, rows), target.buffer))
     with _written(target), whole_file(target) as draft:
         return ExportCounts(write_parquet(columns, map(flat, rows), draft))
+
+
+def save_table(table: Table, fmt: str, out: Path) -> tuple[str, ...]:
+    """Write a table to a file, whole or not at all; returns notes for the user. Raises as `write_rows`, and StoreError."""
+    if fmt == PARQUET:
+        columns = [column.name for column in table.columns]
+        write_rows(columns, ([row.get(name) for name in columns] for row in table.rows), PARQUET, out)
+        return table.notes
+    written = render(table, fmt, Screen(width=100))
+    save_text(written.text, out)
+    return written.notes
 
 
 def flat(row: Sequence[Any]) -> Sequence[Any]:

@@ -84,6 +84,25 @@ _WRITERS = {
     "plain": "recjudge_tui.reports.common.writers.records",
 }
 FORMATS = tuple(_WRITERS)
+PARQUET = "parquet"
+# how a file's ending says its format
+ENDINGS = {
+    ".csv": "csv", ".json": "json", ".md": "md", ".tex": "latex", ".html": "html", ".txt": "text", ".parquet": PARQUET,
+}  # fmt: skip
+_ALIKE = {".htm": "html", ".latex": "latex", ".text": "text", ".diff": "text", ".patch": "text"}
+
+
+def format_of_file(path: Path) -> str:
+    """The format for the ending of the file: one of FORMATS, or PARQUET. Raises UsageError for an unknown ending."""
+    ending = path.suffix.lower()
+    fmt = ENDINGS.get(ending) or _ALIKE.get(ending)
+    if fmt is None:
+        raise UsageError(
+            f"no format for “{path.name}”",
+            "The format follows the ending of the file name.",
+            f"Use {' '.join(ENDINGS)}.",
+        )
+    return fmt
 
 
 def render(table: Table, fmt: str, screen: Screen | None = None) -> TableText:

@@ -46,7 +46,7 @@ LISTS = "lists"
 # what the files of retrieval tools can hold
 RANKINGS = (LISTS, "qrels")
 # what belongs to no occasion
-WITHOUT_OCCASION = ("qrels", "images")
+WITHOUT_OCCASION = ("images",)
 EXPORTS = ("verdicts", "calls", "flags", "cases", "labels", "images", *RANKINGS)
 
 
@@ -61,7 +61,7 @@ def export(
     occasions: OccasionFilter = EVERY_OCCASION,
 ) -> ExportCounts:
     """Write one of EXPORTS. Only verdicts can be filtered, as on the screen; `systems` is for lists only, `occasions` for
-    everything but qrels and images.
+    everything but images.
 
     `replay:FILE` reads calls as JSON lines, and `import` reads labels, images (as items), lists and qrels. Raises
     UsageError for options that cannot be combined, NotFoundError for an unknown context, RecjudgeError when the file
@@ -84,14 +84,19 @@ def export(
     if what == "images":
         return write_rows(IMAGE_COLUMNS, image_rows(db, project_id), fmt, target)
     if what == "qrels":
-        return write_rows(QREL_COLUMNS, qrel_rows(db, project_id), fmt, target)
+        return write_rows(QREL_COLUMNS, qrel_rows(db, project_id, occasions), fmt, target)
     columns, rows_of = _TABLES[what]
     return write_rows(columns, rows_of(db, project_id, occasions), fmt, target)
 
 
-def left_out(db: Database, project_id: int, what: str, occasions: OccasionFilter) -> str:
+def left_out(
+    db: Database, project_id: int, what: str, fmt: ExportFormat | RankingFormat, occasions: OccasionFilter
+) -> str:
     """What an export leaves out because a time is asked for, in words; empty for nothing."""
-    counted: Countable = "lists" if what == LISTS else "cases"
+    counted: Countable = "cases"
+    if what in RANKINGS:
+        # a file of a retrieval tool has a query for each list
+        counted = "lists" if what == LISTS or fmt in ("trec", "ranx") else "held-out events"
     return untimed_note(untimed_count(db, project_id, counted, CaseSelection(occasions)), counted)
 
 
@@ -111,7 +116,7 @@ def _rankings(
             next_step=f"Use one of {formats}.",
         )
     if what != LISTS:
-        return write_qrels(db, project_id, fmt, target)
+        return write_qrels(db, project_id, fmt, target, occasions)
     chosen = _chosen(db, project_id, systems)
     if len(chosen) != 1:
         raise UsageError(

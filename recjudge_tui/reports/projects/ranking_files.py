@@ -74,8 +74,14 @@ def write_run(
     return ExportCounts(rows, notes=tuple(notes))
 
 
-def write_qrels(db: Database, project_id: int, fmt: RankingFormat, target: Path | TextIO) -> ExportCounts:
-    """Write the held-out items of every user as qrels, for each occasion on which the user has a list.
+def write_qrels(
+    db: Database,
+    project_id: int,
+    fmt: RankingFormat,
+    target: Path | TextIO,
+    occasions: OccasionFilter = EVERY_OCCASION,
+) -> ExportCounts:
+    """Write the held-out items of every user as qrels, for each of these occasions on which the user has a list.
 
     Which events count on which occasion, and of several values of one item which, is as in the offline metrics
     (`truths_of`). A user without lists has the occasions that the events name. Raises RecjudgeError for a value that is
@@ -90,7 +96,7 @@ def write_qrels(db: Database, project_id: int, fmt: RankingFormat, target: Path 
         for user, events in held_out(db, project_id).items():
             truths = truths_of({user: events})
             named = dict.fromkeys(Occasion(event.context, event.served_at) for event in events)
-            for occasion in known.get(user, named):
+            for occasion in filter(occasions.has, known.get(user, named)):
                 key = truth_key(truths, user, *occasion)
                 gains = truths[key].gains if key else {}
                 documents = tuple((item, _relevance(user, item, gain)) for item, gain in gains.items())

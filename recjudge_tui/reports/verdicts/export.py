@@ -25,7 +25,7 @@ __all__ = ["EXPORT_FORMATS", "ExportCounts", "ExportFormat", "format_of", "save_
 # endings of tables for people, which are built in memory
 _TABLES = {".md": "md", ".tex": "latex", ".html": "html", ".txt": "plain"}
 MOST_ROWS = 10_000
-SAVED_AS = (".csv", ".jsonl", ".json", *_TABLES)
+SAVED_AS = (".csv", ".jsonl", ".json", *_TABLES, ".parquet")
 
 
 def write_verdicts(

@@ -135,14 +135,19 @@ def list_rows(
         )
 
 
-def qrel_rows(db: Database, project_id: int) -> Iterator[tuple[Any, ...]]:
-    """The held-out events on items as QREL_COLUMNS, which `import --as events` reads."""
+def qrel_rows(
+    db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
+) -> Iterator[tuple[Any, ...]]:
+    """The held-out events on items as QREL_COLUMNS, which `import --as events` reads; with `occasions`, those that name
+    one of them."""
+    within, parameters = occasion_condition(occasions, "e")
     yield from map(
         tuple,
         db.execute(
-            f"""SELECT user_id, item_id, type, timestamp, value, context, served_at FROM events
-                WHERE project_id = ? AND item_id <> '' AND {held_out_type()} ORDER BY user_id, timestamp, id""",
-            (project_id,),
+            f"""SELECT user_id, item_id, type, timestamp, value, context, served_at FROM events e
+                WHERE project_id = :project AND item_id <> '' AND {held_out_type()} AND {within}
+                ORDER BY user_id, timestamp, id""",
+            parameters | {"project": project_id},
         ),
     )
 

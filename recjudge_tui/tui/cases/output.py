@@ -87,7 +87,7 @@ class CaseOutput(ExportScreen):
             self.notify(one_line(f"Saved to {path}.", 200), markup=False)
 
     def action_export(self) -> None:
-        endings = ".csv .jsonl .json .md .tex .html .txt"
+        endings = ".csv .jsonl .json .md .tex .html .txt .parquet"
         hint = f"The listed verdicts are written to this file. Its ending sets the format: {endings}"
         self.ask_file(
             "verdicts.csv",

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from recjudge_tui.reports.compare.changes import Changes, Part
 
 DIFF_ENDINGS = (".diff", ".patch")
-ENDINGS = (".csv", ".json", ".md", ".tex", ".html", ".txt")
 
 
 class ComparisonRequest(NamedTuple):

@@ -27,7 +27,6 @@ from recjudge_tui.tui.compare.change_list import CasesHead, ChangeList
 from recjudge_tui.tui.compare.grid import ChangeGrid
 from recjudge_tui.tui.compare.jobs import (
     DIFF_ENDINGS,
-    ENDINGS,
     Comparison,
     ComparisonRequest,
     compared,
@@ -36,7 +35,7 @@ from recjudge_tui.tui.compare.jobs import (
     save_diff,
 )
 from recjudge_tui.tui.kit.base_screen import COMMON
-from recjudge_tui.tui.kit.exporting import ExportScreen, WrittenFile, export_table
+from recjudge_tui.tui.kit.exporting import ExportScreen, WrittenFile, export_table, format_hint
 from recjudge_tui.tui.kit.glyphs import case_number, glyphs, number
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
@@ -321,8 +320,9 @@ class CompareScreen(ExportScreen):
             name, what = _DIFF, "differences of the prompts"
         elif self.query_one(ChangeList).has_focus:
             name, what = _LISTED, "cases listed"
-        endings = " ".join(DIFF_ENDINGS if name == _DIFF else ENDINGS)
-        hint = f"The {what} are written to this file. Its ending sets the format: {endings}"
+        hint = format_hint(f"The {what} are")
+        if name == _DIFF:
+            hint = f"The {what} are written to this file: {' '.join(DIFF_ENDINGS)}"
         comparison, cell = self.comparison, self.cell[1] if self.cell else None
         if comparison is not None and comparison.changes is not None:
             self.ask_file(name, hint, partial(_write, comparison=comparison, cell=cell, name=name, what=what))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import AskLine
@@ -17,15 +17,12 @@ from recjudge_tui.tui.kit.glyphs import plural
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
 
-TABLE_FORMATS = {
-    ".csv": "csv",
-    ".json": "json",
-    ".md": "md",
-    ".tex": "latex",
-    ".html": "html",
-    ".txt": "text",
-}
-HINT = "The table is written to this file. Its ending sets the format: .csv .json .md .tex .html .txt"
+
+def format_hint(what: str) -> str:
+    """What a dialog says of the file: `what` is such as “The table is”."""
+    from recjudge_tui.reports.common.table import ENDINGS
+
+    return f"{what} written to this file. Its ending sets the format: {' '.join(ENDINGS)}"
 
 
 class WrittenFile(NamedTuple):
@@ -53,7 +50,7 @@ class ExportScreen(BaseScreen):
 
     def ask_export(self, name: str, make: Callable[[Database], Table]) -> None:
         """Ask for a file, proposing `name`, and write the table from `make` in the format of the file's ending."""
-        self.ask_file(name, HINT, partial(write_table, make=make))
+        self.ask_file(name, format_hint("The table is"), partial(write_table, make=make))
 
     def ask_file(self, name: str, hint: str, write: Callable[[Database, Path], WrittenFile]) -> None:
         """Ask for a file and run `write` in the background; its RecjudgeError is shown."""
@@ -77,19 +74,13 @@ def write_table(db: Database, path: Path, make: Callable[[Database], Table]) -> 
 def export_table(table: Table, path: Path) -> tuple[str, ...]:
     """Write the table to a new file in the format of the file's ending; returns notes for the user.
 
-    Raises UsageError for an unknown ending, RecjudgeError when the file exists, StoreError when it cannot be written.
+    Raises UsageError for an unknown ending, RecjudgeError when the file exists or for Parquet without pyarrow, StoreError
+    when it cannot be written.
     """
-    from recjudge_tui.reports.common.table import Screen, render, save_text
+    from recjudge_tui.reports.common.stream import save_table
+    from recjudge_tui.reports.common.table import format_of_file
 
-    fmt = TABLE_FORMATS.get(path.suffix.lower())
-    if fmt is None:
-        raise UsageError(
-            f"no format for “{path.name}”",
-            "The format follows the ending of the file name.",
-            f"Use {' '.join(TABLE_FORMATS)}.",
-        )
+    fmt = format_of_file(path)
     if path.exists():
         raise RecjudgeError(f"{path} exists already", next_step="Press e again and give another name.")
-    written = render(table, fmt, Screen(width=100))
-    save_text(written.text, path)
-    return written.notes
+    return save_table(table, fmt, path)

@@ -39,6 +39,7 @@ from recjudge_tui.tui.runs.launch_form import (
     FieldError,
     choices_of,
     default_text,
+    form_words,
     hint_of,
     is_asked,
     read_form,
@@ -284,8 +285,10 @@ class LaunchScreen(BaseScreen):
             self._complain(expected)
             return
         self.estimated = expected
-        facts = estimate_facts(expected.estimate, expected.rater, expected.prompt, glyphs())
-        notes = [Content(one_line(note, 200)) for note in expected.notes]
+        worded = {"domain_note": form_words(expected.estimate.domain_note)}
+        estimate = expected.estimate.model_copy(update=worded)
+        facts = estimate_facts(estimate, expected.rater, expected.prompt, glyphs())
+        notes = [Content(one_line(form_words(note), 200)) for note in expected.notes]
         self._say("Estimate", Content("\n").join([facts, *([Content("")] if notes else []), *notes]))
 
     def _say(self, title: str, text: Content, *, wrong: bool = False) -> None:
@@ -295,7 +298,7 @@ class LaunchScreen(BaseScreen):
 
     def _complain(self, error: RecjudgeError) -> None:
         parts = [(error.title, "bold $error"), (error.cause, ""), (error.next_step, "$accent")]
-        shown = [Content.styled(safe_text(text[:2000]), style) for text, style in parts if text]
+        shown = [Content.styled(safe_text(form_words(text[:2000])), style) for text, style in parts if text]
         self._say(f"{glyphs().failed} This cannot run", Content("\n\n").join(shown), wrong=True)
 
     # ---- start

@@ -123,6 +123,18 @@ def _one_protocol(name: str) -> str:
     return SAER[1] if name == SAER_NAME else name
 
 
+_FLAG = re.compile(r"--[a-z][a-z-]*")
+# the options of the command line that the form has a field for -> what the form calls it
+_LABELS = {
+    flag: option.label for option in RUN_OPTIONS.values() if option.label for flag in option.flag.split("/")
+}
+
+
+def form_words(text: str) -> str:
+    """The text with the form's names of options: “judge again” where the command line has --again."""
+    return _FLAG.sub(lambda flag: f"“{_LABELS[flag[0]]}”" if flag[0] in _LABELS else flag[0], text)
+
+
 class FieldError(UsageError):
     """The content of one field is invalid; `field` is its name."""
 

@@ -12,6 +12,7 @@ import click
 import pytest
 
 from recjudge_tui.cli.options import put_page
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.stream import write_rows
 from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
@@ -19,7 +20,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 from tests.support.commands import ran
 from tests.support.drawn_project import drawn_project
-from tests.support.runs import load, make_project, plan
+from tests.support.runs import load, make_project, plan, planned
 
 Capture = pytest.CaptureFixture[str]
 SCORED = [
@@ -266,8 +267,60 @@ def test_every_report_goes_to_stdout_with_a_dash(films: Path, tmp_path: Path, ca
     assert code == 0
     assert out.startswith("<!doctype html>")
     assert list(Path.cwd().glob("-")) == []
-    code, _, err = ran(capsys, "batch", "export", "1", "--db", str(films), "-o", "-")
-    assert (code, "may need several files" in err) == (2, True)
+
+
+def test_a_batch_goes_to_stdout_with_a_dash(films: Path, tmp_path: Path, capsys: Capture) -> None:
+    with connect(films) as db:
+        run_id = planned(db, JudgeSpec(spec="openai:gpt-4o", api_key_env="NO_KEY_IS_NEEDED"))
+    where = ["--db", str(films)]
+    code, _, err = ran(capsys, "batch", "export", str(run_id), *where, "-o", str(tmp_path / "calls.jsonl"))
+    assert code == 0, err
+    code, out, err = ran(capsys, "batch", "export", str(run_id), *where, "-o", "-")
+    assert (code, out) == (0, (tmp_path / "calls.jsonl").read_text())
+    assert "calls exported in 1 files" in err
+    assert [json.loads(line)["method"] for line in out.splitlines()] == ["POST"] * 6
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("imports", "list", "-p", "films"), ("metrics", "-p", "films"), ("compare", "-p", "films", "a", "b")],
+)
+def test_an_ending_without_a_format_is_an_error(
+    films: Path, tmp_path: Path, capsys: Capture, words: tuple[str, ...]
+) -> None:
+    with connect(films) as db:
+        load(
+            db,
+            "labels",
+            [("rater", "user_id", "system", "value"), *((r, "u00", "als", "Good Match") for r in "ab")],
+        )
+    path = tmp_path / "table.xlsx"
+    code, out, err = ran(capsys, *words, "--db", str(films), "-o", str(path))
+    assert (code, out, path.exists()) == (2, "", False)
+    assert "no format for “table.xlsx”" in err
+    assert "Use .csv .json .md .tex .html .txt .parquet, or --format." in err
+    code, _, err = ran(capsys, *words, "--db", str(films), "-o", str(path), "--format", "csv")
+    assert (code, path.exists()) == (0, True), err
+
+
+def test_qrels_of_an_occasion(project_db: Path, capsys: Capture) -> None:
+    with connect(project_db) as db:
+        header = ("user_id", "system", "item_id", "rank", "context", "served_at")
+        visits = (("home", "2024-05-01"), ("mail", "2024-05-02"), ("desk", ""))
+        load(db, "lists", [header, *(("u", "s", "a", 1, *visit) for visit in visits)])
+        events = [("u", "a", "heldout_click", "", ""), ("u", "b", "heldout_click", "mail", "2024-05-02")]
+        load(db, "events", [("user_id", "item_id", "type", "context", "served_at"), *events])
+    out, err = _out(project_db, capsys, "qrels", "--context", "mail")
+    assert [row["item_id"] for row in csv.DictReader(io.StringIO(out))] == ["b"]
+    assert "left out" not in err
+    run, _ = _out(project_db, capsys, "qrels", "--format", "trec", "--context", "home")
+    assert run == "u|home|2024-05-01T00:00:00+00:00 0 a 1\n"
+    out, err = _out(project_db, capsys, "qrels", "--from", "2024-05-02")
+    assert len(out.splitlines()) == 2
+    assert "1 held-out event without served_at left out" in err
+    out, err = _out(project_db, capsys, "qrels", "--format", "ranx", "--from", "2024-05-01")
+    assert list(json.loads(out)) == [f"u|{context}|{day}T00:00:00+00:00" for context, day in visits[:2]]
+    assert "1 list without served_at left out" in err
 
 
 def test_a_figure_goes_to_stdout_with_a_dash(project_db: Path, capsys: Capture) -> None:

@@ -76,7 +76,7 @@ def test_a_filter_and_the_options_hold_both(visits: Path, capsys: Capture) -> No
         (("cases", "--context", "desk"), 1, "no context “desk” in this project"),
         (("cases", "--from", "soon"), 2, "“soon” is not a time"),
         (("cases", "--from", "2024-06-01", "--to", "2024-05-01"), 2, "is after --to"),
-        (("qrels", "--context", "home"), 2, "do not go with “export qrels”"),
+        (("qrels", "--context", "desk"), 1, "no context “desk” in this project"),
         (("verdicts", "--filter", "context:home", "--context", "cart"), 2, "in the filter say the same"),
         (("--figure", "confusion", "--context", "home"), 2, "--figure exports no rows"),
     ],

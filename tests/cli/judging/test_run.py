@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from recjudge_tui.runs.engine.pipeline import UNSAVED_A_WORKER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import run_progress
-from tests.support.runs import intact, load, make_project, planned, ran, verdicts
+from tests.support.runs import command, intact, load, make_project, planned, ran, verdicts
 from tests.support.servers.process import ROOT, ServerProcess, start
 
 SMALL_DISK = """
@@ -48,6 +50,28 @@ def test_a_run_prints_the_estimate_then_one_line_for_scripts(db: Database) -> No
         "left out: 2 × user without history",
     ]
     assert len(verdicts(db, 1)) == 6
+
+
+@pytest.mark.parametrize(("key", "code", "runs"), [("y", 0, 2), ("n", 130, 1)])
+def test_at_a_terminal_it_asks_before_it_judges_again(db: Database, key: str, code: int, runs: int) -> None:
+    words = ("run", "pointwise", "-p", "films", "--judge", "rules", "--db", db.path)
+    assert ran(*words)[0] == 0
+    ours, terminal = os.openpty()
+    process = command(*words, stdin=terminal, stderr=terminal)
+    os.close(terminal)
+    asked = b""
+    while b"replace the verdicts?" not in asked:
+        asked += os.read(ours, 1024)
+    assert "“rules” has already judged these 6 cases" in asked.decode()
+    os.write(ours, f"{key}\n".encode())
+    with suppress(OSError):  # Linux says so when the process has closed its terminal
+        while os.read(ours, 1024):
+            pass
+    process.communicate(timeout=60)
+    os.close(ours)
+    assert process.returncode == code
+    assert db.value("SELECT count(*) FROM runs") == runs
+    assert len(verdicts(db, runs)) == 6
 
 
 def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess) -> None:

@@ -70,7 +70,7 @@ COMMANDS = (
 OTHERS = {
     "project show", "imports list", "cases filters list", "cases list", "cases show", "verdicts list", "verdicts log",
     "prompt try", "run", "runs list", "runs show", "batch status", "rater list", "annotate export",
-    "annotate status", "metrics", "trend", "outcome add", "reproduce", "export", "doctor",
+    "annotate status", "metrics", "robustness injected", "trend", "outcome add", "reproduce", "export", "doctor",
 }  # fmt: skip
 # cells that say when and at what cost, and ids
 _NOT_FIGURES = {"seconds", "case_id", "verdict_a", "verdict_b"}

@@ -15,7 +15,15 @@ from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.opening import connect
 from recjudge_tui.tui.kit.choice import Choice
 from recjudge_tui.tui.kit.judge_picker import JudgePicker
-from recjudge_tui.tui.runs.launch_form import ADDRESS, FIELDS, FieldError, hint_of, is_asked, read_form
+from recjudge_tui.tui.runs.launch_form import (
+    ADDRESS,
+    FIELDS,
+    FieldError,
+    form_words,
+    hint_of,
+    is_asked,
+    read_form,
+)
 from recjudge_tui.tui.runs.monitor import MonitorScreen
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.launch_form import FORM, fill, open_form, runs
@@ -28,6 +36,11 @@ from tests.support.visits import make_visits
 def test_every_hint_fits_the_two_lines_it_has() -> None:
     hints = [hint_of(field, name) for field in FIELDS for name in (*offered(), "saer")]
     assert [hint for hint in hints if len(wrap(hint, 42)) > 2] == []
+
+
+def test_messages_call_options_as_the_form_does() -> None:
+    assert form_words("judge again (--again), or --limit 5") == "judge again (“judge again”), or “first N” 5"
+    assert form_words("--from; --no-such-option") == "“served from”; --no-such-option"
 
 
 async def test_the_form_tells_the_way_out_while_a_field_has_the_keys(project_db: Path) -> None:
