@@ -27,6 +27,7 @@ WITHOUT_PROJECT = {"migrations", "prompts", "capabilities", "sqlite_stat1"}
 
 RULES_RUNS = """
 run pointwise
+run pointwise --again
 run pairwise --name pairs
 run arena
 run absolute
