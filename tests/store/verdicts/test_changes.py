@@ -11,7 +11,7 @@ from recjudge_tui.store.raters.raters import ensure_rater
 from recjudge_tui.store.verdicts.changes import (
     Cell,
     ComparedQuestions,
-    cases_of_run,
+    cases_by_run,
     changed_cases,
     changed_ids,
     run_configurations,
@@ -92,8 +92,9 @@ def test_a_run_alone_and_what_it_was_asked_by(project: Project) -> None:
     everything = asked(project, "anna", "ben", rater_b=llm)
     assert len(changed_ids(project.db, everything)) == 5
     assert [c.user_id for c in changed_cases(project.db, everything._replace(run_b=second))] == ["v0", "v1"]
-    assert list(cases_of_run(project.db, first, "overall")) == old
-    assert list(cases_of_run(project.db, first, "accuracy")) == []
+    by_run = cases_by_run(project.db, project.id, "pointwise", "overall")
+    assert [(run.id, list(run.cases)) for run in by_run] == [(first, old), (second, more)]
+    assert cases_by_run(project.db, project.id, "pointwise", "accuracy") == []
     behind = run_configurations(project.db, llm, "pointwise")
     assert [run.run_id for run in behind] == [first, second]
     assert behind[0].prompt == "pointwise-media@1"
