@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
@@ -18,7 +16,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, boa
 from recjudge_tui.reports.leaderboard.scores import ScoreOptions, win_rate_scores
 from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
-from recjudge_tui.stats.ranking.separability import Neighbours
+from recjudge_tui.stats.ranking.separability import Neighbours, Pair, PairTest
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_row, run_summary
@@ -82,12 +80,11 @@ def _findings(db: Database, project_id: int, stages: Stages, resamples: int, see
     question = Question(stages.rater, SAER[1], "overall")
     tested: Sequence[Neighbours] = ()
     numbered: tuple[str, ...] = ()
-    users = 0
+    tests: Mapping[Pair, PairTest] = {}
     if stages.second is not None and question in ratings.verdicts:
         fought: Battles = battles(ratings, question, resamples, seed, options.selection.groups)
         tested = tested_neighbours(fought, win_rate_scores(fought, ScoreOptions()))
-        numbered = fought.systems
-        users = int(np.unique(fought.user[~np.isnan(fought.outcome)]).size)
+        numbered, tests = fought.systems, fought.tests
     ranked = tuple(
         str(row["system"]) for row in board.rows if row["opponent"] is None and row["score"] is not None
     )
@@ -101,8 +98,8 @@ def _findings(db: Database, project_id: int, stages: Stages, resamples: int, see
         ranked,
         tested,
         numbered,
+        tests,
         frozenset(n for n, r in project_raters(db, project_id).items() if r.kind == "consensus"),
-        users,
     )
 
 

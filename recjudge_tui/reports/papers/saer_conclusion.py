@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.agreement.registry import label_of
-from recjudge_tui.stats.ranking.separability import Neighbours
+from recjudge_tui.stats.ranking.separability import Neighbours, Pair, PairTest, neighbours
 
 _MOST = 8
 
@@ -32,9 +32,9 @@ class Stages:
 @dataclass(frozen=True)
 class Findings:
     """The input of the conclusion. `ranked` are the systems of the second stage, best first; `numbered` are the same
-    systems in the order of the numbers in `neighbours`.
+    systems in the order of the numbers in `neighbours` and `tests`, which decide here as they do on the leaderboard.
 
-    `consensus` are raters made from several people. `users` counts users with a verdict on a pair.
+    `consensus` are raters made from several people.
     """
 
     stages: Stages
@@ -46,18 +46,17 @@ class Findings:
     ranked: tuple[str, ...]
     neighbours: Sequence[Neighbours]
     numbered: tuple[str, ...]
+    tests: Mapping[Pair, PairTest]
     consensus: frozenset[str]
-    users: int
 
 
 def conclusion(findings: Findings, *, rules: bool) -> tuple[str, ...]:
     """One sentence per finding, the answer first; everything is taken from the tables."""
-    in_pairs = list(_pairs(findings))
     lines = [
-        *in_pairs,
+        *_pairs(findings),
         *_left_out(findings),
         *_alone(findings),
-        *_stages(findings, in_pairs),
+        *_stages(findings),
         *_trust(findings),
         *_people(findings),
         *_bill(findings),
@@ -86,7 +85,7 @@ def _pairs(findings: Findings) -> Iterator[str]:
     best, second = findings.ranked[0], findings.ranked[1]
     first = findings.neighbours[0] if findings.neighbours else None
     rate = f"win rate {_share(overall[best])}, a tie counting half"
-    record = _record(overall[best], best)
+    record = f"{_record(overall[best], best)}{_test(first)}"
     if first is None or first.p is None:
         why = first.note if first is not None else "no user compared them"
         yield f"{best} is ahead of {second}; it was not tested ({why}): {rate}. {record}"
@@ -104,43 +103,57 @@ def _pairs(findings: Findings) -> Iterator[str]:
 
 
 def _two(findings: Findings, row: Row) -> str:
-    """Two systems: the interval of the one win rate decides."""
     best, second = findings.ranked
-    low = row["ci_low"]
+    pair = findings.neighbours[0]
     rate = f"win rate {_share(row)}, a tie counting half"
-    if not isinstance(low, float):
-        return f"{best} is ahead of {second}, but there is no interval: {rate}. {_record(row, best)}"
-    if low > 0.5:
-        return f"{best} is judged better than {second}: {rate}. {_record(row, best)}"
-    first = findings.neighbours[0] if findings.neighbours else None
-    more = _more(first.more) if first is not None and first.p is not None and not first.separable else ""
-    return (
-        f"{best} and {second} cannot be told apart: {best} has {rate}. {_record(row, best)} {more}".rstrip()
-    )
+    record = f"{_record(row, best)}{_test(pair)}"
+    if pair.separable:
+        return f"{best} is judged better than {second}: {rate}. {record}"
+    more = f" {_more(pair.more)}" if pair.p is not None else ""
+    return f"{best} and {second} cannot be told apart: {best} has {rate}. {record}{more}"
 
 
 def _against_baseline(findings: Findings) -> Iterator[str]:
-    rows = [row for row in findings.board.rows if row["opponent"] == findings.baseline]
-    if not rows:
-        rows = [row for row in findings.board.rows if row["system"] != findings.baseline]
-    rows.sort(key=lambda row: -_number(row["score"]))
+    rows = _baseline_rows(findings)
     for row in rows[:_MOST]:
         name = str(row["system"])
-        low, high = row["ci_low"], row["ci_high"]
-        better = isinstance(low, float) and low > 0.5
-        worse = isinstance(high, float) and high < 0.5
-        how = (
-            "is judged better than"
-            if better
-            else "is judged worse than"
-            if worse
-            else "cannot be told apart from"
-        )
-        yield f"{name} {how} {findings.baseline}: win rate {_share(row)}, a tie counting half. {_record(row, name)}"
+        better, pair = _pair_with_baseline(findings, row)
+        how = "cannot be told apart from"
+        if pair.separable:
+            how = "is judged better than" if better else "is judged worse than"
+        rate = f"win rate {_share(row)}, a tie counting half"
+        yield f"{name} {how} {findings.baseline}: {rate}. {_record(row, name)}{_test(pair)}"
     if len(rows) > _MOST:
         yield f"{len(rows) - _MOST} more systems are in the table."
     if len(rows) > 1:
-        yield "The intervals are not corrected for several comparisons."
+        yield (
+            "The tests are corrected by Holm's method for all pairs of systems, as on the leaderboard; the intervals"
+            " are not corrected."
+        )
+
+
+def _baseline_rows(findings: Findings) -> list[Row]:
+    rows = [row for row in findings.board.rows if row["opponent"] == findings.baseline]
+    if not rows:
+        rows = [row for row in findings.board.rows if row["system"] != findings.baseline]
+    return sorted(rows, key=lambda row: -_number(row["score"]))
+
+
+def _pair_with_baseline(findings: Findings, row: Row) -> tuple[bool, Neighbours]:
+    """Whether the system of a row is ahead of the baseline, and the test of the two."""
+    number = {name: at for at, name in enumerate(findings.numbered)}
+    two = number[str(row["system"])], number[findings.baseline]
+    ahead = _number(row["score"]) >= 0.5
+    return ahead, neighbours(two if ahead else two[::-1], findings.tests)[0]
+
+
+def _test(pair: Neighbours | None) -> str:
+    """The test that decides, as on the leaderboard; why there is none, or why it does not count."""
+    if pair is None:
+        return ""
+    if pair.p_holm is None:
+        return f" Not tested: {pair.note}."
+    return f" Sign test over users: p = {pair.p_holm:.2g}{f'; {pair.note}' if pair.note else ''}."
 
 
 def _record(row: Row, name: str) -> str:
@@ -209,13 +222,13 @@ def _best_shares(findings: Findings) -> dict[str, Row]:
     return {name: rows[name] for name in known}
 
 
-def _stages(findings: Findings, in_pairs: Sequence[str]) -> Iterator[str]:
+def _stages(findings: Findings) -> Iterator[str]:
     """Whether the two stages agree, of systems that each of them shows to be first."""
     shares = _best_shares(findings)
     if not findings.ranked or len(shares) < 2:
         return
     label = _labels(findings)[0]
-    alone, paired = _first_alone(shares), _first_in_pairs(findings, in_pairs)
+    alone, paired = _first_alone(shares), _first_in_pairs(findings)
     if alone and alone == paired:
         yield f"Both stages put {alone} first."
     elif alone and paired:
@@ -235,18 +248,11 @@ def _first_alone(shares: Mapping[str, Row]) -> str:
     return first if clear else ""
 
 
-def _first_in_pairs(findings: Findings, in_pairs: Sequence[str]) -> str:
+def _first_in_pairs(findings: Findings) -> str:
     """The system that the sentences on pairs call better than the next, so that both say the same. Else empty."""
-    best = findings.ranked[0]
     if len(findings.ranked) > 2 and findings.baseline:
         return ""
-    if in_pairs[0].startswith(f"{best} is judged better than "):
-        return best
-    return (
-        best
-        if in_pairs[0].startswith(tuple(f"{name} is judged worse than {best}:" for name in findings.ranked))
-        else ""
-    )
+    return findings.ranked[0] if findings.neighbours and findings.neighbours[0].separable else ""
 
 
 def _trust(findings: Findings) -> Iterator[str]:

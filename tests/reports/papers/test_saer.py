@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from scipy.stats import binomtest
 
 from recjudge_tui.raters.consensus import make_consensus
 from recjudge_tui.reports.common.page import Page, render_page
@@ -85,6 +86,49 @@ def test_stages_that_point_apart_disagree(project: Project) -> None:
     assert "The stages disagree: alone, a is Good most often; in pairs, b is better." in told
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_sentences_and_leaderboard_take_the_same_test(project: Project, seed: int) -> None:
+    rng = random.Random(f"baseline {seed}")
+    n, weights = rng.choice((3, 6, 9, 14, 40)), [rng.random() ** 2 + 0.02 for _ in range(4)]
+    systems = ("a", "b", "c")[: rng.choice((2, 3))]
+    pairs = {two: rng.choices((WON, LOST, TIED, FLIPPED), weights, k=n) for two in combinations(systems, 2)}
+    stages = both(project, systems, pairs, {system: [2.0] for system in systems})
+    baseline = rng.choice(("", *systems))
+    with project.db.transaction():
+        project.db.execute(
+            "UPDATE runs SET settings = json_set(settings, '$.baseline', ?) WHERE id = ?",
+            (baseline, stages.second),
+        )
+    told = "\n".join(saer_page(project.db, project.id, stages, resamples=200).lead)
+    claims = {
+        (upper, lower)
+        for upper, lower in re.findall(
+            r"^(\w+) is (?:judged better than|ahead of) (\w+)(?!.*not tested)", told, re.M
+        )
+    } | {(upper, lower) for lower, upper in re.findall(r"^(\w+) is judged worse than (\w+)", told, re.M)}
+    p = _adjusted_sign_tests(pairs)
+    shown = {two for two in p if p[two][0] < 0.05 and p[two][1]}
+    leads = {(two if p[two][1] > 0 else two[::-1]) for two in shown}
+    assert claims <= leads
+    if baseline:
+        assert claims == {two for two in leads if baseline in two}
+    elif len(systems) == 2:
+        assert claims == leads
+
+
+def _adjusted_sign_tests(
+    pairs: Mapping[tuple[str, str], Sequence[Both]],
+) -> dict[tuple[str, str], tuple[float, int]]:
+    """Holm-adjusted two-sided p and the lead of the first, counted by hand."""
+    split = {two: (sum(x == WON for x in got), sum(x == LOST for x in got)) for two, got in pairs.items()}
+    tests = {two: binomtest(won, won + lost).pvalue for two, (won, lost) in split.items() if won + lost}
+    out, highest = {}, 0.0
+    for rank, two in enumerate(sorted(tests, key=lambda two: tests[two])):
+        highest = max(highest, min(1.0, (len(tests) - rank) * tests[two]))
+        out[two] = (highest, split[two][0] - split[two][1])
+    return out
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_no_sentence_contradicts_another_or_the_counts(project: Project, seed: int) -> None:
     rng = random.Random(seed)
@@ -132,7 +176,7 @@ def test_all_ties_and_one_user_and_nothing_but_failures(project_db: Path) -> Non
     for n, (answers, said) in enumerate(
         [
             ([TIED] * 8, "a and b cannot be told apart: a has win rate 50.0 %"),
-            ([WON], "a is ahead of b, but there is no interval"),
+            ([WON], "a and b cannot be told apart: a has win rate 100.0 % (no interval)"),
             ([BROKEN] * 3, "No pair of lists got a verdict"),
         ]
     ):
