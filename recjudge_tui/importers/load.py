@@ -25,7 +25,14 @@ from recjudge_tui.importers.plain.columns import KNOWN, SYSTEM_KINDS
 from recjudge_tui.importers.plain.tables import PLAIN, mapped_beginning, names_no_system, shown_below
 from recjudge_tui.importers.preview import rendered
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
-from recjudge_tui.importers.storing import ProjectCache, store_records
+from recjudge_tui.importers.storing import (
+    ANOTHER_VERDICT,
+    REPEATED,
+    TELL_APART,
+    Counts,
+    ProjectCache,
+    store_records,
+)
 from recjudge_tui.importers.summary import FileSummary, ImportSummary
 from recjudge_tui.store.cases.cases import label_columns
 from recjudge_tui.store.data.images import brought_images
@@ -43,6 +50,16 @@ from recjudge_tui.store.projects.projects import create_project, find_project
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]
 _TICK = 1_000
+# why an answer may be lost, and what to do if most are
+_SCALE = "Give the scale of the values, or what each of them means, in a mapping (docs/mapping.md)."
+_CASES = f"The rows do not tell the cases apart: {TELL_APART}, or give each case its own user_id."
+_LOST = {
+    REPEATED: _CASES,
+    ANOTHER_VERDICT: f"{_CASES} To replace an earlier import, undo it first (recjudge imports undo ID).",
+    "outside the scale": _SCALE,
+    "unknown value": _SCALE,
+    "not a finite number": _SCALE,
+}
 # characters of the line that says what each column was taken for
 _COLUMNS_SHOWN = 600
 
@@ -222,6 +239,8 @@ def _import_file(
     counts = store_records(target, kind, reads, notes, command.known, images)
     if not counts.stored and not counts.unchanged:
         raise _nothing(request, notes, counts.records)
+    if kind == "labels":
+        _refuse_lost_votes(notes, counts)
     read = counts.stored + counts.unchanged + notes.skipped
     finish_import(
         db, import_id, read=read, stored=counts.stored, skipped=notes.skipped, warnings=notes.stored_form()
@@ -256,12 +275,37 @@ def _nothing(request: Request, notes: Notes, records: int) -> InputError:
             next_step="Check how it was created; nothing was imported.",
         )
     rows = mapped_beginning(request) if request.mapping else []
+    advice = _advice(_lost(notes)) if request.kind == "labels" else ""
     count = max(notes.skipped, records)
     return InputError(
         f"nothing in {notes.file} could be imported as {request.kind}",
         f"0 of {count:,} rows fit. {'; '.join(notes.first[:3])}.{shown_below(rows)}",
-        "Nothing was stored. Check these rows and the kind given with --as.",
+        f"Nothing was stored. {advice or 'Check these rows and the kind given with --as.'}",
     )
+
+
+def _refuse_lost_votes(notes: Notes, counts: Counts) -> None:
+    """Raise InputError if most of the answers in a file cannot be used. Empty cells are no answers."""
+    lost = _lost(notes)
+    count = sum(lost.values())
+    answers = count + counts.stored + counts.unchanged
+    if 2 * count <= answers:
+        return
+    raise InputError(
+        f"most answers in {notes.file} would be lost",
+        f"{count:,} of {answers:,} cannot be used ({', '.join(f'{n:,} × {kind}' for kind, n in lost.items())}):"
+        f" {'; '.join(notes.first[:3])}.",
+        f"Nothing was stored. {_advice(lost)}",
+    )
+
+
+def _lost(notes: Notes) -> dict[str, int]:
+    return {kind: notes.kinds[kind] for kind in _LOST if notes.kinds[kind]}
+
+
+def _advice(lost: Mapping[str, int]) -> str:
+    """What to do about the commonest reason; empty if there is none."""
+    return _LOST[max(lost, key=lambda kind: lost[kind])] if lost else ""
 
 
 def _storable(text: str) -> str:

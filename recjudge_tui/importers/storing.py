@@ -39,6 +39,10 @@ from recjudge_tui.store.imports.loading import (
 )
 from recjudge_tui.store.raters.raters import ensure_rater
 
+# votes that were left out, as they are counted
+REPEATED = "repeated vote"
+ANOTHER_VERDICT = "another verdict by the same rater"
+TELL_APART = "name the session, query or battle of each row in a column context (docs/occasions.md)"
 _BATCH = 2_000
 _SHOWN_TYPES = 10
 _Record = TypeVar("_Record", Item, User, Event, Slate, Explanation, Label)
@@ -62,12 +66,14 @@ class ProjectCache:
 
 @dataclass
 class Counts:
-    """`records` counts records of the file; `stored` and `unchanged` count rows; `examples` are the first stored,
-    `event_types` all types of events without the mark of those held out."""
+    """`records` counts records of the file; `stored` and `unchanged` count rows, `repeats` votes on a case that the same
+    rater answered earlier in the command; `examples` are the first stored, `event_types` all types of events without the
+    mark of those held out."""
 
     records: int = 0
     stored: int = 0
     unchanged: int = 0
+    repeats: int = 0
     examples: list[Record] = field(default_factory=list)
     event_types: set[str] = field(default_factory=set)
 
@@ -120,6 +126,8 @@ def store_records(
         job.counts.records += len(batch)
         steps[kind](job, batch)
     _remark_unknown_types(job)
+    if kind == "labels":
+        _remark_repeats(job)
     images.remark()
     return job.counts
 
@@ -310,10 +318,32 @@ def _add_label(job: _Job, line: int, rater: int, case: int, label: Label, *, tur
     if clash is None:
         job.counts.stored += 1
         job.counts.keep(label)
-    elif clash.same:
-        job.counts.unchanged += 1
-    else:
+        return
+    repeated = clash.import_id is not None and clash.import_id >= job.target.since
+    job.counts.repeats += repeated
+    if not clash.same:
         _note_clash(job, line, label, clash)
+    elif repeated:
+        text = (
+            f"{shown(label.rater)} answered {label.aspect} of this case above, with the same answer; left out"
+        )
+        job.notes.skip(line, REPEATED, text)
+    else:
+        job.counts.unchanged += 1
+
+
+def _remark_repeats(job: _Job) -> None:
+    counts = job.counts
+    if counts.repeats:
+        job.notes.remark(
+            f"{counts.repeats:,} of {counts.records:,} votes are on a case that the same rater answered above: these rows do"
+            f" not tell the cases apart; {TELL_APART}"
+        )
+    if counts.unchanged:
+        job.notes.remark(
+            f"{counts.unchanged:,} of {counts.records:,} votes stand in an earlier import with the same answer and are not"
+            f" counted twice. If they are another session, {TELL_APART}"
+        )
 
 
 def _task_answer(job: _Job, line: int, label: Label) -> None:
@@ -351,4 +381,4 @@ def _note_clash(job: _Job, line: int, label: Label, clash: Clash) -> None:
     else:
         origin = f"in run {clash.run_id}" if clash.run_id is not None else "already"
     text = f"{shown(label.rater)} answered {shown(clash.label)} on {label.aspect} of this case {origin}; that is kept"
-    job.notes.skip(line, "another verdict by the same rater", text)
+    job.notes.skip(line, ANOTHER_VERDICT, text)

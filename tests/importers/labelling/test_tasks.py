@@ -340,9 +340,12 @@ def test_a_cut_off_export_changes_nothing(load: Load, db: Database, content: str
 
 def test_the_same_answer_twice_and_another(load: Load, db: Database) -> None:
     same = _task(PAIR, _by(1, _choice("overall", "A")))
-    summary = load("labels", json.dumps([same, same, _task(PAIR, _by(1, _choice("overall", "B")))]), "x.json")
-    assert (summary.stored, summary.unchanged, summary.skipped) == (1, 1, 1)
-    assert ":record 3: " in summary.warnings[0]
+    other = _task(PAIR, _by(2, _choice("overall", "B")))
+    summary = load(
+        "labels", json.dumps([same, same, _task(PAIR, _by(1, _choice("overall", "B"))), other]), "x.json"
+    )
+    assert (summary.stored, summary.unchanged, summary.skipped) == (2, 0, 2)
+    assert [":record 2: " in summary.warnings[0], ":record 3: " in summary.warnings[1]] == [True, True]
 
 
 def test_a_column_for_each_rater_or_aspect(load: Load, db: Database, tmp_path: Path) -> None:

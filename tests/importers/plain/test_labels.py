@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recjudge_tui.errors import InputError
+from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
@@ -165,19 +167,52 @@ def test_labels_before_their_lists_meet_the_judges_all_the_same(load: Load, db: 
 
 def test_same_rater_twice(load: Load, db: Database) -> None:
     header = "rater,user_id,system,value\n"
-    first = load("labels", header + "ann,u,s,Good\nann,u,s,Good Match\nann,u,s,Poor\n", "1.csv")
-    assert (first.stored, first.unchanged, first.skipped) == (1, 1, 1)
+    first = load("labels", header + "ann,u,s,Good\nann,u,s,Good Match\nann,u,s,Poor\nann,v,s,Good\n", "1.csv")
+    assert (first.stored, first.unchanged, first.skipped) == (2, 0, 2)
+    assert "1.csv:3: “ann” answered overall of this case above, with the same answer" in first.warnings[0]
     assert (
         "1.csv:4: “ann” answered “Good” on overall of this case above in this file; that is kept"
-        in first.warnings[0]
+        in first.warnings[1]
     )
+    assert "2 of 4 votes are on a case that the same rater answered above" in first.files[0].remarks[0]
     second = load("labels", header + "ann,u,s,Partial\nann,u,s,Good\nother,u,s,Poor\n", "2.csv")
     assert (second.stored, second.unchanged, second.skipped) == (1, 1, 1)
     assert (
         "2.csv:2: “ann” answered “Good” on overall of this case in import 1; that is kept"
         in second.warnings[0]
     )
-    assert _verdicts(db, "rater, label") == [("ann", "Good"), ("other", "Poor")]
+    assert "1 of 3 votes stand in an earlier import with the same answer" in second.files[0].remarks[0]
+    assert _verdicts(db, "rater, label") == [("ann", "Good"), ("ann", "Good"), ("other", "Poor")]
+
+
+def test_rows_that_do_not_tell_the_cases_apart_are_an_error(load: Load, db: Database) -> None:
+    votes = "".join(f"ann,u{n % 10},x,y,{'A' if n % 10 < 6 else 'B'},s{n // 10}\n" for n in range(30))
+    with pytest.raises(InputError) as refused:
+        load("labels", "rater,user_id,system_a,system_b,value,visit\n" + votes)
+    assert "20 of 30 cannot be used (20 × repeated vote)" in refused.value.cause
+    assert "name the session, query or battle of each row in a column context" in refused.value.next_step
+    assert db.value("SELECT count(*) FROM verdicts") == 0
+    kept = load("labels", "rater,user_id,system_a,system_b,value,session\n" + votes)
+    assert (kept.stored, kept.skipped) == (30, 0)
+
+
+def test_a_second_session_in_a_file_of_the_same_command(db: Database, tmp_path: Path) -> None:
+    for name in ("1.csv", "2.csv"):
+        (tmp_path / name).write_text(f"rater,user_id,system,value,file\nann,u,s,Good,{name}\n")
+    with pytest.raises(InputError, match=r"2.csv could be imported .* do not tell the cases apart"):
+        import_files(db, "p", [tmp_path / "1.csv", tmp_path / "2.csv"], "labels")
+
+
+@pytest.mark.parametrize(("outside", "refused"), [(5, False), (6, True)])
+def test_most_values_outside_the_scale_are_an_error(load: Load, outside: int, refused: bool) -> None:
+    rows = [f"ann,u{n},s,{7 if n < outside else 'Good'}" for n in range(10)]
+    # a question without an answer is not a lost one
+    text = "\n".join(["rater,user_id,system,value", *rows, *(f"ann,v{n},s," for n in range(20))])
+    if not refused:
+        assert load("labels", text).stored == 5
+        return
+    with pytest.raises(InputError, match="6 of 10 cannot be used"):
+        load("labels", text)
 
 
 def test_a_rater_is_of_one_kind(load: Load, db: Database) -> None:
