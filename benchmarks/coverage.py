@@ -11,6 +11,7 @@ marked: exact intervals of rare or few events cannot do otherwise.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -378,6 +379,8 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         ragged_setting(),
         mean_setting("unbounded, normal", lambda rng, n: rng.normal(3, 1, n), 3.0, None),
         mean_setting("unbounded, exponential", lambda rng, n: rng.exponential(1, n), 1.0, None),
+        mean_setting("unbounded, log-normal .7", lambda rng, n: rng.lognormal(0, 0.7, n), math.exp(0.245), None),
+        mean_setting("unbounded, log-normal 1", lambda rng, n: rng.lognormal(0, 1, n), math.exp(0.5), None),
         difference_setting(),
         paired_setting("paired shares", 0.2, 0.15), paired_setting("paired shares, lopsided", 0.15, 0.01),
         paired_setting("paired shares, equal", 0.0, 0.0),

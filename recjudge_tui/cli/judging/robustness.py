@@ -206,9 +206,9 @@ def ablation(
     """Compare prompts on the same adversarial pairs: accuracy and cost.
 
     The answers to each prompt belong to a rater called “JUDGE PROMPT”. Two prompts are compared on the pairs
-    answered with both: the difference of the shares correct with Newcombe's interval for paired shares (1998), and
-    McNemar's exact test (1947), Holm-adjusted (1979). In the paper (Liu et al., SIGIR 2026), the three prompts got
-    74, 88 and 91 % of the pairs right. --budget applies to each prompt.
+    answered with both: the difference of the shares correct with its interval over users, and the exact sign test
+    over users, each counted once (McNemar's test for one pair a user), Holm-adjusted. In the paper (Liu et al.,
+    SIGIR 2026), the three prompts got 74, 88 and 91 % of the pairs right. --budget applies to each prompt.
 
     \b
     Example:

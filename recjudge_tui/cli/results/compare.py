@@ -47,7 +47,8 @@ def compare(
 
     Give a rater's name, or run:ID for the verdicts of one run. “Up” means milder for labels, towards A for
     pairs, higher for scores. The test is McNemar's exact test for two labels, Stuart-Maxwell's for more, and
-    the sign test for scores without labels; the 95 % interval of the mean difference resamples users.
+    the sign test for scores without labels. Where users have several cases, it is the exact sign test over users,
+    each counted once. The 95 % interval of the mean difference is over users.
 
     \b
     Example:

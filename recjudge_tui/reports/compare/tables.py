@@ -10,7 +10,7 @@ from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.pairing import Pair
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.compare.changes import Changes, Part
-from recjudge_tui.reports.compare.tests import fitting_test
+from recjudge_tui.reports.compare.tests import SIGN_OVER_USERS, fitting_test
 from recjudge_tui.stats.resampling.multiplicity import holm
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.changes import Cell, ChangedCase, changed_cases
@@ -28,6 +28,8 @@ _SUMMARY = (
     Column("share", "Share", "share"),
     Column("up", "Up", "int"),
     Column("down", "Down", "int"),
+    Column("users_up", "Users up", "int", minor=True),
+    Column("users_down", "Users down", "int", minor=True),
     Column("up_is", "Up is"),
     Column("down_is", "Down is"),
     Column("test", "Test"),
@@ -81,8 +83,9 @@ def summary_table(changes: Changes) -> Table:
     """One row per question (and system): how many changed and in which direction, a test, and the means.
 
     `test` is McNemar's exact test if all changes are between two labels, Stuart and Maxwell's (with Bowker's test of
-    symmetry) if they are between more, and the exact sign test on scores without labels. `difference` is the mean of
-    `to` minus the mean of `from` with a 95 % interval, users resampled; `p_holm` adjusts for the rows of the table.
+    symmetry) if they are between more, and the exact sign test on scores without labels. Where users have several
+    cases, it is the exact sign test over users, each counted once. `difference` is the mean of `to` minus the mean of
+    `from` with a 95 % interval over users; `p_holm` adjusts for the rows of the table.
     """
     rows = [_summary(changes, part) for part in changes.parts]
     adjusted = holm([row["p"] if isinstance(row["p"], float) else None for row in rows])
@@ -91,7 +94,8 @@ def summary_table(changes: Changes) -> Table:
         notes.append(f"the runs differ in {'; '.join(changes.differences)}")
     if any(part.tally.users < part.tally.n for part in changes.parts):
         notes.append(
-            "some users have several cases: the test treats cases as independent, while the interval resamples users"
+            f"{SIGN_OVER_USERS}: some users have several cases, so each user counts once, as up with more cases up than"
+            " down, and the symmetry of changes is not tested"
         )
     filled = tuple(row | {"p_holm": p} for row, p in zip(rows, adjusted, strict=True))
     return _table("Changes", _SUMMARY, filled, changes, tuple(notes))
@@ -109,6 +113,8 @@ def _summary(changes: Changes, part: Part) -> Row:
         "share": tally.changed / tally.n if comparable and tally.n else None,
         "up": tally.up if directed else None,
         "down": tally.down if directed else None,
+        "users_up": tally.users_up if directed else None,
+        "users_down": tally.users_down if directed else None,
         "up_is": up if directed else None,
         "down_is": down if directed else None,
         "test": test.name,

@@ -12,12 +12,13 @@ from recjudge_tui.reports.common.comparison import AlignedVerdicts
 from recjudge_tui.reports.common.orientation import Orientation, both_sides, orientation
 from recjudge_tui.stats.agreement.change import Change, mean_change
 from recjudge_tui.stats.agreement.marginal import NOTHING_CHANGED, bowker, stuart_maxwell
-from recjudge_tui.stats.agreement.paired import PairedCounts, mcnemar
+from recjudge_tui.stats.agreement.paired import users_for_each
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.resampling.multiplicity import sign_test
 from recjudge_tui.store.verdicts.ratings import CaseColumns, FloatArray, IntArray
 
 MCNEMAR, STUART_MAXWELL, SIGN = "McNemar, exact", "Stuart-Maxwell", "sign, exact"
+SIGN_OVER_USERS = "sign over users, exact"
 NO_SIDE = (
     "pairs of several systems have no common side, so changes have no direction to test: see --by system"
 )
@@ -39,6 +40,7 @@ class Line(Protocol):
 class Tally:
     """n cases on which both have a value: `changed` of them differ, `up` and `down` count the directions.
 
+    `users_up` and `users_down` count the users with more cases up than down, and with fewer.
     `only_a` and `only_b` count the cases that the other side was not asked about, `failed` those where either side
     failed; all outside n. `counts` (from, to) is by lines of the grid. `labelled`: all values are labels. `seen`: from
     which side pairs are seen; pairs without a common side are in `counts` twice, and their directions say nothing.
@@ -48,6 +50,8 @@ class Tally:
     users: int
     up: int
     down: int
+    users_up: int
+    users_down: int
     only_a: int
     only_b: int
     failed: int
@@ -81,11 +85,14 @@ def tallied(
     rows = np.flatnonzero(both)
     seen = orientation(cases, rows)
     left, right, user = a[rows] * seen.turn, b[rows] * seen.turn, cases.user[rows]
+    users_up, users_down = users_for_each(right, left, user)
     return Tally(
         n=rows.size,
         users=int(np.unique(user).size),
         up=int((right > left).sum()),
         down=int((right < left).sum()),
+        users_up=users_up,
+        users_down=users_down,
         only_a=int((met.included & (status_b == 0)).sum()),
         only_b=int((met.included & (status_a == 0)).sum()),
         failed=int((met.included & (status_a > 0) & (status_b > 0) & ~both).sum()),
@@ -119,12 +126,15 @@ def fitting_test(tally: Tally, incomparable: str = "") -> Finding:
         return Finding(note=join_notes(NOTHING_CHANGED, tally.means.change.note))
     if tally.seen.mirrored:
         return Finding(note=NO_SIDE)
+    exact = sign_test(tally.users_up, tally.users_down)
+    if tally.users < tally.n:
+        even = "" if exact is not None else "no user has more changes one way than the other"
+        return Finding(SIGN_OVER_USERS, p=exact, note=join_notes(even, tally.means.change.note))
     if not tally.labelled:
-        return Finding(SIGN, p=sign_test(tally.up, tally.down), note=tally.means.change.note)
+        return Finding(SIGN, p=exact, note=tally.means.change.note)
     off = tally.counts - np.diag(np.diag(tally.counts))
     if int(((off + off.T).sum(axis=0) > 0).sum()) == 2:
-        p = mcnemar(PairedCounts(0, tally.up, tally.down, 0))
-        return Finding(MCNEMAR, p=p, note=tally.means.change.note)
+        return Finding(MCNEMAR, p=exact, note=tally.means.change.note)
     margins, symmetry = stuart_maxwell(tally.counts), bowker(tally.counts)
     few = (
         f"only {tally.changed} cases changed, so chi-squared is only approximate"

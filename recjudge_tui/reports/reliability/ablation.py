@@ -23,10 +23,10 @@ from recjudge_tui.reports.reliability.adversarial import (
     newest_pairs,
     of_generation,
 )
-from recjudge_tui.stats.agreement.paired import mcnemar, paired_counts, share_difference
+from recjudge_tui.stats.agreement.paired import paired_counts, share_difference, users_for_each
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.resampling.intervals import share_estimate
-from recjudge_tui.stats.resampling.multiplicity import holm
+from recjudge_tui.stats.resampling.multiplicity import holm, sign_test
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.runs.costs import RunCost, run_cost
@@ -36,11 +36,13 @@ from recjudge_tui.store.verdicts.ratings import project_raters
 PAPER = "in the paper: generic 74, over-specified 88, SAER 91 % correct of 100 pairs (Liu et al., SIGIR 2026)"
 _ABOUT = (
     "a row with “against”: share correct of the first prompt minus that of the second on the pairs both answered, with"
-    " Newcombe's interval for paired shares (1998, method 10); p: McNemar's exact test, adjusted by Holm over the"
-    " comparisons of one kind of lists; tokens: the mean of a call; cost of 1,000: cached calls at their original"
-    " cost"
+    " its interval over users; p: exact sign test over users, each counted once (McNemar's exact test where each has one"
+    " pair), adjusted by Holm over the comparisons of one kind of lists; tokens: the mean of a call; cost of 1,000:"
+    " cached calls at their original cost"
 )
 _RULES = "rules reads the lists, not the prompt: its answers are the same for every prompt"
+_AGREE = "they agree on every pair, so there is nothing to test"
+_NOTHING_TO_TEST = "neither is right more often for any user, so there is nothing to test"
 _COLUMNS = (
     Column("rater", "Rater"),
     Column("lists", "Lists"),
@@ -149,13 +151,11 @@ def _spent(cost: RunCost) -> Row:
 def _compared(variant: Variant, judged: Sequence[AdversarialVerdicts]) -> list[Row]:
     tables = [(a, b, _common(a, b)) for a, b in combinations(judged, 2)]
     counts = [paired_counts(first, second) for _, _, (first, second, _) in tables]
-    tests = [mcnemar(table) for table in counts]
+    tests = [sign_test(*users_for_each(*common)) for _, _, common in tables]
     rows = []
     for (a, b, common), table, p, adjusted in zip(tables, counts, tests, holm(tests), strict=True):
         difference = share_difference(*common)
-        note = difference.note or (
-            "" if p is not None else "they agree on every pair, so there is nothing to test"
-        )
+        note = difference.note or ("" if p is not None else _NOTHING_TO_TEST if table.only_first else _AGREE)
         rows.append(
             {
                 "lists": variant,

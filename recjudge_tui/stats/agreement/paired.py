@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import Ids, as_floats
+from recjudge_tui.stats.arrays import Ids, as_floats, complete, encode, rows_of
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.intervals import LEVEL, mean_estimate
-from recjudge_tui.stats.resampling.multiplicity import sign_test
 
 
 @dataclass(frozen=True)
@@ -45,15 +44,17 @@ def paired_counts(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedCounts:
     return PairedCounts(*counts.values())
 
 
-def mcnemar(table: PairedCounts) -> float | None:
-    """McNemar's test, exact and two-sided (McNemar 1947; exact by the binomial distribution).
+def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> tuple[int, int]:
+    """How many users have more rows in which `first` exceeds `second` than the reverse, and how many fewer.
 
-    Cases that both got right or both got wrong carry no information. If neither is better, each of the other cases
-    favours either side with probability one half.
-
-    None if no case differs.
+    Rows with a NaN on either side are left out. The exact sign test of these two counts (`multiplicity.sign_test`)
+    treats users as independent, whatever the number of their rows; with one row a user and values of 0 and 1 it is
+    McNemar's exact test (McNemar 1947). Raises ValueError for arrays of different lengths.
     """
-    return sign_test(table.only_first, table.only_second)
+    left, right, kept = complete(first, second)
+    codes, count = encode(rows_of(users, kept))
+    net = np.bincount(codes, weights=np.sign(left - right), minlength=count)
+    return int((net > 0).sum()), int((net < 0).sum())
 
 
 def share_difference(

@@ -21,6 +21,7 @@ from recjudge_tui.stats.resampling.jackknife import RESAMPLES, Spread, sums_by_u
 LEVEL = 0.95
 FEWEST_USERS = 5
 FEWEST_APART = 3
+_KNOWN = 2 / 3
 Bounds = tuple[float, float]
 SHARE: Bounds = (0.0, 1.0)
 NOT_REQUESTED = "no interval was requested"
@@ -57,7 +58,8 @@ def interval_of(
     x - u (x - lowest) and x + u (highest - x).
 
     Without: Hall's transformation of Student's t, which corrects for skewness (Hall 1992, J. R. Statist. Soc. B
-    54:221); at least FEWEST_USERS users are needed, of whom FEWEST_APART differ from the others.
+    54:221), with two thirds of the degrees of freedom, because few users of a skewed figure rarely show its tail; at
+    least FEWEST_USERS users are needed, of whom FEWEST_APART differ from the others.
     """
     tail = _tail(level)
     if spread.undefined:
@@ -129,7 +131,7 @@ def _open(value: float, spread: Spread, tail: float) -> Interval:
     if spread.apart < FEWEST_APART:
         return Interval(None, None, ALIKE)
     root, error = math.sqrt(spread.users), math.sqrt(spread.variance)
-    reach = float(stdtrit(spread.freedom, 1 - tail))
+    reach = float(stdtrit(max(1.0, _KNOWN * spread.freedom), 1 - tail))
     a, b = spread.skewness / 3, spread.skewness / 6
 
     def turned(t: float) -> float:

@@ -123,6 +123,29 @@ def test_changes_between_two_labels_are_tested_exactly(project: Project, low: fl
     assert row["p"] == pytest.approx(binomtest(2, 11).pvalue)
 
 
+def test_where_users_have_several_cases_each_user_counts_once(project: Project) -> None:
+    """Ten users with four lists each: the changes of a user are alike, so forty changes are not forty tests."""
+    cases = [list_case(project, f"u{at}", f"s{system}") for at in range(10) for system in range(4)]
+    users = np.repeat(np.arange(10), 4)
+    give(project, "anna", dict.fromkeys(cases, 1.0))
+    give(project, "ben", dict(zip(cases, np.where(users < 3, 0.0, 2.0).tolist(), strict=True)))
+    changes = compare(project)
+    row = only(changes)
+    assert (row["test"], row["up"], row["down"]) == ("sign over users, exact", 28, 12)
+    assert (row["users_up"], row["users_down"], row["p_symmetry"]) == (7, 3, None)
+    assert row["p"] == pytest.approx(binomtest(3, 10).pvalue)
+    assert any("each user counts once" in note for note in summary_table(changes).notes)
+
+
+def test_users_whose_changes_cancel_leave_nothing_to_test(project: Project) -> None:
+    cases = [list_case(project, f"u{at}", system) for at in range(4) for system in ("x", "y")]
+    give(project, "anna", dict.fromkeys(cases, 1.0))
+    give(project, "ben", dict(zip(cases, [0.0, 2.0] * 4, strict=True)))
+    row = only(compare(project))
+    assert (row["changed"], row["p"], row["p_holm"]) == (8, None, None)
+    assert "no user has more changes one way" in str(row["note"])
+
+
 def test_scores_without_labels_are_tested_by_signs_and_shown_in_bands(project: Project) -> None:
     rng = np.random.default_rng(2)
     first = rng.random(60).round(3)

@@ -16,8 +16,9 @@ from recjudge_tui.reports.common.table import FORMATS, Row, Table, render
 from recjudge_tui.reports.reliability.ablation import ablation_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.stats.agreement.paired import PairedCounts, mcnemar, share_difference
+from recjudge_tui.stats.agreement.paired import share_difference
 from recjudge_tui.stats.resampling.intervals import clopper_pearson
+from recjudge_tui.stats.resampling.multiplicity import sign_test
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
@@ -190,7 +191,7 @@ def test_prompts_are_compared_on_the_same_pairs(db: Database, tmp_path: Path) ->
     ]  # fmt: skip
     expected = share_difference([1] * 3 + [0] * 9, [1] * 9 + [0] * 3, range(12))
     assert (pairs[0]["share"], pairs[0]["ci_low"]) == (expected.value, expected.ci_low)
-    p = [mcnemar(PairedCounts(0, 0, n, 12 - n)) for n in (6, 9, 3)]
+    p = [sign_test(0, n) for n in (6, 9, 3)]
     assert [row["p"] for row in pairs] == p
     assert p[1] is not None
     assert p[0] is not None

@@ -13,6 +13,7 @@ from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
+from recjudge_tui.stats.resampling.multiplicity import sign_test
 from tests.support.verdicts import (
     Project,
     give,
@@ -267,3 +268,30 @@ def test_words_that_do_not_fit(
         judged(project, name, cases[:5], truth[:5], 0.7, 2)
     with pytest.raises(error):
         check(project, rater, **more)
+
+
+@pytest.mark.parametrize(
+    ("n", "state"), [(1, "not met"), (2, "not met"), (5, "not met"), (6, "met"), (10, "met")]
+)
+def test_unanimous_battles_pass_with_certainty_only_where_the_sign_test_would(
+    project: Project, n: int, state: str
+) -> None:
+    judge_pairs(project, "llm", {pair_case(project, f"u{at}"): (1.0, 1.0) for at in range(n)})
+    bounds = (Bound("win_rate", 0.5, True), Bound("failure_rate", 0.1, False))
+    options = GateOptions("llm", bounds, systems=("a", "b"), certain=True)
+    table = gate_table(project.db, project.id, options)
+    assert (only(table, "win_rate")["value"], only(table, "win_rate")["state"]) == (1.0, state)
+    assert (state == "met") == ((sign_test(n, 0) or 1.0) < 0.05)
+    # none of ten failed: the upper end is 31 %
+    assert only(table, "failure_rate")["state"] == "not met"
+
+
+@pytest.mark.parametrize("n", [2, 5, 10])
+def test_unanimous_labels_have_no_kappa_and_few_perfect_ones_no_certain_one(project: Project, n: int) -> None:
+    cases = [list_case(project, f"u{at}") for at in range(n)]
+    bounds = (Bound("qwk", 0.5, True), Bound("ac2", 0.5, True), Bound("percent", 0.7, True))
+    for labels in ([2.0] * n, [LABELS[at % 3] for at in range(n)]):
+        give(project, "people", dict(zip(cases, labels, strict=True)))
+        give(project, "other", dict(zip(cases, labels, strict=True)), kind="judge")
+        assert {row["state"] for row in check(project, "other", *bounds, certain=True).rows} == {"not met"}
+        project.db.execute("DELETE FROM verdicts")

@@ -7,8 +7,9 @@ from math import comb
 import numpy as np
 import pytest
 
-from recjudge_tui.stats.agreement.paired import PairedCounts, mcnemar, paired_counts, share_difference
+from recjudge_tui.stats.agreement.paired import PairedCounts, paired_counts, share_difference, users_for_each
 from recjudge_tui.stats.estimate import Estimate
+from recjudge_tui.stats.resampling.multiplicity import sign_test
 
 
 def test_counts_are_of_the_same_cases_and_leave_out_what_failed() -> None:
@@ -25,29 +26,34 @@ def test_other_lengths_and_other_values_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(9, 1), (1, 9), (5, 5), (7, 0), (1, 0), (12, 2)])
-def test_mcnemar_is_the_exact_two_sided_binomial(first: int, second: int) -> None:
+def test_with_one_row_a_user_it_is_mcnemars_exact_test(first: int, second: int) -> None:
+    rows = np.array([(1, 1)] * 30 + [(1, 0)] * first + [(0, 1)] * second + [(0, 0)] * 4)
     n, less = first + second, min(first, second)
     tail = sum(comb(n, k) for k in range(less + 1)) / 2**n
-    assert mcnemar(PairedCounts(30, first, second, 4)) == pytest.approx(min(1.0, 2 * tail))
+    assert users_for_each(*rows.T, np.arange(len(rows))) == (first, second)
+    assert sign_test(*users_for_each(*rows.T, np.arange(len(rows)))) == pytest.approx(min(1.0, 2 * tail))
 
 
-def test_mcnemar_without_a_case_that_tells_them_apart_is_undefined() -> None:
-    assert mcnemar(PairedCounts(20, 0, 0, 5)) is None
+def test_each_user_counts_once_and_missing_rows_do_not() -> None:
+    users = ["u"] * 5 + ["v"] * 2 + ["w"] * 2 + ["x"]
+    first = [1, 1, 1, 0, 1, 0, 0, 1, 0, 1]
+    second = [0, 0, 0, 1, np.nan, 1, 0, 0, 1, np.nan]
+    assert users_for_each(first, second, users) == (1, 1)
+    with pytest.raises(ValueError, match="paired"):
+        users_for_each([1, 0], [1], ["u", "u"])
 
 
-def test_mcnemar_is_wrong_no_more_often_than_it_says() -> None:
-    """Two conditions equally good: at most 5 % of 4,000 comparisons of 60 cases fall below 0.05."""
+@pytest.mark.parametrize("alike", [0.0, 0.9])
+def test_the_test_errs_no_more_often_than_it_says_where_a_users_rows_are_alike(alike: float) -> None:
+    """Two conditions equally good on the whole: at most 5 % of 2,000 comparisons of 20 users with 5 rows each."""
     rng = np.random.default_rng(11)
-    skill = rng.random((4000, 60))
-    first, second = rng.random(skill.shape) < skill, rng.random(skill.shape) < skill
-    only_first, only_second = (first & ~second).sum(axis=1), (second & ~first).sum(axis=1)
-    known: dict[tuple[int, int], float] = {}
-    for pair in zip(only_first.tolist(), only_second.tolist(), strict=True):
-        if pair not in known:
-            p = mcnemar(PairedCounts(0, *pair, 60 - sum(pair)))
-            known[pair] = 1.0 if p is None else p
-    found = [known[pair] for pair in zip(only_first.tolist(), only_second.tolist(), strict=True)]
-    assert 0.01 < np.mean(np.array(found) < 0.05) <= 0.05
+    users = np.repeat(np.arange(20), 5)
+    errors = 0
+    for _ in range(2000):
+        own = np.repeat(rng.choice([-1.0, 1.0], 20), 5)
+        sign = np.where(rng.random(100) < alike, own, rng.choice([-1.0, 0.0, 1.0], 100))
+        errors += (sign_test(*users_for_each(sign, np.zeros(100), users)) or 1.0) < 0.05
+    assert 0.01 < errors / 2000 <= 0.055
 
 
 def difference(table: PairedCounts) -> Estimate:
