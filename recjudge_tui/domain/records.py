@@ -88,6 +88,7 @@ class Label(Model):
     alone one list, `system` and `item_id` an explanation. `value` is a number on the protocol's scale
     (A/Tie/B = 1/0/-1, where A is `system_a` of this record, even if it comes second by name). `context` and
     `served_at` say on which occasion, where the user has several. With a `case_id` it is that case, whatever is current.
+    Without a `rater_kind`, the rater's name decides (`roles.kind_by_name`).
     """
 
     rater: str
@@ -102,7 +103,7 @@ class Label(Model):
     system_a: str = ""
     system_b: str = ""
     protocol: str = ""
-    rater_kind: RaterKind = "annotator"
+    rater_kind: RaterKind | None = None
     flags: tuple[LabelFlag, ...] = ()
     note: str = ""
     context: str = ""

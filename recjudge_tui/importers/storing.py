@@ -12,6 +12,7 @@ from recjudge_tui.domain.event_types import HELD_OUT, kind_of
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
+from recjudge_tui.domain.roles import IMPORTED, RaterKind, kind_by_name
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.files.layout import LocatedRecord, Record
 from recjudge_tui.importers.files.notes import Notes
@@ -37,7 +38,7 @@ from recjudge_tui.store.imports.loading import (
     known_content,
     known_ids,
 )
-from recjudge_tui.store.raters.raters import ensure_rater
+from recjudge_tui.store.raters.raters import ensure_rater, rater_kind
 
 # votes that were left out, as they are counted
 REPEATED = "repeated vote"
@@ -45,6 +46,7 @@ ANOTHER_VERDICT = "another verdict by the same rater"
 TELL_APART = "name the session, query or battle of each row in a column context (docs/occasions.md)"
 _BATCH = 2_000
 _SHOWN_TYPES = 10
+_SHOWN_NAMES = 5
 _Record = TypeVar("_Record", Item, User, Event, Slate, Explanation, Label)
 
 
@@ -59,7 +61,7 @@ class ProjectCache:
     content: dict[str, tuple[int, int]] | None = None
     items: set[str] | None = None
     users: set[str] | None = None
-    raters: dict[tuple[str, str], int] = field(default_factory=dict)
+    raters: dict[tuple[str, str | None], int] = field(default_factory=dict)
     cases: dict[tuple[str, ...], LabelledCase] = field(default_factory=dict)
     told_no_items: bool = False
 
@@ -68,7 +70,7 @@ class ProjectCache:
 class Counts:
     """`records` counts records of the file; `stored` and `unchanged` count rows, `repeats` votes on a case that the same
     rater answered earlier in the command; `examples` are the first stored, `event_types` all types of events without the
-    mark of those held out."""
+    mark of those held out, `guessed_judges` new raters taken for models by their names."""
 
     records: int = 0
     stored: int = 0
@@ -76,6 +78,7 @@ class Counts:
     repeats: int = 0
     examples: list[Record] = field(default_factory=list)
     event_types: set[str] = field(default_factory=set)
+    guessed_judges: list[str] = field(default_factory=list)
 
     def keep(self, *records: Record) -> None:
         """Keep the records as examples if there are too few."""
@@ -128,6 +131,7 @@ def store_records(
     _remark_unknown_types(job)
     if kind == "labels":
         _remark_repeats(job)
+        _remark_guessed_judges(job)
     images.remark()
     return job.counts
 
@@ -364,13 +368,35 @@ def _task_answer(job: _Job, line: int, label: Label) -> None:
 def _rater(job: _Job, line: int, label: Label) -> int:
     key = (label.rater, label.rater_kind)
     if key not in job.known.raters:
+        kind = label.rater_kind or _kind_by_name(job, label.rater)
         try:
-            job.known.raters[key] = ensure_rater(job.target.db, job.target.project_id, *key)
+            job.known.raters[key] = ensure_rater(job.target.db, job.target.project_id, label.rater, kind)
         except UsageError as error:
             raise InputError(
                 f"{job.notes.file}:{line}: {error.title}", error.cause, error.next_step
             ) from error
     return job.known.raters[key]
+
+
+def _kind_by_name(job: _Job, name: str) -> RaterKind:
+    """The kind of a rater whose row does not say it: the one that it has, if it was imported, else the one of its name."""
+    kind = kind_by_name(name)
+    stored = rater_kind(job.target.db, job.target.project_id, name)
+    if stored in IMPORTED and kind != "ground_truth":
+        kind = stored
+    elif kind == "judge":
+        job.counts.guessed_judges.append(name)
+    return kind
+
+
+def _remark_guessed_judges(job: _Job) -> None:
+    names = job.counts.guessed_judges
+    if names:
+        more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+        job.notes.remark(
+            f"taken for language models by name, so not counted as people: {', '.join(map(shown, names[:_SHOWN_NAMES]))}"
+            f"{more}; a column rater_kind (judge, annotator) decides, or “recjudge rater kind NAME annotator”"
+        )
 
 
 def _note_clash(job: _Job, line: int, label: Label, clash: Clash) -> None:

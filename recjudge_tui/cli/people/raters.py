@@ -10,6 +10,7 @@ from recjudge_tui.cli.options import db_option, narrate, project_option
 from recjudge_tui.cli.report_command import open_project, project_report
 
 if TYPE_CHECKING:
+    from recjudge_tui.domain.roles import RaterKind
     from recjudge_tui.raters.consensus import Rule
     from recjudge_tui.raters.ensemble import EnsembleRule
     from recjudge_tui.reports.common.table import Table
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def rater() -> None:
-    """List or delete raters, or make one from metrics or from other raters."""
+    """List, describe or delete raters, or make one from metrics or from other raters."""
 
 
 @rater.command("list")
@@ -62,6 +63,27 @@ def delete(name: str, project: str, yes: bool, db: str | None) -> None:
             click.confirm(f"Delete rater “{name}” with its runs and verdicts?", abort=True, err=True)
         deleted = delete_rater(database, identity, name)
     narrate(f"rater “{name}” deleted with {quantity(deleted, 'verdict')}")
+
+
+@rater.command()
+@click.argument("name")
+@click.argument("kind", type=click.Choice(["annotator", "ground_truth", "judge"]))
+@project_option
+@db_option
+def kind(name: str, kind: RaterKind, project: str, db: str | None) -> None:
+    """Say what an imported rater is: a person, the users themselves, or a language model.
+
+    A file of labels says it in a column rater_kind. Where it does not, a name such as gpt-4o means a judge.
+
+    \b
+    Example:
+      recjudge rater kind judge-anna annotator -p movies
+    """
+    from recjudge_tui.store.raters.raters import change_kind
+
+    with open_project(db, project) as (database, identity):
+        change_kind(database, identity, name, kind)
+    narrate(f"rater “{name}” is of kind {kind}")
 
 
 @rater.command()

@@ -14,7 +14,6 @@ from recjudge_tui.importers.files.values import number, occasion_of, plain_numbe
 from recjudge_tui.importers.plain.columns import CASE
 from recjudge_tui.importers.plain.task_answers import answers_task, task_answer
 
-GROUND_TRUTH_NAMES = ("user", "ground_truth")
 Scale = tuple[float, float]
 
 
@@ -155,10 +154,10 @@ def _scored(text: str, scale: Scale | None) -> float:
     return value
 
 
-def _rater_kind(row: dict[str, str]) -> RaterKind:
+def _rater_kind(row: dict[str, str]) -> RaterKind | None:
     named = row.get("rater_kind", "").strip().lower()
     if not named:
-        return "ground_truth" if row["rater"] in GROUND_TRUTH_NAMES else "annotator"
+        return None
     if named not in RATER_KINDS:
         raise RowFault(
             "unknown rater kind",

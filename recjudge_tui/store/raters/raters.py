@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
@@ -37,6 +38,30 @@ def find_rater(db: Database, project_id: int, name: str) -> int | None:
         "SELECT id FROM raters WHERE project_id = ? AND name = ?", (project_id, name)
     )
     return rater_id
+
+
+def rater_kind(db: Database, project_id: int, name: str) -> RaterKind | None:
+    """The kind of the rater called `name`; None if there is none."""
+    kind: RaterKind | None = db.value(
+        "SELECT kind FROM raters WHERE project_id = ? AND name = ?", (project_id, name)
+    )
+    return kind
+
+
+def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> None:
+    """Say that an imported rater is a person, the users themselves, or a judge. Raises UsageError for any other rater."""
+    rater = rater_row(db, project_id, name)
+    if rater["kind"] not in IMPORTED:
+        raise UsageError(
+            f"the kind of rater “{name}” cannot be changed",
+            f"It is of kind {rater['kind']}, made by recjudge.",
+        )
+    if db.value("SELECT 1 FROM runs WHERE rater_id = ? LIMIT 1", (rater["id"],)):
+        raise UsageError(f"the kind of rater “{name}” cannot be changed", "A run asked it: it is a judge.")
+    with db.transaction():
+        db.execute("UPDATE raters SET kind = ? WHERE id = ?", (kind, rater["id"]))
+        # whom the judges are compared with may be another now
+        db.execute("DELETE FROM run_agreements WHERE project_id = ?", (project_id,))
 
 
 def judged_kinds(db: Database, rater_id: int) -> set[str]:

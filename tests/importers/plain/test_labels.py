@@ -230,3 +230,41 @@ def test_battles_from_anywhere(load: Load, db: Database) -> None:
     rows = db.rows("SELECT system, opponent, wins, ties, losses FROM v_leaderboard WHERE aspect = 'overall'")
     assert [tuple(row) for row in rows] == [("x", "y", 1, 0, 1), ("y", "x", 1, 0, 1)]
     assert db.value("SELECT count(*) FROM cases") == 2
+
+
+def _kinds(db: Database) -> dict[str, str]:
+    return {row["name"]: row["kind"] for row in db.rows("SELECT name, kind FROM raters")}
+
+
+def test_a_model_is_known_by_its_name_and_the_summary_says_so(load: Load, db: Database) -> None:
+    names = ("gpt-4o", "anna", "llm judge", "user")
+    rows = "".join(f"{name},u,s,Good\n" for name in names)
+    (remark,) = load("labels", f"rater,user_id,system,value\n{rows}").files[0].remarks
+    assert _kinds(db) == {
+        "gpt-4o": "judge",
+        "anna": "annotator",
+        "llm judge": "judge",
+        "user": "ground_truth",
+    }
+    assert remark.startswith(
+        "taken for language models by name, so not counted as people: “gpt-4o”, “llm judge”; a column"
+    )
+
+
+def test_people_alone_need_no_remark(load: Load) -> None:
+    assert load("labels", "rater,user_id,system,value\nanna,u,s,Good\n").files[0].remarks == ()
+
+
+@pytest.mark.parametrize("kind", ["annotator", "judge"])
+def test_the_column_decides_and_later_files_follow(load: Load, db: Database, kind: str) -> None:
+    for name in ("gpt-4o", "anna"):
+        rows = f"rater,user_id,system,value,rater_kind\n{name},u,s,Good,{kind}\n"
+        assert load("labels", rows).files[0].remarks == ()
+        assert load("labels", f"rater,user_id,system,value\n{name},v,s,Good\n").files[0].remarks == ()
+    assert _kinds(db) == {"gpt-4o": kind, "anna": kind}
+
+
+def test_of_many_models_the_first_are_named(load: Load) -> None:
+    rows = "".join(f"judge {i},u,s,Good\n" for i in range(7))
+    (remark,) = load("labels", f"rater,user_id,system,value\n{rows}").files[0].remarks
+    assert "“judge 4” and 2 more; a column" in remark

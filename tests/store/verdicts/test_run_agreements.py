@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,10 @@ from recjudge_tui.store.verdicts.run_agreements import (
     stored_agreements,
 )
 from tests.support.app.projects import make_project, start_run
+from tests.support.older_files import file_before
 
 RUN = 1
+OLDER = Path(__file__).parents[1] / "older"
 
 
 def kept(db: Database) -> None:
@@ -119,3 +122,16 @@ def test_a_consensus_comes_before_the_users_and_these_before_annotators(project_
         assert who(db) == names["anna"]
         db.execute("DELETE FROM verdicts WHERE run_id IS NULL")
         assert who(db) is None
+
+
+def test_figures_of_an_older_file_are_computed_anew(tmp_path: Path) -> None:
+    file = file_before("0013", OLDER / "project_0012.sql", tmp_path)
+    with sqlite3.connect(file) as old:
+        old.execute(
+            """INSERT INTO run_agreements (run_id, project_id, run_finished_at, token, stat, value, n, computed_at)
+               SELECT id, project_id, ifnull(finished_at, ''), 'token', 'qwk', 0.5, 5, 'then' FROM runs"""
+        )
+        assert old.execute("SELECT count(*) FROM run_agreements").fetchone()[0] > 0
+    old.close()
+    with connect(file) as db:
+        assert db.value("SELECT count(*) FROM run_agreements") == 0
