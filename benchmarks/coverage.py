@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from recjudge_tui.stats.agreement.by_label import label_scores
 from recjudge_tui.stats.agreement.change import Rated, agreement_change, difference_of_means
 from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
@@ -166,30 +167,54 @@ AGREEMENT = (
 def agreement_setting(
     name: str, marginal: tuple[float, ...], right: float, rows: int = 1, figures: tuple[str, ...] = AGREEMENT
 ) -> Setting:
-    """A judge who gives the reference's label with probability `right`, else a label drawn from the marginal."""
+    """The agreement of a judge with the reference."""
     labels = np.arange(len(marginal), dtype=np.float64)
-    edges = np.cumsum(marginal)
-
-    def sample(rng: Rng, users: int) -> tuple[Floats, Floats]:
-        common = np.repeat(rng.random(users), rows)
-        u = np.where(rng.random(common.size) < (0.4 if rows > 1 else 0), common, rng.random(common.size))
-        truth = np.minimum(np.searchsorted(edges, u), labels.size - 1)
-        other = np.minimum(np.searchsorted(edges, rng.random(u.size)), labels.size - 1)
-        skill = np.full(users, right)
-        if rows > 1 and 0 < right < 1:
-            skill = rng.beta(6 * right, 6 * (1 - right), users)
-        judge = np.where(rng.random(u.size) < np.repeat(skill, rows), truth, other)
-        return judge.astype(np.float64), truth.astype(np.float64)
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
-        return agreement_estimates(*sample(rng, users), _users(users, rows), labels, figures)
+        sides = _judged(rng, users, marginal, right, rows)
+        return agreement_estimates(*sides, _users(users, rows), labels, figures)
 
     def truth(rng: Rng) -> Mapping[str, float]:
         size = 400_000 // rows
-        values = agreement_estimates(*sample(rng, size), _users(size, rows), labels, figures, resamples=0)
+        sides = _judged(rng, size, marginal, right, rows)
+        values = agreement_estimates(*sides, _users(size, rows), labels, figures, resamples=0)
         return {figure: float(value.value or 0.0) for figure, value in values.items()}
 
     return Setting(name, draw, truth)
+
+
+def _judged(
+    rng: Rng, users: int, marginal: tuple[float, ...], right: float, rows: int
+) -> tuple[Floats, Floats]:
+    """A judge who gives the reference's label with probability `right`, else a label drawn from the marginal."""
+    edges = np.cumsum(marginal)
+    common = np.repeat(rng.random(users), rows)
+    u = np.where(rng.random(common.size) < (0.4 if rows > 1 else 0), common, rng.random(common.size))
+    truth = np.minimum(np.searchsorted(edges, u), edges.size - 1)
+    other = np.minimum(np.searchsorted(edges, rng.random(u.size)), edges.size - 1)
+    skill = np.full(users, right)
+    if rows > 1 and 0 < right < 1:
+        skill = rng.beta(6 * right, 6 * (1 - right), users)
+    judge = np.where(rng.random(u.size) < np.repeat(skill, rows), truth, other)
+    return judge.astype(np.float64), truth.astype(np.float64)
+
+
+def label_setting(name: str, marginal: tuple[float, ...], right: float, rows: int = 1) -> Setting:
+    """Precision, recall and F1 of a judge against the reference: of the first label, and their averages."""
+    labels = np.arange(len(marginal), dtype=np.float64)
+
+    def figures(rng: Rng, users: int, resamples: int = 2000) -> dict[str, Estimate]:
+        sides = _judged(rng, users, marginal, right, rows)
+        scores = label_scores(*sides, _users(users, rows), labels, resamples=resamples)
+        by_name = {"first": scores.by_label[0.0], **scores.averages}
+        return {f"{part} {stat}": by_stat[stat] for part, by_stat in by_name.items() for stat in by_stat}
+
+    def truth(rng: Rng) -> Mapping[str, float]:
+        return {
+            figure: float(value.value or 0.0) for figure, value in figures(rng, 400_000 // rows, 0).items()
+        }
+
+    return Setting(name, figures, truth)
 
 
 def change_setting(name: str, later: float, earlier: float) -> Setting:
@@ -398,6 +423,10 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         agreement_setting("4 rows a user", (0.3, 0.4, 0.3), 0.7, 4),
         agreement_setting("rare label, 4 rows a user", (0.04, 0.06, 0.9), 0.8, 4),
         change_setting("two runs", 0.8, 0.6), change_setting("two equal runs", 0.7, 0.7),
+    ),
+    "by label": (
+        label_setting("balanced", (0.3, 0.4, 0.3), 0.7), label_setting("rare label", (0.04, 0.06, 0.9), 0.8),
+        label_setting("4 rows a user", (0.3, 0.4, 0.3), 0.7, 4),
     ),
     "powered": (
         powered_setting("balanced", 0.5, 0.8), powered_setting("rare .1", 0.1, 0.8),

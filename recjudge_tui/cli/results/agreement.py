@@ -56,6 +56,12 @@ if TYPE_CHECKING:
     help="Show the confusion table: how often the raters gave each combination of labels, with shares.",
 )
 @click.option(
+    "--by-label",
+    is_flag=True,
+    help="Show precision, recall and F1 of each label, with the rater in Against as the reference, and their macro and"
+    " weighted averages.",
+)
+@click.option(
     "--ensembles",
     is_flag=True,
     help="Compare the mean of every subset of 1 to K raters (at most 15) with --truth: lowest, mean and "
@@ -84,6 +90,7 @@ def agreement(
     missing_judge: float | None,
     as_published: bool,
     confusion: bool,
+    by_label: bool,
     ensembles: bool,
     benchmark: bool,
     by: str | None,
@@ -101,6 +108,7 @@ def agreement(
       recjudge agreement -p movies --truth user --stat pearson --as-published
       recjudge agreement -p movies --truth user --raters qwen,llama,rules --ensembles
       recjudge agreement -p shop --protocol pointwise --by plan --context home
+      recjudge agreement -p shop --truth people --raters qwen --by-label
       recjudge agreement -p movies --benchmark --raters rules,anna,ben --truth people,people-pairs
     """
     from recjudge_tui.reports.common.pairing import AgreementOptions
@@ -111,10 +119,24 @@ def agreement(
             raise click.UsageError("--as-published sets --missing-truth and --missing-judge; leave these out")
         missing_truth, missing_judge = MISSING_TRUTH, MISSING_JUDGE
     by_system = by == "system"
-    if confusion and (ensembles or by_system):
-        raise click.UsageError("--confusion cannot be combined with --ensembles or --by system")
+    if confusion + by_label + ensembles > 1:
+        raise click.UsageError("--confusion, --by-label and --ensembles are different tables: choose one")
+    if by_system and (confusion or by_label):
+        raise click.UsageError("--confusion and --by-label cannot be combined with --by system")
+    if by_label and (stats or levels != "dataset"):
+        raise click.UsageError("--by-label has its own statistics: leave out --stat and --level")
     if benchmark:
-        if confusion or ensembles or as_published or by or protocol or aspect or stats or any(occasions):
+        if (
+            confusion
+            or by_label
+            or ensembles
+            or as_published
+            or by
+            or protocol
+            or aspect
+            or stats
+            or any(occasions)
+        ):
             raise click.UsageError("--benchmark can be combined only with --raters and --truth")
         from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
 
@@ -132,23 +154,34 @@ def agreement(
     )
 
     def compared(chosen: CaseSelection) -> Table:
-        return _table(database, project_id, replace(options, selection=chosen), confusion, ensembles)
+        of_segment = replace(options, selection=chosen)
+        if confusion:
+            return _confusion_table(database, project_id, of_segment)
+        if by_label:
+            return _by_label_table(database, project_id, of_segment)
+        if ensembles:
+            return _ensembles_table(database, project_id, of_segment)
+        return _agreement_table(database, project_id, of_segment)
 
     return segmented(database, project_id, compared, by=None if by_system else by, occasions=occasions)
 
 
-def _table(
-    database: Database, project_id: int, options: AgreementOptions, confusion: bool, ensembles: bool
-) -> Table:
-    if confusion:
-        from recjudge_tui.reports.agreement.confusion import confusion_table
+def _confusion_table(database: Database, project_id: int, options: AgreementOptions) -> Table:
+    from recjudge_tui.reports.agreement.confusion import confusion_table
 
-        return confusion_table(database, project_id, options)
-    if ensembles:
-        from recjudge_tui.reports.agreement.ensembles import ensembles_table
+    return confusion_table(database, project_id, options)
 
-        return ensembles_table(database, project_id, options)
-    return _agreement_table(database, project_id, options)
+
+def _by_label_table(database: Database, project_id: int, options: AgreementOptions) -> Table:
+    from recjudge_tui.reports.agreement.by_label import by_label_table
+
+    return by_label_table(database, project_id, options)
+
+
+def _ensembles_table(database: Database, project_id: int, options: AgreementOptions) -> Table:
+    from recjudge_tui.reports.agreement.ensembles import ensembles_table
+
+    return ensembles_table(database, project_id, options)
 
 
 def _agreement_table(database: Database, project_id: int, options: AgreementOptions) -> Table:

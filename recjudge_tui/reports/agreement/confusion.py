@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
-from recjudge_tui.reports.agreement.agreement import compare_pair, nothing, settings_of, where_of
-from recjudge_tui.reports.common.comparison import Comparison
-from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
-from recjudge_tui.reports.common.orientation import Orientation, labels_seen, orientation_notes
-from recjudge_tui.reports.common.pairing import (
-    AgreementOptions,
-    Pair,
-    by_labels,
-    check_aspect,
-    check_fill,
-    check_options,
-    label_sets,
-    pairs_of,
-    questions_in,
-)
-from recjudge_tui.reports.common.scales import label_names
+from recjudge_tui.reports.agreement.agreement import compare_pair, settings_of
+from recjudge_tui.reports.agreement.labelled_pairs import LabelledPair, labelled_pairs
+from recjudge_tui.reports.common.pairing import AgreementOptions, pairs_of, questions_in
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.coefficients import confusion
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.ratings import FloatArray, load_questions, project_questions, project_raters
+from recjudge_tui.store.verdicts.ratings import load_questions, project_questions, project_raters
 
-_MOST_VALUES = 20
-_TWICE = ("counts: each of the n pairs is in the table twice, from the side of either system",)
 _COLUMNS = (
     Column("rater_a", "Rater"),
     Column("rater_b", "Against"),
@@ -53,53 +36,17 @@ def confusion_table(db: Database, project_id: int, options: AgreementOptions) ->
     as they are if there are at most 20 of them; metrics on a scale of their own have no table. `stats`, `levels` and
     `by_system` are ignored. Raises as `agreement_table`.
     """
-    check_options(db, project_id, options)
-    questions, raters = project_questions(db, project_id), project_raters(db, project_id)
-    check_aspect(questions, raters, options)
-    pairs = pairs_of(questions, raters, options)
-    ratings = load_questions(db, project_id, questions_in(pairs), options.selection)
-    labels = label_sets(db, project_id, ratings, pairs)
-    check_fill(labels, options)
-    rows: list[Row] = []
-    notes: list[str] = []
-    lacks: list[MissingInPair] = []
-    seen: dict[str, Orientation] = {}
-    for pair in pairs:
-        compared = compare_pair(ratings, pair, options)
-        values = _values(compared, labels_seen(labels[pair], compared.seen))
-        if not by_labels(pair, ratings) or values.size > _MOST_VALUES:
-            where = f"{where_of(pair)}"
-            notes.append(f"{where}: a scale without labels has no confusion table")
-            continue
-        names = label_names(db, project_id, pair.protocol, pair.aspect, values) or {}
-        rows += _rows(pair, compared, values, names)
-        lacks.append(MissingInPair(pair, compared.missing))
-        seen[where_of(pair)] = compared.seen
-    notes += [*orientation_notes(seen), *_TWICE[: any(how.mirrored for how in seen.values())]]
-    notes += missing_notes(lacks) + untimed_notes(ratings)
-    if not pairs:
-        notes.append(nothing(questions, raters, options))
-    return Table("Confusion", _COLUMNS, tuple(rows), tuple(notes), settings_of(options))
+    chosen = labelled_pairs(db, project_id, options)
+    rows = [row for labelled in chosen.pairs for row in _rows(labelled)]
+    return Table("Confusion", _COLUMNS, tuple(rows), chosen.notes, settings_of(options))
 
 
-def _values(compared: Comparison, labels: list[float] | None) -> FloatArray:
-    """The label set, and any other values given, as seen."""
-    a, b = _cells(compared)
-    return np.unique(np.concatenate([np.array(labels or [], dtype=np.float64), a, b]))
-
-
-def _cells(compared: Comparison) -> tuple[FloatArray, FloatArray]:
-    """The values to count; without a first side each row counts from both."""
-    if compared.seen.mirrored:
-        return np.concatenate([compared.a, 0.0 - compared.a]), np.concatenate([compared.b, 0.0 - compared.b])
-    return compared.a, compared.b
-
-
-def _rows(pair: Pair, compared: Comparison, values: FloatArray, names: Mapping[float, str]) -> Iterator[Row]:
+def _rows(labelled: LabelledPair) -> Iterator[Row]:
+    pair, values = labelled.pair, labelled.values
     if values.size == 0:
         return
-    counts = confusion(*_cells(compared), values.tolist())
-    total, n = int(counts.sum()), compared.row.size
+    counts = confusion(labelled.a, labelled.b, values.tolist())
+    total, n = int(counts.sum()), labelled.n
     for at_a in reversed(range(values.size)):
         for at_b in reversed(range(values.size)):
             a, b, count = float(values[at_a]), float(values[at_b]), int(counts[at_a, at_b])
@@ -108,8 +55,8 @@ def _rows(pair: Pair, compared: Comparison, values: FloatArray, names: Mapping[f
                 "rater_b": pair.b.rater,
                 "protocol": pair.protocol,
                 "aspect": pair.aspect,
-                "label_a": names.get(a, f"{a:.3g}"),
-                "label_b": names.get(b, f"{b:.3g}"),
+                "label_a": labelled.name(a),
+                "label_b": labelled.name(b),
                 "value_a": a,
                 "value_b": b,
                 "count": count,

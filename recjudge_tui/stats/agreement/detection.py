@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
-from recjudge_tui.stats.arrays import Ids, rows_of
+from recjudge_tui.stats.arrays import BoolArray, Ids, rows_of
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.intervals import LEVEL, share_estimate
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
@@ -39,10 +39,6 @@ def detection_estimates(
         raise ValueError("a mark is 0 or 1")
     by_a, by_b = a == 1, b == 1
     either = by_a | by_b
-    draws = {"resamples": resamples, "seed": seed}
-    precision = share_estimate(b[by_a], rows_of(users, by_a), **draws, level=level)
-    recall = share_estimate(a[by_b], rows_of(users, by_b), **draws, level=level)
-    jaccard = share_estimate((by_a & by_b)[either], rows_of(users, either), **draws, level=level)
     kappa = agreement_estimates(
         a, b, users, (0.0, 1.0), ("kappa",), resamples=resamples, seed=seed, level=level
     )["kappa"]
@@ -51,11 +47,23 @@ def detection_estimates(
             f"both marked {'everything' if either.any() else 'nothing'}, so no disagreement is expected by chance",
             kappa.n,
         )
+    overlap = overlap_estimates(by_a, by_b, users, resamples=resamples, seed=seed, level=level)
+    return overlap | {"kappa": kappa}
+
+
+def overlap_estimates(
+    by_a: BoolArray, by_b: BoolArray, users: Ids, *, resamples: int, seed: int, level: float
+) -> dict[str, Estimate]:
+    """The precision, recall and F1 of `detection_estimates`, from masks (n,) of the rows that each rater marked."""
+    either = by_a | by_b
+    draws = {"resamples": resamples, "seed": seed}
+    precision = share_estimate(by_b[by_a], rows_of(users, by_a), **draws, level=level)
+    recall = share_estimate(by_a[by_b], rows_of(users, by_b), **draws, level=level)
+    jaccard = share_estimate((by_a & by_b)[either], rows_of(users, either), **draws, level=level)
     return {
         "precision": precision if by_a.any() else undefined("the first rater marked nothing"),
         "recall": recall if by_b.any() else undefined("the reference marked nothing"),
         "f1": _dice(jaccard) if either.any() else undefined("neither rater marked anything"),
-        "kappa": kappa,
     }
 
 

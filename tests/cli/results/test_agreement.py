@@ -56,6 +56,14 @@ def test_confusion(db: str) -> None:
     assert len(found["rows"]) == 25
 
 
+def test_by_label(db: str) -> None:
+    found = table(agreement, db, "--truth", "user", "--raters", "anna", "--by-label")
+    assert len(found["rows"]) == (5 + 2) * 3
+    percent = table(agreement, db, "--truth", "user", "--raters", "anna", "--stat", "percent")["rows"][0]
+    recall = next(row for row in found["rows"] if (row["average"], row["stat"]) == ("weighted", "recall"))
+    assert (recall["value"], recall["n"]) == (percent["value"], percent["n"])
+
+
 def test_ensembles(db: str) -> None:
     found = table(agreement, db, "--truth", "user", "--ensembles", "--level", "dataset,user")
     assert [(row["level"], row["size"], row["subsets"], row["n"]) for row in found["rows"]] == [
@@ -72,6 +80,9 @@ def test_wrong_words(db: str) -> None:
         ("--truth", "user", "--missing-truth", "9"),
         ("--ensembles",),
         ("--confusion", "--by", "system"),
+        ("--confusion", "--by-label"),
+        ("--by-label", "--by", "system"),
+        ("--by-label", "--stat", "qwk"),
     ):
         with pytest.raises((UsageError, click.UsageError)):
             run(agreement, db, *words)

@@ -28,6 +28,7 @@ SEEN_FROM_A_SIDE = (
     "agreement --stat all --level dataset,user --raters good,jury,anna,gold-pairs",
     "agreement --stat all --by system --raters good,anna,gold-pairs",
     "agreement --confusion --raters good,poor,anna",
+    "agreement --by-label --raters good,poor,anna",
     "agreement --truth anna --raters good,poor,fair --ensembles --stat pearson,kendall --level dataset,user",
     "agreement --benchmark --raters good,anna,ben --truth gold,gold-pairs",
     "compare good poor",
@@ -163,7 +164,17 @@ def _turned(row: Row, words: str) -> Row:
     if row.get("part") == "pairs":
         won, comma, counted = str(row["figure"]).partition(", ")
         row["figure"] = {"wins": "losses", "losses": "wins"}.get(won, won) + comma + counted
-    signed = ["seen", "difference", "mean_a", "mean_b", "value_a", "value_b", "value_from", "value_to"]
+    signed = [
+        "seen",
+        "difference",
+        "mean_a",
+        "mean_b",
+        "value_a",
+        "value_b",
+        "value_from",
+        "value_to",
+        "label_value",
+    ]
     if words.startswith("plan"):
         signed.remove("difference")  # what is to be detected
     rates = ["win_rate"]
