@@ -30,8 +30,8 @@ HERE = ("-p", PROJECT)
 # adversarial run other lists
 # “runs work-group” prints the page of “run saer”
 APART = {"config keys", "config show", "reproduce", "runs work-group"}
-# their rows name nothing of the project
-NAMELESS = {"judge test", "calibration", "robustness ablation"}
+# their rows name nothing of the project, or they have none here
+NAMELESS = {"judge test", "calibration", "flags", "robustness ablation", "robustness injected"}
 REFUSED = {"batch status": 2, "robustness adversarial": 1}
 
 # the words after the command
@@ -56,6 +56,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "annotate status": ("-p", "films" + TEXT),
     "agreement": HERE,
     "compare": (*HERE, QWEN, ANNA),
+    "flags": HERE,
     "leaderboard": (*HERE, "--protocol", "pairwise", "--resamples", "50"),
     "calibration": (*HERE, "--rater", QWEN, "--truth", ANNA, "--show", "error"),
     "estimate": (*HERE, "--rater", QWEN, "--truth", ANNA, "--protocol", "pairwise"),
@@ -65,6 +66,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "diversity": HERE,
     "robustness ablation": (*HERE, "--raters", f"{QWEN},{LLAMA}"),
     "robustness adversarial": (*HERE, "--judge", "rules", "--dry-run"),
+    "robustness injected": (*HERE, "--judge", "rules", "--dry-run"),
     "robustness position": HERE,
     "outcome add": (
         *HERE,

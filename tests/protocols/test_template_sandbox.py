@@ -493,22 +493,29 @@ def test_prompts_render_to_the_bytes_that_the_records_themselves_give(name: str)
             assert profile.content == reference(prompt.profile.user, "user", names)
 
 
+def without_images(text: str) -> str:
+    """Items look to a template as they did before they could have images."""
+    return text.replace(", image=None", "")
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_peoples_own_templates_render_to_the_same_bytes(name: str) -> None:
     prompt = shipped(name).model_copy(update={"user": ODD, "system": ODD_SYSTEM})
     for material in samples(name):
         names = given_to_user(prompt, material)
-        assert user_text(prompt, material, "") == reference(ODD, "user", names)
+        assert user_text(prompt, material, "") == without_images(reference(ODD, "user", names))
     assert system_text(prompt, 10) == reference(ODD_SYSTEM, "system", given_to_system(prompt, 10))
 
 
 def test_a_record_reads_as_the_model_it_was_made_from() -> None:
     for model in (SHOPPER, STRANGER, LIST.examples[0], LIST.labels[0], sample_material("pair").slates[0]):
         assert isinstance(model, Model)
-        assert str(record(model)) == str(model)
-        assert repr(record(model)) == repr(model)
+        assert str(record(model)) == without_images(str(model))
+        assert repr(record(model)) == without_images(repr(model))
         assert list(record(model)) == [(name, plain(value)) for name, value in model]
-        assert json.loads(json.dumps(record(model))) == model.model_dump(mode="json")
+        assert json.loads(json.dumps(record(model))) == json.loads(
+            model.model_dump_json().replace(',"image":null', "")
+        )
 
 
 def test_the_same_user_is_converted_once() -> None:
