@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import (
     LEVEL,
@@ -119,8 +119,12 @@ def _estimates(cells: Cells, bounds: Sequence[Bounds | None], resamples: int, le
     size = np.bincount(cells.group, weights=cells.size, minlength=count).astype(np.float64)
     total = np.bincount(cells.group, weights=cells.total, minlength=count).astype(np.float64)
     means = ratio(total, size)
-    spread = _spreads(cells, users, size, total, means)
-    extreme = _extremes(cells, bounds)
+    known_ends = np.array([known is not None for known in bounds], dtype=np.bool_)
+    counted: BoolArray = known_ends & (users > 1) & (_extremes(cells, bounds) == users)
+    spread: list[Spread] = []
+    if resamples and not counted.all():
+        # counts need no spread, and they are most of the rows of a year of verdicts
+        spread = _spreads(_cells_of(cells, ~counted), users, size, total, means)
     estimates = []
     for at in range(count):
         n, known = int(size[at]), bounds[at]
@@ -129,7 +133,7 @@ def _estimates(cells: Cells, bounds: Sequence[Bounds | None], resamples: int, le
             continue
         if not resamples:
             interval = Interval(None, None, NOT_REQUESTED)
-        elif known is not None and users[at] > 1 and extreme[at] == users[at]:
+        elif known is not None and counted[at]:
             interval = count_interval(int(users[at]), float(means[at]), known, level)
         else:
             interval = interval_of(float(means[at]), spread[at], known, level)
@@ -144,6 +148,14 @@ def _estimates(cells: Cells, bounds: Sequence[Bounds | None], resamples: int, le
             )
         )
     return estimates
+
+
+def _cells_of(cells: Cells, groups: BoolArray) -> Cells:
+    """The cells of these groups only."""
+    if groups.all():
+        return cells
+    kept = groups[cells.group]
+    return Cells(cells.group[kept], cells.total[kept], cells.size[kept])
 
 
 def _spreads(

@@ -50,6 +50,17 @@ def test_each_group_has_the_interval_of_its_rows_alone(filled: float) -> None:
         assert (estimate.ci_low, estimate.ci_high) == pytest.approx((usual.ci_low, usual.ci_high))
 
 
+def test_counts_stand_beside_groups_that_need_a_spread() -> None:
+    rng = np.random.default_rng(11)
+    user, group = np.tile(np.arange(40), 4), np.repeat(np.arange(4), 40)
+    value = np.where(group % 2 == 0, rng.integers(0, 2, user.size), rng.random(user.size))
+    for at, estimate in enumerate(group_means(value, user, group, 4, SHARE)):
+        here = group == at
+        (alone,) = group_means(value[here], user[here], np.zeros(40, dtype=np.int64), 1, SHARE)
+        assert estimate == alone
+        assert estimate.ci_low is not None
+
+
 def test_many_cells_are_summed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     user, group, value = rng.integers(0, 40, 500), rng.integers(0, 9, 500), rng.random(500)
