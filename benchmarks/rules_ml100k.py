@@ -6,6 +6,7 @@ import csv
 import os
 import random
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def measure() -> list[dict[str, Any]]:
     if not data:
         return [_row("rules on MovieLens-100k", None, None, "RECJUDGE_DATA is not set")]
     with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "ml.db") as db:
-        _load(db, Path(data) / "ml100k", Path(folder))
+        load_movies(db, Path(data) / "ml100k", Path(folder))
         for protocol in ("pointwise", "pairwise"):
             settings = RunSettings(protocol=protocol, baseline=RANDOM if protocol == "pairwise" else "")
             plan = plan_run(db, RunRequest(project_id(db, PROJECT), JudgeSpec(spec="rules"), settings))
@@ -38,13 +39,14 @@ def measure() -> list[dict[str, Any]]:
         return [*_shares(db), *_wins(db)]
 
 
-def _load(db: Database, data: Path, folder: Path) -> None:
+def load_movies(db: Database, data: Path, folder: Path, more: Sequence[Path] = ()) -> None:
+    """The films, users, ratings and lists, random lists, and `more` files of lists."""
     lists = [data / f"lists_{name}.csv" for name in ("popularity", "cooccurrence", "embedding")]
     files: tuple[tuple[ImportKind, list[Path]], ...] = (
         ("items", [data / "items.csv"]),
         ("users", [data / "users.csv"]),
         ("events", [data / "events.csv"]),
-        ("lists", [*lists, _random_lists(data, folder / "random.csv")]),
+        ("lists", [*lists, _random_lists(data, folder / "random.csv"), *more]),
     )
     for kind, paths in files:
         import_files(db, PROJECT, paths, kind, layout=None, mapping=None, system=None)

@@ -25,6 +25,7 @@ MODULES = (
     "judging_memory",
     "app_verdicts",
     "rules_ml100k",
+    "rules_heldout",
     "offline_metrics",
     "correlations",
     "leaderboard",
