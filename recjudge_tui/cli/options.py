@@ -102,6 +102,16 @@ def occasion_options(command: Command) -> Command:
     return setting_options(*OCCASION_SETTINGS)(cast(Command, run))
 
 
+def systems_option(command: Command) -> Command:
+    """`--systems A,B,...`, passed on as `systems` (a tuple, empty for all)."""
+    return click.option(
+        "--systems",
+        metavar="A,B,...",
+        callback=_names,
+        help="Only these systems; of pairs, those of two of them. Default: all.",
+    )(command)
+
+
 def segment_option(more: str = "") -> Callable[[Command], Command]:
     """`--by NAME`, passed on as `by`; `more` is said of it first."""
     explanation = (

@@ -25,10 +25,12 @@ class Segment:
 
 @dataclass(frozen=True)
 class CaseSelection:
-    """The cases and lists of these occasions and, with a segment, of one group."""
+    """The cases and lists of these occasions, with `systems` of these alone (pairs: of two of them) and, with a segment,
+    of one group."""
 
     occasions: OccasionFilter = EVERY_OCCASION
     segment: Segment | None = None
+    systems: tuple[str, ...] = ()
 
     @property
     def groups(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from recjudge_tui.domain.occasions import OccasionFilter
@@ -87,6 +88,16 @@ def _quoted(context: str) -> str:
     return f"“{one_line(context, 60)}”" if context else "“” (none)"
 
 
+def system_condition(systems: Sequence[str], *columns: str) -> tuple[str, dict[str, str]]:
+    """A condition that every one of these columns names one of the systems or nothing, and its parameters; always true
+    without systems."""
+    if not systems:
+        return "1", {}
+    named = {f"system{at}": system for at, system in enumerate(systems)}
+    among = ", ".join(f":{name}" for name in named)
+    return " AND ".join(f"{column} IN ('', {among})" for column in columns), named
+
+
 class SelectedCases(NamedTuple):
     """The ids of the cases of a selection, in order, and of those that a time leaves out because nobody knows theirs."""
 
@@ -98,10 +109,12 @@ def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> Sele
     occasions, segment = chosen.occasions, chosen.segment
     within, parameters = occasion_condition(occasions._replace(start="", end=""), "c")
     timed, times = occasion_condition(occasions._replace(contexts=()), "c", name="time")
+    of_systems, named = system_condition(chosen.systems, "c.system_a", "c.system_b")
     cursor = db.execute(
         f"""SELECT c.id, c.user_id, c.context, {timed} FROM cases c NOT INDEXED
-            WHERE c.project_id = :project AND {within} AND ({timed} OR c.served_at = '') ORDER BY c.id""",
-        parameters | times | {"project": project_id},
+            WHERE c.project_id = :project AND {within} AND {of_systems} AND ({timed} OR c.served_at = '')
+            ORDER BY c.id""",
+        parameters | times | named | {"project": project_id},
     )
     cursor.row_factory = None
     import numpy as np

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option
+from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH
 from recjudge_tui.stats.agreement.registry import STATISTICS
@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     " of labels, pairs, position. --raters names the judge and the annotators, --truth their consensus on lists and"
     " on pairs (A,B). Default: those in the data.",
 )
+@systems_option
 @segment_option("“system”: one row for each system or pair of systems.")
 @occasion_options
 @project_report
@@ -93,6 +94,7 @@ def agreement(
     by_label: bool,
     ensembles: bool,
     benchmark: bool,
+    systems: tuple[str, ...],
     by: str | None,
     occasions: OccasionFilter,
 ) -> Table:
@@ -136,6 +138,7 @@ def agreement(
             or aspect
             or stats
             or any(occasions)
+            or systems
         ):
             raise click.UsageError("--benchmark can be combined only with --raters and --truth")
         from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
@@ -163,7 +166,9 @@ def agreement(
             return _ensembles_table(database, project_id, of_segment)
         return _agreement_table(database, project_id, of_segment)
 
-    return segmented(database, project_id, compared, by=None if by_system else by, occasions=occasions)
+    return segmented(
+        database, project_id, compared, by=None if by_system else by, occasions=occasions, systems=systems
+    )
 
 
 def _confusion_table(database: Database, project_id: int, options: AgreementOptions) -> Table:

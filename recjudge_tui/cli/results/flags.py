@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option
+from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     help="Resamples for the intervals; 0: no intervals.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of the resampling.")
+@systems_option
 @segment_option("“system” (the default); “rank”: the share of items at each place of the lists.")
 @occasion_options
 @project_report
@@ -64,6 +65,7 @@ def flags(
     truth: str | None,
     resamples: int,
     seed: int,
+    systems: tuple[str, ...],
     by: str | None,
     occasions: OccasionFilter,
 ) -> Table:
@@ -99,5 +101,10 @@ def flags(
         return report(database, project_id, replace(options, selection=chosen))
 
     return segmented(
-        database, project_id, table, by=None if by in ("system", "rank") else by, occasions=occasions
+        database,
+        project_id,
+        table,
+        by=None if by in ("system", "rank") else by,
+        occasions=occasions,
+        systems=systems,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from recjudge_tui.cli.options import occasion_options, project_option, segment_option
+from recjudge_tui.cli.options import occasion_options, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     help="Resamples for the intervals; 0: no intervals.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of the resampling.")
+@systems_option
 @segment_option()
 @occasion_options
 @project_report
@@ -82,6 +83,7 @@ def leaderboard(
     k: int,
     resamples: int,
     seed: int,
+    systems: tuple[str, ...],
     by: str | None,
     occasions: OccasionFilter,
 ) -> Table:
@@ -113,4 +115,4 @@ def leaderboard(
     def board(chosen: CaseSelection) -> Table:
         return arena_table(database, project_id, replace(options, selection=chosen), table, k)
 
-    return segmented(database, project_id, board, by=by, occasions=occasions)
+    return segmented(database, project_id, board, by=by, occasions=occasions, systems=systems)

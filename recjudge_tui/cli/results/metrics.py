@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option
+from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--metrics", "wanted", metavar="A,B,...", help="Only these metrics, in this order. Default: all."
 )
-@click.option("--systems", metavar="A,B,...", help="Only the lists of these systems. Default: all.")
+@systems_option
 @segment_option()
 @occasion_options
 @project_report
@@ -33,7 +33,7 @@ def metrics(
     project_id: int,
     k: int,
     wanted: str | None,
-    systems: str | None,
+    systems: tuple[str, ...],
     by: str | None,
     occasions: OccasionFilter,
 ) -> Table:
@@ -54,7 +54,7 @@ def metrics(
 
     def measured(chosen: CaseSelection) -> Table:
         return metrics_table(
-            database, project_id, k, metrics=names(wanted) or METRICS, among=names(systems), chosen=chosen
+            database, project_id, k, metrics=names(wanted) or METRICS, among=systems, chosen=chosen
         )
 
     return segmented(database, project_id, measured, by=by, occasions=occasions, of_lists=True)

@@ -98,7 +98,7 @@ def _outcome(systems: tuple[str, ...], shown: list[int], clicked: list[int], nam
 
 
 def _warn_of_unknown(database: Database, project_id: int, experiment: Outcome) -> None:
-    from recjudge_tui.store.projects.experiments import known_systems
+    from recjudge_tui.store.data.catalogue import known_systems
 
     known = known_systems(database, project_id)
     for system in (experiment.system_a, experiment.system_b):

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from recjudge_tui.cli.options import db_option, narrate, output_option, project_option, put_plain_text
+from recjudge_tui.cli.options import (
+    db_option,
+    narrate,
+    output_option,
+    project_option,
+    put_plain_text,
+    systems_option,
+)
 from recjudge_tui.cli.report_command import open_project
 
 _SECTIONS = (
@@ -31,16 +38,24 @@ _SECTIONS = (
     show_default=True,
     help="Resamples for the intervals; 0: no intervals.",
 )
+@systems_option
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of the resampling.")
 @db_option
 def report(
-    project: str, out: Path | None, sections: tuple[str, ...], resamples: int, seed: int, db: str | None
+    project: str,
+    out: Path | None,
+    sections: tuple[str, ...],
+    systems: tuple[str, ...],
+    resamples: int,
+    seed: int,
+    db: str | None,
 ) -> None:
     """Write a project report as one HTML file.
 
     It contains settings and versions, leaderboards, agreement with people, shares of labels, position bias,
     failures, cost, pictures and prompts. The file loads no other file, runs no scripts, and prints well. Pictures
     need the extra “figures” (pip install 'recjudge[figures]'); without it, the report says so.
+    --systems is for leaderboards, agreement, shares of labels and flags.
 
     \b
     Example:
@@ -49,7 +64,7 @@ def report(
     """
     from recjudge_tui.reports.documents.html_report import ReportOptions, project_report
 
-    options = ReportOptions(sections, resamples, seed)
+    options = ReportOptions(sections, resamples, seed, systems)
     with open_project(db, project) as (database, identity):
         written = project_report(database, identity, options)
     for note in written.notes:

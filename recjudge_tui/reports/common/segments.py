@@ -13,6 +13,7 @@ from recjudge_tui.domain.selection import CaseSelection, Segment
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.data.segments import (
     context_counts,
     user_attribute_names,
@@ -51,20 +52,30 @@ def segmented(
     *,
     by: str | None = None,
     occasions: OccasionFilter = EVERY_OCCASION,
+    systems: tuple[str, ...] = (),
     of_lists: bool = False,
 ) -> Table:
-    """The report on the cases of these occasions; with `by` once for each group, with the group in the first column.
+    """The report on the cases of these occasions and systems (none: all); with `by` once for each group, with the group in
+    the first column.
 
     `by` is ACTIVITY, CONTEXT or an attribute of users. `of_lists`: the report is about lists and not about cases. Raises
-    NotFoundError for an unknown context, UsageError for an unknown attribute, and whatever the report raises.
+    NotFoundError for an unknown context or system, UsageError for an unknown attribute, and whatever the report raises.
     """
     check_contexts(db, project_id, occasions)
+    check_systems(db, project_id, systems)
+    table = _segmented(db, project_id, report, by, CaseSelection(occasions, systems=systems), of_lists)
+    return _of_occasions(_of_systems(table, systems), occasions)
+
+
+def _segmented(
+    db: Database, project_id: int, report: Report, by: str | None, chosen: CaseSelection, of_lists: bool
+) -> Table:
     if by is None:
-        return _of_occasions(report(CaseSelection(occasions)), occasions)
-    segmentation = segments(db, project_id, by, occasions, of_lists=of_lists)
+        return report(chosen)
+    segmentation = segments(db, project_id, by, chosen.occasions, of_lists=of_lists)
     if not segmentation.groups:
-        return _of_occasions(report(CaseSelection(occasions)), occasions)
-    tables = [(group, report(CaseSelection(occasions, group))) for group in segmentation.groups]
+        return report(chosen)
+    tables = [(group, report(replace(chosen, segment=group))) for group in segmentation.groups]
     first = tables[0][1]
     rows: list[Row] = [{"segment": group.name} | row for group, table in tables for row in table.rows]
     empty = [one_line(group.name, 60) for group, table in tables if not table.rows]
@@ -77,7 +88,7 @@ def segmented(
     columns = (Column("segment", one_line(segmentation.title, 40)), *first.columns)
     title = f"{first.title}, by {one_line(segmentation.title, 40)}"
     settings = {**first.settings, "by": by, "segments": [group.name for group in segmentation.groups]}
-    return _of_occasions(Table(title, columns, tuple(rows), tuple(notes), settings), occasions)
+    return Table(title, columns, tuple(rows), tuple(notes), settings)
 
 
 def _notes(tables: Collection[tuple[Segment, Table]]) -> list[str]:
@@ -92,6 +103,14 @@ def _notes(tables: Collection[tuple[Segment, Table]]) -> list[str]:
         if counts[note] < len(filled)
     ]
     return shared + own
+
+
+def _of_systems(table: Table, systems: tuple[str, ...]) -> Table:
+    if not systems:
+        return table
+    names = ", ".join(one_line(name, 60) for name in systems)
+    settings = {**table.settings, "systems": list(systems)}
+    return replace(table, notes=(f"only the systems {names}", *table.notes), settings=settings)
 
 
 def _of_occasions(table: Table, occasions: OccasionFilter) -> Table:

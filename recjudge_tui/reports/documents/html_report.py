@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from recjudge_tui import __version__
 from recjudge_tui.domain.protocols import offered
+from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import TableText
@@ -21,25 +22,32 @@ _TOLD = (_NOT_MADE, NO_PICTURES)
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """`sections` empty: all of SECTIONS, in its order."""
+    """`sections` empty: all of SECTIONS, in its order. `systems`: those in leaderboards, agreement, shares and flags; all
+    if empty."""
 
     sections: tuple[str, ...] = ()
     resamples: int = RESAMPLES
     seed: int = 0
+    systems: tuple[str, ...] = ()
 
 
 def project_report(db: Database, project_id: int, options: ReportOptions | None = None) -> TableText:
     """The page, and notes for the user (for instance that it has no pictures). Loads SciPy and resamples.
 
-    Raises UsageError for an unknown section, NotFoundError for an unknown project.
+    Raises UsageError for an unknown section, NotFoundError for an unknown project or system.
     """
+    from recjudge_tui.store.data.catalogue import check_systems
     from recjudge_tui.store.projects.projects import project_name
 
     options = options or ReportOptions()
+    check_systems(db, project_id, options.systems)
     for name in options.sections:
         if name not in SECTIONS:
             raise UsageError(f"no section “{name}”", f"There are: {', '.join(SECTIONS)}.")
-    section_input = SectionInput(db, project_id, _protocols(db, project_id), options.resamples, options.seed)
+    chosen = CaseSelection(systems=options.systems)
+    section_input = SectionInput(
+        db, project_id, _protocols(db, project_id), options.resamples, options.seed, chosen
+    )
     wanted = [name for name in SECTIONS if not options.sections or name in options.sections]
     parts = {name: _made(name, section_input) for name in wanted}
     caveats = tuple(line for part in parts.values() for line in part.lead if line.startswith(_TOLD))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from recjudge_tui import __version__
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.roles import PEOPLE
+from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.store.database import SQLITE_VERSION, Database
@@ -50,6 +51,7 @@ class SectionInput(NamedTuple):
     protocols: tuple[str, ...]
     resamples: int
     seed: int
+    selection: CaseSelection
 
 
 def about(context: SectionInput) -> Part:
@@ -64,8 +66,9 @@ def about(context: SectionInput) -> Part:
         ("SQLite", SQLITE_VERSION),
         *((name, _version(name)) for name in _PACKAGES),
         ("written, UTC", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")),
-        ("resamples", str(context.resamples)),
-        ("seed of the resampling", str(context.seed)),
+        ("systems", ", ".join(context.selection.systems) or "all"),
+        ("most users left out one by one", str(context.resamples)),
+        ("seed of their groups", str(context.seed)),
     ]
     rows: tuple[Row, ...] = tuple({"what": what, "found": finding} for what, finding in facts)
     made_with = Table("Versions", (Column("what", "What"), Column("found", "Version or value")), rows)
@@ -100,6 +103,7 @@ def leaderboards(context: SectionInput) -> Part:
                 method="" if compares_lists(name) else "mean",
                 resamples=context.resamples,
                 seed=context.seed,
+                selection=context.selection,
             ),
         )
         for name in context.protocols
@@ -117,7 +121,9 @@ def agreement(context: SectionInput) -> Part:
     people = {name for name, rater in raters.items() if rater.kind in PEOPLE}
     tables = []
     for name in context.protocols:
-        options = AgreementOptions(protocol=name, resamples=context.resamples, seed=context.seed)
+        options = AgreementOptions(
+            protocol=name, resamples=context.resamples, seed=context.seed, selection=context.selection
+        )
         table = agreement_table(context.db, context.project_id, options)
         kept = tuple(row for row in table.rows if not people or row["rater_b"] in people)
         tables.append(replace(table, title=f"Agreement: {name}", rows=kept))
@@ -133,7 +139,13 @@ def shares(context: SectionInput) -> Part:
             leaderboard_table(
                 context.db,
                 context.project_id,
-                LeaderboardOptions(name, method="share", resamples=context.resamples, seed=context.seed),
+                LeaderboardOptions(
+                    name,
+                    method="share",
+                    resamples=context.resamples,
+                    seed=context.seed,
+                    selection=context.selection,
+                ),
             ),
             title=f"Rating shares: {name}",
         )
@@ -149,7 +161,7 @@ def flags(context: SectionInput) -> Part:
     from recjudge_tui.reports.flags.flagged import FlagOptions
     from recjudge_tui.reports.flags.kinds import kinds_table
 
-    options = FlagOptions(resamples=context.resamples, seed=context.seed)
+    options = FlagOptions(resamples=context.resamples, seed=context.seed, selection=context.selection)
     reports = (kinds_table, flag_agreement_table)
     return Part(tables=_filled(report(context.db, context.project_id, options) for report in reports))
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recjudge_tui.domain.periods import Over
-from recjudge_tui.errors import NotFoundError
 from recjudge_tui.reports.common.scales import is_metric, protocol_questions, protocols_meeting, rules_notes
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.trend.drift import ABOUT, drift_rows
@@ -14,9 +13,8 @@ from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
 from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows, period_order
 from recjudge_tui.reports.trend.series import COLUMNS
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
-from recjudge_tui.store.data.catalogue import heldout_types
+from recjudge_tui.store.data.catalogue import check_systems, heldout_types
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.experiments import known_systems
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.dated import dated_verdicts
 from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
@@ -95,10 +93,7 @@ def _check(db: Database, project_id: int, options: TrendOptions) -> None:
     check_metrics(options.metrics or ())
     if options.rater is not None:
         rater_row(db, project_id, options.rater)
-    known = known_systems(db, project_id) if options.systems else set()
-    for system in options.systems:
-        if system not in known:
-            raise NotFoundError(f"no system “{system}”", f"There are: {', '.join(sorted(known)) or 'none'}.")
+    check_systems(db, project_id, options.systems)
 
 
 def _questions(

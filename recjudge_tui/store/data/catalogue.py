@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from recjudge_tui.domain.occasions import Occasion
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import held_out_type, shown_type
+
+_NAMED = 8
 
 
 def systems(db: Database, project_id: int) -> list[str]:
@@ -20,6 +24,35 @@ def systems(db: Database, project_id: int) -> list[str]:
             (project_id,),
         )
     ]
+
+
+def known_systems(db: Database, project_id: int) -> set[str]:
+    """Every system named by a list, an explanation or a case of the project."""
+    rows = db.rows(
+        """SELECT system FROM slates WHERE project_id = ?1
+           UNION SELECT system FROM explanations WHERE project_id = ?1
+           UNION SELECT system_a FROM cases WHERE project_id = ?1
+           UNION SELECT system_b FROM cases WHERE project_id = ?1""",
+        (project_id,),
+    )
+    return {row[0] for row in rows} - {""}
+
+
+def check_systems(db: Database, project_id: int, wanted: Sequence[str]) -> None:
+    """Raises NotFoundError for a system that no case or list of the project has; it names those that there are."""
+    if not wanted:
+        return
+    known = sorted(known_systems(db, project_id))
+    unknown = [system for system in wanted if system not in known]
+    if unknown:
+        more = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
+        raise NotFoundError(
+            f"no system “{one_line(unknown[0], 60)}” in this project",
+            f"There are: {', '.join(one_line(system, 60) for system in known[:_NAMED])}{more}."
+            if known
+            else "Nothing in it has a system.",
+            "Leave out --systems for all.",
+        )
 
 
 def slate_systems(db: Database, project_id: int) -> dict[int, str]:

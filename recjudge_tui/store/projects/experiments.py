@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import NamedTuple
 
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -65,15 +64,3 @@ def delete_outcome(db: Database, project_id: int, name: str) -> None:
 def unknown_outcome(db: Database, project_id: int, name: str) -> NotFoundError:
     known = ", ".join(outcome.name for outcome in list_outcomes(db, project_id))
     return NotFoundError(f"no experiment “{name}” in this project", f"There are: {known or 'none'}.")
-
-
-def known_systems(db: Database, project_id: int) -> set[str]:
-    """Every system named by a list, an explanation or a case of the project."""
-    rows: list[sqlite3.Row] = db.rows(
-        """SELECT system FROM slates WHERE project_id = ?1
-           UNION SELECT system FROM explanations WHERE project_id = ?1
-           UNION SELECT system_a FROM cases WHERE project_id = ?1
-           UNION SELECT system_b FROM cases WHERE project_id = ?1""",
-        (project_id,),
-    )
-    return {row[0] for row in rows} - {""}

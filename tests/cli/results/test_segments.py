@@ -6,11 +6,13 @@ import csv
 import io
 import json
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.commands import ran
 from tests.support.hostile import HOSTILE
@@ -238,6 +240,81 @@ def test_what_there_is_not_is_refused(
     done, out, err = ran(capsys, command[0], "-p", "films", "--db", str(visits), *command[1:], *words)
     assert (done, out) == (code, "")
     assert says in " ".join(err.split())
+
+
+SYSTEMS_OF = {
+    "ranking": PAIRS, "bt": (*PAIRS, "--method", "bt"), "elo": (*PAIRS, "--method", "elo"),
+    "matrix": (*PAIRS, "--table", "matrix"), "side-by-side": (*PAIRS, "--table", "side-by-side"),
+    "shares": ("leaderboard", "--protocol", "pointwise"), "flags": ("flags",),
+    "by context": (*PAIRS, "--by", "context"), "metrics": ("metrics", "--metrics", "ndcg"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("report", SYSTEMS_OF)
+def test_systems_choose_as_if_the_others_were_not_there(
+    project_db: Path, capsys: Capture, report: str
+) -> None:
+    whole, part = project_db.with_name("whole.db"), project_db.with_name("part.db")
+    for path, names in ((whole, "abc"), (part, "ab")):
+        with connect(path) as db:
+            _three_systems(db, names)
+    rows = _table(whole, capsys, *SYSTEMS_OF[report], "--systems", "a,b")["rows"]
+    assert rows == _table(part, capsys, *SYSTEMS_OF[report])["rows"]
+    assert rows
+    assert {row["system"] for row in rows if row["system"]} <= {"a", "b"}
+
+
+def test_agreement_and_confusion_keep_to_the_systems(project_db: Path, capsys: Capture) -> None:
+    with connect(project_db) as db:
+        _three_systems(db, "abc")
+    for words in (("agreement",), ("agreement", "--confusion"), ("agreement", "--by", "system")):
+        table = _table(project_db, capsys, *words, "--protocol", "pairwise", "--systems", "a,b")
+        assert "only the systems a, b" in table["notes"]
+        assert table["settings"]["systems"] == ["a", "b"]
+        if "--confusion" not in words:
+            assert {row["n"] for row in table["rows"]} == {8}
+
+
+def test_an_unknown_system_is_named_with_those_there_are(visits: Path, capsys: Capture) -> None:
+    for words in (PAIRS, ("agreement",), ("flags",), ("trend",)):
+        done, out, err = ran(
+            capsys, words[0], "-p", "films", "--db", str(visits), *words[1:], "--systems", "a,als"
+        )
+        assert (done, out) == (1, "")
+        assert "no system “als” in this project" in err
+        assert "There are: a, b." in err
+
+
+def _three_systems(db: Database, names: str) -> None:
+    """Lists of these systems for eight users, judged alone and in pairs by two people."""
+    load(db, "items", [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(9))])
+    load(
+        db,
+        "lists",
+        [
+            ("user_id", "system", "item_id", "rank"),
+            *((f"u{n}", s, f"i{(n + at) % 9}", 1) for n in range(8) for at, s in enumerate(names)),
+        ],
+    )
+    load(
+        db,
+        "events",
+        [("user_id", "item_id", "type", "timestamp"),
+         *((f"u{n}", f"i{n}", "heldout_purchase", "2024-06-05") for n in range(8))],
+    )  # fmt: skip
+    rows: list[tuple[object, ...]] = [
+        ("rater", "user_id", "system", "system_a", "system_b", "value", "flags")
+    ]
+    for n in range(8):
+        for rater in ("anna", "ben"):
+            for at, system in enumerate(names):
+                poor = (n + at + (rater == "ben")) % 3 == 0
+                flagged = f"i{(n + at) % 9}:owned" if poor else ""
+                rows.append((rater, f"u{n}", system, "", "", "Poor Match" if poor else "Good Match", flagged))
+            for first, second in combinations(names, 2):
+                value = "A" if (n + len(rater) + ord(second)) % 3 else "B"
+                rows.append((rater, f"u{n}", "", first, second, value, ""))
+    load(db, "labels", rows)
 
 
 def test_the_benchmark_takes_no_groups(visits: Path, capsys: Capture) -> None:
