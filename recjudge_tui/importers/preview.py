@@ -52,7 +52,8 @@ def _judged(label: Label) -> Iterator[str]:
     yield f"item {label.item_id}" if label.item_id else ""
     yield f"{label.system_a} (A) against {label.system_b} (B)" if label.system_a else ""
     yield f"system {label.system}" if label.system else ""
-    yield f"{label.rater} says {label.label} on {label.aspect}"
+    answer = "says nothing that can be read" if label.value is None else f"says {label.label}"
+    yield f"{label.rater} {answer} on {label.aspect}"
     yield label.protocol
 
 

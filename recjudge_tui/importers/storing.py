@@ -314,7 +314,7 @@ def _labels(job: _Job, batch: list[LocatedRecord]) -> None:
 def _add_label(job: _Job, line: int, rater: int, case: int, label: Label, *, turned: bool) -> None:
     """Store a label in the orientation of its case, which is the other one if it is `turned`."""
     standing = label
-    if turned:
+    if turned and label.value is not None:
         value = 0.0 - label.value
         names = protocol_facts(label.protocol).labels
         standing = label.model_copy(update={"value": value, "label": names.get(value, label.label)})
@@ -406,5 +406,6 @@ def _note_clash(job: _Job, line: int, label: Label, clash: Clash) -> None:
         origin = f"in import {clash.import_id}"
     else:
         origin = f"in run {clash.run_id}" if clash.run_id is not None else "already"
-    text = f"{shown(label.rater)} answered {shown(clash.label)} on {label.aspect} of this case {origin}; that is kept"
+    answer = f"answered {shown(clash.label)}" if clash.label else "failed"
+    text = f"{shown(label.rater)} {answer} on {label.aspect} of this case {origin}; that is kept"
     job.notes.skip(line, ANOTHER_VERDICT, text)

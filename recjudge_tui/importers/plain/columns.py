@@ -54,7 +54,7 @@ COLUMNS: dict[ImportKind, Columns] = {
         ("rater", "user_id", "value"),
         (
             *("item_id", "system", "system_a", "system_b", "aspect", "protocol", "rater_kind", "flags", "note"),
-            *(TASK, CASE, *OCCASION),
+            *("state", TASK, CASE, *OCCASION),
         ),
         ("rater", "user_id", "item_id", "system", "system_a", "system_b", "context", TASK, CASE),
         ("rater", "user_id"),

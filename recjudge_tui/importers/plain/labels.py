@@ -14,6 +14,8 @@ from recjudge_tui.importers.files.values import number, occasion_of, plain_numbe
 from recjudge_tui.importers.plain.columns import CASE
 from recjudge_tui.importers.plain.task_answers import answers_task, task_answer
 
+_OK = ("", "ok", "done")
+_FAILED = ("failed", "error", "unparsable", "invalid")
 Scale = tuple[float, float]
 
 
@@ -28,10 +30,14 @@ def label_of(row: dict[str, str], line: int, notes: Notes, scale: Scale | None =
     a, b = row.get("system_a", ""), row.get("system_b", "")
     facts = protocol_facts(_protocol(row))
     text = row["value"].strip()
-    if not text:
+    failed = _failed(row, line, notes)
+    if not text and not failed:
         rater, aspect = row["rater"], row.get("aspect", "").strip() or "overall"
         raise RowFault("no value", f"no value for {aspect} by {rater}; left out")
-    if facts.scores:
+    value: float | None
+    if failed:
+        value, label = None, ""
+    elif facts.scores:
         value = _scored(text, scale or _own_scale(row, facts))
         label = plain_number(value)
     else:
@@ -54,6 +60,14 @@ def label_of(row: dict[str, str], line: int, notes: Notes, scale: Scale | None =
         case_id=int(row[CASE]) if row.get(CASE) else None,
         **occasion_of(row)._asdict(),
     )
+
+
+def _failed(row: dict[str, str], line: int, notes: Notes) -> bool:
+    """Whether the rater was asked and its answer could not be read: then its value is ignored."""
+    state = row.get("state", "").strip().lower()
+    if state not in (*_OK, *_FAILED):
+        notes.warn(line, "unknown state", f"state {shown(state)} is not one of ok, failed; taken as ok")
+    return state in _FAILED
 
 
 def _protocol(row: dict[str, str]) -> str:

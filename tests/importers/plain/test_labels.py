@@ -221,6 +221,32 @@ def test_a_rater_is_of_one_kind(load: Load, db: Database) -> None:
     assert db.value("SELECT count(*) FROM projects") == 0
 
 
+def test_answers_that_failed_are_failed_verdicts(load: Load, db: Database) -> None:
+    summary = load(
+        "labels",
+        "rater,rater_kind,user_id,system_a,system_b,value,state,note\n"
+        "gpt,judge,u1,x,y,A,ok,\ngpt,judge,u2,y,x,,failed,no JSON\ngpt,judge,u3,x,y,both!,Unparsable,\n"
+        "gpt,judge,u4,x,y,,,\ngpt,judge,u5,x,y,B,CA,\n",
+    )
+    assert (summary.stored, summary.skipped) == (4, 1)
+    assert summary.warning_kinds == {"no value": 1, "unknown state": 1}
+    assert _verdicts(db, "user_id, state, value, label, note") == [
+        ("u1", "ok", 1.0, "A", ""),
+        ("u2", "failed", None, "", "no JSON"),
+        ("u3", "failed", None, "", ""),
+        ("u5", "ok", -1.0, "B", ""),
+    ]
+    assert "gpt says nothing that can be read" in summary.files[0].examples[1]
+
+
+def test_a_failed_answer_is_a_vote_on_its_case(load: Load) -> None:
+    header = "rater,user_id,system,value,state\n"
+    load("labels", header + "gpt,u,s,,failed\ngpt,v,s,Good,\n", "1.csv")
+    again = load("labels", header + "gpt,u,s,,failed\ngpt,v,s,Poor,\ngpt,u,s,Good,\ngpt,w,s,Good,\n", "2.csv")
+    assert (again.stored, again.unchanged, again.skipped) == (1, 1, 2)
+    assert "“gpt” failed on overall of this case in import 1" in again.warnings[1]
+
+
 def test_battles_from_anywhere(load: Load, db: Database) -> None:
     load(
         "labels",
