@@ -18,6 +18,8 @@ Deed = Literal["bought", "consumed", "rated", "wanted", "refused", "shown", "oth
 
 # types that begin so are held out: kept for offline metrics, never shown to a judge
 HELD_OUT = "heldout_"
+# what an assessor said of an item (TREC's qrels): relevant above 0, whatever else is judged for the user
+JUDGEMENT = f"{HELD_OUT}relevance"
 # deeds after which the user has or knows the item
 OWNED: tuple[Deed, ...] = ("bought", "consumed", "rated")
 

@@ -39,7 +39,7 @@ _NO_CATEGORY = "no item of the list has a category"
 # why a metric is undefined on a list
 _UNDEFINED: Mapping[str, str] = {
     "auc": "an item has no score, or the list lacks relevant or other items",
-    **dict.fromkeys(("ndcg", "precision", "recall", "map", "mrr", "hit_rate"), _NO_RELEVANT),
+    **dict.fromkeys(("ndcg", "precision", "recall", "map", "map_min", "mrr", "hit_rate"), _NO_RELEVANT),
     **dict.fromkeys(("ndcg_exp", "ndcg_explicit"), _NO_GAINS),
     "urd": _NO_CATEGORY,
     "ild": "fewer than two items of the list have categories",

@@ -31,7 +31,7 @@ from tests.support.servers.process import ROOT
 
 DOCUMENTED = (
     "bleu-1", "bleu-4", "rouge-1", "rouge-l",
-    "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "precision", "recall", "map", "mrr", "hit_rate", "urd", "ild",
+    "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "precision", "recall", "map", "map_min", "mrr", "hit_rate", "urd", "ild",
     "novelty", "popularity",
 )  # fmt: skip
 EXPLANATIONS = (

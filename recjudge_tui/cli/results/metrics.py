@@ -39,9 +39,10 @@ def metrics(
 ) -> Table:
     """Show offline metrics of each system's lists against held-out events (users resampled).
 
-    An item is relevant if it was held out without a value (a purchase, a click), or with a value above 0 that is
-    at least the user's mean. The gain of an item is 1 if relevant in ndcg, its value in ndcg_explicit, and
-    2^value - 1 in ndcg_exp. AUC uses all scored candidates of the file, regardless of K.
+    An item is relevant if it was held out without a value (a purchase, a click), was judged above 0 (qrels), or
+    has another value above 0 that is at least the user's mean. The gain of an item is 1 if relevant in ndcg, its
+    value in ndcg_explicit, and 2^value - 1 in ndcg_exp; the discount is log2(rank + 1). MAP divides by all relevant
+    items, map_min by at most K of them. AUC uses all scored candidates of the file, regardless of K.
 
     \b
     Example:

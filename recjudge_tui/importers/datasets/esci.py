@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from recjudge_tui.domain.event_types import JUDGEMENT
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.datasets.trec import HELD_OUT
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request, Sample
 from recjudge_tui.importers.files.notes import Notes, Row
 from recjudge_tui.importers.files.tables import Dialect, header_of, read_table
@@ -96,7 +96,7 @@ def _judgements(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
             notes.skip(line, "unknown label", text)
         else:
             value = _GAINS[label[0]]
-            yield line, {"user_id": query, "item_id": row["product_id"], "type": HELD_OUT, "value": value}
+            yield line, {"user_id": query, "item_id": row["product_id"], "type": JUDGEMENT, "value": value}
 
 
 def _fits(sample: Sample, kind: ImportKind) -> bool:

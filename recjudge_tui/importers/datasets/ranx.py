@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from recjudge_tui.domain.event_types import JUDGEMENT
 from recjudge_tui.domain.records import Event, ImportKind
-from recjudge_tui.importers.datasets.trec import HELD_OUT
 from recjudge_tui.importers.files.json_object import json_entries
 from recjudge_tui.importers.files.json_records import first_keys, storable
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request, Sample
@@ -60,7 +60,7 @@ def read_qrels(request: Request) -> Iterator[LocatedRecord]:
             continue
         seen.add(judgement.document)
         event = Event(
-            user_id=judgement.query, item_id=judgement.document, type=HELD_OUT, value=judgement.value
+            user_id=judgement.query, item_id=judgement.document, type=JUDGEMENT, value=judgement.value
         )
         yield LocatedRecord(judgement.place, event)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
+from recjudge_tui.importers.files.column_names import squashed
 from recjudge_tui.importers.files.layout import Choice, Layout, LocatedRecord, Request, Sample
 from recjudge_tui.importers.files.notes import Row
 from recjudge_tui.importers.files.reading import bare_name
@@ -23,6 +24,8 @@ _TITLES = ("title", "movie_title", "name", "item_name", "product_name", "busines
 _CATEGORIES = ("class", "genre", "genres", "category", "categories", "tags")
 _VALUES = ("rating", "stars", "label")
 _TIMES = ("timestamp", "time", "date")
+# where a person lives: no judge needs it
+_ZIP_CODES = ("zip", "zipcode", "postalcode", "postcode")
 _SCORES = ("score", "prediction", "predict")
 _RANKS = ("rank",)
 _CHOICES = (
@@ -134,7 +137,7 @@ def _items(rows: Iterator[Row], columns: _Columns, _request: Request) -> Iterato
 
 def _users(rows: Iterator[Row], columns: _Columns, _request: Request) -> Iterator[Row]:
     for line, row in rows:
-        rest = {name: value for name, value in row.items() if name != columns.user}
+        rest = {n: value for n, value in row.items() if n != columns.user and squashed(n) not in _ZIP_CODES}
         yield line, {**rest, "user_id": row[columns.user]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from recjudge_tui.domain.event_types import JUDGEMENT
 from recjudge_tui.domain.records import Event, ImportKind
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request, Sample
@@ -13,7 +14,6 @@ from recjudge_tui.importers.files.reading import most_lines_match, text_lines
 from recjudge_tui.importers.files.values import number, shown
 from recjudge_tui.importers.plain.lists import ScoredRow, ranked_rows, slates_of
 
-HELD_OUT = "heldout_relevance"
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 # the second field, which trec_eval ignores, distinguishes these files from other tables of numbers
 _RUN = re.compile(rf"\s*\S+\s+(?:[Qq]0|0)\s+\S+\s+[+-]?\d+\s+{_NUMBER}\s+\S+\s*", re.ASCII)
@@ -63,7 +63,7 @@ def read_qrels(request: Request) -> Iterator[LocatedRecord]:
             request.notes.skip(line, "judged twice", text)
             continue
         try:
-            event = Event(user_id=user, item_id=item, type=HELD_OUT, value=number(relevance, "relevance"))
+            event = Event(user_id=user, item_id=item, type=JUDGEMENT, value=number(relevance, "relevance"))
         except RowFault as fault:
             request.notes.skip(line, fault.kind, f"{fault.text}; line left out")
             continue

@@ -28,12 +28,16 @@ from recjudge_tui.store.occasions import untimed_count, untimed_note
 COVERAGE = "coverage"
 METRICS = (*LIST_METRICS, COVERAGE)
 RELEVANCE = (
-    "relevant: an item held out for the user without a value (a purchase, a click), or with a value above 0 of at"
-    " least the user's mean over all their valued events"
+    "relevant: an item held out for the user without a value (a purchase, a click), judged above 0 (heldout_relevance,"
+    " qrels), or with another value above 0 of at least the user's mean over all their valued events"
 )
 GAINS = (
     "gains: ndcg 1 for a relevant item; ndcg_explicit the held-out value; ndcg_exp 2^value - 1; an event without a value"
     " counts as value 1"
+)
+DISCOUNT = (
+    "ndcg, ndcg_exp and ndcg_explicit discount by log2(rank + 1) and are divided by the best list of k; map is average"
+    " precision in the first k divided by all relevant items (trec_eval's map_cut), map_min by at most k of them"
 )
 DIVERSITY = (
     "urd: entropy in bits of the categories of a list; ild: mean Jaccard distance between the categories of two of"
@@ -91,7 +95,13 @@ def metrics_table(
         for name in named
     ]
     rows = list(_rows(measured, len(users), k, metrics, resamples))
-    notes = [RELEVANCE, GAINS, DIVERSITY, "a mean over lists; users are resampled, each with all their lists"]
+    notes = [
+        RELEVANCE,
+        GAINS,
+        DISCOUNT,
+        DIVERSITY,
+        "a mean over lists; users are resampled, each with all their lists",
+    ]
     if not rows:
         notes = ["no lists yet: import them with “recjudge import FILE --as lists”"]
     elif not data.truths:

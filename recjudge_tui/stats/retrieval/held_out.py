@@ -11,7 +11,8 @@ TruthKey = tuple[str, str | None, str | None]
 
 
 class HeldOut(NamedTuple):
-    """One held-out event on an item. `mean` is the user's mean value over all valued events, shown and held out.
+    """One held-out event on an item. `mean` is the user's mean value over all valued events, shown and held out; None
+    where every value above 0 is relevant.
 
     `context` and `served_at` name the occasion that it is about; empty: any.
     """

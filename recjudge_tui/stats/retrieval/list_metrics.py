@@ -120,6 +120,7 @@ LIST_METRICS: Mapping[str, ListMetric] = {
     "precision": _of_relevant(offline.precision, _NO_TRUTH),
     "recall": _of_relevant(offline.recall, _NO_TRUTH),
     "map": _of_relevant(offline.average_precision, _NO_TRUTH),
+    "map_min": _of_relevant(offline.average_precision_min, _NO_TRUTH),
     "mrr": _of_relevant(offline.reciprocal_rank, _NO_TRUTH),
     "hit_rate": _of_relevant(offline.hit_rate, _NO_TRUTH),
     "urd": ListMetric(lambda r, w, k: offline.urd(r.items, w.categories, k), "no item with a category", None),

@@ -194,6 +194,7 @@ _VALUES: Mapping[str, Callable[[_MetricInputs], FloatArray]] = {
     "precision": lambda inputs: rows.precision(inputs.hits, inputs.wanted, inputs.k),
     "recall": lambda inputs: rows.recall(inputs.hits, inputs.wanted),
     "map": lambda inputs: rows.average_precision(inputs.hits, inputs.wanted),
+    "map_min": lambda inputs: rows.average_precision_min(inputs.hits, inputs.wanted, inputs.k),
     "mrr": lambda inputs: rows.reciprocal_rank(inputs.hits, inputs.wanted),
     "hit_rate": lambda inputs: rows.hit_rate(inputs.hits, inputs.wanted),
     "urd": _urd,

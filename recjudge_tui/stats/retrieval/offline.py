@@ -85,6 +85,13 @@ def average_precision(ranked: Sequence[str], relevant: Collection[str], k: int) 
     return total / len(set(relevant))
 
 
+def average_precision_min(ranked: Sequence[str], relevant: Collection[str], k: int) -> float | None:
+    """AP@k divided by min(k, held-out items), so that a perfect list has 1 (Kaggle's MAP@k, Recommenders' `map_at_k`)."""
+    value = average_precision(ranked, relevant, k)
+    count = len(set(relevant))
+    return None if value is None else value * count / min(k, count)
+
+
 def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str], k: int) -> float | None:
     """1 / rank of the first hit within k, 0 if there is none. Its mean over users is MRR."""
     if not relevant:

@@ -47,6 +47,12 @@ def average_precision(hits: BoolArray, wanted: IntArray) -> FloatArray:
     return ratio((precision * hits).sum(axis=1), wanted.astype(np.float64))
 
 
+def average_precision_min(hits: BoolArray, wanted: IntArray, k: int) -> FloatArray:
+    return average_precision(hits, wanted) * ratio(
+        wanted.astype(np.float64), np.minimum(wanted, k).astype(np.float64)
+    )
+
+
 def reciprocal_rank(hits: BoolArray, wanted: IntArray) -> FloatArray:
     first = np.where(hits.any(axis=1), 1 / (np.argmax(hits, axis=1) + 1), 0.0)
     return _where_wanted(first, wanted)

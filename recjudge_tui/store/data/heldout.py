@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from recjudge_tui.domain.event_types import JUDGEMENT
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.stats.retrieval.held_out import HeldOut
 from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, RankedList, evaluation_data
@@ -52,22 +53,23 @@ def ranked_lists(rows: Iterable[StoredRow]) -> Iterator[tuple[int, RankedList]]:
 
 
 def held_out(db: Database, project_id: int) -> dict[str, list[HeldOut]]:
-    """user_id -> the held-out events on items, oldest first."""
+    """user_id -> the held-out events on items, oldest first. Judgements have no mean: their 0 means "not relevant"."""
     means = dict(
         tuple(row)
         for row in db.rows(
             """SELECT user_id, avg(value) FROM events WHERE project_id = ? AND value IS NOT NULL AND item_id <> ''
-               GROUP BY user_id""",
-            (project_id,),
+                 AND type <> ? GROUP BY user_id""",
+            (project_id, JUDGEMENT),
         )
     )
     events: dict[str, list[HeldOut]] = {}
-    for user_id, item_id, value, context, served_at in db.execute(
-        f"""SELECT user_id, item_id, value, context, served_at FROM events
+    for user_id, item_id, kind, value, context, served_at in db.execute(
+        f"""SELECT user_id, item_id, type, value, context, served_at FROM events
             WHERE project_id = ? AND item_id <> '' AND {held_out_type()} ORDER BY user_id, timestamp, id""",
         (project_id,),
     ):
-        event = HeldOut(item_id, value, means.get(user_id), context, served_at)
+        mean = None if kind == JUDGEMENT else means.get(user_id)
+        event = HeldOut(item_id, value, mean, context, served_at)
         events.setdefault(user_id, []).append(event)
     return events
 

@@ -124,3 +124,8 @@ def test_the_top_k_of_a_model_as_lists(load: Load, db: Database) -> None:
     lists = [("7", "2"), ("7", "1"), ("8", "1")]
     assert [tuple(row) for row in rows] == [(system, *row) for system in ("bpr", "2") for row in lists]
     assert load("events", TOP_K, "bpr.inter").stored == 3
+
+
+def test_zip_codes_of_users_are_not_kept(load: Load, db: Database) -> None:
+    load("users", "user_id:token\tage:token\tzip_code:token\n1\t24\t85711\n", "ml.user")
+    assert db.value("SELECT attributes FROM users") == '{"age": "24"}'

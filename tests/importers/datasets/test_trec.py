@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.errors import InputError
+from recjudge_tui.store.data.heldout import load_evaluation_data
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
 
@@ -70,3 +71,12 @@ def test_not_a_run_at_all(load: Load, db: Database) -> None:
     with pytest.raises(InputError, match=r"nothing in .* could be imported as lists"):
         load("lists", "user_id,item_id\n1,2\n", layout="trec-run")
     assert db.value("SELECT count(*) FROM imports") == 0
+
+
+def test_a_document_judged_above_zero_is_relevant_whatever_the_others_are(load: Load, db: Database) -> None:
+    load("events", "1 0 a 1\n1 0 b 3\n1 0 c 3\n1 0 d 0\n1 0 e -1\n2 0 a 1\n", "qrels.txt")
+    truths = load_evaluation_data(db, 1).truths
+    assert {user: sorted(truth.relevant) for (user, _, _), truth in truths.items()} == {
+        "1": ["a", "b", "c"],
+        "2": ["a"],
+    }

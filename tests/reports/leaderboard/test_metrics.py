@@ -47,7 +47,7 @@ def metric(table: Table, name: str) -> Row:
 def test_every_metric_of_the_documented_names(project: Project) -> None:
     table = metrics_table(project.db, project.id, 2)
     assert [row["metric"] for row in table.rows] == [
-        "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "precision", "recall", "map", "mrr", "hit_rate", "urd", "ild",
+        "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "precision", "recall", "map", "map_min", "mrr", "hit_rate", "urd", "ild",
         "novelty", "popularity", "coverage",
     ]  # fmt: skip
     assert {row["system"] for row in table.rows} == {"x"}

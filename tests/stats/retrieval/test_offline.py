@@ -18,6 +18,9 @@ def test_by_hand() -> None:
     assert of.precision(LIST, HELD, 10) == 2 / 10
     assert of.recall(LIST, HELD, 4) == 2 / 3
     assert of.average_precision(LIST, HELD, 5) == pytest.approx((1 / 2 + 2 / 4) / 3)
+    assert of.average_precision_min(LIST, HELD, 5) == pytest.approx((1 / 2 + 2 / 4) / 3)
+    assert of.average_precision_min(LIST, HELD, 2) == pytest.approx((1 / 2) / 2)
+    assert of.average_precision_min(LIST, set(), 2) is None
     assert of.reciprocal_rank(LIST, HELD, 5) == 1 / 2
     assert of.reciprocal_rank(LIST, HELD, 1) == 0
     assert of.hit_rate(LIST, HELD, 1) == 0
