@@ -66,7 +66,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "diversity": HERE,
     "robustness ablation": (*HERE, "--raters", f"{QWEN},{LLAMA}"),
     "robustness adversarial": (*HERE, "--judge", "rules", "--dry-run"),
-    "robustness injected": (*HERE, "--judge", "rules", "--dry-run"),
+    "robustness injected": (*HERE, "--judge", "rules"),
     "robustness position": HERE,
     "outcome add": (
         *HERE,
