@@ -176,13 +176,16 @@ def test_the_name_of_the_file_says_the_format(db: str, tmp_path: Path) -> None:
         "a.TEX": "% needs",
         "a.csv": "system,",
         "a.html": "<!doctype",
-        "a.out": "Leaderboard",
+        "a.txt": "Leaderboard",
     }
     for name, start in begins.items():
         run(leaderboard, "-p", "films", "--db", db, "--protocol", "pairwise", "-o", str(tmp_path / name))
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
     run(leaderboard, *f"-p films --db {db} --protocol pairwise --format json -o {tmp_path / 'b.csv'}".split())
     assert json.loads((tmp_path / "b.csv").read_text(encoding="utf-8"))["rows"]
+    with pytest.raises(UsageError, match=r"no format for “a\.xlsx”"):
+        run(leaderboard, *f"-p films --db {db} --protocol pairwise -o {tmp_path / 'a.xlsx'}".split())
+    assert not (tmp_path / "a.xlsx").exists()
 
 
 def test_no_csv_under_the_name_of_another_format(db: str, tmp_path: Path) -> None:
