@@ -11,7 +11,7 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.registry import usual_statistic
-from recjudge_tui.stats.estimate import Estimate
+from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.store.annotation.other_annotators import Vote, done_seconds, votes
 from recjudge_tui.store.annotation.tasks import Assignment, project_assignments
 from recjudge_tui.store.database import Database
@@ -38,11 +38,13 @@ _ABOUT = (
 
 
 class RunningAgreement(NamedTuple):
-    """One annotator's agreement with the others; `n` counts the cases that others have finished too."""
+    """One annotator's agreement with the others; `n` counts the cases that others have finished too. `side` says from
+    which side pairs are seen."""
 
     stat: str
     estimate: Estimate
     n: int
+    side: str = ""
 
     def words(self) -> str:
         """`κ .61 (n 14)`; only n if there are too few cases for a figure."""
@@ -98,7 +100,7 @@ def running_agreement(
         mirrored=seen.mirrored,
         resamples=resamples,
     )
-    return RunningAgreement(stat, figures[stat], len({mine.case_id for mine, _ in pairs}))
+    return RunningAgreement(stat, figures[stat], len({mine.case_id for mine, _ in pairs}), seen.words())
 
 
 def _pairs(cast: list[Vote], rater_id: int) -> list[tuple[Vote, Vote]]:
@@ -127,5 +129,7 @@ def _row(db: Database, project_id: int, assignment: Assignment) -> Row:
         "agreement": so_far.estimate.value,
         **interval_cells(so_far.estimate),
         "n": so_far.n,
-        "note": so_far.estimate.note if so_far.n else "no case that another annotator has also finished",
+        "note": join_notes(so_far.estimate.note, so_far.side)
+        if so_far.n
+        else "no case that another annotator has also finished",
     }

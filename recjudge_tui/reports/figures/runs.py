@@ -32,7 +32,7 @@ from recjudge_tui.reports.figures.words import (
     note_text,
 )
 from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS, label_of, usual_statistic
-from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.changes import RunCases, cases_by_run
 from recjudge_tui.store.verdicts.ratings import (
@@ -134,9 +134,10 @@ def _run_estimate(
     compared = compare_pair(ratings, pair, options, np.isin(ratings.cases.ids, run.cases))
     if compared.row.size == 0:
         return undefined("no case that both judged" if run.cases else "no verdict is from this run")
-    return estimates(
+    estimate = estimates(
         ratings.cases, compared, labels, (stat,), "dataset", resamples=options.resamples, seed=options.seed
     )[stat]
+    return replace(estimate, note=join_notes(estimate.note, compared.seen.words()))
 
 
 def _row(

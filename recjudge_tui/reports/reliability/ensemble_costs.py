@@ -13,7 +13,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.agreement.agreement import settings_of, side_of
 from recjudge_tui.reports.common.comparison import AlignedVerdicts, align
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.orientation import labels_seen, orientation
+from recjudge_tui.reports.common.orientation import Orientation, labels_seen, orientation, orientation_notes
 from recjudge_tui.reports.common.pairing import (
     AgreementOptions,
     Pair,
@@ -116,13 +116,22 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
     prices = spent_a_case(db, project_id)
     rows: list[Row] = []
     left_out: list[str] = []
+    sides_seen: dict[str, Orientation] = {}
     for alike in _by_question(pairs):
         costs = [_price(pair.a, ratings, prices, options.human_price) for pair in alike]
         sides = [side_of(ratings, pair.a, agreement) for pair in alike]
         met = align(ratings.cases, [*sides, side_of(ratings, alike[0].b, agreement)])
-        rows += _ranked(_rows(met, ratings.cases, alike, labels[alike[0]], costs, options))
-        left_out += [f"{alike[0].protocol}, {alike[0].aspect}: {note}" for note in met.left_out]
-    notes = (*_NOTES, *left_out) if rows else ("no judge shares a question with the truth",)
+        where = f"{alike[0].protocol}, {alike[0].aspect}"
+        measured = list(_measured(met, ratings.cases, alike, labels[alike[0]], costs, options))
+        rows += _ranked([row for row, _ in measured])
+        views = {seen.words(): seen for _, seen in measured}
+        sides_seen |= {f"{where}, {row['jury']}" if len(views) > 1 else where: seen for row, seen in measured}
+        left_out += [f"{where}: {note}" for note in met.left_out]
+    notes = (
+        (*_NOTES, *orientation_notes(sides_seen), *left_out)
+        if rows
+        else ("no judge shares a question with the truth",)
+    )
     settings = settings_of(agreement) | {"rule": options.rule, "human_price": options.human_price}
     return Table(
         f"Ensembles by {options.rule}: cost against accuracy", _COLUMNS, tuple(rows), notes, settings
@@ -168,14 +177,15 @@ def _price(
     return prices.get((question.rater, question.protocol))
 
 
-def _rows(
+def _measured(
     met: AlignedVerdicts,
     cases: CaseColumns,
     alike: list[Pair],
     labels: list[float] | None,
     costs: list[float | None],
     options: EnsembleCostOptions,
-) -> Iterator[Row]:
+) -> Iterator[tuple[Row, Orientation]]:
+    """Each set of judges, and from which side its pairs are seen."""
     votes, truth = np.where(met.included, met.values, np.nan)[:-1], met.values[-1]
     complete = ~np.isnan(votes).any(axis=0)
     rows = np.flatnonzero(complete)
@@ -195,7 +205,8 @@ def _rows(
                 "cost_per_case": None if None in prices else sum(price or 0.0 for price in prices),
             }
             names = [alike[at].a.rater for at in members]
-            yield row | _agreement(votes[list(members)], names, truth, cases, rows, labels, stat, options)
+            figures, seen = _agreement(votes[list(members)], names, truth, cases, rows, labels, stat, options)
+            yield row | figures, seen
 
 
 def _agreement(
@@ -207,13 +218,14 @@ def _agreement(
     labels: list[float] | None,
     stat: str,
     options: EnsembleCostOptions,
-) -> Row:
+) -> tuple[Row, Orientation]:
+    unseen = orientation(cases, rows[:0])
     refused = _refused(votes, options.rule)
     if refused:
-        return {"n": 0, "note": refused}
+        return {"n": 0, "note": refused}, unseen
     verdicts, refused = _joined(votes, names, options.rule, bool(cases.is_pair[rows].any()))
     if refused:
-        return {"n": 0, "note": refused}
+        return {"n": 0, "note": refused}, unseen
     known = ~np.isnan(truth)
     answered = known & ~np.isnan(verdicts)
     seen = orientation(cases, rows[answered])
@@ -233,7 +245,7 @@ def _agreement(
         "n": estimate.n,
         "answered": float(answered.sum() / known.sum()) if known.any() else None,
         "note": estimate.note,
-    }
+    }, seen
 
 
 def _refused(votes: FloatArray, rule: str) -> str:
@@ -253,9 +265,8 @@ def _joined(votes: FloatArray, names: Sequence[str], rule: str, of_pairs: bool) 
     return (majority if rule == "majority" else mean)(votes, votes.shape[0]), ""
 
 
-def _ranked(rows: Iterator[Row]) -> list[Row]:
+def _ranked(ensembles: list[Row]) -> list[Row]:
     """The cheapest first, unknown costs last, with whether each is worth it."""
-    ensembles = list(rows)
     judged = [(row, figures) for row in ensembles if (figures := _figures(row)) is not None]
     for row, mine in judged:
         others = [figures for _, figures in judged]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -230,10 +230,11 @@ def _agreement(judged: _GateQuestions, pair: Pair, name: str) -> Estimate:
     compared = compare_pair(ratings, pair, options.agreement)
     if name not in CORRELATIONS and not by_labels(pair, ratings):
         return undefined(OF_METRICS, compared.row.size)
-    return estimates(
+    estimate = estimates(
         ratings.cases, compared, judged.labels[pair], (name,), "dataset",
         resamples=options.resamples, seed=options.seed, confidence=options.level,
     )[name]  # fmt: skip
+    return replace(estimate, note=join_notes(estimate.note, compared.seen.words()))
 
 
 def _from_first(judged: _GateQuestions, verdicts: Verdicts) -> tuple[FloatArray, FloatArray]:

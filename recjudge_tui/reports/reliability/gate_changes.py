@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from recjudge_tui.reports.common.orientation import labels_seen, orientation
 from recjudge_tui.stats.agreement.change import Change, Rated, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.estimate import undefined
+from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import SHARE
 from recjudge_tui.store.verdicts.generations import in_generation, newest_judged
 from recjudge_tui.store.verdicts.ratings import CaseColumns, Verdicts
@@ -113,9 +113,10 @@ def change_of_agreement(
         Rated(side.value * turn, given[side.row] * turn, runs.cases.user[side.row])
         for side, turn in zip(shared, turns, strict=True)
     )
-    return agreement_change(
+    change = agreement_change(
         later, earlier, labels_seen(labels, seen), stat, mirrored=seen.mirrored, **draw._asdict()
     )
+    return replace(change, change=replace(change.change, note=join_notes(change.change.note, seen.words())))
 
 
 def _labelled(verdicts: Verdicts, given: FloatArray) -> Verdicts:

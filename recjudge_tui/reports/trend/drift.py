@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -67,7 +68,8 @@ def _drift(
         estimate = undefined(NO_SIDE, int((~np.isnan(difference)).sum()))
     else:
         difference = difference * seen.turn
-        estimate = mean_estimate(difference, users, resamples=draws.resamples, seed=draws.seed)
+        shift = mean_estimate(difference, users, resamples=draws.resamples, seed=draws.seed)
+        estimate = replace(shift, note=join_notes(shift.note, seen.words()))
     series = Series(figure, "", None, Question(question.rater, question.protocol, question.aspect))
     return {**row(series, period, estimate, int(np.isnan(difference).sum())), "system": None}
 

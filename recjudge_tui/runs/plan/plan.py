@@ -255,10 +255,10 @@ def _rater(db: Database, request: RunRequest, judge: Judge, prompt_id: int) -> s
 def _undated_note(undated: Counter[str]) -> str:
     if not undated:
         return ""
-    return (
-        f"{undated.total():,} events of {quantity(len(undated), 'user')} have no time: they are shown, although they may be"
-        " later than the list"
-    )
+    events = f"{quantity(undated.total(), 'event')} of {quantity(len(undated), 'user')}"
+    if undated.total() == 1:
+        return f"{events} has no time: it is shown, although it may be later than the list"
+    return f"{events} have no time: they are shown, although they may be later than the list"
 
 
 def _already_judged(db: Database, request: RunRequest, rater: str, protocol: Protocol) -> set[CaseKey]:

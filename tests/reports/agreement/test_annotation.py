@@ -67,6 +67,9 @@ def test_few_shared_cases_tell_no_figure(db: Database) -> None:
     assert told.estimate.value is not None
     assert told.words().startswith("κ ")
     assert told.words().endswith("(n 6)")
+    notes = [row["note"] for row in annotation_table(db, project).rows]
+    assert told.side.startswith("A is ")
+    assert all(told.side in note for note in notes)
 
 
 def test_nobody(db: Database) -> None:
