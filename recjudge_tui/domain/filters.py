@@ -41,6 +41,7 @@ COMPARED = {"conf": "conf<.6", "spread": "spread>=2", "distance": "distance>=2"}
 HINT = " ".join(COMPARED.get(key, f"{key}:") for key in KEYS)
 _NUMBERED = ("case", "run")
 OCCASIONS = ("context", "from", "to")
+OCCASION_HINT = " ".join(f"{key}:" for key in OCCASIONS)
 _WORDS = {"why": WHY, "state": STATES, "triaged": TRIAGED}
 # a quote within quotes is doubled
 _QUOTED = r'"((?:[^"]|"")*)"?'
@@ -125,6 +126,27 @@ def occasion_terms(chosen: OccasionFilter) -> tuple[Term, ...]:
     contexts = tuple(Term("context", ":", context) for context in chosen.contexts)
     times = (("from", chosen.start), ("to", chosen.end))
     return contexts + tuple(Term(key, ":", time) for key, time in times if time)
+
+
+def parse_occasions(text: str) -> OccasionFilter:
+    """The occasions that a filter of `context:`, `from:` and `to:` alone asks for.
+
+    Raises UsageError for any other term, a second `from:` or `to:`, and what `parse_filter` and `occasion_filter` raise it
+    for.
+    """
+    values: dict[str, list[str]] = {key: [] for key in OCCASIONS}
+    for term in parse_filter(text).terms:
+        if term.key not in OCCASIONS:
+            raise UsageError(
+                f"“{term.chip()}” does not choose occasions",
+                next_step=f"Here the filter has {OCCASION_HINT}.",
+            )
+        values[term.key].append(term.value)
+    for key in ("from", "to"):
+        if len(values[key]) > 1:
+            raise UsageError(f"“{key}:” is given {len(values[key])} times", next_step="Give one time.")
+    contexts, start, end = (values[key] for key in OCCASIONS)
+    return occasion_filter(contexts, "".join(start), "".join(end))
 
 
 def term_occasions(term: Term) -> OccasionFilter:

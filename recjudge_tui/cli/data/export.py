@@ -83,11 +83,11 @@ def export(
       recjudge export -p movies --figure confusion --rater qwen --truth anna -o confusion.svg
     """
     if figure is not None:
-        if what or fmt or filter_text or any(occasions):
+        if what or fmt or filter_text:
             raise click.UsageError(
-                "--figure exports no rows: leave out the rows to export, --format, --filter, --context, --from and --to"
+                "--figure exports no rows: leave out the rows to export, --format and --filter"
             )
-        put_figure(project, figure, out, db, values, columns, caption)
+        put_figure(project, figure, out, db, values, columns, caption, occasions)
         return
     refuse_figure_options(values)
     if what is None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from recjudge_tui.cli.options import narrate, open_db, stdout_asked
+from recjudge_tui.domain.occasions import OccasionFilter
 from recjudge_tui.reports.figures.registry import COMMON_OPTIONS, FIGURES, OPTIONS, figure_kind
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -65,6 +66,7 @@ def put_figure(
     values: Mapping[str, str | None],
     columns: int,
     caption: bool,
+    occasions: OccasionFilter,
 ) -> None:
     """Draw a figure to a file; its caption and notes go to stderr. `values` are those of OPTIONS.
 
@@ -87,7 +89,9 @@ def put_figure(
     if out is not None:
         picture_format(out)
     with open_db(db) as database:
-        data = figure_data(database, project_id(database, project), name, FigureOptions(**given))
+        data = figure_data(
+            database, project_id(database, project), name, FigureOptions(**given, occasions=occasions)
+        )
     if out is None:
         picture = draw_picture(data, "svg", columns, caption=caption)
         put_text(picture.content.decode())

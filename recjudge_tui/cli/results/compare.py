@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import narrate, project_option
+from recjudge_tui.cli.options import narrate, occasion_options, project_option
 from recjudge_tui.cli.report_command import project_report
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.report_command import Report
+    from recjudge_tui.domain.occasions import OccasionFilter
+    from recjudge_tui.domain.selection import CaseSelection
+    from recjudge_tui.reports.common.table import Table
     from recjudge_tui.reports.compare.run_differences import PromptChange
     from recjudge_tui.store.database import Database
 
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     help="summary: how many verdicts changed, in which direction, and a test; transitions: how often each label"
     " became each other label; cases: each case that changed; prompt: how the prompts differ.",
 )
+@occasion_options
 @project_report
 def compare(
     database: Database,
@@ -42,6 +47,7 @@ def compare(
     aspect: str | None,
     by: str | None,
     which: str,
+    occasions: OccasionFilter,
 ) -> Report | Callable[[str], Report]:
     """Show what changed between two raters, case by case: two runs, prompts, judges or people.
 
@@ -55,7 +61,9 @@ def compare(
       recjudge compare -p movies rules-v1 rules-v2
       recjudge compare -p movies run:14 run:15 --table cases --format csv -o changed.csv
       recjudge compare -p movies run:14 run:15 --table prompt
+      recjudge compare -p shop rules anna --context home --from 2024-05-01
     """
+    from recjudge_tui.reports.common.segments import segmented
     from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
     from recjudge_tui.reports.compare.run_differences import prompt_table
     from recjudge_tui.reports.compare.tables import cases_table, summary_table, transitions_table
@@ -65,13 +73,19 @@ def compare(
             f"--by cannot be used with --table {which}, only with --table summary or transitions"
         )
     options = ChangeOptions(first, second, protocol, aspect, by == "system")
-    comparison = compare_raters(database, project_id, options)
     if which == "prompt":
-        prompt = comparison.prompt
+        if any(occasions):
+            raise click.UsageError("--table prompt is about no cases: leave out --context, --from and --to")
+        prompt = compare_raters(database, project_id, options).prompt
         return lambda fmt: _diff(prompt) if fmt == "text" else prompt_table(prompt)
-    if which == "cases":
-        return cases_table(database, comparison)
-    return summary_table(comparison) if which == "summary" else transitions_table(comparison)
+
+    def compared(chosen: CaseSelection) -> Table:
+        changes = compare_raters(database, project_id, replace(options, selection=chosen))
+        if which == "cases":
+            return cases_table(database, changes)
+        return summary_table(changes) if which == "summary" else transitions_table(changes)
+
+    return segmented(database, project_id, compared, occasions=occasions)
 
 
 def _diff(prompt: PromptChange) -> str:

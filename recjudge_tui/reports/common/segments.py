@@ -64,7 +64,7 @@ def segmented(
     check_contexts(db, project_id, occasions)
     check_systems(db, project_id, systems)
     table = _segmented(db, project_id, report, by, CaseSelection(occasions, systems=systems), of_lists)
-    return _of_occasions(_of_systems(table, systems), occasions)
+    return about_occasions(_of_systems(table, systems), occasions)
 
 
 def _segmented(
@@ -113,24 +113,28 @@ def _of_systems(table: Table, systems: tuple[str, ...]) -> Table:
     return replace(table, notes=(f"only the systems {names}", *table.notes), settings=settings)
 
 
-def _of_occasions(table: Table, occasions: OccasionFilter) -> Table:
+def about_occasions(table: Table, occasions: OccasionFilter) -> Table:
     """The table with what it is about in its notes and settings."""
     if occasions == EVERY_OCCASION:
         return table
-    parts = []
-    if occasions.contexts:
-        names = ", ".join(f"“{one_line(name, 60)}”" for name in occasions.contexts)
-        parts.append(f"in {'the context' if len(occasions.contexts) == 1 else 'the contexts'} {names}")
-    parts += [f"served from {_moment(occasions.start)}"] if occasions.start else []
-    parts += [f"served up to {_moment(occasions.end)}"] if occasions.end else []
     settings = {
         **table.settings,
         "contexts": list(occasions.contexts),
         "served_from": occasions.start,
         "served_to": occasions.end,
     }
-    note = f"only what was {' and '.join(parts)}" if not occasions.contexts else f"only {' and '.join(parts)}"
-    return replace(table, notes=(note, *table.notes), settings=settings)
+    return replace(table, notes=(occasions_note(occasions), *table.notes), settings=settings)
+
+
+def occasions_note(occasions: OccasionFilter) -> str:
+    """Which occasions a report is about, in words; there is at least one bound or context."""
+    parts = []
+    if occasions.contexts:
+        names = ", ".join(f"“{one_line(name, 60)}”" for name in occasions.contexts)
+        parts.append(f"in {'the context' if len(occasions.contexts) == 1 else 'the contexts'} {names}")
+    parts += [f"served from {_moment(occasions.start)}"] if occasions.start else []
+    parts += [f"served up to {_moment(occasions.end)}"] if occasions.end else []
+    return f"only what was {' and '.join(parts)}" if not occasions.contexts else f"only {' and '.join(parts)}"
 
 
 def _moment(time: str) -> str:

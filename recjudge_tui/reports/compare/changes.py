@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, question_of
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.comparison import Side, align, parts
 from recjudge_tui.reports.common.orientation import orientation_notes
@@ -58,6 +59,7 @@ class ChangeOptions:
     by_system: bool = False
     resamples: int = RESAMPLES
     seed: int = 0
+    selection: CaseSelection = EVERY_CASE
 
 
 class Source(NamedTuple):
@@ -121,7 +123,7 @@ class Changes:
         left_out = {case for part in self.parts if part.pair == pair for case in part.left_out}
         return ComparedQuestions(
             a.rater_id, pair.a.protocol, pair.a.aspect, a.run_id, b.rater_id, pair.b.protocol, pair.b.aspect, b.run_id,
-            tuple(sorted(left_out)), *self._side(pair),
+            tuple(sorted(left_out)), *self._side(pair), self.options.selection.occasions,
         )  # fmt: skip
 
     def _side(self, pair: Pair) -> tuple[str, bool]:
@@ -172,7 +174,7 @@ def compare_on(
 ) -> Changes:
     """The two sides on some of their shared questions; the prompts are those of the first question."""
     first, second = sides
-    ratings = load_questions(db, project_id, questions_in(pairs))
+    ratings = load_questions(db, project_id, questions_in(pairs), options.selection)
     parts = [part for pair in pairs for part in _parts(db, project_id, ratings, pair, sides, options)]
     a, b = (
         run_configurations(db, side.rater_id, protocol, side.run_id) if protocol else []

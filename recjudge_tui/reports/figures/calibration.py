@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from recjudge_tui.domain.selection import EVERY_CASE
+from recjudge_tui.domain.selection import CaseSelection as ChosenCases
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Curves, Point, Sentence, Series
@@ -38,7 +40,12 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per stage and non-empty bin, as in `reliability_table`."""
     topic, rater, truth = context.topic, chosen["rater"], chosen["truth"]
     options = UncertaintyOptions(
-        rater, truth, protocol=topic.protocol, aspect=topic.aspect, method=chosen["method"]
+        rater,
+        truth,
+        protocol=topic.protocol,
+        aspect=topic.aspect,
+        method=chosen["method"],
+        selection=context.selection,
     )
     uncertain = uncertainties(context.db, context.project_id, options)
     table = reliability_table(uncertain, options)
@@ -105,16 +112,22 @@ def cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSele
     chosen = chosen_values(data.choices)
     return CaseSelection(
         verdict_filter(db, project_id, data.topic, chosen["rater"], chosen["truth"]),
-        cases_of_bin(db, project_id, chosen, row),
+        cases_of_bin(db, project_id, chosen, row, data.selection),
         _bin_name(row),
     )
 
 
-def cases_of_bin(db: Database, project_id: int, chosen: Mapping[str, str], row: Row) -> tuple[int, ...]:
+def cases_of_bin(
+    db: Database,
+    project_id: int,
+    chosen: Mapping[str, str],
+    row: Row,
+    selection: ChosenCases = EVERY_CASE,
+) -> tuple[int, ...]:
     """The cases behind one row, by id."""
     options = UncertaintyOptions(
         chosen["rater"], chosen["truth"], protocol=str(row["protocol"]), aspect=str(row["aspect"]),
-        method=chosen["method"], resamples=0,
+        method=chosen["method"], resamples=0, selection=selection,
     )  # fmt: skip
     ids: list[int] = []
     for group in uncertainties(db, project_id, options):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from recjudge_tui.domain.selection import CaseSelection as ChosenCases
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.agreement.confusion import cell_cases, confusion_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Grid, GridCell, Sentence
-from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
+from recjudge_tui.reports.figures.options import (
+    Choice,
+    FigureContext,
+    FigureOptions,
+    Topic,
+    choice,
+    verdict_filter,
+)
 from recjudge_tui.reports.figures.words import count_text, name_text, share_text
 from recjudge_tui.store.database import Database
 
@@ -25,9 +33,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     if not chosen["truth"]:
         raise RecjudgeError("a confusion table needs a second rater")
     rater, truth, topic = chosen["rater"], chosen["truth"], context.topic
-    table = confusion_table(
-        context.db, context.project_id, _options(topic.protocol, topic.aspect, rater, truth)
-    )
+    table = confusion_table(context.db, context.project_id, _options(topic, rater, truth, context.selection))
     if table.rows:
         # the report uses the later rater of a pair as the reference, whichever the user named first
         rater, truth = str(table.rows[0]["rater_a"]), str(table.rows[0]["rater_b"])
@@ -40,8 +46,8 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     return FigureContent(title, caption, table)
 
 
-def _options(protocol: str, aspect: str, rater: str, truth: str) -> AgreementOptions:
-    return AgreementOptions(protocol=protocol, aspect=aspect, raters=(rater, truth))
+def _options(topic: Topic, rater: str, truth: str, selection: ChosenCases) -> AgreementOptions:
+    return AgreementOptions(topic.protocol, topic.aspect, (rater, truth), selection=selection)
 
 
 def marks(data: FigureData) -> Grid:
@@ -76,7 +82,7 @@ def sentence(_: FigureData, row: Row) -> Sentence:
 
 def cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSelection:
     a, b = str(row["rater_a"]), str(row["rater_b"])
-    options = _options(data.topic.protocol, data.topic.aspect, a, b)
+    options = _options(data.topic, a, b, data.selection)
     return CaseSelection(
         verdict_filter(db, project_id, data.topic, a, b),
         tuple(cell_cases(db, project_id, row, options)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.options import Choice, Topic
 
@@ -34,6 +35,7 @@ class FigureData:
     table: Table = _EMPTY
     choices: Mapping[str, Choice] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    selection: CaseSelection = EVERY_CASE
 
     @property
     def rows(self) -> tuple[Row, ...]:

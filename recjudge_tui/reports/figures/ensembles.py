@@ -37,7 +37,12 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
         context.db,
         context.project_id,
         AgreementOptions(
-            protocol=topic.protocol, aspect=topic.aspect, truth=truth, stats=(stat,), levels=(level,)
+            protocol=topic.protocol,
+            aspect=topic.aspect,
+            truth=truth,
+            stats=(stat,),
+            levels=(level,),
+            selection=context.selection,
         ),
     )
     caption = (

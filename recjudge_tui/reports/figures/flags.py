@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import get_args
 
 from recjudge_tui.domain.filters import Term, parse_filter
+from recjudge_tui.domain.selection import CaseSelection as ChosenCases
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, rows_by_system, whole
 from recjudge_tui.reports.figures.marks import (
@@ -48,7 +49,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per system and kind of issue, or rank, as in `kinds_table`."""
     topic, rater = context.topic, chosen["rater"]
-    options = _options(topic.protocol, chosen["of"], by_rank=chosen["show"] == RANKS)
+    options = _options(topic.protocol, chosen["of"], context.selection, by_rank=chosen["show"] == RANKS)
     # all raters, so that the shares of people stand beside those of a judge
     table = kinds_table(context.db, context.project_id, options)
     rows = tuple(row for row in table.rows if row["rater"] == rater)
@@ -140,13 +141,17 @@ def cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSele
     rater, system, issue = (str(row[key]) for key in ("rater", "system", "issue"))
     text = verdict_filter(db, project_id, data.topic, rater, system=system)
     rank = whole(row["rank"]) if "rank" in row else None
-    options = replace(_options(str(row["protocol"]), data.chosen("of"), by_rank=False), raters=(rater,))
-    ids = flagged_cases(db, project_id, options, rater, system, issue, rank)
+    options = replace(
+        _options(str(row["protocol"]), data.chosen("of"), data.selection, by_rank=False), raters=(rater,)
+    )
+    # the rater may not know an issue that only others flag
+    ids = flagged_cases(db, project_id, options, rater, system, issue, rank) if row["count"] else ()
     filter_text = (
         parse_filter(text)._replace(terms=(*parse_filter(text).terms, Term("flag", ":", issue))).text()
     )
     return CaseSelection(filter_text, ids, f"{issue}, {system}" + (f", rank {rank}" if rank else ""))
 
 
-def _options(protocol: str, of: str, *, by_rank: bool) -> FlagOptions:
-    return FlagOptions(protocol, of=next(unit for unit in _OF if unit == of), by_rank=by_rank)
+def _options(protocol: str, of: str, selection: ChosenCases, *, by_rank: bool) -> FlagOptions:
+    unit = next(unit for unit in _OF if unit == of)
+    return FlagOptions(protocol, of=unit, by_rank=by_rank, selection=selection)

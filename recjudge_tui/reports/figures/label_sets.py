@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from recjudge_tui.domain.selection import CaseSelection as ChosenCases
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Grid, GridCell, Sentence
-from recjudge_tui.reports.figures.options import FigureContext, judge_and_truth, verdict_filter
+from recjudge_tui.reports.figures.options import FigureContext, Topic, judge_and_truth, verdict_filter
 from recjudge_tui.reports.figures.words import count_text, name_text, share_text
 from recjudge_tui.reports.reliability.uncertainty import (
     COVERAGE,
@@ -38,7 +39,7 @@ choices = judge_and_truth
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per size of set and label of the verdict."""
     topic, rater, truth = context.topic, chosen["rater"], chosen["truth"]
-    sets = found_sets(context.db, context.project_id, topic.protocol, topic.aspect, rater, truth)
+    sets = found_sets(context.db, context.project_id, topic, rater, truth, context.selection)
     rows = tuple(set_rows(sets, rater, truth))
     table = Table("Label sets", _COLUMNS, rows, (_NOTE,), {"coverage": COVERAGE})
     n = whole(rows[0]["n"]) if rows else 0
@@ -83,7 +84,7 @@ def sentence(_: FigureData, row: Row) -> Sentence:
 
 def cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSelection:
     rater, truth = str(row["rater_a"]), str(row["rater_b"])
-    sets = found_sets(db, project_id, *data.topic, rater, truth)
+    sets = found_sets(db, project_id, data.topic, rater, truth, data.selection)
     return CaseSelection(
         verdict_filter(db, project_id, data.topic, rater),
         cases_of(sets, row),
@@ -92,10 +93,12 @@ def cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSele
 
 
 def found_sets(
-    db: Database, project_id: int, protocol: str, aspect: str, rater: str, truth: str
+    db: Database, project_id: int, topic: Topic, rater: str, truth: str, selection: ChosenCases
 ) -> Uncertainty:
     """One question's verdicts with their label sets. Raises RecjudgeError if they cannot be computed."""
-    options = UncertaintyOptions(rater, truth, protocol=protocol, aspect=aspect, resamples=0)
+    options = UncertaintyOptions(
+        rater, truth, protocol=topic.protocol, aspect=topic.aspect, resamples=0, selection=selection
+    )
     return uncertainties(db, project_id, options)[0]
 
 

@@ -21,7 +21,9 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per system and label, as in `share_table`."""
     topic, rater = context.topic, chosen["rater"]
     table = leaderboard_table(
-        context.db, context.project_id, LeaderboardOptions(topic.protocol, rater, topic.aspect, "share")
+        context.db,
+        context.project_id,
+        LeaderboardOptions(topic.protocol, rater, topic.aspect, "share", selection=context.selection),
     )
     caption = (
         f"Shares of the labels that {name_text(rater)} gave each system: {topic.text()},"

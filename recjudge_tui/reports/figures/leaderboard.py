@@ -46,7 +46,9 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     topic, method = context.topic, chosen["method"]
     rater = None if chosen["rater"] == EVERYONE else chosen["rater"]
     table = leaderboard_table(
-        context.db, context.project_id, LeaderboardOptions(topic.protocol, rater, topic.aspect, method)
+        context.db,
+        context.project_id,
+        LeaderboardOptions(topic.protocol, rater, topic.aspect, method, selection=context.selection),
     )
     # rows against one opponent belong to the Q matrix
     rows = tuple(row for row in table.rows if row.get("opponent") is None)

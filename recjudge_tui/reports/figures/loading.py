@@ -7,7 +7,10 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Protocol, cast
 
+from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.domain.occasions import EVERY_OCCASION
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.reports.common.segments import about_occasions, occasions_note
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData
 from recjudge_tui.reports.figures.marks import CaseSelection, Marks, Sentence
@@ -58,7 +61,7 @@ def figure_data(db: Database, project_id: int, name: str, options: FigureOptions
     topics = project_topics(db, project_id)
     if options.strict:
         topic = chosen_topic(topics, options, kind.protocols)
-        data = _data(name, kind, figure_context(db, project_id, topics, topic), options)
+        data = _data(name, kind, figure_context(db, project_id, topics, topic, options.occasions), options)
         if not data.rows:
             why = "; ".join(data.notes) or "There is nothing to draw."
             raise RecjudgeError(f"no figure “{name}” of {topic.text()}", why)
@@ -67,7 +70,7 @@ def figure_data(db: Database, project_id: int, name: str, options: FigureOptions
     if topic.protocol and topic.protocol not in kind.protocols:
         return FigureData(name, topic, kind.title, notes=(_unfit(kind, topic, topics),))
     try:
-        return _data(name, kind, figure_context(db, project_id, topics, topic), options)
+        return _data(name, kind, figure_context(db, project_id, topics, topic, options.occasions), options)
     except RecjudgeError as error:
         return FigureData(name, topic, kind.title, notes=_sentences(error))
 
@@ -83,14 +86,16 @@ def mark_sentence(data: FigureData, row: Row) -> Sentence:
 
 
 def mark_cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSelection:
-    """The cases behind the mark of a row."""
-    return _module(data.name).cases(db, project_id, data, row)
+    """The cases behind the mark of a row, on the occasions of the figure."""
+    selection = _module(data.name).cases(db, project_id, data, row)
+    chosen = parse_filter(selection.filter_text).at(data.selection.occasions)
+    return selection._replace(filter_text=chosen.text())
 
 
 def _data(name: str, kind: FigureKind, context: FigureContext, options: FigureOptions) -> FigureData:
     module = _module(name)
     choices = module.choices(context, options)
-    empty = FigureData(name, context.topic, kind.title, choices=choices)
+    empty = FigureData(name, context.topic, kind.title, choices=choices, selection=context.selection)
     missing = next((_MISSING[key] for key, c in choices.items() if not c.value and key in _MISSING), "")
     # the confusion table itself reports that it needs a second rater
     if missing and name != "confusion":
@@ -101,10 +106,14 @@ def _data(name: str, kind: FigureKind, context: FigureContext, options: FigureOp
         if options.strict:
             raise
         return replace(empty, notes=_sentences(error))
-    notes = content.table.notes
-    if not content.table.rows:
-        return replace(empty, notes=notes)
-    return replace(empty, title=content.title, caption=content.caption, table=content.table, notes=notes)
+    table = about_occasions(content.table, options.occasions)
+    if not table.rows:
+        return replace(empty, notes=table.notes)
+    caption = content.caption
+    if options.occasions != EVERY_OCCASION:
+        note = occasions_note(options.occasions)
+        caption = f"{caption} {note[:1].upper()}{note[1:]}."
+    return replace(empty, title=content.title, caption=caption, table=table, notes=table.notes)
 
 
 def _module(name: str) -> FigureModule:

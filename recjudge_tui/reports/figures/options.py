@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from recjudge_tui.domain.filters import Term, VerdictFilter
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.roles import REFERENCES
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.occasions import check_contexts
 
 
 class Topic(NamedTuple):
@@ -49,6 +52,7 @@ class FigureOptions:
     show: str = ""
     stage: str = ""
     strict: bool = True
+    occasions: OccasionFilter = EVERY_OCCASION
 
 
 class FigureContext(NamedTuple):
@@ -64,6 +68,7 @@ class FigureContext(NamedTuple):
     topic: Topic
     raters: tuple[str, ...]
     people: tuple[str, ...]
+    selection: CaseSelection = EVERY_CASE
 
 
 def project_topics(db: Database, project_id: int) -> tuple[Topic, ...]:
@@ -107,11 +112,18 @@ def chosen_topic(topics: Sequence[Topic], options: FigureOptions, protocols: Ite
     return chosen
 
 
-def figure_context(db: Database, project_id: int, topics: tuple[Topic, ...], topic: Topic) -> FigureContext:
-    """The raters that answered a question."""
+def figure_context(
+    db: Database,
+    project_id: int,
+    topics: tuple[Topic, ...],
+    topic: Topic,
+    occasions: OccasionFilter = EVERY_OCCASION,
+) -> FigureContext:
+    """The raters that answered a question, and the cases to take. Raises NotFoundError for an unknown context."""
     from recjudge_tui.reports.common.scales import protocol_questions, rater_rank, speaks_for_people
     from recjudge_tui.store.verdicts.ratings import project_questions, project_raters, verdict_counts
 
+    check_contexts(db, project_id, occasions)
     raters = project_raters(db, project_id)
     questions = protocol_questions(project_questions(db, project_id), raters, topic.protocol)
     names = {question.rater for question in questions if question.aspect == topic.aspect}
@@ -119,7 +131,9 @@ def figure_context(db: Database, project_id: int, topics: tuple[Topic, ...], top
     people = [name for name in ranked if speaks_for_people(raters[name])]
     answers = verdict_counts(db, project_id, topic.aspect, people)
     people.sort(key=lambda name: (REFERENCES.index(raters[name].kind), -answers.get(name, 0)))
-    return FigureContext(db, project_id, topics, topic, tuple(ranked), tuple(people))
+    return FigureContext(
+        db, project_id, topics, topic, tuple(ranked), tuple(people), CaseSelection(occasions)
+    )
 
 
 def choice(

@@ -34,7 +34,9 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per system and opponent, as in `q_matrix_table`."""
     topic, rater = context.topic, chosen["rater"]
     table = q_matrix_table(
-        context.db, context.project_id, LeaderboardOptions(topic.protocol, rater, topic.aspect, "q")
+        context.db,
+        context.project_id,
+        LeaderboardOptions(topic.protocol, rater, topic.aspect, "q", selection=context.selection),
     )
     caption = (
         f"Q = (wins + ties) / (losses + ties) of the row's system against the column's, judged by {name_text(rater)}:"

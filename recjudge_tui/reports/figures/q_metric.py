@@ -34,7 +34,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
     measured = (
         _measured(context, rater.value)
         if rater.value
-        else metrics_table(context.db, context.project_id, TOP_K, resamples=0)
+        else metrics_table(context.db, context.project_id, TOP_K, resamples=0, chosen=context.selection)
     )
     names = list(dict.fromkeys(_metric_name(row) for row in measured.rows if isinstance(row["value"], float)))
     natural = NATURAL.get(context.topic.aspect, "")
@@ -48,7 +48,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per ranked system with both a finite Q and the metric: its leaderboard row with `measured`."""
     topic, rater, metric = context.topic, chosen["rater"], chosen["metric"]
-    ranking = LeaderboardOptions(topic.protocol, rater, topic.aspect, "q")
+    ranking = LeaderboardOptions(topic.protocol, rater, topic.aspect, "q", selection=context.selection)
     board = leaderboard_table(context.db, context.project_id, ranking)
     related = arena_table(context.db, context.project_id, ranking, "metrics")
     measured = _measured(context, rater)
@@ -69,7 +69,7 @@ def _measured(context: FigureContext, rater: str) -> Table:
     ratings = board_ratings(
         context.db,
         context.project_id,
-        LeaderboardOptions(context.topic.protocol, rater, context.topic.aspect),
+        LeaderboardOptions(context.topic.protocol, rater, context.topic.aspect, selection=context.selection),
     )
     question = ranked_questions(ratings, context.topic.protocol)[0]
     judged = JudgedLists(context.db, context.project_id, ratings.cases)

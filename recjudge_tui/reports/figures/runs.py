@@ -90,7 +90,9 @@ def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
     """The statistic of each run's own verdicts with `truth`, be it that a later run of its rater judged the same cases;
     undefined if they share no case."""
     db, project, topic = context.db, context.project_id, context.topic
-    options = AgreementOptions(topic.protocol, topic.aspect, truth=truth, stats=(stat,))
+    options = AgreementOptions(
+        topic.protocol, topic.aspect, truth=truth, stats=(stat,), selection=context.selection
+    )
     questions, raters = project_questions(db, project), project_raters(db, project)
     judged = cases_by_run(db, project, topic.protocol, topic.aspect)
     pairs = {
@@ -99,7 +101,7 @@ def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
         if pair.a.rater in {run.rater for run in judged} and pair.a.protocol == topic.protocol
     }
     people = people_questions(questions, raters, list(pairs.values()), options).get(topic, [])
-    ratings = load_questions(db, project, [*questions_in(pairs.values()), *people])
+    ratings = load_questions(db, project, [*questions_in(pairs.values()), *people], options.selection)
     labels = label_sets(db, project, ratings, pairs.values())
     behind = references(db, project, raters, ())
     rows: list[Row] = []

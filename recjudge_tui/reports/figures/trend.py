@@ -31,7 +31,9 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row a system and period, as `trend_table` returns them."""
     topic, rater, over = context.topic, chosen["rater"], _over(chosen["over"])
-    options = TrendOptions(over, topic.protocol, rater, topic.aspect, metrics=())
+    options = TrendOptions(
+        over, topic.protocol, rater, topic.aspect, metrics=(), occasions=context.selection.occasions
+    )
     table = trend_table(context.db, context.project_id, options)
     judged = [row for row in table.rows if row["rater"] == rater and row["system"] is not None]
     rows = tuple(row for row in judged if row["opponent"] is None and row["figure"] != FLAGS)

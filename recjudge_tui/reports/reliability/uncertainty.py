@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.comparison import Side, align, generation_notes
 from recjudge_tui.reports.common.pairing import (
@@ -59,6 +60,7 @@ class UncertaintyOptions:
     folds: int = FOLDS
     resamples: int = RESAMPLES
     seed: int = 0
+    selection: CaseSelection = EVERY_CASE
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,9 @@ def uncertainties(db: Database, project_id: int, options: UncertaintyOptions) ->
     0..1, the same rater twice, a metric, or raters that share no question with labels.
     """
     pairs = _pairs(db, project_id, options)
-    ratings = load_questions(db, project_id, [q for pair in pairs for q in (pair.a, pair.b)])
+    ratings = load_questions(
+        db, project_id, [q for pair in pairs for q in (pair.a, pair.b)], options.selection
+    )
     scales = label_sets(db, project_id, ratings, pairs)
     questions = []
     for pair in pairs:
@@ -223,6 +227,10 @@ def _uncertainty(
         raise UsageError(f"{options.rater} is a metric and gives no labels", next_step="Name a judge.")
     rater_id = ratings.raters[pair.a.rater].id
     stated, flipped = verdict_confidences(db, rater_id, pair.a, cases)
+    if cases.selected is not None:
+        here = cases.selected[stated.row]
+        stated = Confidences(stated.row[here], stated.value[here], stated.confidence[here])
+        flipped = flipped[here]
     labels = np.array(sorted(names))
     given, wanted = _labels(ratings, pair)
     kept = wanted[stated.row]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.periods import Over
 from recjudge_tui.reports.common.scales import is_metric, protocol_questions, protocols_meeting, rules_notes
 from recjudge_tui.reports.common.table import Row, Table
@@ -35,7 +36,8 @@ class TrendOptions:
     """None or empty: every protocol and system; every rater but metrics; the aspect `overall`, or all aspects where a
     rater was not asked for it; the metric ndcg where events are held out.
 
-    `since` and `until` are periods, inclusive, written as the trend names them or shorter (2026-03).
+    `occasions` choose verdicts; what is measured of systems is about every occasion. `since` and `until` are periods,
+    inclusive, written as the trend names them or shorter (2026-03).
     """
 
     over: Over = "day"
@@ -49,6 +51,7 @@ class TrendOptions:
     until: str = ""
     resamples: int = RESAMPLES
     seed: int = 0
+    occasions: OccasionFilter = EVERY_OCCASION
 
 
 def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
@@ -64,7 +67,9 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
     notes: list[str] = []
     shown: list[Rater] = []
     for question in _questions(project_questions(db, project_id), raters, options):
-        verdicts = dated_verdicts(db, project_id, raters[question.rater].id, question, options.over)
+        verdicts = dated_verdicts(
+            db, project_id, raters[question.rater].id, question, options.over, options.occasions
+        )
         rows += judged_rows(db, project_id, question, verdicts, draws)
         undated = int((verdicts.period < 0).sum()) - verdicts.replaced
         notes += _undated(question, undated, verdicts.period.size, options.over)

@@ -7,7 +7,9 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.store.database import Database, explained
+from recjudge_tui.store.occasions import occasion_condition
 
 
 class ComparedQuestions(NamedTuple):
@@ -15,7 +17,7 @@ class ComparedQuestions(NamedTuple):
 
     Without a run, all verdicts of the rater count. `left_out` are cases that do not count. Cells are about values as
     seen from the side of the systems against `baseline`; with `both_sides` a case is in the cell of its values and in
-    that of their negatives.
+    that of their negatives. Only cases of these `occasions` count.
     """
 
     rater_a: int
@@ -29,6 +31,7 @@ class ComparedQuestions(NamedTuple):
     left_out: tuple[int, ...] = ()
     baseline: str = ""
     both_sides: bool = False
+    occasions: OccasionFilter = EVERY_OCCASION
 
 
 class Cell(NamedTuple):
@@ -82,7 +85,7 @@ _OF_RUN = """(SELECT id, rater_id, case_id, aspect, protocol, state, value, labe
 _BOTH = """{first} a JOIN {second} b ON b.rater_id = :rater_b AND b.case_id = a.case_id AND b.aspect = :aspect_b
 {more} WHERE a.rater_id > 0 AND a.rater_id = :rater_a AND a.protocol = :protocol_a AND a.aspect = :aspect_a
   AND b.protocol = :protocol_b
-  AND a.case_id NOT IN (SELECT value FROM json_each(:left_out))"""
+  AND a.case_id NOT IN (SELECT value FROM json_each(:left_out)) AND {of_occasions}"""
 _CHANGED = "a.value <> b.value"
 _TURN = "(SELECT iif(system_a = :baseline AND system_b <> '', -1, 1) FROM cases WHERE id = a.case_id)"
 _IN_CELL = f"""(a.value * {_TURN} BETWEEN :low_a AND :high_a AND b.value * {_TURN} BETWEEN :low_b AND :high_b
@@ -157,12 +160,17 @@ def _both(compared: ComparedQuestions, more: str = "") -> str:
     """The verdicts of both sides on the same cases, as SQL; `more` are further joins."""
     first = "verdicts" if compared.run_a is None else _OF_RUN.format(run="run_a")
     second = "verdicts" if compared.run_b is None else _OF_RUN.format(run="run_b")
-    return _BOTH.format(first=first, second=second, more=more)
+    of_occasions = "1"
+    if compared.occasions != EVERY_OCCASION:
+        condition, _ = occasion_condition(compared.occasions, "o")
+        of_occasions = f"EXISTS (SELECT 1 FROM cases o WHERE o.id = a.case_id AND {condition})"
+    return _BOTH.format(first=first, second=second, more=more, of_occasions=of_occasions)
 
 
 def _parameters(compared: ComparedQuestions, cell: Cell | None) -> dict[str, object]:
     left_out = {"left_out": json.dumps(compared.left_out)}
-    return compared._asdict() | left_out | (cell._asdict() if cell else {})
+    _, occasions = occasion_condition(compared.occasions, "o")
+    return compared._asdict() | left_out | occasions | (cell._asdict() if cell else {})
 
 
 def cases_by_run(db: Database, project_id: int, protocol: str, aspect: str) -> list[RunCases]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.periods import Over, period_of
 from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.occasions import occasion_condition
 from recjudge_tui.store.verdicts.generations import NEVER, load_lifetimes
 from recjudge_tui.store.verdicts.ratings import Question
 
@@ -41,9 +43,14 @@ class DatedVerdicts:
 
 
 def dated_verdicts(
-    db: Database, project_id: int, rater_id: int, question: Question, over: Over
+    db: Database,
+    project_id: int,
+    rater_id: int,
+    question: Question,
+    over: Over,
+    occasions: OccasionFilter = EVERY_OCCASION,
 ) -> DatedVerdicts:
-    """The verdicts of a rater on a question, on every list it ever judged.
+    """The verdicts of a rater on a question, on every list of these occasions that it ever judged.
 
     By import, a list belongs to the import that brought it first, two lists to the later one of theirs.
     """
@@ -56,11 +63,13 @@ def dated_verdicts(
         "c.system_b" if of_pairs else "",
         "v.case_id" if over == "import" else "c.served_at",
     ]
+    chosen, parameters = occasion_condition(occasions, "c")
+    columns += [f"({chosen})"] if occasions != EVERY_OCCASION else []
     row = db.row(
         f"""SELECT {", ".join(f"json_group_array({column})" for column in columns if column)}
             FROM verdicts v CROSS JOIN cases c ON c.id = v.case_id
-            WHERE v.rater_id > 0 AND v.rater_id = ? AND v.protocol = ? AND v.aspect = ?""",
-        (rater_id, question.protocol, question.aspect),
+            WHERE v.rater_id > 0 AND v.rater_id = :rater AND v.protocol = :protocol AND v.aspect = :aspect""",
+        parameters | {"rater": rater_id, "protocol": question.protocol, "aspect": question.aspect},
     )
     assert row is not None
     texts = iter(row)
@@ -74,7 +83,7 @@ def dated_verdicts(
     if over != "import":
         replaced = _replaced(db, project_id, rater_id, question, len(first)) & (period >= 0)
         period = np.where(replaced, -1, period)
-    return DatedVerdicts(
+    verdicts = DatedVerdicts(
         user=_mapped(users, defaultdict(count().__next__)),
         system_a=_mapped(first, places),
         system_b=_mapped(second, places) if of_pairs else np.full(len(first), -1, dtype=np.int64),
@@ -85,6 +94,14 @@ def dated_verdicts(
         periods=periods,
         replaced=int(replaced.sum()),
     )
+    if occasions == EVERY_OCCASION:
+        return verdicts
+    here = np.array(json.loads(next(texts)), dtype=np.bool_)
+    columns_here = {
+        name: getattr(verdicts, name)[here]
+        for name in ("user", "system_a", "system_b", "period", "value", "flags")
+    }
+    return replace(verdicts, **columns_here, replaced=int((replaced & here).sum()) if replaced.size else 0)
 
 
 def slate_periods(db: Database, project_id: int, over: Over) -> dict[int, str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
-from recjudge_tui.domain.filters import Term, VerdictFilter
+from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
+from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms
 from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
@@ -30,6 +33,7 @@ class Agreement(NamedTuple):
     method: str
     pairs: Table | None
     board: Table | None
+    occasions: OccasionFilter = EVERY_OCCASION
 
 
 def load_agreement(
@@ -39,16 +43,18 @@ def load_agreement(
     stat: str,
     method: str = "",
     level: str = DEFAULT_LEVEL,
+    occasions: OccasionFilter = EVERY_OCCASION,
 ) -> Agreement:
-    """The tables about `topic`, or about the project's first topic if it is None or no longer exists.
+    """The tables about `topic` on these occasions, or about the project's first topic if it is None or no longer exists.
 
     An empty `stat` means quadratic weighted kappa, or Pearson's correlation for scores. If `method` does not fit the
     topic, the default is used, and so it is for a `level` over groups that the statistic does not have.
-    Loads NumPy and SciPy and resamples, so call it in a worker.
+    Loads NumPy and SciPy and resamples, so call it in a worker. Raises NotFoundError for an unknown context.
     """
     from recjudge_tui.reports.agreement.agreement import agreement_table
     from recjudge_tui.reports.common.pairing import AgreementOptions
     from recjudge_tui.reports.common.scales import is_people
+    from recjudge_tui.reports.common.segments import segmented
     from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
     from recjudge_tui.store.verdicts.ratings import project_raters
 
@@ -63,10 +69,18 @@ def load_agreement(
     fitting = tuple(
         name for name, ranking in METHODS.items() if ranking.of_pairs == compares_lists(chosen.protocol)
     )
-    options = LeaderboardOptions(
+    ranking = LeaderboardOptions(
         chosen.protocol, aspect=chosen.aspect, method=method if method in fitting else ""
     )
-    board = leaderboard_table(db, project_id, options)
+    compared = AgreementOptions(chosen.protocol, chosen.aspect, stats=(stat,), levels=(level,))
+
+    def ranked(cases: CaseSelection) -> Table:
+        return leaderboard_table(db, project_id, replace(ranking, selection=cases))
+
+    def paired(cases: CaseSelection) -> Table:
+        return agreement_table(db, project_id, replace(compared, selection=cases))
+
+    board = segmented(db, project_id, ranked, occasions=occasions)
     return Agreement(
         topics,
         chosen,
@@ -75,12 +89,9 @@ def load_agreement(
         people,
         fitting,
         str(board.settings.get("method", "")),
-        agreement_table(
-            db,
-            project_id,
-            AgreementOptions(protocol=chosen.protocol, aspect=chosen.aspect, stats=(stat,), levels=(level,)),
-        ),
+        segmented(db, project_id, paired, occasions=occasions),
         board,
+        occasions,
     )
 
 
@@ -98,4 +109,4 @@ def board_filter(agreement: Agreement, row: Row) -> str:
 
 def _terms(agreement: Agreement) -> tuple[Term, ...]:
     assert agreement.topic is not None
-    return topic_terms(agreement.topics, agreement.topic)
+    return topic_terms(agreement.topics, agreement.topic) + occasion_terms(agreement.occasions)

@@ -34,10 +34,10 @@ from recjudge_tui.tui.agreement.ranking import NUMBER_HEADS, OF_PAIRS, Ranking, 
 from recjudge_tui.tui.figures.grid import TableCell
 from recjudge_tui.tui.figures.render import content_of
 from recjudge_tui.tui.kit.base_screen import COMMON
-from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.figure_table import FigureTable
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.key_line import KeyLine
+from recjudge_tui.tui.kit.occasion_screen import OccasionScreen
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 _EMPTY = """Nothing was judged yet.
@@ -47,7 +47,7 @@ To start a run, press r there."""
 _LONGEST_NOTES = 12
 
 
-class AgreementScreen(ExportScreen):
+class AgreementScreen(OccasionScreen):
     CSS = """
     AgreementScreen .pane { border: round $primary; border-title-color: $accent; }
     AgreementScreen .pane:focus-within { border: round $accent; }
@@ -90,6 +90,7 @@ class AgreementScreen(ExportScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", project_name(self.host.db, self.project_id), "Agreement + leaderboard")
+        yield self.occasion_bar()
         with Vertical(id="agreement", classes="pane") as box:
             box.border_title = Content("Agreement: computing")
             yield FigureTable(id="matrix", cursor_type="cell", cell_padding=1)
@@ -123,17 +124,22 @@ class AgreementScreen(ExportScreen):
             stat=self._stat,
             method=self._method,
             level=self._level,
+            occasions=self.occasions,
         )
         self.background.start("figures", job, self._show, self._show_failure)
 
+    def occasions_changed(self) -> None:
+        self.action_compute()
+
     def _show(self, agreement: Agreement) -> None:
         self.agreement = agreement
+        self.occasions_shown()
         self.set_class(agreement.topic is None, "-empty")
         if agreement.topic is not None and agreement.pairs is not None and agreement.board is not None:
             self._topic = agreement.topic
             self._show_matrix(agreement, agreement.pairs)
             self._show_ranking(agreement.board)
-            if not self._matrix:
+            if not self._matrix and self.takes_keys:
                 self.query_one("#board").focus()
             self.query_one(TopBar).show(right=agreement.topic.text())
         self._show_details()
@@ -185,6 +191,7 @@ class AgreementScreen(ExportScreen):
             for name in ("#agreement", "#ranking"):
                 self.query_one(name).border_title = Content("no figures: R computes them again")
         self.query_one("#agreement").border_subtitle = Content("")
+        self.occasions_refused()
 
     # ---- the cell or line under the cursor
 
@@ -244,7 +251,7 @@ class AgreementScreen(ExportScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("panel", "choose", "views", "export", "scroll_details"):
-            return self.agreement is not None and self.agreement.topic is not None and self.is_current
+            return self.agreement is not None and self.agreement.topic is not None and self.takes_keys
         return super().check_action(action, parameters)
 
     def action_panel(self) -> None:
@@ -307,7 +314,9 @@ class AgreementScreen(ExportScreen):
                 chosen[option] = str(row[key])
         ranked = (self._on_board or not self._matrix) and agreement.method in OF_PAIRS
         name = "q-matrix" if ranked else "confusion"
-        self.app.push_screen(FiguresScreen(self.project_id, agreement.topic, name, chosen))
+        self.app.push_screen(
+            FiguresScreen(self.project_id, agreement.topic, name, chosen, self.occasion_text)
+        )
 
     def action_paper(self) -> None:
         """Open the printed table of the paper whose data this project holds."""

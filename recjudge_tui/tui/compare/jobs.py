@@ -6,10 +6,13 @@ from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
+from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.table import Row, Table, save_text
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.occasions import check_contexts
 from recjudge_tui.store.verdicts.changes import Cell, changed_ids
 from recjudge_tui.tui.kit.exporting import export_table
 
@@ -21,11 +24,13 @@ DIFF_ENDINGS = (".diff", ".patch")
 
 
 class ComparisonRequest(NamedTuple):
-    """The two sides to compare, and the question (a protocol and an aspect). An empty side means the default."""
+    """The two sides to compare, the question (a protocol and an aspect), and the occasions. An empty side means the
+    default."""
 
     first: str = ""
     second: str = ""
     question: tuple[str, str] = ("", "")
+    occasions: OccasionFilter = EVERY_OCCASION
 
 
 class Comparison(NamedTuple):
@@ -46,8 +51,10 @@ class Comparison(NamedTuple):
 def compared(db: Database, project_id: int, request: ComparisonRequest) -> Comparison:
     """The requested comparison; if the two sides do not share the question, the first question that they do share.
 
-    Loads NumPy and SciPy and resamples, so call it in a worker. Raises as `sides_named`.
+    Loads NumPy and SciPy and resamples, so call it in a worker. Raises as `sides_named`, and NotFoundError for an unknown
+    context.
     """
+    from recjudge_tui.reports.common.segments import about_occasions
     from recjudge_tui.reports.compare.changes import (
         ChangeOptions,
         compare_on,
@@ -58,6 +65,7 @@ def compared(db: Database, project_id: int, request: ComparisonRequest) -> Compa
     )
     from recjudge_tui.reports.compare.tables import summary_table, transitions_table
 
+    check_contexts(db, project_id, request.occasions)
     offered = offered_sides(db, project_id)
     if not request.first:
         usual = usual_sides(db, project_id)
@@ -69,8 +77,9 @@ def compared(db: Database, project_id: int, request: ComparisonRequest) -> Compa
     if not pairs:
         return Comparison(offered, request, ())
     pair = next((pair for pair in pairs if (pair.protocol, pair.aspect) == request.question), pairs[0])
-    changes = compare_on(db, project_id, sides, (pair,), ChangeOptions(request.first, request.second))
-    summary = summary_table(changes)
+    options = ChangeOptions(request.first, request.second, selection=CaseSelection(request.occasions))
+    changes = compare_on(db, project_id, sides, (pair,), options)
+    summary = about_occasions(summary_table(changes), request.occasions)
     return Comparison(
         offered,
         request._replace(question=(pair.protocol, pair.aspect)),
@@ -79,7 +88,7 @@ def compared(db: Database, project_id: int, request: ComparisonRequest) -> Compa
         changes.parts[0],
         summary.rows[0],
         summary.notes,
-        transitions_table(changes),
+        about_occasions(transitions_table(changes), request.occasions),
         changed_ids(db, changes.compared(pair)),
     )
 
@@ -93,10 +102,12 @@ def listed(db: Database, comparison: Comparison, cell: Cell | None) -> array[int
 
 def save_cases(db: Database, comparison: Comparison, cell: Cell | None, path: Path) -> tuple[str, ...]:
     """Write the list; raises as `export_table`."""
+    from recjudge_tui.reports.common.segments import about_occasions
     from recjudge_tui.reports.compare.tables import cases_table
 
     assert comparison.changes is not None
-    return export_table(cases_table(db, comparison.changes, cell), path)
+    table = cases_table(db, comparison.changes, cell)
+    return export_table(about_occasions(table, comparison.request.occasions), path)
 
 
 def save_diff(lines: tuple[str, ...], path: Path) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from recjudge_tui.domain.filters import Term, VerdictFilter
+from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
@@ -35,9 +35,10 @@ from recjudge_tui.tui.compare.jobs import (
     save_diff,
 )
 from recjudge_tui.tui.kit.base_screen import COMMON
-from recjudge_tui.tui.kit.exporting import ExportScreen, WrittenFile, export_table, format_hint
+from recjudge_tui.tui.kit.exporting import WrittenFile, export_table, format_hint
 from recjudge_tui.tui.kit.glyphs import case_number, glyphs, number
 from recjudge_tui.tui.kit.key_line import KeyLine
+from recjudge_tui.tui.kit.occasion_screen import OccasionScreen
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 _DIFF, _LISTED = "prompts.diff", "changed-cases.csv"
@@ -52,7 +53,7 @@ _APART = """These two raters have no question in common.
 Press m to choose others, or r to start a run."""
 
 
-class CompareScreen(ExportScreen):
+class CompareScreen(OccasionScreen):
     CSS = """
     CompareScreen .pane { border: round $primary; border-title-color: $accent; }
     CompareScreen .pane:focus, CompareScreen .pane:focus-within { border: round $accent; }
@@ -99,6 +100,7 @@ class CompareScreen(ExportScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", project_name(self.host.db, self.project_id), "Compare")
+        yield self.occasion_bar()
         yield Static(Content.styled("computing", "dim"), id="none")
         with Vertical(id="grid-pane", classes="pane"):
             yield ChangeGrid(grid_id="grid")
@@ -123,8 +125,12 @@ class CompareScreen(ExportScreen):
         job = partial(compared, project_id=self.project_id, request=request)
         self.background.start("compare", job, self._show, self._not_compared)
 
+    def occasions_changed(self) -> None:
+        self._compute(self._request._replace(occasions=self.occasions))
+
     def _show(self, comparison: Comparison) -> None:
         self.comparison = comparison
+        self.occasions_shown()
         self._request, self.cell = comparison.request, None
         shared = comparison.changes is not None
         self.set_class(not shared, "-none")
@@ -193,6 +199,7 @@ class CompareScreen(ExportScreen):
     def _not_compared(self, error: RecjudgeError) -> None:
         self.host.show_error(error)
         self.query_one(TopBar).show(right=self._question())
+        self.occasions_refused()
         if self.comparison is None:
             self.query_one("#none", Static).update(Content("No comparison. Press m to choose the raters."))
 
@@ -245,8 +252,9 @@ class CompareScreen(ExportScreen):
         judges = tuple(Term("judge", ":", side.rater) for side in (changes.first, changes.second))
         assert comparison.part is not None
         aspect = Term("aspect", ":", comparison.part.pair.aspect)
+        occasions = occasion_terms(comparison.request.occasions)
         name = f"{' to '.join(self._names(comparison))}: {self.cell[0] if self.cell else 'changed'}"
-        self._open_cases(tuple(ids), name, VerdictFilter((*judges, aspect)).text())
+        self._open_cases(tuple(ids), name, VerdictFilter((*judges, aspect, *occasions)).text())
 
     def _open_cases(self, cases: tuple[int, ...], name: str, filter_text: str) -> None:
         from recjudge_tui.tui.cases.screen import CasesScreen
@@ -257,9 +265,9 @@ class CompareScreen(ExportScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("swap", "cases", "prompt", "export", "scroll_text", "all_changed"):
-            return self.comparison is not None and self.comparison.changes is not None and self.is_current
+            return self.comparison is not None and self.comparison.changes is not None and self.takes_keys
         if action == "choose":
-            return self.comparison is not None and len(self.comparison.offered) > 1 and self.is_current
+            return self.comparison is not None and len(self.comparison.offered) > 1 and self.takes_keys
         return super().check_action(action, parameters)
 
     def action_choose(self) -> None:
@@ -285,7 +293,7 @@ class CompareScreen(ExportScreen):
     def _chosen(self, chosen: dict[str, str] | None, keys: list[tuple[str, str]]) -> None:
         if chosen is not None:
             question = keys[int(chosen["question"])] if keys else ("", "")
-            self._compute(ComparisonRequest(chosen["first"], chosen["second"], question))
+            self._compute(ComparisonRequest(chosen["first"], chosen["second"], question, self.occasions))
 
     def action_swap(self) -> None:
         self._compute(self._request._replace(first=self._request.second, second=self._request.first))

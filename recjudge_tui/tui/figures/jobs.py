@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.reports.figures.data import FigureData
 from recjudge_tui.reports.figures.loading import figure_data, figure_marks
@@ -44,8 +45,16 @@ class Figure(NamedTuple):
         return (*(() if self.marks is None else plot_notes(self.marks)), *self.data.notes)
 
 
-def load_figure(db: Database, project_id: int, topic: Topic, name: str, chosen: Mapping[str, str]) -> Figure:
-    """A figure about a topic with the chosen values; a value that no longer exists is replaced by the first one.
+def load_figure(
+    db: Database,
+    project_id: int,
+    topic: Topic,
+    name: str,
+    chosen: Mapping[str, str],
+    occasions: OccasionFilter = EVERY_OCCASION,
+) -> Figure:
+    """A figure about a topic on these occasions with the chosen values; a value that no longer exists is replaced by the
+    first one.
 
     `chosen["topic"]` is the number of another topic.
     """
@@ -53,7 +62,9 @@ def load_figure(db: Database, project_id: int, topic: Topic, name: str, chosen: 
     place = chosen.get("topic", "")
     topic = topics[int(place)] if place.isdigit() and int(place) < len(topics) else topic
     values: dict[str, Any] = {option: value for option, value in chosen.items() if option != "topic"}
-    options = replace(FigureOptions(topic.protocol, topic.aspect, strict=False), **values)
+    options = replace(
+        FigureOptions(topic.protocol, topic.aspect, strict=False, occasions=occasions), **values
+    )
     data = figure_data(db, project_id, name, options)
     marks = figure_marks(data) if data.rows else None
     return Figure(data, marks, (_topic_field(topics, topic), *_fields(data)))

@@ -30,10 +30,11 @@ from recjudge_tui.tui.figures.jobs import Figure, export_figure, load_figure
 from recjudge_tui.tui.figures.plot_widget import Plot
 from recjudge_tui.tui.figures.render import content_of
 from recjudge_tui.tui.kit.base_screen import COMMON
-from recjudge_tui.tui.kit.exporting import ExportScreen, WrittenFile
+from recjudge_tui.tui.kit.exporting import WrittenFile
 from recjudge_tui.tui.kit.figure_table import FigureTable
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.key_line import KeyLine
+from recjudge_tui.tui.kit.occasion_screen import OccasionScreen
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 # figure -> its key
@@ -45,7 +46,7 @@ _EXPORT_HINT = "The file's ending says what is written: .svg .png .pdf for the f
 _CURSOR = "bold #000000 on #e6c34a"
 
 
-class FiguresScreen(ExportScreen):
+class FiguresScreen(OccasionScreen):
     CSS = """
     FiguresScreen #views { height: 1; padding: 0 1; }
     FiguresScreen .pane { border: round $primary; border-title-color: $accent; }
@@ -80,9 +81,16 @@ class FiguresScreen(ExportScreen):
         *COMMON,
     ]
 
-    def __init__(self, project_id: int, topic: Topic, name: str, chosen: Mapping[str, str]) -> None:
-        """`name` is one of FIGURES; `chosen` are values of its options."""
-        super().__init__()
+    def __init__(
+        self,
+        project_id: int,
+        topic: Topic,
+        name: str,
+        chosen: Mapping[str, str],
+        occasion_text: str = "",
+    ) -> None:
+        """`name` is one of FIGURES; `chosen` are values of its options; `occasion_text` is a filter of occasions."""
+        super().__init__(occasion_text)
         self.project_id = project_id
         self.topic = topic
         self.figure_name = name
@@ -93,6 +101,7 @@ class FiguresScreen(ExportScreen):
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", project_name(self.host.db, self.project_id), "Figures")
+        yield self.occasion_bar()
         yield Static(id="views")
         with Vertical(id="picture", classes="pane -none"):
             yield FigureTable(id="grid", cursor_type="cell", cell_padding=1)
@@ -116,8 +125,12 @@ class FiguresScreen(ExportScreen):
             topic=self.topic,
             name=self.figure_name,
             chosen=self.chosen,
+            occasions=self.occasions,
         )
         self.background.start("picture", job, self._show_figure)
+
+    def occasions_changed(self) -> None:
+        self._load()
 
     def _show_tabs(self) -> None:
         """The figures with their keys; if the line is too narrow, only the current one shows its title."""
@@ -135,6 +148,7 @@ class FiguresScreen(ExportScreen):
 
     def _show_figure(self, figure: Figure) -> None:
         self.figure = figure
+        self.occasions_shown()
         self.topic, marks = figure.data.topic, figure.marks
         self._cells = cell_table(marks, glyphs()) if isinstance(marks, Grid) else CellTable((), ())
         self.query_one(TopBar).show(right=self.topic.text())
@@ -256,9 +270,9 @@ class FiguresScreen(ExportScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("turn", "figure", "choose", "scroll_details"):
-            return self.figure is not None and self.is_current
+            return self.figure is not None and self.takes_keys
         if action == "export":
-            return self.figure is not None and bool(self.figure.data.rows) and self.is_current
+            return self.figure is not None and bool(self.figure.data.rows) and self.takes_keys
         return super().check_action(action, parameters)
 
     def action_peel(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from recjudge_tui.domain.filters import COMPARED, KEYS, Term
@@ -24,8 +24,10 @@ class Suggestion(NamedTuple):
     cursor: int
 
 
-def suggestions(line: str, cursor: int, values: Values, *, anything: bool = False) -> tuple[Suggestion, ...]:
-    """At most MOST suggestions at the cursor; with `anything`, all keys if the line is empty.
+def suggestions(
+    line: str, cursor: int, values: Values, *, anything: bool = False, keys: Collection[str] = KEYS
+) -> tuple[Suggestion, ...]:
+    """At most MOST suggestions at the cursor, among these `keys`; with `anything`, all keys if the line is empty.
 
     None inside a word, inside quoted text, or if the word is complete.
     """
@@ -36,7 +38,7 @@ def suggestions(line: str, cursor: int, values: Values, *, anything: bool = Fals
     if keyed := _KEYED.match(word):
         suggested = _values(keyed.group(1).lower(), keyed.group(3), values)
     elif word or anything:
-        suggested = _keys(word)
+        suggested = _keys(word, keys)
     else:
         suggested = []
     return tuple(
@@ -60,12 +62,12 @@ def _start_of_word(line: str, cursor: int) -> int:
     return start
 
 
-def _keys(typed: str) -> list[tuple[str, str, str]]:
+def _keys(typed: str, offered: Collection[str]) -> list[tuple[str, str, str]]:
     keys = []
-    for key, meaning in KEYS.items():
+    for key in offered:
         if key.startswith(typed.lower()):
             text = f"{key}<" if key in COMPARED else f"{key}:"
-            keys.append((text, meaning, text))
+            keys.append((text, KEYS[key], text))
     return keys
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.style import Style
 from textual.widgets import Input, Static
 
+from recjudge_tui.domain.filters import KEYS
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import UsageError
 from recjudge_tui.store.database import Database
@@ -55,7 +56,7 @@ class Chips(Static):
 class FilterBar(Vertical):
     """`chips_of` parses a filter and returns its chips; a UsageError it raises is shown until the filter is corrected.
 
-    With `values` the line completes keys of the filter grammar and values from the database. `values` reads these in a
+    With `values` the line completes `keys` of the filter grammar and values from the database. `values` reads these in a
     worker each time the line is opened.
     """
 
@@ -84,8 +85,10 @@ class FilterBar(Vertical):
         chips_of: Callable[[str], tuple[str, ...]],
         hint: str,
         values: Callable[[Database], Values] | None = None,
+        keys: Collection[str] = KEYS,
     ) -> None:
         super().__init__()
+        self._keys = keys
         self._read_values = values
         self._values: Values = {}
         self._chips: tuple[str, ...] = ()
@@ -146,7 +149,7 @@ class FilterBar(Vertical):
     # ---- completion
 
     def _suggest(self, line: str, cursor: int, anything: bool) -> tuple[Suggestion, ...]:
-        return suggestions(line, cursor, self._values, anything=anything)
+        return suggestions(line, cursor, self._values, anything=anything, keys=self._keys)
 
     def _complete_from(self, values: Values) -> None:
         self._values = values

@@ -1,0 +1,168 @@
+"""The filter of occasions on the screens of agreement, figures and comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from recjudge_tui.domain.filters import parse_occasions
+from recjudge_tui.store.opening import connect
+from recjudge_tui.tui.agreement.screen import AgreementScreen
+from recjudge_tui.tui.cases.screen import CasesScreen
+from recjudge_tui.tui.compare.screen import CompareScreen
+from recjudge_tui.tui.figures.screen import FiguresScreen
+from recjudge_tui.tui.kit.dialogs import ErrorDialog
+from recjudge_tui.tui.kit.filter_bar import FilterBar
+from tests.support.app.driving import filter_by, press, running, shown, type_text, until
+from tests.support.app.lists import import_labels, import_lists
+from tests.support.visits import USERS, make_visits
+
+ALL, HOME = 3 * len(USERS), len(USERS)
+
+
+@pytest.fixture
+def visited(project_db: Path) -> Path:
+    with connect(project_db) as db:
+        make_visits(db)
+    return project_db
+
+
+async def open_agreement(pilot: Pilot[Any]) -> AgreementScreen:
+    await press(pilot, "a")
+    screen = pilot.app.screen
+    assert isinstance(screen, AgreementScreen)
+    await until(pilot, lambda: screen.agreement is not None, 20)
+    return screen
+
+
+def pairs_n(screen: AgreementScreen) -> set[object]:
+    assert screen.agreement is not None
+    assert screen.agreement.pairs is not None
+    return {row["n"] for row in screen.agreement.pairs.rows}
+
+
+async def test_agreement_is_about_the_occasions_of_the_filter(visited: Path) -> None:
+    async with running(visited, "films") as pilot:
+        screen = await open_agreement(pilot)
+        assert pairs_n(screen) == {ALL}
+        await filter_by(pilot, "context:home")
+        await until(pilot, lambda: pairs_n(screen) == {HOME}, 20)
+        assert "context:home" in shown(pilot)
+        assert "only in the context “home”" in shown(pilot)
+        assert screen.focused is screen.query_one("#matrix")
+        assert screen.agreement is not None
+        assert screen.agreement.board is not None
+        assert {row["n"] for row in screen.agreement.board.rows} == {HOME}
+
+
+async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) -> None:
+    async with running(visited, "films") as pilot:
+        screen = await open_agreement(pilot)
+        await filter_by(pilot, "from:2024-05-31 to:2024-05-31")
+        await until(pilot, lambda: pairs_n(screen) == {HOME}, 20)
+        await press(pilot, "tab", "enter")
+        cases = pilot.app.screen
+        assert isinstance(cases, CasesScreen)
+        chosen = {term.key for term in cases.chosen.terms}
+        assert {"from", "to"} <= chosen
+        with connect(visited) as db:
+            from recjudge_tui.store.verdicts.listing import filtered_ids, verdict_rows
+
+            rows = verdict_rows(db, filtered_ids(db, cases.project_id, cases.chosen))
+        assert {row.occasion.context for row in rows} == {"cart"}
+
+
+async def test_figures_open_on_the_occasions_of_the_agreement(visited: Path) -> None:
+    async with running(visited, "films") as pilot:
+        await open_agreement(pilot)
+        await filter_by(pilot, "context:home")
+        await press(pilot, "v")
+        screen = pilot.app.screen
+        assert isinstance(screen, FiguresScreen)
+        await until(pilot, lambda: screen.figure is not None, 20)
+        assert screen.figure is not None
+        assert {row["n"] for row in screen.figure.data.rows} == {HOME}
+        assert "context:home" in shown(pilot)
+        await press(pilot, "tab")
+        assert screen.figure_name != "confusion"
+        await filter_by(pilot, "context:cart")
+        await until(pilot, lambda: screen.figure is not None and bool(screen.figure.data.selection), 20)
+        assert screen.occasions == parse_occasions("context:home context:cart")
+
+
+async def test_a_comparison_is_about_the_occasions_of_the_filter(visited: Path) -> None:
+    async with running(visited, "films") as pilot:
+        await press(pilot, "d")
+        screen = pilot.app.screen
+        assert isinstance(screen, CompareScreen)
+        await until(pilot, lambda: screen.comparison is not None, 20)
+        assert screen.comparison is not None
+        assert screen.comparison.summary is not None
+        assert screen.comparison.summary["n"] == ALL
+        changed = len(screen.comparison.ids)
+        await filter_by(pilot, "context:home")
+        await until(pilot, lambda: screen.comparison.summary["n"] == HOME, 20)  # type: ignore[union-attr,index]
+        comparison = screen.comparison
+        assert comparison.summary is not None
+        assert comparison.summary["changed"] == len(comparison.ids) < changed
+        await press(pilot, "c")
+        cases = pilot.app.screen
+        assert isinstance(cases, CasesScreen)
+        assert cases.chosen.text().endswith("context:home")
+
+
+async def test_an_unknown_context_leaves_the_figures_and_their_filter(visited: Path) -> None:
+    async with running(visited, "films") as pilot:
+        screen = await open_agreement(pilot)
+        await filter_by(pilot, "context:home")
+        await until(pilot, lambda: pairs_n(screen) == {HOME}, 20)
+        screen.query_one(FilterBar).apply("context:nowhere")
+        await until(pilot, lambda: "no context “nowhere”" in shown(pilot), 20)
+        assert isinstance(pilot.app.screen, ErrorDialog)
+        await press(pilot, "escape")
+        assert screen.occasion_text == "context:home"
+        assert pairs_n(screen) == {HOME}
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("judge:rules", "“judge:rules” does not choose occasions"),
+        ("from:2024-05-01 from:2024-06-01", "“from:” is given 2 times"),
+        ("from:someday", "“someday” is not a time"),
+        ("from:2024-06-01 to:2024-05-01", "is after"),
+    ],
+)
+async def test_a_filter_that_chooses_no_occasions_says_what_does(
+    visited: Path, typed: str, message: str
+) -> None:
+    async with running(visited, "films") as pilot:
+        screen = await open_agreement(pilot)
+        await filter_by(pilot, typed)
+        assert message in shown(pilot)
+        assert pairs_n(screen) == {ALL}
+
+
+async def test_the_line_completes_occasions_alone(visited: Path) -> None:
+    async with running(visited, "films") as pilot:
+        await open_agreement(pilot)
+        await press(pilot, "slash", "down")
+        text = shown(pilot)
+        assert "context:NAME" in text
+        assert "judge:NAME" not in text
+        await press(pilot, "tab")
+        await type_text(pilot, "h")
+        await press(pilot, "tab", "enter")
+        assert "filter  context:home" in shown(pilot)
+
+
+async def test_without_contexts_and_times_there_is_nothing_to_filter(project_db: Path) -> None:
+    import_lists(project_db)
+    import_labels(project_db)
+    async with running(project_db) as pilot:
+        screen = await open_agreement(pilot)
+        await press(pilot, "slash")
+        assert not screen.query_one(FilterBar).has_class("-open")
