@@ -78,7 +78,7 @@ def test_a_filter_and_the_options_hold_both(visits: Path, capsys: Capture) -> No
         (("cases", "--from", "2024-06-01", "--to", "2024-05-01"), 2, "is after --to"),
         (("qrels", "--context", "desk"), 1, "no context “desk” in this project"),
         (("verdicts", "--filter", "context:home", "--context", "cart"), 2, "in the filter say the same"),
-        (("--figure", "confusion", "--context", "home"), 2, "--figure exports no rows"),
+        (("--figure", "confusion", "--filter", "context:home"), 2, "--figure exports no rows"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
