@@ -92,7 +92,7 @@ def summary_table(changes: Changes) -> Table:
     notes = list(changes.notes)
     if changes.differences:
         notes.append(f"the runs differ in {'; '.join(changes.differences)}")
-    if any(part.tally.users < part.tally.n for part in changes.parts):
+    if any(row["test"] == SIGN_OVER_USERS for row in rows):
         notes.append(
             f"{SIGN_OVER_USERS}: some users have several cases, so each user counts once, as up with more cases up than"
             " down, and the symmetry of changes is not tested"

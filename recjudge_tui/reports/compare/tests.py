@@ -22,6 +22,7 @@ SIGN_OVER_USERS = "sign over users, exact"
 NO_SIDE = (
     "pairs of several systems have no common side, so changes have no direction to test: see --by system"
 )
+NO_USER_CHANGED = "no user has more changes one way than the other"
 NONE_IN_COMMON = "no case has a verdict from both"
 # with fewer changes, chi-squared is only approximate
 _FEW = 25
@@ -128,8 +129,9 @@ def fitting_test(tally: Tally, incomparable: str = "") -> Finding:
         return Finding(note=NO_SIDE)
     exact = sign_test(tally.users_up, tally.users_down)
     if tally.users < tally.n:
-        even = "" if exact is not None else "no user has more changes one way than the other"
-        return Finding(SIGN_OVER_USERS, p=exact, note=join_notes(even, tally.means.change.note))
+        if exact is None:
+            return Finding(note=join_notes(NO_USER_CHANGED, tally.means.change.note))
+        return Finding(SIGN_OVER_USERS, p=exact, note=tally.means.change.note)
     if not tally.labelled:
         return Finding(SIGN, p=exact, note=tally.means.change.note)
     off = tally.counts - np.diag(np.diag(tally.counts))

@@ -70,11 +70,9 @@ def summary_words(row: Row, names: tuple[str, str], symbols: Glyphs) -> list[Con
     apart = [Content(f"not in n: {outside}")] if outside else []
     if row["changed"] is None or not row["n"]:
         return [Content.styled(f"n {row['n']}", "bold"), _note(row), *apart]
+    ways = "" if row["up"] is None else f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}"
     return [
-        Content.assemble(
-            (f"{row['changed']} of {row['n']} changed ({row['share']:.1%})", "bold"),
-            f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}",
-        ),
+        Content.assemble((f"{row['changed']} of {row['n']} changed ({row['share']:.1%})", "bold"), ways),
         _test(row, symbols),
         Content(_means(row)),
         *apart,
@@ -102,6 +100,8 @@ def _p(p: object) -> str:
 
 
 def _means(row: Row) -> str:
+    if row["mean_a"] is None:
+        return ""
     words = f"mean {row['mean_a']:.2f} to {row['mean_b']:.2f}: {row['difference']:+.2f}"
     return (
         words if row["ci_low"] is None else f"{words}, 95% CI {row['ci_low']:+.2f} to {row['ci_high']:+.2f}"
