@@ -10,7 +10,7 @@ import click
 from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH
-from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.occasions import OccasionFilter
@@ -62,6 +62,12 @@ if TYPE_CHECKING:
     " weighted averages.",
 )
 @click.option(
+    "--together",
+    is_flag=True,
+    help="Show how far all people, or all of --raters, agree together, whoever judged what. --stat:"
+    f" {', '.join(MANY_RATERS)}; all.",
+)
+@click.option(
     "--ensembles",
     is_flag=True,
     help="Compare the mean of every subset of 1 to K raters (at most 15) with --truth: lowest, mean and "
@@ -92,6 +98,7 @@ def agreement(
     as_published: bool,
     confusion: bool,
     by_label: bool,
+    together: bool,
     ensembles: bool,
     benchmark: bool,
     systems: tuple[str, ...],
@@ -111,6 +118,7 @@ def agreement(
       recjudge agreement -p movies --truth user --raters qwen,llama,rules --ensembles
       recjudge agreement -p shop --protocol pointwise --by plan --context home
       recjudge agreement -p shop --truth people --raters qwen --by-label
+      recjudge agreement -p shop --together --stat alpha_ordinal,ac1
       recjudge agreement -p movies --benchmark --raters rules,anna,ben --truth people,people-pairs
     """
     from recjudge_tui.reports.common.pairing import AgreementOptions
@@ -121,8 +129,17 @@ def agreement(
             raise click.UsageError("--as-published sets --missing-truth and --missing-judge; leave these out")
         missing_truth, missing_judge = MISSING_TRUTH, MISSING_JUDGE
     by_system = by == "system"
-    if confusion + by_label + ensembles > 1:
-        raise click.UsageError("--confusion, --by-label and --ensembles are different tables: choose one")
+    if confusion + by_label + together + ensembles > 1:
+        raise click.UsageError(
+            "--confusion, --by-label, --together and --ensembles are different tables: choose one"
+        )
+    if together and (
+        by_system or truth or missing_truth is not None or missing_judge is not None or levels != "dataset"
+    ):
+        raise click.UsageError(
+            "--together compares all raters with each other, without failed verdicts: leave out --truth, --level,"
+            " --by system and values for missing verdicts"
+        )
     if by_system and (confusion or by_label):
         raise click.UsageError("--confusion and --by-label cannot be combined with --by system")
     if by_label and (stats or levels != "dataset"):
@@ -162,6 +179,8 @@ def agreement(
             return _confusion_table(database, project_id, of_segment)
         if by_label:
             return _by_label_table(database, project_id, of_segment)
+        if together:
+            return _together_table(database, project_id, of_segment)
         if ensembles:
             return _ensembles_table(database, project_id, of_segment)
         return _agreement_table(database, project_id, of_segment)
@@ -181,6 +200,12 @@ def _by_label_table(database: Database, project_id: int, options: AgreementOptio
     from recjudge_tui.reports.agreement.by_label import by_label_table
 
     return by_label_table(database, project_id, options)
+
+
+def _together_table(database: Database, project_id: int, options: AgreementOptions) -> Table:
+    from recjudge_tui.reports.agreement.together import together_table
+
+    return together_table(database, project_id, options)
 
 
 def _ensembles_table(database: Database, project_id: int, options: AgreementOptions) -> Table:

@@ -219,14 +219,14 @@ def _left_out_intervals(
 def figure_interval(stat: str, value: float, spread: Spread, bounds: Bounds | None, level: float) -> Interval:
     """The interval of a statistic between `bounds` from its spread over users.
 
-    The variance is widened by G / (G - 1) for the chance agreement, which is estimated too. AC2 needs more users than
-    the others, because with few ratings its chance agreement is far from the true one.
+    The variance is widened by G / (G - 1) for the chance agreement, which is estimated too. AC1 and AC2 need more users than
+    the others, because with few ratings their chance agreement is far from the true one.
     """
     if stat in CORRELATIONS and abs(value) > 1 - 1e-9:
         return Interval(None, None, PERFECT)
     if spread.users > 1:
         spread = replace(spread, variance=spread.variance * spread.users / (spread.users - 1))
-    fewest = FEWEST_FOR_AC2 if stat == "ac2" else FEWEST_USERS
+    fewest = FEWEST_FOR_AC2 if stat.startswith("ac") else FEWEST_USERS
     return interval_of(value, spread, bounds, level, fewest)
 
 

@@ -1,7 +1,8 @@
 """The agreement statistics: what people call each, its scale, and what it needs.
 
-A statistic is one function in `weighted_cells` and one line here, both under its name. Commands, reports, figures and
-screens derive from this table. It loads no NumPy, so that a list of statistics costs nothing.
+A statistic of two raters is one function in `weighted_cells` and one line here, both under its name; those of many raters
+follow from the same sums in `many_raters`. Commands, reports, figures and screens derive from these tables. They load no
+NumPy, so that a list of statistics costs nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ COEFFICIENT = (-1.0, 1.0)
 _CONSTANT = "one side is constant"
 _ONE_LABEL = "both raters gave the same single label throughout, so no disagreement is expected by chance"
 _EQUAL = "all ratings are equal, so no disagreement is expected by chance"
+_FEW_LABELS = "the label set has fewer than two labels"
 NO_ROWS = "no item rated by both"
 NO_SIDE = "pairs of several systems have no common first side, so a mean difference has no direction: see --by system"
 
@@ -48,7 +50,7 @@ STATISTICS: dict[str, Statistic] = {
     "alpha_nominal": Statistic("Krippendorff's α, nominal", _EQUAL, by_chance=True),
     "alpha_ordinal": Statistic("Krippendorff's α, ordinal", _EQUAL, by_chance=True),
     "alpha_interval": Statistic("Krippendorff's α, interval", _EQUAL, by_chance=True),
-    "ac2": Statistic("Gwet's AC2", "the label set has fewer than two labels", labels=True),
+    "ac2": Statistic("Gwet's AC2", _FEW_LABELS, labels=True),
     "pearson": Statistic("Pearson's r", _CONSTANT, correlation=True),
     "spearman": Statistic("Spearman's ρ", _CONSTANT, correlation=True),
     "kendall": Statistic("Kendall's τ", _CONSTANT, correlation=True),
@@ -57,12 +59,24 @@ STATISTICS: dict[str, Statistic] = {
         "Concurrence", "the second rater never points in a direction", SHARE, labels=True, directed=True, symmetric=False
     ),
 }  # fmt: skip
+# of any number of raters, of whom not all rated everything; functions of `many_raters`
+MANY_RATERS: dict[str, Statistic] = {
+    **{name: STATISTICS[name] for name in ("alpha_nominal", "alpha_ordinal", "alpha_interval")},
+    "fleiss": Statistic("Fleiss' κ", _EQUAL, labels=True, by_chance=True),
+    "fleiss_linear": Statistic("Fleiss' κ, linear weights", _EQUAL, labels=True, by_chance=True),
+    "fleiss_quadratic": Statistic("Fleiss' κ, quadratic weights", _EQUAL, labels=True, by_chance=True),
+    "ac1": Statistic("Gwet's AC1", _FEW_LABELS, labels=True),
+    "ac2_linear": Statistic("Gwet's AC2, linear weights", _FEW_LABELS, labels=True),
+    "ac2_ordinal": Statistic("Gwet's AC2, ordinal weights", _FEW_LABELS, labels=True),
+    "ac2": Statistic("Gwet's AC2, quadratic weights", _FEW_LABELS, labels=True),
+}
 CORRELATIONS = tuple(name for name, statistic in STATISTICS.items() if statistic.correlation)
 
 
 def label_of(stat: str) -> str:
     """What people call a statistic; an unknown name stays as it is."""
-    return STATISTICS[stat].label if stat in STATISTICS else stat
+    statistic = STATISTICS.get(stat) or MANY_RATERS.get(stat)
+    return statistic.label if statistic else stat
 
 
 def usual_statistic(labels: bool) -> str:

@@ -29,6 +29,7 @@ SEEN_FROM_A_SIDE = (
     "agreement --stat all --by system --raters good,anna,gold-pairs",
     "agreement --confusion --raters good,poor,anna",
     "agreement --by-label --raters good,poor,anna",
+    "agreement --together --stat all",
     "agreement --truth anna --raters good,poor,fair --ensembles --stat pearson,kendall --level dataset,user",
     "agreement --benchmark --raters good,anna,ben --truth gold,gold-pairs",
     "compare good poor",

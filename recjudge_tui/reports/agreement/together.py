@@ -1,0 +1,155 @@
+"""How far all people, or all chosen raters, agree together, though not everybody judged everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from recjudge_tui.errors import UsageError
+from recjudge_tui.reports.agreement.agreement import nothing, settings_of
+from recjudge_tui.reports.common.comparison import Side, align
+from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
+from recjudge_tui.reports.common.missing_notes import untimed_notes
+from recjudge_tui.reports.common.orientation import (
+    Orientation,
+    labels_seen,
+    orientation,
+    orientation_notes,
+)
+from recjudge_tui.reports.common.pairing import (
+    ALL,
+    AgreementOptions,
+    by_labels,
+    check_aspect,
+    check_options,
+    label_sets,
+    pairs_of,
+    questions_in,
+)
+from recjudge_tui.reports.common.scales import is_people, rules_notes
+from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
+from recjudge_tui.stats.agreement.registry import MANY_RATERS
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.verdicts.ratings import (
+    Question,
+    Rater,
+    Ratings,
+    load_questions,
+    project_questions,
+    project_raters,
+)
+
+USUAL = ("alpha_ordinal", "fleiss", "ac2")
+# a table of coincidences has the square of this many cells for each user
+_MOST_LABELS = 20
+_COLUMNS = (
+    Column("protocol", "Protocol"),
+    Column("aspect", "Aspect"),
+    Column("raters", "Raters", "int"),
+    Column("names", "Names", minor=True),
+    Column("stat", "Statistic"),
+    Column("value", "Value", "float"),
+    *interval_columns(),
+    Column("n", "n", "int"),
+    Column("ratings", "Verdicts", "int"),
+    Column("users", "Users", "int", minor=True),
+    Column("note", "Note"),
+)
+_ABOUT = "of all raters together; n: the cases that two or more of them judged; users resampled"
+
+
+def together_table(db: Database, project_id: int, options: AgreementOptions) -> Table:
+    """One row per question and statistic of all people together, or of the chosen raters if any are.
+
+    `stats`: names of MANY_RATERS or `all`; `truth`, `levels` and `by_system` are ignored. Failed verdicts are left out.
+    Raises as `agreement_table`, and UsageError if fewer than two raters are chosen.
+    """
+    stats = _stats(options.stats)
+    if len(options.raters) == 1:
+        raise UsageError("agreement needs at least two raters", next_step="Name them with --raters A,B,...")
+    options = replace(options, stats=(), truth=None)
+    check_options(db, project_id, options)
+    questions, raters = project_questions(db, project_id), project_raters(db, project_id)
+    check_aspect(questions, raters, options)
+    chosen = options.raters or tuple(name for name, rater in raters.items() if is_people(rater))
+    pairs = pairs_of(questions, raters, replace(options, raters=chosen)) if len(chosen) > 1 else []
+    ratings = load_questions(db, project_id, questions_in(pairs), options.selection)
+    labels = label_sets(db, project_id, ratings, pairs)
+    alike: dict[tuple[str, str], dict[str, Question]] = {}
+    scales: dict[tuple[str, str], list[float] | None] = {}
+    for pair in pairs:
+        if by_labels(pair, ratings):
+            where = pair.protocol, pair.aspect
+            scales[where] = labels[pair]
+            for question in (pair.a, pair.b):
+                alike.setdefault(where, {}).setdefault(question.rater, question)
+    rows: list[Row] = []
+    notes: list[str] = []
+    seen: dict[str, Orientation] = {}
+    for (protocol, aspect), by_rater in alike.items():
+        known = scales[protocol, aspect]
+        about = f"{protocol}, {aspect}"
+        if known is None or len(known) > _MOST_LABELS:
+            notes.append(f"{about}: scores without labels have no figure of all raters together")
+            continue
+        here: Row = {"protocol": protocol, "aspect": aspect}
+        figures, seen[about] = _figures(ratings, by_rater, known, stats, options)
+        rows += [{**here, **row} for row in figures]
+    notes = [_ABOUT, *orientation_notes(seen), *notes, *untimed_notes(ratings)]
+    notes += rules_notes(ratings.raters[name] for by_rater in alike.values() for name in by_rater)
+    if not rows:
+        notes = [*notes[1:], _nothing(questions, raters, options)]
+    return Table("Agreement of all together", _COLUMNS, tuple(rows), tuple(notes), settings_of(options))
+
+
+def _stats(named: Sequence[str]) -> tuple[str, ...]:
+    for name in named:
+        if name not in (*MANY_RATERS, ALL):
+            raise UsageError(
+                f"no statistic “{name}” of all raters together",
+                f"There are: {', '.join(MANY_RATERS)}, {ALL}.",
+            )
+    return tuple(MANY_RATERS) if ALL in named else tuple(dict.fromkeys(named)) or USUAL
+
+
+def _figures(
+    ratings: Ratings,
+    by_rater: Mapping[str, Question],
+    labels: list[float],
+    stats: tuple[str, ...],
+    options: AgreementOptions,
+) -> tuple[list[Row], Orientation]:
+    sides = [Side(ratings.raters[name], ratings.verdicts[question]) for name, question in by_rater.items()]
+    values = align(ratings.cases, sides).values
+    rows = np.flatnonzero((~np.isnan(values)).sum(axis=0) > 0)
+    how = orientation(ratings.cases, rows)
+    given = values[:, rows] * how.turn + 0.0
+    known = labels_seen(labels, how) or labels
+    items = np.broadcast_to(rows, given.shape).ravel()
+    users = ratings.cases.user[rows]
+    estimates = many_raters_estimates(
+        given.ravel(),
+        items,
+        ratings.cases.user[items],
+        known,
+        stats,
+        mirrored=how.mirrored,
+        resamples=options.resamples,
+        seed=options.seed,
+    )
+    who: Row = {
+        "raters": len(by_rater),
+        "names": ", ".join(by_rater),
+        "ratings": int((~np.isnan(given)).sum()),
+        "users": np.unique(users).size,
+    }
+    return [{**who, "stat": stat, **estimate_cells(estimates[stat])} for stat in stats], how
+
+
+def _nothing(questions: list[Question], raters: Mapping[str, Rater], options: AgreementOptions) -> str:
+    if not options.raters and sum(is_people(rater) for rater in raters.values()) < 2:
+        return "fewer than two people have judged this project: choose raters with --raters A,B,..."
+    return nothing(questions, raters, options)
