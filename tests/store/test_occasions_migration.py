@@ -64,7 +64,9 @@ def test_every_row_and_view_is_as_before(old_file: Path) -> None:
 def test_every_figure_is_as_before(old_file: Path) -> None:
     before = json.loads((OLDER / "project_0012.json").read_text(encoding="utf-8"))
     with connect(old_file) as db:
-        found = figures(db, 1)
+        # how intervals are made and which metrics there are has changed since
+        found = figures(db, 1, intervals=False)
+        found["metrics"] = [row for row in found["metrics"] if row[1] != "map_min"]
     assert {name: len(rows) for name, rows in found.items()} == {n: len(rows) for n, rows in before.items()}
     assert found == before
 

@@ -17,15 +17,16 @@ _KEYS = (
 )  # fmt: skip
 
 
-def figures(db: Database, project: int) -> dict[str, list[list[object]]]:
+def figures(db: Database, project: int, *, intervals: bool = True) -> dict[str, list[list[object]]]:
     """Report -> its rows: leaderboards, agreement on lists, pairs and texts, offline metrics."""
     reports: dict[str, Table] = {"metrics": metrics_table(db, project, 3)}
     for protocol in ("pairwise", "pointwise"):
         reports[f"leaderboard {protocol}"] = leaderboard_table(db, project, LeaderboardOptions(protocol))
     for protocol in ("pairwise", "pointwise", "explanation"):
         reports[f"agreement {protocol}"] = agreement_table(db, project, AgreementOptions(protocol=protocol))
-    return {name: [_plain(row) for row in table.rows] for name, table in reports.items()}
+    keys = [key for key in _KEYS if intervals or not key.startswith("ci_")]
+    return {name: [_plain(row, keys) for row in table.rows] for name, table in reports.items()}
 
 
-def _plain(row: Mapping[str, object]) -> list[object]:
-    return [round(v, 9) if isinstance(v, float) else v for v in (row[k] for k in _KEYS if k in row)]
+def _plain(row: Mapping[str, object], keys: list[str]) -> list[object]:
+    return [round(v, 9) if isinstance(v, float) else v for v in (row[k] for k in keys if k in row)]

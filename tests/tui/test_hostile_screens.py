@@ -19,6 +19,7 @@ from recjudge_tui import tui
 from recjudge_tui.annotation.adjudication import start_adjudication
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.opening import connect
+from recjudge_tui.tui.agreement.paper import PaperScreen
 from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.app import RecjudgeApp
@@ -116,6 +117,7 @@ WALKS = {
     "flags": Walk("x 1 1 escape 2 enter", "AnnotationScreen FlagForm", _annotation("pointwise")),
     "scores": Walk("1 2 3 4 enter", "AnnotationScreen", _annotation("explanation")),
     "adjudicate": Walk("1 w escape G s escape enter enter", "AdjudicateScreen", _adjudication),
+    "paper": Walk("j pagedown G escape", "PaperScreen", lambda path: PaperScreen(JUDGED)),
     "notice": Walk("escape", "Notice", lambda path: Notice(BAD, BAD)),
 }  # fmt: skip
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from recjudge_tui.domain.material import ImageView, ItemView
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database
+
+if TYPE_CHECKING:
+    from recjudge_tui.domain.material import ImageView, ItemView
 
 
 class StoredImage(NamedTuple):
@@ -42,6 +44,8 @@ def image_contents(db: Database, digests: Collection[str]) -> dict[str, bytes]:
 
 def item_images(db: Database, project_id: int, items: Collection[str]) -> dict[str, ImageView]:
     """item_id -> its current image, for those of these items that have one."""
+    from recjudge_tui.domain.material import ImageView
+
     rows = db.rows(
         """SELECT i.item_id, m.digest, m.width, m.height FROM v_current_items i JOIN images m ON m.digest = i.image
            WHERE i.project_id = ? AND i.item_id IN (SELECT value FROM json_each(?))""",

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
+from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.table import Screen as Output
 from recjudge_tui.reports.common.table import Table, render
@@ -53,7 +54,7 @@ class PaperScreen(ExportScreen):
 
     def _show_failure(self, error: RecjudgeError) -> None:
         parts = [part for part in (error.title, error.cause, error.next_step) if part]
-        self.query_one(TextPane).show(lambda _: Content("\n".join(parts)))
+        self.query_one(TextPane).show(lambda _: Content("\n".join(map(safe_text, parts))))
 
     def action_export(self) -> None:
         table = self.table
