@@ -5,6 +5,7 @@ import io
 import json
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 from recjudge_tui.domain.formulas import unmarked
@@ -129,7 +130,11 @@ def test_the_ending_says_the_form(project_db: Path, tmp_path: Path, ending: str)
         with pytest.raises(UsageError, match="no export format"):
             save_verdicts(db, project, "", tmp_path / "v.xlsx")
     assert written.rows == 1
-    text = target.read_text(encoding="utf-8")
+    if ending == ".parquet":
+        (row,) = pyarrow.parquet.read_table(target).to_pylist()
+        text = " ".join(map(str, row.values()))
+    else:
+        text = target.read_text(encoding="utf-8")
     assert "Tie" in text
     assert "[Set 1 = als]" in text.replace("\\[", "[").replace("\\]", "]").replace("{[}", "[").replace(
         "{]}", "]"

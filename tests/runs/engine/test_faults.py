@@ -107,7 +107,7 @@ def test_a_fault_on_a_third_of_the_calls(db: Database, quiet: list[tuple[Any, ..
 
 
 def test_all_faults_together_again_and_again(db: Database, quiet: list[tuple[Any, ...]]) -> None:
-    with faulty(dict.fromkeys(EVERY, 0.3 / len(EVERY)), "--fault-attempts", 3) as server:
+    with faulty(dict.fromkeys(EVERY, 0.45 / len(EVERY)), "--fault-attempts", 3) as server:
         run = planned(db, server_judge(server.url), timeout_s=0.5, concurrency=16)
         ended = work(db.path, run)
         assert set(stats(server)["faults"]) == set(EVERY)
