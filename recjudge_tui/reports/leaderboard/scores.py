@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 
 import numpy as np
 
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.stats.arrays import FloatArray, ratio
 from recjudge_tui.stats.estimate import Interval
@@ -17,6 +20,7 @@ from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
 from recjudge_tui.stats.ranking.win_rates import NEVER_LOST, NO_CASES, ranks
 
 _REPLAYED_UP_TO = 100_000
+_NAMED_PAIRS = 3
 NOT_JOINED = "not connected to most of the systems, even through others, so its Elo is not comparable"
 
 
@@ -68,13 +72,33 @@ def q_scores(battles: Battles, _: ScoreOptions) -> Scores:
         float(q) if not np.isnan(q) else float("inf") if met else None
         for q, met in zip(value, some, strict=True)
     ]
-    return Scores(value, notes, ranks(ranked), system_intervals(battles.counts, "q"))
+    return Scores(value, notes, ranks(ranked), system_intervals(battles.counts, "q"), unmet_pairs(battles))
 
 
 def win_rate_scores(battles: Battles, _: ScoreOptions) -> Scores:
     value = win_rate_of(battles.counts.total.tallies())
     notes = tuple(NO_CASES if np.isnan(rate) else "" for rate in value)
-    return Scores(value, notes, _by_value(value), system_intervals(battles.counts, "win_rate"))
+    intervals = system_intervals(battles.counts, "win_rate")
+    return Scores(value, notes, _by_value(value), intervals, unmet_pairs(battles))
+
+
+def unmet_pairs(battles: Battles) -> str:
+    """What to say of systems that were judged but never against each other; "" if there are none.
+
+    Q and win rates count the outcomes against whoever was met, so such systems are ranked by different opponents.
+    """
+    total = battles.counts.total
+    judged = np.flatnonzero(total.tallies().any(axis=1)).tolist()
+    met = set(zip(total.first.tolist(), total.second.tolist(), strict=True))
+    unmet = [pair for pair in combinations(judged, 2) if pair not in met]
+    if not unmet:
+        return ""
+    named = [" and ".join(battles.systems[at] for at in pair) for pair in unmet[:_NAMED_PAIRS]]
+    more = ["..."] if len(unmet) > len(named) else []
+    return (
+        f"{len(unmet)} of {quantity(comb(len(judged), 2), 'pair')} of systems never met ({', '.join(named + more)}): "
+        "their places rest on different opponents"
+    )
 
 
 def bradley_terry_scores(battles: Battles, options: ScoreOptions) -> Scores:

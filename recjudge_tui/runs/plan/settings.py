@@ -96,7 +96,7 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
         raise UsageError(
             "--stratify needs a sample",
             "Without one, all users are judged.",
-            "Set the number of cases to draw with --sample N.",
+            "Set --sample to the number of cases to draw.",
         )
     _check_until(settings)
     _ = settings.occasions

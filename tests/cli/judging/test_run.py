@@ -164,7 +164,7 @@ def test_a_run_without_a_server_says_what_to_start_and_can_be_resumed(db: Databa
 
 
 def test_runs_are_listed_shown_retried_and_deleted(db: Database) -> None:
-    with start("openai_api", "--faults", "refusal:0.3") as server:
+    with start("openai_api", "--faults", "refusal:0.6") as server:
         words = ["--judge", "openai:hash-judge", "--base-url", server.url, "--top", 4, "--db", db.path]
         out = ran("run", "pointwise", "-p", "films", *words)[1]
         failed = run_progress(db, 1).failed

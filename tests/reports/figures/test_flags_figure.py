@@ -60,4 +60,4 @@ def test_a_mark_says_its_share_with_n(db: Database) -> None:
     data = data_of(db)
     row = next(row for row in data.rows if row["issue"] == "any")
     said = "".join(part if isinstance(part, str) else part.text for part in mark_sentence(data, row))
-    assert said.startswith("x, any issue, flagged by ben: 100.0% [43.9%, 100.0%] of lists, 3 of n=3")
+    assert said.startswith("x, any issue, flagged by ben: 100.0% [29.2%, 100.0%] of lists, 3 of n=3")

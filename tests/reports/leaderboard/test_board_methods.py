@@ -78,6 +78,15 @@ def test_places_without_an_island(project: Project) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("method", ["q", "winrate"])
+def test_systems_that_never_met_are_named(project: Project, method: str) -> None:
+    battles(project, {("a", "b"): (3, 1, 2), ("b", "c"): (3, 1, 2)})
+    (note,) = (note for note in board(project, method).notes if "never met" in note)
+    assert "1 of 3 pairs of systems never met (a and c): their places rest on different opponents" in note
+    battles(project, {("a", "c"): (0, 1, 0)})
+    assert not any("never met" in note for note in board(project, method).notes)
+
+
 def test_elo_follows_the_order_of_the_cases(project: Project) -> None:
     battles(project, {("x", "y"): (10, 0, 10)})
     table = board(project, "elo", k_factor=32.0)

@@ -104,7 +104,7 @@ async def test_a_stratified_run_says_whom_it_draws(project_db: Path) -> None:
         screen = await open_form(pilot)
         screen.query_one("#field-stratify", Choice).focus()
         await press(pilot, "right")
-        await until(pilot, lambda: "--stratify needs a sample" in shown(pilot))
+        await until(pilot, lambda: "“drawn” needs a sample" in shown(pilot))
         await fill(pilot, screen, sample="4")
         await until(pilot, lambda: "shown events (of 8 users)" in shown(pilot))
         await pilot.press("f5")
