@@ -20,19 +20,14 @@ from recjudge_tui.importers.files.reading import UTF8, Contents, contents_of, sa
 from recjudge_tui.importers.files.tables import long_fields
 from recjudge_tui.importers.files.values import shown
 from recjudge_tui.importers.float_ids import joined_ids
+from recjudge_tui.importers.import_job import Counts, ProjectCache
 from recjudge_tui.importers.item_images import ItemImages
+from recjudge_tui.importers.label_storing import ANOTHER_VERDICT, REPEATED, TELL_APART
 from recjudge_tui.importers.plain.columns import KNOWN, SYSTEM_KINDS
 from recjudge_tui.importers.plain.tables import PLAIN, mapped_beginning, names_no_system, shown_below
 from recjudge_tui.importers.preview import rendered
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
-from recjudge_tui.importers.storing import (
-    ANOTHER_VERDICT,
-    REPEATED,
-    TELL_APART,
-    Counts,
-    ProjectCache,
-    store_records,
-)
+from recjudge_tui.importers.storing import store_records
 from recjudge_tui.importers.summary import FileSummary, ImportSummary
 from recjudge_tui.store.cases.cases import label_columns
 from recjudge_tui.store.data.images import brought_images

@@ -62,6 +62,37 @@ def run_options(command: Command) -> Command:
     return command
 
 
+def _made_case_options(made: str) -> Callable[[Command], Command]:
+    """The options of a test on cases made from real lists; `made` is what these are called."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(
+            (
+                click.option(
+                    "--prompt",
+                    metavar="NAME[@VERSION]",
+                    default="",
+                    help="Default: SAER's, by the kind of data.",
+                ),
+                click.option(
+                    "--name", "new_rater", metavar="RATER", default="", help="The judge's name as a rater."
+                ),
+                click.option(
+                    "--rater",
+                    metavar="R",
+                    help=f"Show all raters on the {made} that R judged. Default with --judge: that judge.",
+                ),
+                click.option(
+                    "--by-system", is_flag=True, help="Also rows for each system whose lists were used."
+                ),
+            )
+        ):
+            command = option(command)
+        return command
+
+    return add
+
+
 @click.group()
 def robustness() -> None:
     """Test how robust a judge is: adversarial pairs, planted faults, prompt ablation, position."""
@@ -70,14 +101,7 @@ def robustness() -> None:
 @robustness.command()
 @project_option
 @run_options
-@click.option("--prompt", metavar="NAME[@VERSION]", default="", help="Default: SAER's, by the kind of data.")
-@click.option("--name", "new_rater", metavar="RATER", default="", help="The judge's name as a rater.")
-@click.option(
-    "--rater",
-    metavar="R",
-    help="Show all raters on the pairs that R judged. Default with --judge: that judge.",
-)
-@click.option("--by-system", is_flag=True, help="Also a row for each system whose lists were used.")
+@_made_case_options("pairs")
 @project_report
 def adversarial(
     database: Database,
@@ -122,14 +146,7 @@ def adversarial(
 @robustness.command()
 @project_option
 @run_options
-@click.option("--prompt", metavar="NAME[@VERSION]", default="", help="Default: SAER's, by the kind of data.")
-@click.option("--name", "new_rater", metavar="RATER", default="", help="The judge's name as a rater.")
-@click.option(
-    "--rater",
-    metavar="R",
-    help="Show all raters on the lists that R judged. Default with --judge: that judge.",
-)
-@click.option("--by-system", is_flag=True, help="Also rows for each system whose lists were used.")
+@_made_case_options("lists")
 @click.option(
     "--floor/--no-floor", default=True, help="With --judge: rules judges the same lists (default), or not."
 )
@@ -270,7 +287,7 @@ def position(
     One row per judge, pair of systems and aspect (SAER; Liu et al., SIGIR 2026), then one per quality gap: how far
     apart the two lists are rated pointwise (Good 2, Partial 1, Poor 0), since position matters most where the gap
     is small. The net share is the share of calls that chose Set 1 minus the share that chose Set 2. Intervals
-    resample users. With --rater alone, the table shows wins, ties and losses of its calls (two per pair) next to
+    are over users. With --rater alone, the table shows wins, ties and losses of its calls (two per pair) next to
     those of its adjudicated verdicts. --judge asks a judge first, in both orders.
 
     \b

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -105,7 +106,7 @@ def agreement(
     by: str | None,
     occasions: OccasionFilter,
 ) -> Table:
-    """Show how far raters agree on the cases that both judged, with 95 % intervals (users resampled).
+    """Show how far raters agree on the cases that both judged, with 95 % intervals over users.
 
     Missing and failed verdicts are left out and counted in the notes. The column People is the human ceiling: the
     same statistic between people.
@@ -124,40 +125,30 @@ def agreement(
     from recjudge_tui.reports.common.pairing import AgreementOptions
     from recjudge_tui.reports.common.segments import segmented
 
+    by_system = by == "system"
+    table = _one_table(confusion, by_label, together, ensembles, benchmark)
+    _check_fit(
+        table,
+        {
+            "--protocol": protocol,
+            "--aspect": aspect,
+            "--truth": truth,
+            "--stat": stats,
+            "--level": levels != "dataset",
+            "--missing-truth": missing_truth is not None,
+            "--missing-judge": missing_judge is not None,
+            "--as-published": as_published,
+            "--systems": systems,
+            "--by": by,
+            "--by system": by_system,
+            "--context, --from and --to": any(occasions),
+        },
+    )
     if as_published:
         if (missing_truth, missing_judge) != (None, None):
             raise click.UsageError("--as-published sets --missing-truth and --missing-judge; leave these out")
         missing_truth, missing_judge = MISSING_TRUTH, MISSING_JUDGE
-    by_system = by == "system"
-    if confusion + by_label + together + ensembles > 1:
-        raise click.UsageError(
-            "--confusion, --by-label, --together and --ensembles are different tables: choose one"
-        )
-    if together and (
-        by_system or truth or missing_truth is not None or missing_judge is not None or levels != "dataset"
-    ):
-        raise click.UsageError(
-            "--together compares all raters with each other, without failed verdicts: leave out --truth, --level,"
-            " --by system and values for missing verdicts"
-        )
-    if by_system and (confusion or by_label):
-        raise click.UsageError("--confusion and --by-label cannot be combined with --by system")
-    if by_label and (stats or levels != "dataset"):
-        raise click.UsageError("--by-label has its own statistics: leave out --stat and --level")
-    if benchmark:
-        if (
-            confusion
-            or by_label
-            or ensembles
-            or as_published
-            or by
-            or protocol
-            or aspect
-            or stats
-            or any(occasions)
-            or systems
-        ):
-            raise click.UsageError("--benchmark can be combined only with --raters and --truth")
+    if table == "benchmark":
         from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
 
         return benchmark_table(database, project_id, names(raters), names(truth))
@@ -175,15 +166,7 @@ def agreement(
 
     def compared(chosen: CaseSelection) -> Table:
         of_segment = replace(options, selection=chosen)
-        if confusion:
-            return _confusion_table(database, project_id, of_segment)
-        if by_label:
-            return _by_label_table(database, project_id, of_segment)
-        if together:
-            return _together_table(database, project_id, of_segment)
-        if ensembles:
-            return _ensembles_table(database, project_id, of_segment)
-        return _agreement_table(database, project_id, of_segment)
+        return _TABLES[table](database, project_id, of_segment)
 
     return segmented(
         database, project_id, compared, by=None if by_system else by, occasions=occasions, systems=systems
@@ -220,3 +203,53 @@ def _agreement_table(database: Database, project_id: int, options: AgreementOpti
 
     with counting_up_to("comparing", "pairs of raters") as advance:
         return agreement_table(database, project_id, options, advance)
+
+
+_TABLES = {
+    "": _agreement_table,
+    "confusion": _confusion_table,
+    "by-label": _by_label_table,
+    "together": _together_table,
+    "ensembles": _ensembles_table,
+}
+# the options that a table has no use for
+_UNFIT = {
+    "confusion": ("--by system",),
+    "by-label": ("--stat", "--level", "--by system"),
+    "together": (
+        "--truth", "--level", "--missing-truth", "--missing-judge", "--as-published", "--by system",
+    ),
+    "benchmark": (
+        "--protocol", "--aspect", "--stat", "--level", "--missing-truth", "--missing-judge", "--as-published",
+        "--systems", "--by", "--context, --from and --to",
+    ),
+}  # fmt: skip
+
+
+def _one_table(confusion: bool, by_label: bool, together: bool, ensembles: bool, benchmark: bool) -> str:
+    """The table that was asked for, "" for the usual one. Raises UsageError for more than one."""
+    asked = {
+        "confusion": confusion,
+        "by-label": by_label,
+        "together": together,
+        "ensembles": ensembles,
+        "benchmark": benchmark,
+    }
+    chosen = [name for name, wanted in asked.items() if wanted]
+    if len(chosen) > 1:
+        raise click.UsageError(
+            f"{' and '.join(f'--{name}' for name in chosen)} are different tables: choose one"
+        )
+    return chosen[0] if chosen else ""
+
+
+def _check_fit(table: str, given: Mapping[str, object]) -> None:
+    """Raise UsageError for an option that the table has no use for."""
+    for option in _UNFIT.get(table, ()):
+        if given[option]:
+            rule = (
+                "can be combined only with --raters and --truth"
+                if table == "benchmark"
+                else f"cannot be combined with {option}"
+            )
+            raise click.UsageError(f"--{table} {rule}")

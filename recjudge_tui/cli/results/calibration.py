@@ -41,9 +41,7 @@ TABLES = ("error", "reliability", "sets", "cases")
     show_default=True,
     help="The number of confidence bins.",
 )
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="The seed for splitting and resampling users."
-)
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed for splitting users.")
 @click.option("--cases", type=click.IntRange(1), metavar="N", help="List the first N cases to look at.")
 @click.option(
     "--show", type=click.Choice(TABLES), help="Only this table. Required for -o and formats other than text."

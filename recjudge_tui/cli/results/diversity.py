@@ -35,7 +35,7 @@ def diversity(database: Database, project_id: int, rater: str, truth: str | None
 
     --truth measures the semantic-similarity bias (Liu et al., SIGIR 2026): how much more a rater's ratings rise with
     the uniformity (1 - ild) of a list than those of the truth, as the difference of two slopes over the same lists.
-    Above 0, the rater favours uniform lists more. Reported over all lists and within systems; intervals resample
+    Above 0, the rater favours uniform lists more. Reported over all lists and within systems; intervals are over
     users.
 
     \b

@@ -47,9 +47,11 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=2000,
     show_default=True,
-    help="Resamples for the intervals; 0: no intervals.",
+    help="Intervals leave out each user in turn, or groups of users if there are more than this; 0: no intervals.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the resampling.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The seed by which these groups are drawn."
+)
 @systems_option
 @segment_option("“system” (the default); “rank”: the share of items at each place of the lists.")
 @occasion_options
@@ -72,7 +74,7 @@ def flags(
     """Show which issues are flagged in the lists of each system, by which rater, and beside people.
 
     Counts the items that judges and people flag in single lists: by kind of issue the share of lists, of items, or of
-    the items at each rank, with 95 % intervals (users resampled). Failed verdicts are not part of n. With --agreement:
+    the items at each rank, with 95 % intervals over users. Failed verdicts are not part of n. With --agreement:
     which items two raters flag, and for which issue.
 
     \b

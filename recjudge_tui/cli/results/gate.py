@@ -71,8 +71,8 @@ def gate(
     """Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured.
 
     A bound on an undefined figure is not met. With --against, a figure got worse if the interval of its change
-    excludes zero in the bad direction. The interval resamples users, the same users for both runs (Efron and
-    Tibshirani 1993). The table also shows which models were served then and now.
+    excludes zero in the bad direction. The interval leaves the same users out
+    of both runs. The table also shows which models were served then and now.
 
     \b
     Example:

@@ -62,9 +62,11 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=2000,
     show_default=True,
-    help="Resamples for the intervals; 0: no intervals.",
+    help="Intervals leave out each user in turn, or groups of users if there are more than this; 0: no intervals.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the resampling.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The seed by which these groups are drawn."
+)
 @systems_option
 @segment_option()
 @occasion_options

@@ -37,7 +37,7 @@ def metrics(
     by: str | None,
     occasions: OccasionFilter,
 ) -> Table:
-    """Show offline metrics of each system's lists against held-out events (users resampled).
+    """Show offline metrics of each system's lists against held-out events, with intervals over users.
 
     An item is relevant if it was held out without a value (a purchase, a click), was judged above 0 (qrels), or
     has another value above 0 that is at least the user's mean. The gain of an item is 1 if relevant in ndcg, its

@@ -36,10 +36,12 @@ _SECTIONS = (
     type=click.IntRange(0),
     default=1000,
     show_default=True,
-    help="Resamples for the intervals; 0: no intervals.",
+    help="Intervals leave out each user in turn, or groups of users if there are more than this; 0: no intervals.",
 )
 @systems_option
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the resampling.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The seed by which these groups are drawn."
+)
 @db_option
 def report(
     project: str,

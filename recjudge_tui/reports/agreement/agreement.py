@@ -83,7 +83,7 @@ def agreement_table(
     options: AgreementOptions = _USUAL,
     progress: Callable[[int, int], None] | None = None,
 ) -> Table:
-    """One row per pair of raters, aspect, statistic and level (and system, if requested), users resampled.
+    """One row per pair of raters, aspect, statistic and level (and system, if requested), interval over users.
 
     `ceiling` is the same figure among the people behind the reference, on the same cases (see `human_ceiling`); None if
     there are no two of them. `progress` receives the

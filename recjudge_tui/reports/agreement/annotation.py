@@ -32,7 +32,7 @@ _COLUMNS = (
     Column("note", "Note"),
 )
 _ABOUT = (
-    "agreement: with the other annotators on the n cases that both finished, over all aspects, users resampled",
+    "agreement: with the other annotators on the n cases that both finished, over all aspects, interval over users",
     "“recjudge agreement --raters A,B” shows each pair and aspect",
 )
 
@@ -75,7 +75,7 @@ def running_agreement(
 ) -> RunningAgreement:
     """One annotator against all others on tasks that both finished; every pair and aspect is a row of its own.
 
-    Quadratic weighted kappa on labels (SAER), Pearson's r on scores without labels; users are resampled on request.
+    Quadratic weighted kappa on labels (SAER), Pearson's r on scores without labels; intervals over users on request.
     """
     from recjudge_tui.reports.common.orientation import labels_seen, side_of_names
     from recjudge_tui.stats.agreement.intervals import agreement_estimates

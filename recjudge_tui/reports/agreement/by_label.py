@@ -30,7 +30,7 @@ _COLUMNS = (
 _ABOUT = (
     "precision: of the cases where the rater gave the label, the share where the reference (Against) did too; recall: of"
     " the cases where the reference gave it; f1: their harmonic mean; macro: the mean over labels; weighted: the mean"
-    " weighted by the reference's cases of each label; users resampled"
+    " weighted by the reference's cases of each label; interval over users"
 )
 
 

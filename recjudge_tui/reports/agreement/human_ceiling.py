@@ -145,7 +145,7 @@ def _weighted(
     level: str,
     options: AgreementOptions,
 ) -> dict[str, Estimate]:
-    """The mean of each statistic over these pairs of raters, weighted by their n; users are resampled.
+    """The mean of each statistic over these pairs of raters, weighted by their n; intervals over users.
 
     The ends of the interval are weighted alike. The pairs share users and raters, so their errors go together; if they did
     not, the interval would be wider than needed.

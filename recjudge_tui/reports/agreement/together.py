@@ -58,7 +58,7 @@ _COLUMNS = (
     Column("users", "Users", "int", minor=True),
     Column("note", "Note"),
 )
-_ABOUT = "of all raters together; n: the cases that two or more of them judged; users resampled"
+_ABOUT = "of all raters together; n: the cases that two or more of them judged; interval over users"
 
 
 def together_table(db: Database, project_id: int, options: AgreementOptions) -> Table:

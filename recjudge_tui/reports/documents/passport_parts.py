@@ -205,7 +205,7 @@ def adversarial_rows(of: PassportSource) -> Iterator[Row]:
 
 
 def consistency_rows(of: PassportSource) -> Iterator[Row]:
-    """Repeats of one question: the chance that two answers are equal, mean over questions, users resampled.
+    """Repeats of one question: the chance that two answers are equal, mean over questions, interval over users.
 
     A question with m answers, c_l of them with label l, has the value sum c_l (c_l - 1) / (m (m - 1)).
     """

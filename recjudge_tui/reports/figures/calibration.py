@@ -55,7 +55,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     notes = (*(f"{stage}: {text}" for stage, text in errors_by_stage.items() if text), *table.notes)
     caption = (
         f"How often {name_text(rater)} gives the label of {name_text(truth)} at each confidence: {topic.text()},"
-        f" n = {n:,} labelled verdicts, up to {options.bins} bins; bars: 95% interval, users resampled."
+        f" n = {n:,} labelled verdicts, up to {options.bins} bins; bars: 95% interval over users."
         f" Calibrated ({chosen['method']}) by labels of other users."
         f" {'. '.join(f'{stage.capitalize()}: {text}' for stage, text in errors_by_stage.items() if text)}."
     )

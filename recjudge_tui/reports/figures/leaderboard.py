@@ -55,7 +55,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     by = "" if rater is None else f" by {name_text(rater)}"
     unit = "pairs of lists" if compares_lists(topic.protocol) else "cases"
     caption = (
-        f"Systems judged{by} ({topic.text()}): {_FORMULAS[method]}, 95% interval, users resampled;"
+        f"Systems judged{by} ({topic.text()}): {_FORMULAS[method]}, 95% interval over users;"
         f" {n_text(rows, f'{unit} a system')}; failed verdicts are not in n."
     )
     title = f"Leaderboard: {topic.text()}, {METHOD_NAMES[method]}{by}, 95% CI"

@@ -40,8 +40,8 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     )
     caption = (
         f"Q = (wins + ties) / (losses + ties) of the row's system against the column's, judged by {name_text(rater)}:"
-        f" {topic.text()}, {n_text(table.rows, 'pairs of lists a cell')}. In brackets: 95% interval, users"
-        f" resampled; bold: p < {_SIGNIFICANT:g}, sign test over users, Holm-adjusted."
+        f" {topic.text()}, {n_text(table.rows, 'pairs of lists a cell')}. In brackets: 95% interval over"
+        f" users; bold: p < {_SIGNIFICANT:g}, sign test over users, Holm-adjusted."
     )
     return FigureContent(f"Q of the system down against the one across, judged by {rater}", caption, table)
 

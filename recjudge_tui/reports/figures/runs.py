@@ -81,7 +81,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     table = _runs_table(context, truth, stat)
     caption = (
         f"{label_of(stat)} of each run with {name_text(truth)}: {topic.text()}, {n_text(table.rows, 'cases a run')};"
-        f" bars: 95% interval, users resampled. {_ceiling_text(table.rows)}"
+        f" bars: 95% interval over users. {_ceiling_text(table.rows)}"
     )
     return FigureContent(f"{label_of(stat)} of each run with {truth}, 95% CI", caption.strip(), table)
 

@@ -45,8 +45,8 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     )
     figure = str(rows[0]["figure"]).replace("_", " ") if rows else ""
     caption = (
-        f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, 95% interval, users"
-        f" resampled; {n_text(rows, 'verdicts a system and ' + over)}; failed verdicts stand outside n."
+        f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, 95% interval over"
+        f" users; {n_text(rows, 'verdicts a system and ' + over)}; failed verdicts stand outside n."
     )
     title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, 95% CI"
     if changes:

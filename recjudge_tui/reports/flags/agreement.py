@@ -50,7 +50,7 @@ _COLUMNS = (
     Column("note", "Note"),
 )
 _ABOUT = (
-    "on the items that both were shown, users resampled; precision: of what the rater flagged, the share that the other"
+    "on the items that both were shown, interval over users; precision: of what the rater flagged, the share that the other"
     " flagged too; recall: of what the other flagged; f1: their harmonic mean; kappa: corrected for chance, over all items;"
     " same_issue: of the items that both flagged, the share with an issue in common"
 )

@@ -44,7 +44,7 @@ _COLUMNS = (
     Column("note", "Note"),
 )
 _BY_RANK = (*_COLUMNS[:4], Column("rank", "Rank", "int"), *_COLUMNS[4:])
-_INTERVALS = "intervals: users resampled; Wilson's where every user has one row; all rows alike: Wilson's for the users"
+_INTERVALS = "intervals over users, exact where every user has one row"
 _PEOPLE = (
     "People: the same share in the verdicts of all people together, on the lists that the rater judged too"
 )

@@ -46,7 +46,7 @@ ABOUT = (
     "title_ild: the same for the words of their titles",
     f"near_duplicates: share of items that have {NEAR:.0%} of their words and a category in common with an item above",
     "category_coverage: share of the catalogue's categories that a list shows",
-    "every measure is a mean over lists; users are resampled, each with all their lists",
+    "every measure is a mean over lists; interval over users, each with all their lists",
 )
 _COLUMNS = (
     Column("system", "System"),
@@ -121,7 +121,7 @@ def diversity_table(
     """For each system, one row per measure of its lists' first k items, then one per rater and label (`share`) or per
     rater (`score`).
 
-    Values are means over lists or cases with an interval, users resampled. `rater` empty: everyone who judged lists.
+    Values are means over lists or cases with an interval over users. `rater` empty: everyone who judged lists.
     Lists for which a measure is undefined are left out and counted. Raises NotFoundError for an unknown rater.
     """
     if rater:

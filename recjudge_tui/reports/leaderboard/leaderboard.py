@@ -200,15 +200,15 @@ def _means(db: Database, project_id: int, ratings: Ratings, options: Leaderboard
 
 
 _USUAL: dict[LeaderboardKind, str] = {"wins": "q", "means": "mean", "shares": "share"}
-_Q = "score = Q = (wins + ties) / (losses + ties), users resampled; above 1: more wins than losses"
-_WIN_RATE = "score = win rate = (wins + ties / 2) / n, users resampled"
+_Q = "score = Q = (wins + ties) / (losses + ties), interval over users; above 1: more wins than losses"
+_WIN_RATE = "score = win rate = (wins + ties / 2) / n, interval over users"
 _BT = (
-    "score = Bradley and Terry's rating, 400 points for odds of 10:1, mean 1000 over the rated systems, users resampled;"
+    "score = Bradley and Terry's rating, 400 points for odds of 10:1, mean 1000 over the rated systems, interval over users;"
     " ties by Davidson's model (1970) or as half a win of each, as the settings say"
 )
 _ELO = (
     "score = Elo from 1000, all verdicts in the order of their cases (or the mean over random orders, as the settings"
-    " say); Elo depends on that order, so prefer bt for a fixed set of verdicts; interval: users resampled within the order"
+    " say); Elo depends on that order, so prefer bt for a fixed set of verdicts; interval over users, each left out in turn"
 )
 
 # a new method is one more line

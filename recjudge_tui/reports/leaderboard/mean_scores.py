@@ -27,7 +27,7 @@ _COLUMNS = (
     Column("failed", "Failed", "int"),
     Column("note", "Note"),
 )
-ABOUT = "score = mean over the cases of a system, users resampled; failed verdicts are not in n"
+ABOUT = "score = mean over the cases of a system, interval over users; failed verdicts are not in n"
 
 
 def mean_table(

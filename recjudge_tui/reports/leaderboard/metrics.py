@@ -1,4 +1,4 @@
-"""Offline metrics of each system's lists against held-out events (users resampled)."""
+"""Offline metrics of each system's lists against held-out events, with intervals over users."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def metrics_table(
 ) -> Table:
     """One row per system and metric: the mean over lists for which it is defined; coverage over all lists.
 
-    A list is measured against what is held out for its occasion (docs/occasions.md); users are resampled with all their
+    A list is measured against what is held out for its occasion (docs/occasions.md); intervals are over users with all their
     lists. Lists for which a metric is undefined are left out and counted. `k` is None for AUC, which uses all candidates of
     the file. `among` names the systems, all if empty. `lists` None: the current lists that are `chosen`. Raises
     UsageError for an unknown metric and NotFoundError for an unknown system.
@@ -100,7 +100,7 @@ def metrics_table(
         GAINS,
         DISCOUNT,
         DIVERSITY,
-        "a mean over lists; users are resampled, each with all their lists",
+        "a mean over lists; interval over users, each with all their lists",
     ]
     if not rows:
         notes = ["no lists yet: import them with “recjudge import FILE --as lists”"]
@@ -212,7 +212,7 @@ def _explained(metric: str, estimate: Estimate, lists: int) -> Estimate:
 def _coverage(system_metrics: _SystemMetrics) -> Estimate:
     if system_metrics.coverage is None:
         return undefined("no items were imported, so the catalogue is unknown")
-    note = "no interval: resampling users always yields fewer different items"
+    note = "no interval: fewer users always yield fewer different items"
     return Estimate(system_metrics.coverage, None, None, system_metrics.users.size, note=note)
 
 

@@ -45,7 +45,7 @@ def cost_table(
 ) -> Table:
     """One row per rater, protocol, prompt and form (aspects in one call or several, shots): dollars per judged case.
 
-    cost_per_case = total cost / cases judged, including failed calls, with an interval from users resampled. Cases
+    cost_per_case = total cost / cases judged, including failed calls, with an interval over users. Cases
     answered by earlier replies (cached), in whole or in part, are left out and counted, because they cost less than
     new ones. An unknown price stays unknown (None). `human_ratio` = cost_per_case / `human_price`, the dollars that a
     person is paid for one case (Zhang et al., 2024: 0.111 $ a text). Raises UsageError for a human price that is not

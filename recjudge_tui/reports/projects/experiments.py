@@ -153,7 +153,7 @@ def prediction_log_table(db: Database, project_id: int, options: OutcomeOptions 
     added, with the hit rate so far.
 
     A rater of pairs (pairwise, arena) predicts by its win rate of a over b (ties half), one of lists or texts by the
-    difference of mean values; intervals from users resampled. A hit: it predicted the system whose lift was decided at
+    difference of mean values; intervals over users. A hit: it predicted the system whose lift was decided at
     `alpha`; an even prediction is a miss. Undecided experiments are not counted. Hit rate with Clopper and
     Pearson's interval. Raises NotFoundError for an unknown experiment.
     """

@@ -93,7 +93,7 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
     """One row per check and question: `state` is met, not met, or unknown.
 
     A bound is met by the figure, with `certain` by the whole interval; an undefined figure does not meet it. A change
-    is not met only if its interval (users resampled, both runs on the same draws) excludes zero in the bad direction:
+    is not met only if its interval (users left out of both runs at once) excludes zero in the bad direction:
     down, or up for the failure rate; without an interval it is unknown. Raises UsageError for invalid options,
     NotFoundError for an unknown rater or one without such verdicts.
     """
@@ -110,7 +110,7 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
         rows += _change_rows(judged, options.against)
         protocols = {question.protocol for question in judged.mine}
         notes.append(
-            "change: later minus earlier, users resampled; not met only if its"
+            "change: later minus earlier, interval over users; not met only if its"
             f" {options.level:.0%} interval excludes zero in the bad direction"
         )
         notes += dict.fromkeys(f"paired {row['paired']}" for row in rows if row.get("paired"))

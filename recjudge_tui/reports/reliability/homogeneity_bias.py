@@ -30,8 +30,9 @@ from recjudge_tui.store.verdicts.ratings import (
 
 ALL_LISTS, WITHIN = "all lists", "within systems"
 FORMULA = (
-    "difference: the slope of the rater's rating on uniformity minus that of the truth's, on the same lists, users"
-    " resampled: sum (u - mean u)(rater - truth) / sum (u - mean u)²; above 0: the rater favours uniform lists more"
+    "difference: the slope of the rater's rating on uniformity minus that of the truth's, on the same lists,"
+    " interval over users: sum (u - mean u)(rater - truth) / sum (u - mean u)²; above 0: the rater favours uniform"
+    " lists more"
 )
 _BY_SYSTEM = (
     "within systems: u and rater - truth minus their means in the system, so that differences between systems do not"

@@ -67,7 +67,7 @@ def feature_preferences(
 
     With v the sign of the verdict (or of the difference of two scores) and d the sign of the difference in the
     feature, the preference is the mean of v·d over pairs with d ≠ 0. The difference to people is the mean of (v - mean
-    of the people's v)·d. Users are resampled.
+    of the people's v)·d. Intervals are over users.
     """
     raters = project_raters(db, project_id)
     questions = project_questions(db, project_id)

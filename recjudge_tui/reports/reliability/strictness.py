@@ -19,8 +19,8 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import FloatArray, IntArray, Question, Ratings, load_ratings
 
 BIAS = (
-    "bias: the mean over cases of a rater's value minus the mean of the other annotators on the same case, users"
-    " resampled; below 0: stricter than they are"
+    "bias: the mean over cases of a rater's value minus the mean of the other annotators on the same case, interval over"
+    " users; below 0: stricter than they are"
 )
 PAIR_BIAS = "bias on pairs: above 0, the rater favours A more than the other annotators do"
 NO_SIDE = "pairs of several systems have no common side, so a bias has no direction"

@@ -21,10 +21,7 @@ from recjudge_tui.store.verdicts.dated import dated_verdicts
 from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
 
 OVERALL = "overall"
-_INTERVALS = (
-    "intervals: users resampled, the same resamples in every period of a series; click_rate and lift as in “recjudge"
-    " outcome”"
-)
+_INTERVALS = "intervals over users; click_rate and lift as in “recjudge outcome”"
 _FIGURES = (
     "win_rate: (wins + ties / 2) / n; share of a label: the best label; flags: flagged items per verdict, of pairs on"
     " both lists together"

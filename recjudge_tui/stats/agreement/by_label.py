@@ -43,7 +43,7 @@ def label_scores(
     seed: int = 0,
     level: float = LEVEL,
 ) -> LabelScores:
-    """How well the labels `a` (n,) meet those of a reference (n,), users resampled; rows with NaN are left out.
+    """How well the labels `a` (n,) meet those of a reference (n,), interval over users; rows with NaN are left out.
 
     Of label k: precision = rows where both gave k / rows where `a` did, recall = both / rows where the reference did,
     F1 = 2 both / (a's + reference's). `macro` is the plain mean over labels, `weighted` the mean weighted by the

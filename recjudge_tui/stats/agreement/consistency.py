@@ -19,7 +19,7 @@ def position_consistency_estimate(
     seed: int = 0,
     level: float = LEVEL,
 ) -> Estimate:
-    """Share of pairs with the same answer in both orders, 0..1, with an interval from users resampled.
+    """Share of pairs with the same answer in both orders, 0..1, with an interval over users.
 
     Both arrays (n,) hold the answer mapped back to the systems (1, 0, -1), so a judge who always picks Set 1 is never
     consistent. Pairs with a failed answer (NaN) are left out. Undefined without complete pairs.

@@ -25,7 +25,7 @@ def detection_estimates(
     seed: int = 0,
     level: float = LEVEL,
 ) -> dict[str, Estimate]:
-    """DETECTION_STATISTICS of the marks of one rater against those of a reference, one row a thing (n,), users resampled.
+    """DETECTION_STATISTICS of the marks of one rater against those of a reference, one row a thing (n,).
 
     precision = both / marked, recall = both / reference, F1 = 2 both / (marked + reference) (van Rijsbergen 1979); the
     n of each counts the rows that it divides by, for F1 those that either of them marked, for kappa all. F1 rises with

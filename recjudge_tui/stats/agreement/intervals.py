@@ -266,7 +266,7 @@ def _slow_kendall(rows: _Rows) -> Interval:
 
 
 def _grouped(rows: _Rows, labels: FloatArray | None, stat: str, codes: IntArray, count: int) -> Estimate:
-    """Mean over groups, with its interval over resampled users."""
+    """Mean over groups, with its interval over users."""
     owner = np.zeros(count, dtype=np.int64)
     owner[codes] = rows.users
     if (owner[codes] != rows.users).any():

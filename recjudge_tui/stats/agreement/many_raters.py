@@ -64,7 +64,7 @@ def many_raters_estimates(
     seed: int = 0,
     level: float = LEVEL,
 ) -> dict[str, Estimate]:
-    """MANY_RATERS of ratings (n,), one row a rater and item; `users` (n,) own the items and are resampled.
+    """MANY_RATERS of ratings (n,), one row a rater and item; `users` (n,) own the items; intervals are over them.
 
     `labels` are the values of the label set, rising. Rows with NaN are left out; n counts the items with two ratings or
     more. `mirrored`: ratings are signed preferences without a first side, so each item counts half as it is and half

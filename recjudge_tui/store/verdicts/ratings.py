@@ -146,7 +146,7 @@ def load_cases(db: Database, project_id: int) -> CaseColumns:
     ids, kinds, users, items, first, second = columns
     systems = tuple(sorted(set(first) | set(second)))
     places = {name: place for place, name in enumerate(systems)}
-    # by id, so that resampling does not depend on the order of import
+    # by id, so that intervals do not depend on the order of import
     user, item = (
         _mapped(ids, {name: at for at, name in enumerate(sorted(set(ids)))}) for ids in (users, items)
     )

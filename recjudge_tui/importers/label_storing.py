@@ -1,0 +1,140 @@
+"""Stores labels: whose they are, of which case, and what an earlier answer to it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.records import Label
+from recjudge_tui.domain.roles import IMPORTED, RaterKind, kind_by_name
+from recjudge_tui.errors import InputError, UsageError
+from recjudge_tui.importers.files.layout import LocatedRecord
+from recjudge_tui.importers.files.values import shown
+from recjudge_tui.importers.import_job import ImportJob
+from recjudge_tui.store.annotation.tasks import close_answered
+from recjudge_tui.store.annotation.tokens import task_by_token
+from recjudge_tui.store.imports.loading import Clash, add_verdict, case_of_label
+from recjudge_tui.store.raters.raters import ensure_rater, rater_kind
+
+# votes that were left out, as they are counted
+REPEATED = "repeated vote"
+ANOTHER_VERDICT = "another verdict by the same rater"
+TELL_APART = "name the session, query or battle of each row in a column context (docs/occasions.md)"
+_SHOWN_NAMES = 5
+
+
+def store_labels(job: ImportJob, reads: Iterable[tuple[LocatedRecord, Label]]) -> None:
+    """Store the labels of a batch in the orientation of their cases, and answers to tasks as those of the tasks' people."""
+    for read, label in reads:
+        if label.task:
+            _task_answer(job, read.line, label)
+            continue
+        rater = _rater(job, read.line, label)
+        case, turned, occasions = case_of_label(job.target, job.known.cases, label)
+        if occasions > 1:
+            text = (
+                f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and served_at do "
+                "not say which was judged; the label is kept without one"
+            )
+            job.notes.warn(read.line, "which occasion is not clear", text)
+        _add_label(job, read.line, rater, case, label, turned=turned)
+
+
+def _add_label(job: ImportJob, line: int, rater: int, case: int, label: Label, *, turned: bool) -> None:
+    """Store a label in the orientation of its case, which is the other one if it is `turned`."""
+    standing = label
+    if turned and label.value is not None:
+        value = 0.0 - label.value
+        names = protocol_facts(label.protocol).labels
+        standing = label.model_copy(update={"value": value, "label": names.get(value, label.label)})
+    clash = add_verdict(job.target, rater, case, standing)
+    if clash is None:
+        job.counts.stored += 1
+        job.counts.keep(label)
+        return
+    repeated = clash.import_id is not None and clash.import_id >= job.target.since
+    job.counts.repeats += repeated
+    if not clash.same:
+        _note_clash(job, line, label, clash)
+    elif repeated:
+        text = (
+            f"{shown(label.rater)} answered {label.aspect} of this case above, with the same answer; left out"
+        )
+        job.notes.skip(line, REPEATED, text)
+    else:
+        job.counts.unchanged += 1
+
+
+def remark_repeats(job: ImportJob) -> None:
+    counts = job.counts
+    if counts.repeats:
+        job.notes.remark(
+            f"{counts.repeats:,} of {counts.records:,} votes are on a case that the same rater answered above: these rows do"
+            f" not tell the cases apart; {TELL_APART}"
+        )
+    if counts.unchanged:
+        job.notes.remark(
+            f"{counts.unchanged:,} of {counts.records:,} votes stand in an earlier import with the same answer and are not"
+            f" counted twice. If they are another session, {TELL_APART}"
+        )
+
+
+def _task_answer(job: ImportJob, line: int, label: Label) -> None:
+    """Store the answer to an exported task as one of the person whose task it is, and close the task."""
+    task = task_by_token(job.target.db, job.target.project_id, label.task)
+    if task is None or task.protocol != label.protocol:
+        text = f"task {shown(label.task)} is no {label.protocol} task of this project; left out"
+        job.notes.skip(line, "unknown task", text)
+        return
+    if label.rater not in ("", task.rater):
+        text = f"answered by {shown(label.rater)}; stored as {shown(task.rater)}, whose task it is"
+        job.notes.warn(line, "answered by another name", text)
+    named = label.model_copy(update={"rater": task.rater})
+    _add_label(job, line, task.rater_id, task.case_id, named, turned=task.first == "b")
+    close_answered(job.target.db, task.id)
+
+
+def _rater(job: ImportJob, line: int, label: Label) -> int:
+    key = (label.rater, label.rater_kind)
+    if key not in job.known.raters:
+        kind = label.rater_kind or _kind_by_name(job, label.rater)
+        try:
+            job.known.raters[key] = ensure_rater(job.target.db, job.target.project_id, label.rater, kind)
+        except UsageError as error:
+            raise InputError(
+                f"{job.notes.file}:{line}: {error.title}", error.cause, error.next_step
+            ) from error
+    return job.known.raters[key]
+
+
+def _kind_by_name(job: ImportJob, name: str) -> RaterKind:
+    """The kind of a rater whose row does not say it: the one that it has, if it was imported, else the one of its name."""
+    kind = kind_by_name(name)
+    stored = rater_kind(job.target.db, job.target.project_id, name)
+    if stored in IMPORTED and kind != "ground_truth":
+        kind = stored
+    elif kind == "judge":
+        job.counts.guessed_judges.append(name)
+    return kind
+
+
+def remark_guessed_judges(job: ImportJob) -> None:
+    names = job.counts.guessed_judges
+    if names:
+        more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+        job.notes.remark(
+            f"taken for language models by name, so not counted as people: {', '.join(map(shown, names[:_SHOWN_NAMES]))}"
+            f"{more}; a column rater_kind (judge, annotator) decides, or “recjudge rater kind NAME annotator”"
+        )
+
+
+def _note_clash(job: ImportJob, line: int, label: Label, clash: Clash) -> None:
+    if clash.import_id == job.target.import_id:
+        origin = "above in this file"
+    elif clash.import_id is not None:
+        origin = f"in import {clash.import_id}"
+    else:
+        origin = f"in run {clash.run_id}" if clash.run_id is not None else "already"
+    answer = f"answered {shown(clash.label)}" if clash.label else "failed"
+    text = f"{shown(label.rater)} {answer} on {label.aspect} of this case {origin}; that is kept"
+    job.notes.skip(line, ANOTHER_VERDICT, text)
