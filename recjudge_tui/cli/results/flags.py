@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.occasions import OccasionFilter
     from recjudge_tui.domain.selection import CaseSelection
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.reports.flags.flagged import Of
+    from recjudge_tui.reports.flags.project_flags import Of
     from recjudge_tui.store.database import Database
 
 
@@ -85,7 +85,7 @@ def flags(
       recjudge flags -p shop --agreement --truth anna --format json
     """
     from recjudge_tui.reports.common.segments import segmented
-    from recjudge_tui.reports.flags.flagged import FlagOptions
+    from recjudge_tui.reports.flags.project_flags import FlagOptions
 
     if truth is not None and not agreement:
         raise click.UsageError("--truth needs --agreement")

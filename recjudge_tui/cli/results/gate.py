@@ -72,7 +72,7 @@ def gate(
 
     A bound on an undefined figure is not met. With --against, a figure got worse if the interval of its change
     excludes zero in the bad direction. The interval leaves the same users out
-    of both runs. The table also shows which models were served then and now.
+    of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then and now.
 
     \b
     Example:

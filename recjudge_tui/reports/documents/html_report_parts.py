@@ -158,8 +158,8 @@ def shares(context: SectionInput) -> Part:
 def flags(context: SectionInput) -> Part:
     """What is flagged in single lists, and how far raters agree on it."""
     from recjudge_tui.reports.flags.agreement import flag_agreement_table
-    from recjudge_tui.reports.flags.flagged import FlagOptions
     from recjudge_tui.reports.flags.kinds import kinds_table
+    from recjudge_tui.reports.flags.project_flags import FlagOptions
 
     options = FlagOptions(resamples=context.resamples, seed=context.seed, selection=context.selection)
     reports = (kinds_table, flag_agreement_table)

@@ -30,8 +30,8 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
-from recjudge_tui.reports.flags.flagged import ANY, FlagOptions, Of
 from recjudge_tui.reports.flags.kinds import flagged_cases, kinds_table
+from recjudge_tui.reports.flags.project_flags import ANY, FlagOptions, Of
 from recjudge_tui.store.database import Database
 
 TABLE, INTERVALS, RANKS = "table", "intervals", "ranks"

@@ -15,11 +15,11 @@ from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_not
 from recjudge_tui.reports.common.pairing import Pair
 from recjudge_tui.reports.common.scales import rules_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.flags.flagged import (
+from recjudge_tui.reports.flags.project_flags import (
     ANY,
     NOTHING,
-    Flagged,
     FlagOptions,
+    ProjectFlags,
     issue_place,
     load_flagged,
     question_of,
@@ -99,7 +99,7 @@ def flag_agreement_table(db: Database, project_id: int, options: FlagOptions) ->
     return Table("Agreement on flagged items", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 
-def _pairs(flagged: Flagged, options: FlagOptions) -> list[tuple[Flagger, Flagger]]:
+def _pairs(flagged: ProjectFlags, options: FlagOptions) -> list[tuple[Flagger, Flagger]]:
     """Raters of one question, the reference second: people after judges."""
     pairs = []
     for a, b in combinations(flagged.flaggers, 2):
@@ -112,14 +112,14 @@ def _pairs(flagged: Flagged, options: FlagOptions) -> list[tuple[Flagger, Flagge
     return pairs
 
 
-def _compared(flagged: Flagged, a: Flagger, b: Flagger) -> Comparison:
+def _compared(flagged: ProjectFlags, a: Flagger, b: Flagger) -> Comparison:
     """The lists that both judged, of one generation."""
     verdicts = flagged.ratings.verdicts
     left, right = (Side(flagger.rater, verdicts[question_of(flagger)]) for flagger in (a, b))
     return compare(flagged.ratings.cases, left, right)
 
 
-def _items(flagged: Flagged, a: Flagger, b: Flagger, compared: Comparison) -> _Items:
+def _items(flagged: ProjectFlags, a: Flagger, b: Flagger, compared: Comparison) -> _Items:
     items = flagged.lists.items
     both: BoolArray = flagged.shown_to(a) & flagged.shown_to(b) & np.isin(items.row, compared.row)
     row = np.flatnonzero(both)
@@ -127,7 +127,7 @@ def _items(flagged: Flagged, a: Flagger, b: Flagger, compared: Comparison) -> _I
 
 
 def _rows(
-    flagged: Flagged,
+    flagged: ProjectFlags,
     pair: tuple[Flagger, Flagger],
     issue: int | None,
     items: _Items,
@@ -157,7 +157,7 @@ def _rows(
 
 
 def _same_issue(
-    flagged: Flagged, pair: tuple[Flagger, Flagger], items: _Items, both: BoolArray, options: FlagOptions
+    flagged: ProjectFlags, pair: tuple[Flagger, Flagger], items: _Items, both: BoolArray, options: FlagOptions
 ) -> Estimate:
     """Of the items that both flagged, the share with an issue in common."""
     if not both.any():
@@ -170,7 +170,7 @@ def _same_issue(
     )
 
 
-def _nothing(flagged: Flagged) -> str:
+def _nothing(flagged: ProjectFlags) -> str:
     if not flagged.flaggers:
         return NOTHING
     names = ", ".join(dict.fromkeys(flagger.rater.name for flagger in flagged.flaggers))

@@ -13,11 +13,11 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import is_people, rules_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.flags.flagged import (
+from recjudge_tui.reports.flags.project_flags import (
     ANY,
     NOTHING,
-    Flagged,
     FlagOptions,
+    ProjectFlags,
     issue_place,
     load_flagged,
     question_of,
@@ -50,7 +50,7 @@ _PEOPLE = (
 )
 
 
-class _Counted(NamedTuple):
+class _Units(NamedTuple):
     """Lists or items, one row each: the case, the rank (0 for a whole list), and whether it is flagged."""
 
     case: IntArray
@@ -99,7 +99,7 @@ def _judged_rows(current: Ratings, flagger: Flagger) -> IntArray:
 
 
 def _issues(
-    flagged: Flagged, judged: dict[Flagger, IntArray], options: FlagOptions
+    flagged: ProjectFlags, judged: dict[Flagger, IntArray], options: FlagOptions
 ) -> tuple[int | None, ...]:
     """The chosen kind; else any, and the kinds that somebody flagged, which by rank are left out."""
     if options.issue is not None:
@@ -116,23 +116,23 @@ def _issues(
 
 
 def _counted(
-    flagged: Flagged, flagger: Flagger, issue: int | None, cases: IntArray, options: FlagOptions
-) -> _Counted:
+    flagged: ProjectFlags, flagger: Flagger, issue: int | None, cases: IntArray, options: FlagOptions
+) -> _Units:
     if options.of == "lists" and not options.by_rank:
         marked = flagged.lists_with(flagger, issue)[cases]
-        return _Counted(cases, np.zeros(cases.size, dtype=np.int64), marked)
+        return _Units(cases, np.zeros(cases.size, dtype=np.int64), marked)
     items = flagged.lists.items
     here = flagged.shown_to(flagger) & np.isin(items.row, cases)
     rank = items.rank[here] if options.by_rank else np.zeros(int(here.sum()), dtype=np.int64)
-    return _Counted(items.row[here], rank, flagged.items_with(flagger, issue)[here])
+    return _Units(items.row[here], rank, flagged.items_with(flagger, issue)[here])
 
 
 def _rows(
-    flagged: Flagged,
+    flagged: ProjectFlags,
     flagger: Flagger,
     issue: int | None,
     judged: dict[Flagger, IntArray],
-    counted: dict[Flagger, _Counted],
+    counted: dict[Flagger, _Units],
     options: FlagOptions,
 ) -> Iterator[Row]:
     cases, own = flagged.ratings.cases, counted[flagger]
@@ -165,20 +165,24 @@ def _rows(
 
 
 def _people(
-    flagged: Flagged, flagger: Flagger, judged: dict[Flagger, IntArray], counted: dict[Flagger, _Counted]
-) -> list[_Counted]:
+    flagged: ProjectFlags, flagger: Flagger, judged: dict[Flagger, IntArray], counted: dict[Flagger, _Units]
+) -> list[_Units]:
     """What people flagged in the lists that the rater judged too."""
     parts = []
     for person in flagged.flaggers:
         if is_people(person.rater) and person.protocol == flagger.protocol:
             part = counted[person]
             both = np.isin(part.case, judged[flagger])
-            parts.append(_Counted(part.case[both], part.rank[both], part.marked[both]))
+            parts.append(_Units(part.case[both], part.rank[both], part.marked[both]))
     return parts
 
 
 def _notes(
-    flagged: Flagged, current: Ratings, judged: dict[Flagger, IntArray], rows: list[Row], options: FlagOptions
+    flagged: ProjectFlags,
+    current: Ratings,
+    judged: dict[Flagger, IntArray],
+    rows: list[Row],
+    options: FlagOptions,
 ) -> tuple[str, ...]:
     notes = [_INTERVALS] if rows else [NOTHING]
     if any(row["people"] is not None for row in rows):
@@ -196,7 +200,7 @@ def _notes(
     return tuple(notes)
 
 
-def _unknown_items(flagged: Flagged, flagger: Flagger, cases: IntArray) -> list[str]:
+def _unknown_items(flagged: ProjectFlags, flagger: Flagger, cases: IntArray) -> list[str]:
     """Lists whose items are not known, and flags on items that their lists do not hold."""
     name, flags = flagger.rater.name, flagged.lists.by_rater[flagger]
     unknown = int((~np.isin(cases, flagged.lists.items.row)).sum())

@@ -13,7 +13,7 @@ from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import rater_rank, rules_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.flags.flagged import Flagged, folded_issues
+from recjudge_tui.reports.flags.project_flags import ProjectFlags, folded_issues
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.resampling.intervals import share_estimate
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
@@ -114,17 +114,17 @@ def injected_table(db: Database, project_id: int, options: InjectedOptions | Non
     return Table("Planted faults", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 
-def _load(db: Database, project_id: int) -> Flagged:
+def _load(db: Database, project_id: int) -> ProjectFlags:
     questions = [Question(name, PLANTED, "overall") for name in fault_raters(db, project_id)]
     ratings = load_questions(db, project_id, questions)
     flaggers = sorted(
         (Flagger(ratings.raters[question.rater], PLANTED) for question in questions),
         key=lambda flagger: rater_rank(flagger.rater),
     )
-    return Flagged(ratings, load_flags(db, project_id, ratings.cases, flaggers), tuple(flaggers), ())
+    return ProjectFlags(ratings, load_flags(db, project_id, ratings.cases, flaggers), tuple(flaggers), ())
 
 
-def _judged(flagged: Flagged, rater: str) -> IntArray:
+def _judged(flagged: ProjectFlags, rater: str) -> IntArray:
     """The cases on which a rater has a verdict, failed ones too."""
     question = Question(rater, PLANTED, "overall")
     none = np.zeros(0, dtype=np.int64)
@@ -132,7 +132,7 @@ def _judged(flagged: Flagged, rater: str) -> IntArray:
 
 
 def _chosen(
-    db: Database, project_id: int, flagged: Flagged, faults: Sequence[PlantedCase], rater: str | None
+    db: Database, project_id: int, flagged: ProjectFlags, faults: Sequence[PlantedCase], rater: str | None
 ) -> tuple[list[PlantedCase], list[str]]:
     """The made lists that are counted: of the newest imports into whose lists faults were planted."""
     ids = flagged.ratings.cases.ids
@@ -150,7 +150,7 @@ def _chosen(
     return kept, [f"{left_out:,} lists made from earlier lists left out"] if left_out else []
 
 
-def _lists(db: Database, flagged: Flagged, chosen: Sequence[PlantedCase]) -> _Lists:
+def _lists(db: Database, flagged: ProjectFlags, chosen: Sequence[PlantedCase]) -> _Lists:
     """What is known of the made lists, from what was shown of them."""
     cases, items = flagged.ratings.cases, flagged.lists.items
     row = np.searchsorted(cases.ids, [case.case_id for case in chosen])
@@ -175,7 +175,7 @@ def _lists(db: Database, flagged: Flagged, chosen: Sequence[PlantedCase]) -> _Li
     return _Lists(row, cases.user[row], kinds, systems, np.array(planted, dtype=np.int64), free)
 
 
-def _rows(flagged: Flagged, flagger: Flagger, lists: _Lists, options: InjectedOptions) -> Iterator[Row]:
+def _rows(flagged: ProjectFlags, flagger: Flagger, lists: _Lists, options: InjectedOptions) -> Iterator[Row]:
     value = _values(flagged, flagger, lists)
     issues = folded_issues(flagged)
     place_of = {kind: issues.get(folded(ISSUE_OF[kind])) for kind in FAULT_KINDS}
@@ -211,7 +211,7 @@ def _rows(flagged: Flagged, flagger: Flagger, lists: _Lists, options: InjectedOp
             yield {**head, "outcome": FALSE_ALARM, **_share(hits, users, options), "failed": None}
 
 
-def _values(flagged: Flagged, flagger: Flagger, lists: _Lists) -> FloatArray:
+def _values(flagged: ProjectFlags, flagger: Flagger, lists: _Lists) -> FloatArray:
     """By made list: 1 where the rater's verdict is valid, NaN where it failed, 0 where there is none."""
     verdicts = flagged.ratings.verdicts[Question(flagger.rater.name, PLANTED, "overall")]
     value = np.zeros(flagged.ratings.cases.ids.size)
@@ -221,7 +221,12 @@ def _values(flagged: Flagged, flagger: Flagger, lists: _Lists) -> FloatArray:
 
 
 def _alarms(
-    flagged: Flagged, flagger: Flagger, lists: _Lists, valid: BoolArray, kind: FaultKind, issue: int | None
+    flagged: ProjectFlags,
+    flagger: Flagger,
+    lists: _Lists,
+    valid: BoolArray,
+    kind: FaultKind,
+    issue: int | None,
 ) -> tuple[FloatArray, IntArray]:
     """Of the items of these lists that certainly lack a fault, which are flagged for it; and the user of each."""
     items = flagged.lists.items

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.reports.flags.agreement import flag_agreement_table
-from recjudge_tui.reports.flags.flagged import FlagOptions
+from recjudge_tui.reports.flags.project_flags import FlagOptions
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.flags import make_flagged_project

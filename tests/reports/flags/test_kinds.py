@@ -10,8 +10,8 @@ import pytest
 from recjudge_tui.domain.selection import CaseSelection, Segment
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.flags.flagged import NOTHING, FlagOptions
 from recjudge_tui.reports.flags.kinds import kinds_table
+from recjudge_tui.reports.flags.project_flags import NOTHING, FlagOptions
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.stats.resampling.intervals import clopper_pearson
 from recjudge_tui.store.database import Database

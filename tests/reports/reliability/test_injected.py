@@ -17,8 +17,8 @@ from recjudge_tui.judges.rules.faults import ISSUE_OF
 from recjudge_tui.raters.metrics import make_metric_raters
 from recjudge_tui.reports.agreement.agreement import agreement_table
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.flags.flagged import FlagOptions
 from recjudge_tui.reports.flags.kinds import kinds_table
+from recjudge_tui.reports.flags.project_flags import FlagOptions
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.reliability.injected import NOTHING, InjectedOptions, injected_table
 from recjudge_tui.runs.engine.engine import work

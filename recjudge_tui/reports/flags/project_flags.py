@@ -51,7 +51,7 @@ class FlagOptions:
 
 
 @dataclass(frozen=True)
-class Flagged:
+class ProjectFlags:
     """Who flagged what: `ratings` has one question for each of `flaggers`, with every verdict, 1 where one is valid and
     NaN where all failed. `silent` names raters that gave no flag and were asked for none."""
 
@@ -82,7 +82,7 @@ class Flagged:
         return shown
 
 
-def load_flagged(db: Database, project_id: int, options: FlagOptions) -> Flagged:
+def load_flagged(db: Database, project_id: int, options: FlagOptions) -> ProjectFlags:
     """The flags of the raters that the options name, judges before people.
 
     Raises UsageError for an unknown protocol, or one that judges no single lists; NotFoundError for an unknown rater.
@@ -115,20 +115,20 @@ def load_flagged(db: Database, project_id: int, options: FlagOptions) -> Flagged
     asked = tuple(flagger for flagger in flaggers if lists.by_rater[flagger].asked)
     silent = tuple(flagger.rater.name for flagger in flaggers if flagger not in asked)
     verdicts = {question_of(flagger): _judged(loaded, flagger) for flagger in asked}
-    return Flagged(replace(loaded, verdicts=verdicts), lists, asked, tuple(dict.fromkeys(silent)))
+    return ProjectFlags(replace(loaded, verdicts=verdicts), lists, asked, tuple(dict.fromkeys(silent)))
 
 
 def question_of(flagger: Flagger) -> Question:
-    """The question of a rater in `Flagged.ratings`."""
+    """The question of a rater in `ProjectFlags.ratings`."""
     return Question(flagger.rater.name, flagger.protocol, _ASPECT)
 
 
-def folded_issues(flagged: Flagged) -> dict[str, int]:
+def folded_issues(flagged: ProjectFlags) -> dict[str, int]:
     """The place of each kind in the list of issues, by its folded name."""
     return {folded(issue): place for place, issue in enumerate(flagged.lists.issues)}
 
 
-def issue_place(flagged: Flagged, name: str) -> int | None:
+def issue_place(flagged: ProjectFlags, name: str) -> int | None:
     """The place of a kind in the list of issues; None for ANY. Raises UsageError for an unknown one."""
     if folded(name) == ANY:
         return None
@@ -139,7 +139,7 @@ def issue_place(flagged: Flagged, name: str) -> int | None:
     return places[folded(name)]
 
 
-def silent_notes(flagged: Flagged) -> list[str]:
+def silent_notes(flagged: ProjectFlags) -> list[str]:
     """Who is left out for want of flags."""
     if not flagged.silent:
         return []
