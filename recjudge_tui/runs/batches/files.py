@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.files import refuse_database
 from recjudge_tui.judges.batch.lines import JSONL, Shape
 from recjudge_tui.runs.batches.context import BatchRun, held_run, outgoing
 from recjudge_tui.store.database import Database
@@ -39,6 +40,7 @@ def export_calls(
     not at all. Raises UsageError for a judge whose calls cannot be written to a file, RunError while another process
     works on the run.
     """
+    refuse_database(out)
     with held_run(db, run_id) as run:
         if run.setup.spec.provider != "openai":
             raise UsageError(
@@ -90,13 +92,14 @@ def write_parts(
 
 def _named(parts: list[Part], out: Path) -> tuple[Path, ...]:
     """Give the parts their names: `out` for a single one, else `out` with a number before its suffix."""
-    if len(parts) == 1:
-        return (parts[0].path.replace(out),)
     width = max(2, len(str(len(parts))))
-    return tuple(
-        part.path.replace(out.with_name(f"{out.stem}-{number:0{width}d}{out.suffix}"))
-        for number, part in enumerate(parts, 1)
-    )
+    names = [
+        out.with_name(f"{out.stem}-{number:0{width}d}{out.suffix}") for number in range(1, len(parts) + 1)
+    ]
+    chosen = [out] if len(parts) == 1 else names
+    for name in chosen:
+        refuse_database(name)
+    return tuple(part.path.replace(name) for part, name in zip(parts, chosen, strict=True))
 
 
 def counted(

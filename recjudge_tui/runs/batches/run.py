@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from recjudge_tui.errors import InputError, JudgeError, RunError, UsageError
+from recjudge_tui.files import refuse_database
 from recjudge_tui.judges.batch.lines import LineFault, RequestLine, read_request, read_result
 from recjudge_tui.runs.batches.lines import FATAL, Result, Servers, ask_lines
 
@@ -53,6 +54,7 @@ def run_file(
     """
     if not servers.urls:
         raise UsageError("no server was named", next_step="Name one or more with --base-url URL.")
+    refuse_database(out)
     pending = _pending(source, out)
     try:
         with out.open("a", encoding="utf-8") as file:
