@@ -9,6 +9,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.judge import JudgeSpec, Workload
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
 from recjudge_tui.errors import JudgeError
+from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs.batches.hosted import refuse_when_away
 from recjudge_tui.runs.control.detach import start_detached
@@ -121,7 +122,7 @@ async def _prepare_once(spec: JudgeSpec, settings: RunSettings, estimate: Estima
         timeout_s=settings.timeout_s,
     )
     try:
-        await asyncio.wait_for(judge.prepare(workload), CHECK_WITHIN_S)
+        await within(CHECK_WITHIN_S, judge.prepare(workload))
     except asyncio.TimeoutError:
         raise JudgeError(
             f"“{spec.spec}” did not answer", f"There was no answer within {CHECK_WITHIN_S:g} s."

@@ -1,4 +1,4 @@
-"""A time limit for an awaitable."""
+"""A time limit for an awaitable. Unlike the one in asyncio before Python 3.12, it never swallows a cancellation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,22 @@ if sys.version_info >= (3, 11):
 
     async def within(seconds: float, awaitable: Awaitable[T]) -> T:
         """The awaitable's result. If it takes longer, it is cancelled and asyncio.TimeoutError is raised."""
-        async with asyncio.timeout(seconds):  # unlike wait_for it needs no task of its own
+        async with asyncio.timeout(seconds):
             return await awaitable
 
 else:
 
     async def within(seconds: float, awaitable: Awaitable[T]) -> T:
         """The awaitable's result. If it takes longer, it is cancelled and asyncio.TimeoutError is raised."""
-        return await asyncio.wait_for(awaitable, seconds)
+        task = asyncio.ensure_future(awaitable)
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+            late = not task.done()
+        finally:
+            # also when this task is cancelled: nothing is left running behind it
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+        if late and task.cancelled():
+            raise asyncio.TimeoutError
+        return task.result()

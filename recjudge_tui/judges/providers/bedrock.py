@@ -13,6 +13,7 @@ from recjudge_tui.domain.calls import Message, Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
 from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.judges.http.endpoints import Endpoints, checked_url
 from recjudge_tui.judges.http.failures import sound_text
 from recjudge_tui.judges.http.request import late
@@ -130,7 +131,7 @@ class BedrockJudge(VendorJudge):
         )
         left = max(deadline - begin, 0.001)
         try:
-            answer = await asyncio.wait_for(call, left)
+            answer = await within(left, call)
         except asyncio.TimeoutError:
             raise late(url, left) from None
         except (ClientError, BotoCoreError, ResponseParserError) as error:

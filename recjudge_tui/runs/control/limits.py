@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from recjudge_tui.domain.calls import Request
 from recjudge_tui.domain.tokens import estimate_prompt_tokens, estimate_tokens
+from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.runs.prices import Price
 
 FIRST_WAIT_S = 0.5
@@ -179,7 +180,7 @@ class CallLimits:
         if self.stopping.is_set():
             raise StoppedWaiting
         try:
-            await asyncio.wait_for(self.stopping.wait(), seconds)
+            await within(seconds, self.stopping.wait())
         except asyncio.TimeoutError:
             return
         raise StoppedWaiting

@@ -125,7 +125,7 @@ async def judge_outstanding(job: Job) -> None:
 
 
 async def _cancel(tasks: set[asyncio.Task[bool] | asyncio.Task[Literal[True]]]) -> None:
-    """Cancel the tasks and wait for their end. Before Python 3.12 `wait_for` may swallow a cancellation: it is repeated."""
+    """Cancel the tasks and wait for their end. A judge of another package may swallow a cancellation: it is repeated."""
     while pending := {task for task in tasks if not task.done()}:
         for task in pending:
             task.cancel()
