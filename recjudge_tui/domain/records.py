@@ -89,7 +89,7 @@ class Label(Model):
     (A/Tie/B = 1/0/-1, where A is `system_a` of this record, even if it comes second by name). `context` and
     `served_at` say on which occasion, where the user has several. With a `case_id` it is that case, whatever is current.
     Without a `rater_kind`, the rater's name decides (`roles.kind_by_name`).
-    `value` is None if the answer failed: it was asked for and could not be read.
+    `value` is None if the answer failed: it was asked for and could not be read. `rule` says how it became a verdict.
     """
 
     rater: str
@@ -109,3 +109,4 @@ class Label(Model):
     note: str = ""
     context: str = ""
     served_at: str = ""
+    rule: str = "as given"

@@ -11,6 +11,7 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.files.layout import LocatedRecord
 from recjudge_tui.importers.files.values import shown
 from recjudge_tui.importers.import_job import ImportJob
+from recjudge_tui.importers.plain.counts import COUNTED
 from recjudge_tui.store.annotation.tasks import close_answered
 from recjudge_tui.store.annotation.tokens import task_by_token
 from recjudge_tui.store.imports.loading import Clash, add_verdict, case_of_label
@@ -52,6 +53,8 @@ def _add_label(job: ImportJob, line: int, rater: int, case: int, label: Label, *
         job.counts.stored += 1
         job.counts.keep(label)
         return
+    if label.rule == COUNTED:
+        raise _counted_before(job, line, clash)
     repeated = clash.import_id is not None and clash.import_id >= job.target.since
     job.counts.repeats += repeated
     if not clash.same:
@@ -63,6 +66,16 @@ def _add_label(job: ImportJob, line: int, rater: int, case: int, label: Label, *
         job.notes.skip(line, REPEATED, text)
     else:
         job.counts.unchanged += 1
+
+
+def _counted_before(job: ImportJob, line: int, clash: Clash) -> InputError:
+    origin = f" (import {clash.import_id})" if clash.import_id else ""
+    return InputError(
+        f"{job.notes.file}:{line}: counts of this row stand already",
+        f"They came with a table of the same file name{origin}, and counts do not show which battles are new.",
+        "Nothing was stored. Undo that import to replace it (recjudge imports undo ID), or rename the file if these are"
+        " other battles.",
+    )
 
 
 def remark_repeats(job: ImportJob) -> None:

@@ -55,6 +55,7 @@ COLUMNS: dict[ImportKind, Columns] = {
         (
             *("item_id", "system", "system_a", "system_b", "aspect", "protocol", "rater_kind", "flags", "note"),
             *("state", TASK, CASE, *OCCASION),
+            *("wins", "ties", "losses", "failed", "battles"),
         ),
         ("rater", "user_id", "item_id", "system", "system_a", "system_b", "context", TASK, CASE),
         ("rater", "user_id"),
@@ -158,9 +159,14 @@ ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
         "item_id": ITEM,
         "system": SYSTEM,
         "system_a": ("modela",),
-        "system_b": ("modelb",),
+        "system_b": ("modelb", "opponent"),
         "value": ("label", "answer", "verdict", "rating", "score", "preference", "winner", "choice"),
         "aspect": ("dimension", "criterion"),
+        # a table of counts
+        "wins": ("win", "won", "winsa", "awins", "winsofa"),
+        "ties": ("tie", "tied", "draws", "draw"),
+        "losses": ("loss", "lose", "loses", "lost", "winsb", "bwins", "winsofb"),
+        "battles": ("n", "games", "total"),
         "note": ("comment", "comments", "remark"),
         **_OCCASION,
     },

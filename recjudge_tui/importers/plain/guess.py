@@ -32,6 +32,7 @@ from recjudge_tui.importers.plain.columns import (
     numbered,
     wanted_columns,
 )
+from recjudge_tui.importers.plain.counts import holds_counts
 from recjudge_tui.importers.plain.headerless import headerless_rows
 
 _RANKED = Choice("lists", "ranked lists", "--system NAME")
@@ -84,6 +85,9 @@ def guess(sample: Sample, system: str | None = None) -> Guess:
     )
     columns = header_of(sample.text, everything)
     roles = _roles(columns, system)
+    as_labels = set(wanted_columns("labels").renamed(columns))
+    if holds_counts(as_labels) and "system_b" in as_labels:
+        return Guess("labels")
     if roles.rater and roles.value and (roles.user or {CASE, TASK} & set(columns)):
         return Guess("labels")
     if roles.user and (roles.item or roles.several):

@@ -28,6 +28,7 @@ from recjudge_tui.importers.plain.columns import (
     uses,
     wanted_columns,
 )
+from recjudge_tui.importers.plain.counts import counted_labels, holds_counts, with_battle_names
 from recjudge_tui.importers.plain.headerless import headerless_columns
 from recjudge_tui.importers.plain.labels import label_of
 from recjudge_tui.importers.plain.list_rows import list_rows
@@ -77,7 +78,9 @@ def records_of(
     if request.event_type:
         rows = _with(rows, {"type": request.event_type})
     if request.kind == "labels":
-        rows = with_cases(rows, request.case_of, request.notes)
+        rows = with_cases(
+            with_battle_names(rows, request.path, request.notes), request.case_of, request.notes
+        )
     rows = _tidy(rows, COLUMNS[request.kind], request.notes)
     if request.kind == "lists":
         yield from slates_of(list_rows(rows, request.notes), request.notes)
@@ -85,7 +88,10 @@ def records_of(
     convert = _converter(request.kind, mapping)
     for line, row in rows:
         try:
-            yield LocatedRecord(line, convert(row, line, request.notes))
+            if request.kind == "labels" and holds_counts(row):
+                yield from (LocatedRecord(line, label) for label in counted_labels(row, line, request.notes))
+            else:
+                yield LocatedRecord(line, convert(row, line, request.notes))
         except RowFault as fault:
             text = fault.text if "left out" in fault.text else f"{fault.text}; row left out"
             request.notes.skip(line, fault.kind, text)
@@ -151,6 +157,8 @@ def shown_below(lines: Sequence[str]) -> str:
 def _missing(request: Request, given: set[str]) -> list[str]:
     """The columns that the kind still needs."""
     instead = {"system": request.system, "type": request.event_type}
+    if request.kind == "labels" and holds_counts(given):
+        return [name for name in ("system_a", "system_b") if not {name, name.removesuffix("_a")} & given]
     if request.kind == "labels" and CASE in given:
         given = {*given, "user_id"}
     if request.kind == "labels" and TASK in given and "user_id" not in given:

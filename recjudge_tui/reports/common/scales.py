@@ -13,6 +13,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import run_prompts
 from recjudge_tui.store.runs.call_statistics import one_order_counts
+from recjudge_tui.store.verdicts.counted import counted_battles
 from recjudge_tui.store.verdicts.ratings import FloatArray, Question, Rater
 
 _MOST_LABELS = 20
@@ -39,7 +40,24 @@ def rules_notes(raters: Iterable[Rater]) -> list[str]:
     return [f"{name} is not a language model: the published guidelines written as code" for name in names]
 
 
-def one_order_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
+def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
+    """What the verdicts themselves do not show: pairs judged in one order only, and battles known only as counts."""
+    asked = list(questions)
+    return [*_one_order_notes(db, project_id, asked), *_counted_notes(db, project_id, asked)]
+
+
+def _counted_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
+    """One line for each question of which there are only counts."""
+    wanted = {(question.rater, question.protocol, question.aspect) for question in questions}
+    return [
+        f"{rater}, {aspect}: {n:,} battles are known only as counts, without their users: each counts as one user, so"
+        " intervals and tests are too sure if the same users judged several"
+        for rater, protocol, aspect, n in counted_battles(db, project_id)
+        if (rater, protocol, aspect) in wanted
+    ]
+
+
+def _one_order_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
     """One line for each rater that judged pairs in one order only: how often which list came first."""
     wanted = {(question.rater, question.protocol) for question in questions}
     shown: dict[tuple[str, str], dict[tuple[str, str], int]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.scales import is_judging, one_order_notes, rules_notes
+from recjudge_tui.reports.common.scales import is_judging, origin_notes, rules_notes
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.documents.passport_parts import (
     PassportSource,
@@ -68,7 +68,7 @@ def passport_table(
     rows: list[Row] = [row for part in _PARTS for row in part(holder)]
     questions = [question for question in project_questions(db, project_id) if question.rater == rater]
     notes = [
-        *rules_notes([raters[rater]]), *one_order_notes(db, project_id, questions), _INTERVALS, FORMULA,
+        *rules_notes([raters[rater]]), *origin_notes(db, project_id, questions), _INTERVALS, FORMULA,
     ]  # fmt: skip
     settings = {"rater": rater, "judge": judge.spec, "resamples": resamples, "seed": seed}
     return Table(f"Passport of {rater}", COLUMNS, tuple(rows), tuple(notes), settings)

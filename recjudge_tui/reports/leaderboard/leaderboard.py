@@ -11,7 +11,7 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import (
-    one_order_notes,
+    origin_notes,
     protocol_questions,
     protocols_meeting,
     rater_rank,
@@ -97,7 +97,7 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
     ratings = board_ratings(db, project_id, options)
     table = METHODS[name].build(db, project_id, ratings, options)
     about_runs = (
-        *one_order_notes(db, project_id, ratings.verdicts),
+        *origin_notes(db, project_id, ratings.verdicts),
         *decided_notes(db, project_id, ratings.verdicts),
     )
     return replace(table, notes=(*table.notes, *about_runs))

@@ -9,7 +9,7 @@ import numpy as np
 
 from recjudge_tui.reports.common.comparison import generation_notes
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import is_metric, one_order_notes, rules_notes
+from recjudge_tui.reports.common.scales import is_metric, origin_notes, rules_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import battles
 from recjudge_tui.reports.leaderboard.judged_lists import JudgedLists
@@ -108,7 +108,7 @@ def side_by_side_table(db: Database, project_id: int, options: LeaderboardOption
     notes += earlier_notes(ratings, ratings.verdicts)
     notes += dict.fromkeys(lone_notes)
     notes += rules_notes(ratings.raters[rater] for rater in dict.fromkeys(str(row["rater"]) for row in rows))
-    notes += one_order_notes(db, project_id, ratings.verdicts)
+    notes += origin_notes(db, project_id, ratings.verdicts)
     settings = {"protocol": options.protocol}
     return Table(
         f"Side by side: absolute, {options.protocol}, AUC", _COLUMNS, tuple(rows), tuple(notes), settings

@@ -11,7 +11,7 @@ import numpy as np
 from recjudge_tui.domain.protocols import SAER, compares_lists, with_unit
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import one_order_notes, rater_rank
+from recjudge_tui.reports.common.scales import origin_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
 from recjudge_tui.stats.estimate import Estimate
@@ -191,7 +191,7 @@ def raw_counts_table(
         )
     notes = ["every call counts separately, before the two orders are adjudicated"] if rows else [_NO_PAIRS]
     notes += _earlier_notes(answers)
-    notes += one_order_notes(db, project_id, _questions(db, project_id, protocol, rows))
+    notes += origin_notes(db, project_id, _questions(db, project_id, protocol, rows))
     settings = {"protocol": protocol, "resamples": resamples, "seed": seed}
     return Table(f"Raw counts: {protocol}", _RAW, tuple(rows), tuple(notes), settings)
 
@@ -232,7 +232,7 @@ def position_table(
     if options.by_gap:
         notes.append(_GAP_NOTE if gapped else _NO_GAP_NOTE)
     notes += _earlier_notes(answers)
-    notes += one_order_notes(db, project_id, _questions(db, project_id, protocol, rows))
+    notes += origin_notes(db, project_id, _questions(db, project_id, protocol, rows))
     settings: dict[str, object] = {"protocol": protocol, "resamples": resamples, "seed": seed}
     settings |= {"rater": options.rater, "aspect": options.aspect, "quality": options.quality}
     return Table(

@@ -284,11 +284,11 @@ def add_verdict(target: Target, rater_id: int, case_id: int, label: Label) -> Cl
         return Clash(standing["label"], same, standing["import_id"], standing["run_id"])
     verdict = db.insert(
         """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, import_id, state, value, label, rule,
-             flag_count, note, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'as given', ?, ?, ?)""",
+             flag_count, note, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             *(target.project_id, rater_id, case_id, label.aspect, label.protocol, target.import_id),
             "failed" if label.value is None else "ok",
-            *(label.value, label.label, len(label.flags), label.note, now()),
+            *(label.value, label.label, label.rule, len(label.flags), label.note, now()),
         ),
     )
     if label.flags:

@@ -1,0 +1,119 @@
+"""Tables of counts: how often each of two systems won, where the battles themselves are not known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from recjudge_tui.domain.records import Label
+from recjudge_tui.importers.files.notes import Notes, Row, RowFault
+from recjudge_tui.importers.files.reading import bare_name, stem
+from recjudge_tui.importers.files.values import shown, whole
+from recjudge_tui.importers.plain.labels import label_of
+
+# the rule of verdicts that are known only as one of a count
+COUNTED = "counted"
+_WINS, _TIES, _LOSSES, _FAILED, _ALL = "wins", "ties", "losses", "failed", "battles"
+COUNT_COLUMNS = (_WINS, _TIES, _LOSSES, _FAILED, _ALL)
+_MOST_BATTLES = 1_000_000
+_ABOUT = (
+    "a table of counts: no users are known, so each battle is a case and a user of its own; if the same users judged"
+    " several, intervals are too narrow"
+)
+_Place = tuple[str, ...]
+
+
+def holds_counts(columns: Collection[str]) -> bool:
+    """Whether these plain columns are those of counts, and not of one label a row."""
+    return {_WINS, _LOSSES} <= set(columns) and not {"user_id", "value"} <= set(columns)
+
+
+def with_battle_names(rows: Iterator[Row], path: Path, notes: Notes) -> Iterator[Row]:
+    """Rows of counts with a rater, a name for their battles in place of the user, and the systems of a pair; other rows as
+    they are.
+
+    A row is left out if it is about no pair of systems, or gives the battles of an earlier row from the other side.
+    """
+    seen: dict[_Place, tuple[int, tuple[str, ...]]] = {}
+    for line, row in rows:
+        if not holds_counts(row):
+            yield line, row
+            continue
+        notes.remark(_ABOUT)
+        if _TIES not in row:
+            notes.remark("no column for the ties: every battle was won or lost")
+        if not row.get("rater", "").strip():
+            row["rater"] = stem(path)
+            notes.remark(f"no rater: it is called {shown(row['rater'])} after the file")
+        row["system_a"] = row.get("system_a", "") or row.get("system", "")
+        row["system"] = ""
+        row["user_id"] = f"{bare_name(path)}:{line}"
+        row.pop("value", None)
+        if not (row["system_a"].strip() and row.get("system_b", "").strip()):
+            notes.skip(line, "no pair of systems", "the row names no two systems; left out")
+            continue
+        twin = _earlier_side(seen, line, row)
+        if twin:
+            text = (
+                f"these are the battles of line {twin} from the other side; left out (if not, name the question or session"
+                " of each row in a column context)"
+            )
+            notes.skip(line, "same battles from the other side", text)
+            continue
+        yield line, row
+
+
+def _earlier_side(seen: dict[_Place, tuple[int, tuple[str, ...]]], line: int, row: Mapping[str, str]) -> int:
+    """The line of an earlier row with the same systems and counts, both exchanged; 0 if there is none."""
+
+    def cells(*names: str) -> tuple[str, ...]:
+        return tuple(row.get(name, "").strip() for name in names)
+
+    about = cells("rater", "aspect", "protocol", "context", "served_at")
+    there, counts = seen.get((*about, *cells("system_b", "system_a")), (0, ()))
+    if there and counts == cells(_LOSSES, _TIES, _WINS):
+        return there
+    seen.setdefault((*about, *cells("system_a", "system_b")), (line, cells(_WINS, _TIES, _LOSSES)))
+    return 0
+
+
+def counted_labels(row: dict[str, str], line: int, notes: Notes) -> Iterator[Label]:
+    """A label for each battle of a row of counts, each of a user of its own. Raises RowFault before the first one.
+
+    The counts must be whole numbers, and add up to the column of all battles if there is one.
+    """
+    counts = {name: _count(row, name) for name in (_WINS, _TIES, _LOSSES, _FAILED)}
+    decided = counts[_WINS] + counts[_TIES] + counts[_LOSSES]
+    total = decided + counts[_FAILED]
+    stated = row.get(_ALL, "").strip()
+    if stated and whole(stated, _ALL) not in (decided, total):
+        raise RowFault(
+            "counts do not add up",
+            f"{counts[_WINS]} wins, {counts[_TIES]} ties and {counts[_LOSSES]} losses are not {shown(stated)} battles;"
+            " left out",
+        )
+    if total == 0:
+        raise RowFault("no battles", "all counts are 0; left out")
+    if total > _MOST_BATTLES:
+        raise RowFault("too many battles", f"more than {_MOST_BATTLES:,} battles in a row; left out")
+    answers = {_WINS: ("A", "ok"), _TIES: ("Tie", "ok"), _LOSSES: ("B", "ok"), _FAILED: ("", "failed")}
+    labels = [
+        (label_of({**row, "value": answers[name][0], "state": answers[name][1]}, line, notes), n)
+        for name, n in counts.items()
+        if n
+    ]
+    number = 0
+    for label, n in labels:
+        for _ in range(n):
+            number += 1
+            yield label.model_copy(update={"user_id": f"{label.user_id} #{number}", "rule": COUNTED})
+
+
+def _count(row: Mapping[str, str], name: str) -> int:
+    text = row.get(name, "").strip()
+    if not text and name in (_TIES, _FAILED):
+        return 0
+    count = whole(text, name)
+    if count < 0:
+        raise RowFault("not a count", f"{name} {shown(text)} is below 0; left out")
+    return count
