@@ -20,6 +20,7 @@ MODULES = (
     "startup",
     "calls",
     "faults",
+    "odd_answers",
     "imports",
     "occasions",
     "judging_memory",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.material import ImageView, Material
@@ -87,14 +87,33 @@ class Request(Model):
         return digest(content_hash or self.content_hash(), model_identity, self.sampling.model_dump())
 
 
-class Usage(Model):
-    """Tokens as counted by the server. `input` includes `cached_input`."""
+# no call has more tokens, and none costs more dollars
+MOST_TOKENS = 10**9
+MOST_DOLLARS = 10.0**6
 
-    input: int | None = None
-    output: int | None = None
-    cached_input: int | None = None
-    reasoning: int | None = None
-    cost_usd: float | None = None
+
+def whole(value: object) -> int | None:
+    """The value if it is a possible count of tokens (an integer from 0 to a billion), else None."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= MOST_TOKENS else None
+
+
+def dollars(value: object) -> float | None:
+    """The value if it is a possible cost of a call (finite, not negative, at most a million dollars), else None."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= value <= MOST_DOLLARS else None
+
+
+class Usage(Model):
+    """Tokens as counted by the server. `input` includes `cached_input`. Impossible numbers count as not given."""
+
+    input: Annotated[int | None, BeforeValidator(whole)] = None
+    output: Annotated[int | None, BeforeValidator(whole)] = None
+    cached_input: Annotated[int | None, BeforeValidator(whole)] = None
+    reasoning: Annotated[int | None, BeforeValidator(whole)] = None
+    cost_usd: Annotated[float | None, BeforeValidator(dollars)] = None
 
 
 class Reply(Model):

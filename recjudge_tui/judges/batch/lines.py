@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import httpx
 
+from recjudge_tui.domain.calls import whole
 from recjudge_tui.errors import CallError, RecjudgeError
-from recjudge_tui.judges.http.failures import CallTarget, ServerError, error_in_body, failure, whole
+from recjudge_tui.judges.http.failures import CallTarget, ServerError, error_in_body, failure
 
 # errors that are not about the call itself: it was not processed, or not now
 _ASK_AGAIN = (

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, Protocol
 import httpx
 
 from recjudge_tui import __version__
+from recjudge_tui.domain.calls import whole
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError
 from recjudge_tui.judges.batch.lines import JSONL, MESSAGE_BATCH, Shape
-from recjudge_tui.judges.http.failures import UnreachableError, error_of, failure, sound_text, whole
+from recjudge_tui.judges.http.failures import UnreachableError, error_of, failure, sound_text
 from recjudge_tui.judges.http.request import CONNECT_S, broken
 from recjudge_tui.judges.providers.vendor import BatchAccess
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email.utils
-import json
 import re
 import time
 from collections.abc import Callable
@@ -11,8 +10,10 @@ from dataclasses import dataclass
 
 import httpx
 
+from recjudge_tui.domain.calls import whole
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
+from recjudge_tui.judges.http.body import body_json, body_text, json_text
 
 _OVERFLOW = re.compile(
     r"context[ _](?:length|window|size)|maximum context|max(?:imum)? context|prompt is too long|too many tokens",
@@ -20,6 +21,9 @@ _OVERFLOW = re.compile(
 )
 _MODERATED = re.compile(r"\bflagged\b|moderation|content[ _](?:filter|policy|management)", re.IGNORECASE)
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "insufficient_credits", "billing_error"}
+LONGEST_DELAY_S = 3600.0
+# a number of any length: the delay is cut anyway
+_SECONDS = re.compile(r"\s*[+-]?\d{1,300}(\.\d*)?([eE]\+?\d{1,2})?\s*", re.ASCII)
 _CREDIT_LOW = re.compile(r"credit balance is too low", re.IGNORECASE)
 
 
@@ -57,26 +61,32 @@ class ServerError:
 def error_of(response: httpx.Response) -> ServerError:
     """The error in an answer's body, in any of the usual shapes, else the beginning of the body."""
     try:
-        body = json.loads(response.content)
+        body = body_json(response)
     except ValueError:
-        return ServerError(one_line(response.text, 200))
+        return ServerError(one_line(body_text(response), 200))
     return error_in_body(body)
 
 
 def error_in_body(body: object) -> ServerError:
+    """The error that a body of JSON holds. What is not of the usual kind is shown as it is, or left empty."""
     error: object = body
     if isinstance(body, dict):
         error = body.get("error") or body.get("detail") or body.get("message") or body
     if not isinstance(error, dict):
-        return ServerError(one_line(error if isinstance(error, str) else json.dumps(error), 400))
+        return ServerError(one_line(error if isinstance(error, str) else json_text(error), 400))
+    message = error.get("message") or error
     return ServerError(
-        message=one_line(error.get("message") or json.dumps(error), 400),
-        kind=str(error.get("type") or "").lower(),
-        code=str(error.get("code") or "").lower(),
-        param=str(error.get("param") or ""),
+        message=one_line(message if isinstance(message, str) else json_text(message), 400),
+        kind=_word(error.get("type")).lower(),
+        code=_word(error.get("code")).lower(),
+        param=_word(error.get("param")),
         prompt_tokens=whole(error.get("n_prompt_tokens")),
         context=whole(error.get("n_ctx")),
     )
+
+
+def _word(value: object) -> str:
+    return one_line(value, 200) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 def failure(status: int, headers: httpx.Headers, error: ServerError, target: CallTarget) -> RecjudgeError:
@@ -162,9 +172,14 @@ def overflow(why: str, prompt_tokens: int | None = None, context: int | None = N
 def retry_after(headers: httpx.Headers) -> float | None:
     """Seconds to wait, from the headers `retry-after-ms` or `Retry-After` (seconds or an HTTP date).
 
-    A date is compared with the server's own `Date` if it sends one, so the clocks may differ. Never negative;
-    None without a readable header.
+    A date is compared with the server's own `Date` if it sends one, so the clocks may differ. Never negative, an hour
+    at most; None without a readable header.
     """
+    seconds = _asked_delay(headers)
+    return None if seconds is None else min(max(0.0, seconds), LONGEST_DELAY_S)
+
+
+def _asked_delay(headers: httpx.Headers) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -176,25 +191,20 @@ def retry_after(headers: httpx.Headers) -> float | None:
     if until is None:
         return None
     now = _http_date(headers.get("date", ""))
-    return max(0.0, until - (time.time() if now is None else now))
+    return until - (time.time() if now is None else now)
 
 
 def _number(value: str | None) -> float | None:
-    if value is None or not re.fullmatch(r"\s*-?\d{1,12}(\.\d*)?\s*", value):
+    if value is None or not _SECONDS.fullmatch(value):
         return None
-    return max(0.0, float(value))
+    return float(value)
 
 
 def _http_date(value: str) -> float | None:
     try:
         return email.utils.parsedate_to_datetime(value).timestamp()
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, IndexError):
         return None
-
-
-def whole(value: object) -> int | None:
-    """The value if it is a count (an integer from 0), else None."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def sound_text(value: object) -> str:

@@ -14,6 +14,7 @@ import httpx
 from recjudge_tui import __version__
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError
+from recjudge_tui.judges.http.body import ACCEPTED, MAX_ANSWER, too_large, whole_answer
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.judges.http.failures import UnreachableError
 from recjudge_tui.judges.http.transport import DirectTransport
@@ -44,7 +45,8 @@ class Client(httpx.AsyncClient):
 
     def __init__(self, urls: tuple[str, ...]) -> None:
         settings = client_settings(urls)
-        super().__init__(headers={"User-Agent": f"recjudge/{__version__}"}, **settings)
+        headers = {"User-Agent": f"recjudge/{__version__}", "Accept-Encoding": ACCEPTED}
+        super().__init__(headers=headers, **settings)
         transport = settings.get("transport")
         self._direct = transport if isinstance(transport, DirectTransport) else None
         self._own_headers = [(name.lower(), (name, value)) for name, value in self.headers.raw]
@@ -54,11 +56,23 @@ class Client(httpx.AsyncClient):
     ) -> httpx.Response:
         """The complete answer to one request. Unlike `request` it keeps no cookies."""
         if self._direct is None:
-            return await self.request(method, url, headers=headers, content=content)
+            return await self._through_proxy(method, url, headers, content)
         given = (headers if isinstance(headers, httpx.Headers) else httpx.Headers(headers)).raw
         names = {name.lower() for name, _ in given}
         own = [header for name, header in self._own_headers if name not in names]
         return await self._direct.request(method, url, own + given, content, CONNECT_S)
+
+    async def _through_proxy(
+        self, method: str, url: str, headers: Mapping[str, str] | None, content: bytes | None
+    ) -> httpx.Response:
+        """The body is counted as it comes, so that no more than the limit is ever in memory."""
+        async with self.stream(method, url, headers=headers, content=content) as response:
+            chunks: list[bytes] = []
+            async for chunk in response.aiter_raw():
+                chunks.append(chunk)
+                if response.num_bytes_downloaded > MAX_ANSWER:
+                    raise too_large()
+            return whole_answer(response.status_code, response.headers.raw, chunks)
 
 
 async def send(
@@ -79,7 +93,7 @@ async def send(
         return await within(timeout_s, client.fetch(method, url, headers, content))
     except asyncio.TimeoutError:
         raise late(url, timeout_s) from None
-    except httpx.TransportError as error:
+    except httpx.RequestError as error:
         raise broken(url, error) from None
 
 
@@ -92,7 +106,7 @@ def late(url: str, timeout_s: float) -> CallError:
     )
 
 
-def _reason(error: httpx.TransportError) -> str:
+def _reason(error: httpx.RequestError) -> str:
     """The operating system's words without its error number: `Connection refused`."""
     text = one_line(error, 200)
     number = _ERROR_NUMBER.search(text)
@@ -103,7 +117,7 @@ def _reason(error: httpx.TransportError) -> str:
     return os.strerror(code) if code > 0 else text.replace(number[0], "").strip()
 
 
-def broken(url: str, error: httpx.TransportError) -> CallError:
+def broken(url: str, error: httpx.RequestError) -> CallError:
     """What a failure of the connection means."""
     why = _reason(error)
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):

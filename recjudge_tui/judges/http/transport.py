@@ -12,23 +12,21 @@ import asyncio
 import re
 import select
 import ssl
-from collections.abc import Sequence
 from typing import cast
 
 import httptools
 import httpx
 
+from recjudge_tui.judges.http.body import MAX_ANSWER, RawHeaders, too_large, whole_answer
 from recjudge_tui.judges.http.deadline import within
 
 IDLE_S = 4.0  # llama.cpp, uvicorn and others close an idle connection after five seconds
-MAX_ANSWER = 16 * 1024 * 1024
 _KEPT_HEADS = 64
 _NO_ANSWER = "the server closed the connection without an answer"
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 _TARGET = re.compile(rb"[!-~]+")
 
-RawHeaders = Sequence[tuple[bytes, bytes]]
 _Origin = tuple[str, str, int]
 
 
@@ -170,7 +168,7 @@ class _Connection(asyncio.Protocol):
             return
         self._received += len(data)
         if self._received > MAX_ANSWER:
-            self._fail(httpx.RemoteProtocolError(f"the answer is larger than {MAX_ANSWER} bytes"))
+            self._fail(too_large())
             return
         try:
             self._parser.feed_data(data)
@@ -228,10 +226,13 @@ class _Connection(asyncio.Protocol):
 
     def _finish(self) -> None:
         if self._answer is not None and not self._answer.done():
-            body = b"".join(self._body)
-            self._answer.set_result(httpx.Response(self._status, headers=self._headers, content=body))
+            try:
+                self._answer.set_result(whole_answer(self._status, self._headers, self._body))
+            except httpx.RequestError as error:
+                self._reusable = False
+                self._answer.set_exception(error)
 
-    def _fail(self, error: httpx.TransportError) -> None:
+    def _fail(self, error: httpx.RequestError) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(error)
 

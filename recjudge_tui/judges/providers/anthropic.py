@@ -9,9 +9,10 @@ from typing import Any
 
 import httpx
 
-from recjudge_tui.domain.calls import Message, Reply, Request
+from recjudge_tui.domain.calls import Message, Reply, Request, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import JudgeError
+from recjudge_tui.judges.http.body import body_json
 from recjudge_tui.judges.http.endpoints import checked_url
 from recjudge_tui.judges.http.failures import (
     CallTarget,
@@ -20,7 +21,6 @@ from recjudge_tui.judges.http.failures import (
     error_of,
     failure,
     sound_text,
-    whole,
 )
 from recjudge_tui.judges.http.keys import Key
 from recjudge_tui.judges.providers.claude import check_stop, split_system, usage_of
@@ -206,7 +206,7 @@ def _joined(blocks: list[Any], kind: str) -> str:
 
 def _context_of(response: httpx.Response) -> int | None:
     try:
-        body = response.json()
+        body = body_json(response)
     except ValueError:
         return None
     return whole(body.get("max_input_tokens")) if isinstance(body, dict) else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from recjudge_tui.domain.calls import Message, Usage
+from recjudge_tui.domain.calls import Message, Usage, whole
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError
-from recjudge_tui.judges.http.failures import overflow, whole
+from recjudge_tui.judges.http.failures import overflow
 from recjudge_tui.judges.providers.reply import check_ending
 
 _REFUSALS = {

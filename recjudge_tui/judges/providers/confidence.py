@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import Request
 
+_LEAST_LOGPROB = -1e6  # as good as impossible; an integer may be too large for a float
 TOP_LOGPROBS = 5  # every server that returns alternatives returns at least this many
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -157,7 +158,7 @@ def _tokens(entries: object) -> list[Token]:
             return []
         listed = entry.get("top_logprobs")
         alternatives = {
-            name: float(other["logprob"])
+            name: float(max(other["logprob"], _LEAST_LOGPROB))
             for other in (listed if isinstance(listed, list) else ())
             if (name := _written(other)) is not None and _is_logprob(other.get("logprob"))
         }

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from recjudge_tui.domain.calls import Message, Reply, Request, Usage
+from recjudge_tui.domain.calls import Message, Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
-from recjudge_tui.judges.http.failures import ServerError, failure, sound_text, whole
+from recjudge_tui.judges.http.failures import ServerError, failure, sound_text
 from recjudge_tui.judges.providers.confidence import TOP_LOGPROBS, label_confidence
 from recjudge_tui.judges.providers.images import as_base64, sees_no_images
 from recjudge_tui.judges.providers.ollama_context import (

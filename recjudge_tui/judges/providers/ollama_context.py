@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from recjudge_tui.domain.calls import Request
+from recjudge_tui.domain.calls import Request, whole
 from recjudge_tui.domain.judge import Workload
 from recjudge_tui.domain.tokens import estimate_prompt_tokens
-from recjudge_tui.judges.http.failures import overflow, whole
+from recjudge_tui.judges.http.failures import overflow
 
 MIN_CONTEXT = 4096
 MARGIN = 256  # chat template, role marks

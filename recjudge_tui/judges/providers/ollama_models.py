@@ -8,10 +8,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from recjudge_tui.domain.base import Model
+from recjudge_tui.domain.calls import whole
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.http.endpoints import checked_url
-from recjudge_tui.judges.http.failures import CallTarget, UnreachableError, sound_text, whole
+from recjudge_tui.judges.http.failures import CallTarget, UnreachableError, sound_text
 from recjudge_tui.judges.http.keys import find_key
 from recjudge_tui.judges.http.request import Client, send
 from recjudge_tui.judges.providers.reply import json_object

@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from recjudge_tui.domain.calls import Reply, Request
+from recjudge_tui.domain.calls import Reply, Request, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges.http.body import body_json
 from recjudge_tui.judges.http.endpoints import checked_url
-from recjudge_tui.judges.http.failures import ServerError, whole
+from recjudge_tui.judges.http.failures import ServerError
 from recjudge_tui.judges.providers.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.providers.images import sees_no_images
 from recjudge_tui.judges.providers.openai_body import BodyFrame, body_frame
@@ -116,7 +117,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         root = re.sub(r"/v\d+$", "", url)
         try:
             response = await self._fetch(f"{root}/props")
-            props = response.json() if response.status_code == 200 else {}
+            props = body_json(response) if response.status_code == 200 else {}
         except (CallError, JudgeError, ValueError):
             return {}
         return props if isinstance(props, dict) else {}
@@ -178,7 +179,7 @@ def _listed(response: httpx.Response) -> list[dict[str, Any]]:
     if response.status_code != 200:
         return []
     try:
-        body = response.json()
+        body = body_json(response)
     except ValueError:
         return []
     data = body.get("data") if isinstance(body, dict) else None

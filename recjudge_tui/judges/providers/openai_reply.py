@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import httpx
 
-from recjudge_tui.domain.calls import Reply, Request, Usage
+from recjudge_tui.domain.calls import Reply, Request, Usage, whole
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError
-from recjudge_tui.judges.http.failures import CallTarget, error_in_body, failure, sound_text, whole
+from recjudge_tui.judges.http.failures import CallTarget, error_in_body, failure, sound_text
 from recjudge_tui.judges.providers.confidence import label_confidence
 from recjudge_tui.judges.providers.reply import (
     bad_body,
@@ -20,6 +21,7 @@ from recjudge_tui.judges.providers.reply import (
 )
 
 _EXPECTED = "a chat completion"
+_STATUS = re.compile(r"[45]\d\d", re.ASCII)
 
 
 def read_reply(
@@ -66,7 +68,7 @@ def read_reply(
 def _error_inside(body: dict[str, Any], target: CallTarget) -> RecjudgeError:
     """An error sent with status 200, as some gateways do; its code is then often the real status."""
     error = error_in_body(body)
-    status = int(error.code) if error.code.isdigit() and 400 <= int(error.code) < 600 else 502
+    status = int(error.code) if _STATUS.fullmatch(error.code) else 502
     return failure(status, httpx.Headers(), error, target)
 
 
@@ -111,13 +113,12 @@ def _usage(usage: object) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
-    cost = usage.get("cost")
     return Usage(
         input=whole(usage.get("prompt_tokens")),
         output=whole(usage.get("completion_tokens")),
         cached_input=whole(usage.get("prompt_cache_hit_tokens")) if cached is None else cached,
         reasoning=_detail(usage, "completion_tokens_details", "reasoning_tokens"),
-        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        cost_usd=usage.get("cost"),
     )
 
 

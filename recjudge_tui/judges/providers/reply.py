@@ -10,6 +10,7 @@ import httpx
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError
+from recjudge_tui.judges.http.body import body_json, body_text
 from recjudge_tui.judges.http.failures import CallTarget
 
 _THINK = re.compile(r"\A\s*<think(?:ing)?>(.*?)(?:</think(?:ing)?>|\Z)", re.DOTALL)
@@ -19,9 +20,9 @@ _THINK_END = re.compile(r"\A(.*?)</think(?:ing)?>", re.DOTALL)
 def json_object(response: httpx.Response, target: CallTarget, expected: str) -> dict[str, Any]:
     """The JSON object in an answer. Raises CallError `bad_body`, which says that it is not what was `expected`."""
     try:
-        body = json.loads(response.content)
-    except (ValueError, RecursionError):
-        begin = one_line(target.scrub(response.text), 120)
+        body = body_json(response)
+    except ValueError:
+        begin = one_line(target.scrub(body_text(response)), 120)
         raise bad_body(target.server, expected, f"It is not JSON: {begin}") from None
     if not isinstance(body, dict):
         raise bad_body(target.server, expected, "It is JSON, but not an object.")
@@ -82,6 +83,6 @@ def looks_like_object(text: str) -> bool:
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True

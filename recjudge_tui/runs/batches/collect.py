@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from recjudge_tui.domain.calls import CallResult, Reply
-from recjudge_tui.errors import CallError, InputError, JudgeError, ReplyFault
+from recjudge_tui.errors import CallError, InputError, JudgeError, RecjudgeError, ReplyFault
 from recjudge_tui.judges.batch.lines import LineFault, ResultLine, read_result
 from recjudge_tui.runs.batches.context import BatchRun, batch_cost, held_run
-from recjudge_tui.runs.engine.call import Question, unusable
+from recjudge_tui.runs.engine.call import Question, unforeseen, unusable
 from recjudge_tui.runs.engine.held_run import prepare_call
 from recjudge_tui.runs.engine.recorder import store_outcomes
 from recjudge_tui.store.database import Database
@@ -177,7 +177,10 @@ def _read(run: BatchRun, question: Question, body: bytes) -> CallResult:
     """The result in a body. A batch cannot repeat a request, so an unusable reply is stored as it is."""
     try:
         reply = run.judge.read_batch(body, question.request)
-    except (CallError, JudgeError) as error:
+    except Exception as problem:
+        if isinstance(problem, RecjudgeError) and not isinstance(problem, CallError | JudgeError):
+            raise
+        error = problem if isinstance(problem, RecjudgeError) else unforeseen(problem)
         kind = error.kind if isinstance(error, CallError) else "refused"
         raw = Reply(text=body.decode("utf-8", "replace"))
         return CallResult(1, raw, error_kind=kind, error=str(error))

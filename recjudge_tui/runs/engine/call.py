@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+import traceback
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from recjudge_tui.domain.calls import PROFILE, CallResult, Order, ParsedReply, Reply, Request, Usage
 from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.errors import CallError, ReplyFault
+from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.protocols.base import Protocol, reask
@@ -37,9 +39,14 @@ class Question(NamedTuple):
 
     def read(self, reply: Reply) -> ParsedReply:
         """Raises ReplyFault for a reply that cannot be used."""
-        if self.aspect == PROFILE:
-            return parse_profile(reply)
-        return self.protocol.parse(self.prompt, self.material, reply, self.order, self.aspect)
+        try:
+            if self.aspect == PROFILE:
+                return parse_profile(reply)
+            return self.protocol.parse(self.prompt, self.material, reply, self.order, self.aspect)
+        except Exception as error:
+            if isinstance(error, ReplyFault | RecjudgeError):
+                raise
+            raise ReplyFault(f"it cannot be read ({_place(error)})") from error
 
 
 async def ask(
@@ -102,12 +109,38 @@ async def _one_attempt(
         cost = 0.0 if error.kind in UNPAID or not error.sent else None
         note_attempt(limits, error)
         raise
+    except Exception as error:
+        if isinstance(error, RecjudgeError):
+            raise
+        raise unforeseen(error) from error
     finally:
         limits.leave(reserved, cost)
     note_attempt(limits)
     if reply.latency_s is None:
         reply = reply.model_copy(update={"latency_s": time.monotonic() - started})
     return reply
+
+
+def unforeseen(error: Exception) -> CallError:
+    """The failure of a call by a fault in reading the answer, ours or that of a judge of another package.
+
+    One odd answer must not end a run. The error's own words are left out: they may quote the answer.
+    """
+    return CallError(
+        "unforeseen",
+        f"The answer could not be read ({_place(error)})",
+        "The program does not expect such an answer.",
+        "Please report it. Other calls go on.",
+        retry=True,
+    )
+
+
+def _place(error: Exception) -> str:
+    """The kind of an error, and the line of code that raised it."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    return ", ".join(
+        [type(error).__name__, *(f"{Path(frame.filename).name}:{frame.lineno}" for frame in last)]
+    )
 
 
 async def _in_time(attempt: Awaitable[Reply], timeout_s: float) -> Reply:
