@@ -81,6 +81,14 @@ class LabelFlag(Model):
     reason: str = ""
 
 
+class Game(NamedTuple):
+    """One judgement of a pair in one order. `first`: which of the record's systems was shown first. `value` is 1 where
+    `system_a` won, 0 for a tie, -1 where `system_b` won, None if the judgement failed."""
+
+    first: Literal["a", "b"]
+    value: float | None
+
+
 class Label(Model):
     """One rater's verdict on one case, as imported.
 
@@ -90,6 +98,7 @@ class Label(Model):
     `served_at` say on which occasion, where the user has several. With a `case_id` it is that case, whatever is current.
     Without a `rater_kind`, the rater's name decides (`roles.kind_by_name`).
     `value` is None if the answer failed: it was asked for and could not be read. `rule` says how it became a verdict.
+    `games` are the judgements of a pair by order, where the file tells them; the value follows from them.
     """
 
     rater: str
@@ -110,3 +119,4 @@ class Label(Model):
     context: str = ""
     served_at: str = ""
     rule: str = "as given"
+    games: tuple[Game, ...] = ()

@@ -54,7 +54,17 @@ def _judged(label: Label) -> Iterator[str]:
     yield f"system {label.system}" if label.system else ""
     answer = "says nothing that can be read" if label.value is None else f"says {label.label}"
     yield f"{label.rater} {answer} on {label.aspect}"
+    yield _order(label)
     yield label.protocol
+
+
+def _order(label: Label) -> str:
+    if len(label.games) > 1:
+        differ = len({game.value for game in label.games}) > 1
+        return "the two orders differ" if differ else "the same in both orders"
+    return "".join(
+        f"{label.system_a if game.first == 'a' else label.system_b} shown first" for game in label.games
+    )
 
 
 def _attributes(attributes: Mapping[str, str]) -> str:

@@ -21,6 +21,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+# what A and B mean: the systems of the row, or the lists in the order shown
+SIDES = ("systems", "shown")
 _CHARACTERS = ("delimiter", "quote")
 _SETTINGS = ("layout", "encoding", "header", *_CHARACTERS)
 
@@ -47,7 +49,8 @@ class CaseColumn(Model):
 class KindMapping(Model):
     """How one kind of record is read. `raters` holds, for each rater, the field of each aspect.
 
-    `cases` are the columns that hold the answers on one case each. `case_pattern` finds them by their names, and `values`
+    `sides` says what A and B mean where the file tells which system was shown first (SIDES). `cases` are the columns that
+    hold the answers on one case each. `case_pattern` finds them by their names, and `values`
     renames the answers in them.
     """
 
@@ -59,6 +62,7 @@ class KindMapping(Model):
     case_pattern: str = ""
     values: dict[str, str] = {}
     scale: tuple[float, float] | None = None
+    sides: str = ""
 
     def uses(self) -> str:
         """What each column is taken for, in a line."""
@@ -232,6 +236,7 @@ def _kind_mapping(path: Path, kind: ImportKind, table: dict[str, Any], known: tu
     elif not isinstance(attributes, dict) or not all(isinstance(v, str) for v in attributes.values()):
         raise _fault(path, f"{kind}.attributes", 'must be a list of columns, or name = "column"')
     scale = _scale(path, table.pop("scale")) if "scale" in table else None
+    sides = _sides(path, table.pop("sides")) if kind == "labels" and "sides" in table else ""
     pattern, cases, values = _cases(path, table) if kind == "labels" and "cases" in table else ("", (), {})
     fields: dict[str, Field] = {}
     tables: dict[str, dict[str, Field]] = {}
@@ -262,6 +267,7 @@ def _kind_mapping(path: Path, kind: ImportKind, table: dict[str, Any], known: tu
         case_pattern=pattern,
         values=values,
         scale=scale,
+        sides=sides,
     )
 
 
@@ -316,6 +322,12 @@ def _scale(path: Path, spec: object) -> tuple[float, float]:
         if low < high:
             return low, high
     raise _fault(path, "labels.scale", "must be the lowest and the highest value, such as [1, 5]")
+
+
+def _sides(path: Path, spec: object) -> str:
+    if spec not in SIDES:
+        raise _fault(path, "labels.sides", f"must be {' or '.join(f'“{side}”' for side in SIDES)}")
+    return str(spec)
 
 
 def _header(path: Path, spec: object) -> tuple[str, ...]:

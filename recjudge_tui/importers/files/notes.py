@@ -22,6 +22,11 @@ class RowFault(Exception):  # noqa: N818 - a finding about one row, which is lef
         self.text = text
 
 
+def left_out(fault: RowFault) -> str:
+    """What a fault says of a row that is left out because of it."""
+    return fault.text if "left out" in fault.text else f"{fault.text}; row left out"
+
+
 class Notes:
     """Collects the warnings of one file. All are counted by kind; the first 20 are kept as `file:line: text`.
 

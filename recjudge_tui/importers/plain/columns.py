@@ -55,7 +55,7 @@ COLUMNS: dict[ImportKind, Columns] = {
         (
             *("item_id", "system", "system_a", "system_b", "aspect", "protocol", "rater_kind", "flags", "note"),
             *("state", TASK, CASE, *OCCASION),
-            *("wins", "ties", "losses", "failed", "battles"),
+            *("wins", "ties", "losses", "failed", "battles", "shown_first", "verdict_1", "verdict_2"),
         ),
         ("rater", "user_id", "item_id", "system", "system_a", "system_b", "context", TASK, CASE),
         ("rater", "user_id"),
@@ -114,7 +114,7 @@ TITLE = (
     "headline",
 )
 EXPLANATION = ("explanation", "explanationtext")
-RATER = ("rater", "raterid", "annotator", "annotatorid", "assessor", "worker", "workerid")
+RATER = ("rater", "raterid", "annotator", "annotatorid", "assessor", "worker", "workerid", "judge", "judgeid")
 
 _OCCASION = {
     "context": (
@@ -155,11 +155,11 @@ ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
     "explanations": {"user_id": USER, "item_id": ITEM, "system": SYSTEM, "text": EXPLANATION, **_OCCASION},
     "labels": {
         "rater": RATER,
-        "user_id": USER,
+        "user_id": (*USER, "questionid", "promptid"),
         "item_id": ITEM,
         "system": SYSTEM,
-        "system_a": ("modela",),
-        "system_b": ("modelb", "opponent"),
+        "system_a": ("modela", "model1"),
+        "system_b": ("modelb", "model2", "opponent"),
         "value": ("label", "answer", "verdict", "rating", "score", "preference", "winner", "choice"),
         "aspect": ("dimension", "criterion"),
         # a table of counts
@@ -167,8 +167,13 @@ ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
         "ties": ("tie", "tied", "draws", "draw"),
         "losses": ("loss", "lose", "loses", "lost", "winsb", "bwins", "winsofb"),
         "battles": ("n", "games", "total"),
+        # the judgements of a pair by order
+        "shown_first": ("first", "firstsystem", "firstmodel", "order", "listorder"),
+        "verdict_1": ("g1winner", "winner1", "game1", "game1winner"),
+        "verdict_2": ("g2winner", "winner2", "game2", "game2winner"),
         "note": ("comment", "comments", "remark"),
         **_OCCASION,
+        "context": (*_OCCASION["context"], "turn"),
     },
 }
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import Label
 from recjudge_tui.importers.files.notes import Notes, Row, RowFault
 from recjudge_tui.importers.files.reading import bare_name, stem
 from recjudge_tui.importers.files.values import shown, whole
-from recjudge_tui.importers.plain.labels import label_of
+from recjudge_tui.importers.plain.labels import FAILED, label_of
 
 # the rule of verdicts that are known only as one of a count
 COUNTED = "counted"
@@ -96,17 +97,15 @@ def counted_labels(row: dict[str, str], line: int, notes: Notes) -> Iterator[Lab
         raise RowFault("no battles", "all counts are 0; left out")
     if total > _MOST_BATTLES:
         raise RowFault("too many battles", f"more than {_MOST_BATTLES:,} battles in a row; left out")
-    answers = {_WINS: ("A", "ok"), _TIES: ("Tie", "ok"), _LOSSES: ("B", "ok"), _FAILED: ("", "failed")}
-    labels = [
-        (label_of({**row, "value": answers[name][0], "state": answers[name][1]}, line, notes), n)
-        for name, n in counts.items()
-        if n
-    ]
+    # the outcome is known, and a system may be called A or Tie
+    label = label_of({**row, "value": "", "state": FAILED[0]}, line, notes)
+    names = protocol_facts(label.protocol).labels
     number = 0
-    for label, n in labels:
-        for _ in range(n):
+    for name, value in ((_WINS, 1.0), (_TIES, 0.0), (_LOSSES, -1.0), (_FAILED, None)):
+        outcome = {"value": value, "label": "" if value is None else names[value], "rule": COUNTED}
+        for _ in range(counts[name]):
             number += 1
-            yield label.model_copy(update={"user_id": f"{label.user_id} #{number}", "rule": COUNTED})
+            yield label.model_copy(update={**outcome, "user_id": f"{label.user_id} #{number}"})
 
 
 def _count(row: Mapping[str, str], name: str) -> int:

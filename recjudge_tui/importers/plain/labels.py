@@ -14,8 +14,10 @@ from recjudge_tui.importers.files.values import number, occasion_of, plain_numbe
 from recjudge_tui.importers.plain.columns import CASE
 from recjudge_tui.importers.plain.task_answers import answers_task, task_answer
 
-_OK = ("", "ok", "done")
-_FAILED = ("failed", "error", "unparsable", "invalid")
+_OK = ("", "ok", "done", "success", "succeeded", "finished", "complete", "completed", "valid")
+FAILED = (
+    "failed", "failure", "error", "unparsable", "unparseable", "invalid", "parse error", "timeout", "refused", "refusal",
+)  # fmt: skip
 Scale = tuple[float, float]
 
 
@@ -64,10 +66,10 @@ def label_of(row: dict[str, str], line: int, notes: Notes, scale: Scale | None =
 
 def _failed(row: dict[str, str], line: int, notes: Notes) -> bool:
     """Whether the rater was asked and its answer could not be read: then its value is ignored."""
-    state = row.get("state", "").strip().lower()
-    if state not in (*_OK, *_FAILED):
+    state = row.get("state", "").strip().lower().replace("_", " ")
+    if state not in (*_OK, *FAILED):
         notes.warn(line, "unknown state", f"state {shown(state)} is not one of ok, failed; taken as ok")
-    return state in _FAILED
+    return state in FAILED
 
 
 def _protocol(row: dict[str, str]) -> str:

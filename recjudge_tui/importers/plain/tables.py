@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 
 from recjudge_tui.domain.formulas import unmarked
@@ -12,7 +11,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Record, Request, Sample
 from recjudge_tui.importers.files.mapping import FileMapping, KindMapping, mapped_rows, with_case_columns
-from recjudge_tui.importers.files.notes import Notes, Row, RowFault
+from recjudge_tui.importers.files.notes import Notes, Row, RowFault, left_out
 from recjudge_tui.importers.files.reading import UTF8, sample_of
 from recjudge_tui.importers.files.tables import Dialect, Table, header_of, read_table
 from recjudge_tui.importers.files.values import number, occasion_of, shown, timestamp
@@ -28,9 +27,10 @@ from recjudge_tui.importers.plain.columns import (
     uses,
     wanted_columns,
 )
-from recjudge_tui.importers.plain.counts import counted_labels, holds_counts, with_battle_names
+from recjudge_tui.importers.plain.counts import holds_counts, with_battle_names
+from recjudge_tui.importers.plain.games import two_game_columns
 from recjudge_tui.importers.plain.headerless import headerless_columns
-from recjudge_tui.importers.plain.labels import label_of
+from recjudge_tui.importers.plain.label_rows import labels_of
 from recjudge_tui.importers.plain.list_rows import list_rows
 from recjudge_tui.importers.plain.lists import slates_of
 from recjudge_tui.importers.plain.task_answers import answers_task
@@ -85,16 +85,15 @@ def records_of(
     if request.kind == "lists":
         yield from slates_of(list_rows(rows, request.notes), request.notes)
         return
-    convert = _converter(request.kind, mapping)
+    if request.kind == "labels":
+        yield from labels_of(rows, request.notes, mapping)
+        return
+    convert = _CONVERTERS[request.kind]
     for line, row in rows:
         try:
-            if request.kind == "labels" and holds_counts(row):
-                yield from (LocatedRecord(line, label) for label in counted_labels(row, line, request.notes))
-            else:
-                yield LocatedRecord(line, convert(row, line, request.notes))
+            yield LocatedRecord(line, convert(row))
         except RowFault as fault:
-            text = fault.text if "left out" in fault.text else f"{fault.text}; row left out"
-            request.notes.skip(line, fault.kind, text)
+            request.notes.skip(line, fault.kind, left_out(fault))
 
 
 def _as_exported(rows: Iterator[Row]) -> Iterator[Row]:
@@ -159,6 +158,8 @@ def _missing(request: Request, given: set[str]) -> list[str]:
     instead = {"system": request.system, "type": request.event_type}
     if request.kind == "labels" and holds_counts(given):
         return [name for name in ("system_a", "system_b") if not {name, name.removesuffix("_a")} & given]
+    if request.kind == "labels" and two_game_columns(given):
+        given = {*given, "value"}
     if request.kind == "labels" and CASE in given:
         given = {*given, "user_id"}
     if request.kind == "labels" and TASK in given and "user_id" not in given:
@@ -212,24 +213,12 @@ def _tidy(rows: Iterator[Row], columns: Columns, notes: Notes) -> Iterator[Row]:
             yield line, row
 
 
-Converter = Callable[[dict[str, str], int, Notes], Record]
-
-
-def _converter(kind: ImportKind, mapping: KindMapping | None) -> Converter:
-    if kind == "labels":
-        return partial(label_of, scale=mapping.scale if mapping else None)
-    converters: dict[ImportKind, Converter] = {
-        "items": _item, "users": _user, "events": _event, "explanations": _explanation,
-    }  # fmt: skip
-    return converters[kind]
-
-
 def _attributes(row: dict[str, str], kind: ImportKind) -> dict[str, str]:
     known = KNOWN[kind]
     return {name: value for name, value in row.items() if value and name and name not in known}
 
 
-def _item(row: dict[str, str], _line: int, _notes: Notes) -> Item:
+def _item(row: dict[str, str]) -> Item:
     return Item(
         item_id=row["item_id"],
         title=row["title"].strip(),
@@ -240,11 +229,11 @@ def _item(row: dict[str, str], _line: int, _notes: Notes) -> Item:
     )
 
 
-def _user(row: dict[str, str], _line: int, _notes: Notes) -> User:
+def _user(row: dict[str, str]) -> User:
     return User(user_id=row["user_id"], attributes=_attributes(row, "users"))
 
 
-def _event(row: dict[str, str], _line: int, _notes: Notes) -> Event:
+def _event(row: dict[str, str]) -> Event:
     item_id, text, value = row.get("item_id", ""), row.get("text", ""), row.get("value", "")
     if not item_id and not text.strip():
         raise RowFault("no item_id", "neither item_id nor text; row left out")
@@ -259,7 +248,7 @@ def _event(row: dict[str, str], _line: int, _notes: Notes) -> Event:
     )
 
 
-def _explanation(row: dict[str, str], _line: int, _notes: Notes) -> Explanation:
+def _explanation(row: dict[str, str]) -> Explanation:
     return Explanation(
         user_id=row["user_id"],
         item_id=row["item_id"],
@@ -269,6 +258,11 @@ def _explanation(row: dict[str, str], _line: int, _notes: Notes) -> Explanation:
         attributes=_attributes(row, "explanations"),
         **occasion_of(row)._asdict(),
     )
+
+
+_CONVERTERS: dict[ImportKind, Callable[[dict[str, str]], Record]] = {
+    "items": _item, "users": _user, "events": _event, "explanations": _explanation,
+}  # fmt: skip
 
 
 def names_no_system(sample: Sample, kind: ImportKind, mapping: FileMapping | None = None) -> bool:

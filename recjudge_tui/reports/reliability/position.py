@@ -19,15 +19,14 @@ from recjudge_tui.stats.ranking.win_rates import tally
 from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.verdicts.answers import Answers, load_answers
 from recjudge_tui.store.verdicts.generations import in_generation, judged_content, newest_judged
 from recjudge_tui.store.verdicts.ratings import (
-    Answers,
     BoolArray,
     CaseColumns,
     FloatArray,
     IntArray,
     Question,
-    load_answers,
     load_cases,
     load_ratings,
     project_questions,
@@ -70,7 +69,7 @@ _POSITION = (
     Column("set_1_share", "Set 1 share", "share", minor=True),
     Column("note", "Note"),
 )
-_NO_PAIRS = "no pair of lists has been judged by a model yet"
+_NO_PAIRS = "no answers by order yet: no run has judged pairs, and no imported judgement tells its order"
 
 
 _POSITION_NOTES = (

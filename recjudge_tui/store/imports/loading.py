@@ -284,19 +284,31 @@ def add_verdict(target: Target, rater_id: int, case_id: int, label: Label) -> Cl
         return Clash(standing["label"], same, standing["import_id"], standing["run_id"])
     verdict = db.insert(
         """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, import_id, state, value, label, rule,
-             flag_count, note, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+             flag_count, note, created_at, order_consistent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             *(target.project_id, rater_id, case_id, label.aspect, label.protocol, target.import_id),
             "failed" if label.value is None else "ok",
-            *(label.value, label.label, label.rule, len(label.flags), label.note, now()),
+            *(label.value, label.label, label.rule, len(label.flags), label.note, now(), _consistent(label)),
         ),
     )
+    if label.games:
+        db.execute_many(
+            "INSERT INTO games (verdict_id, list_order, value) VALUES (?, ?, ?)",
+            [(verdict, "ab" if game.first == "a" else "ba", game.value) for game in label.games],
+        )
     if label.flags:
         db.execute_many(
             "INSERT INTO flags (verdict_id, item_id, issue, reason) VALUES (?, ?, ?, ?)",
             [(verdict, flag.item_id, flag.issue, flag.reason) for flag in label.flags],
         )
     return None
+
+
+def _consistent(label: Label) -> bool | None:
+    """Whether the two orders agree; None with one order, or where a judgement failed."""
+    if len(label.games) < 2 or label.value is None:
+        return None
+    return len({game.value for game in label.games}) == 1
 
 
 def _insert_all(target: Target, table: str, rows: list[dict[str, Any]]) -> None:

@@ -65,15 +65,24 @@ class OrderCount(NamedTuple):
 
 
 def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
-    """By rater, protocol and systems, of the runs that asked about each pair in one order only."""
+    """By rater, protocol and systems, of the runs that asked about each pair in one order only, and of imported verdicts
+    that rest on one order."""
     rows = db.rows(
-        """SELECT r.name, ru.protocol, iif(k.list_order = 'ab', c.system_a, c.system_b) AS first,
+        """SELECT * FROM (SELECT r.name, ru.protocol, iif(k.list_order = 'ab', c.system_a, c.system_b) AS first,
              iif(k.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
            FROM runs ru JOIN raters r ON r.id = ru.rater_id
            JOIN calls k ON k.run_id = ru.id JOIN cases c ON c.id = k.case_id
            WHERE ru.project_id = ? AND json_extract(ru.settings, '$.swap') = 0 AND k.list_order <> ''
-           GROUP BY r.name, ru.protocol, first, second ORDER BY r.name, ru.protocol, first, second""",
-        (project_id,),
+           GROUP BY r.name, ru.protocol, first, second
+           UNION ALL
+           SELECT r.name, v.protocol, iif(g.list_order = 'ab', c.system_a, c.system_b) AS first,
+             iif(g.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
+           FROM games g JOIN verdicts v ON v.id = g.verdict_id JOIN raters r ON r.id = v.rater_id
+           JOIN cases c ON c.id = v.case_id
+           WHERE v.project_id = ? AND v.rule = 'one order'
+           GROUP BY r.name, v.protocol, first, second)
+           ORDER BY 1, 2, 3, 4""",
+        (project_id, project_id),
     )
     return [OrderCount(*row) for row in rows]
 

@@ -216,10 +216,11 @@ EXPORTED = (
     "context", "served_at",
 )  # fmt: skip
 
-# the system whose list came first in every call about a pair; null where both orders were asked
-_SHOWN_FIRST = """(SELECT CASE WHEN min(k.list_order) = max(k.list_order)
-    THEN iif(min(k.list_order) = 'ab', v.system_a, v.system_b) END
-  FROM calls k WHERE k.run_id = v.run_id AND k.case_id = v.case_id AND k.list_order <> '')"""
+# the system whose list came first in every call or imported judgement about a pair; null where both orders were asked
+_SHOWN_FIRST = """(SELECT CASE WHEN min(list_order) = max(list_order)
+    THEN iif(min(list_order) = 'ab', v.system_a, v.system_b) END
+  FROM (SELECT k.list_order FROM calls k WHERE k.run_id = v.run_id AND k.case_id = v.case_id AND k.list_order <> ''
+        UNION ALL SELECT g.list_order FROM games g WHERE g.verdict_id = v.verdict_id))"""
 
 
 def exported_rows(db: Database, ids: Sequence[int]) -> Iterator[tuple[Any, ...]]:

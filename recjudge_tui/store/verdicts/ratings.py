@@ -1,4 +1,4 @@
-"""Verdicts and answers as NumPy columns for reports, without an object per row."""
+"""Verdicts as NumPy columns for reports, without an object per row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +28,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 # SQLite has no NaN and NumPy has no NULL, so infinity represents both in between
-_NO_VALUE = "9e999"
-_ONE_VERDICT = f"case_id, ifnull(value, {_NO_VALUE}), ifnull(order_consistent, -1)"
+NO_VALUE = "9e999"
+_ONE_VERDICT = f"case_id, ifnull(value, {NO_VALUE}), ifnull(order_consistent, -1)"
 
 
 class Rater(NamedTuple):
@@ -106,19 +105,6 @@ class Ratings:
     verdicts: dict[Question, Verdicts]
     earlier: dict[Question, EarlierLists] = field(default_factory=dict)
     untimed: int = 0
-
-
-@dataclass(frozen=True)
-class Answers:
-    """The answers of one rater on one aspect, one row per call, NaN if failed.
-
-    `swapped`: system b was shown first. `unit` is equal for the two orders of one sample (same run, case, sample).
-    """
-
-    row: IntArray
-    unit: IntArray
-    swapped: BoolArray
-    value: FloatArray
 
 
 def project_raters(db: Database, project_id: int) -> dict[str, Rater]:
@@ -300,7 +286,7 @@ def run_verdicts(db: Database, run_id: int, aspect: str, cases: CaseColumns) -> 
 
 
 def _placed(db: Database, sql: str, parameters: Sequence[object], cases: CaseColumns) -> Verdicts:
-    columns = _columns(db, sql, parameters, [("case_id", "i8"), ("value", "f8"), ("consistent", "i8")])
+    columns = columns_of(db, sql, parameters, [("case_id", "i8"), ("value", "f8"), ("consistent", "i8")])
     value = np.where(np.isinf(columns["value"]), np.nan, columns["value"])
     flipped = columns["consistent"] == 0
     row = np.searchsorted(cases.ids, columns["case_id"])
@@ -311,73 +297,14 @@ def _placed(db: Database, sql: str, parameters: Sequence[object], cases: CaseCol
     return Verdicts(row[known], value[known], flipped[known])
 
 
-def load_answers(db: Database, project_id: int, protocol: str, cases: CaseColumns) -> dict[Question, Answers]:
-    """The answers of all finished calls of a protocol, by question.
-
-    A failed call about all aspects counts as failed for each aspect.
-    """
-    aspects = [
-        row[0]
-        for row in db.rows(
-            """SELECT DISTINCT v.aspect FROM runs ru JOIN verdicts v ON v.run_id = ru.id
-               WHERE ru.project_id = ? AND ru.protocol = ? ORDER BY v.aspect""",
-            (project_id, protocol),
-        )
-    ]
-    if not aspects:
-        return {}
-    code = " ".join(f"WHEN ? THEN {at}" for at in range(len(aspects)))
-    columns = _columns(
-        db,
-        f"""SELECT ru.rater_id, ru.id, k.case_id, k.sample, k.list_order = 'ba',
-              CASE ifnull(a.aspect, k.aspect) {code} ELSE -1 END, ifnull(a.value, {_NO_VALUE})
-            FROM runs ru JOIN calls k ON k.run_id = ru.id AND k.state IN ('done', 'failed')
-            LEFT JOIN answers a ON a.call_id = k.id
-            WHERE ru.project_id = ? AND ru.protocol = ?""",
-        [*aspects, project_id, protocol],
-        [(name, "i8") for name in ("rater", "run", "case_id", "sample", "swapped", "aspect")]
-        + [("value", "f8")],
-    )
-    columns = columns[_of_newest_runs(columns)]
-    row = np.searchsorted(cases.ids, columns["case_id"])
-    value = np.where(np.isinf(columns["value"]), np.nan, columns["value"])
-    unit = _codes(list(zip(columns["run"].tolist(), row.tolist(), columns["sample"].tolist(), strict=True)))
-    answers: dict[Question, Answers] = {}
-    for rater in project_raters(db, project_id).values():
-        for at, aspect in enumerate(aspects):
-            here = (columns["rater"] == rater.id) & ((columns["aspect"] == at) | (columns["aspect"] == -1))
-            if here.any():
-                answers[Question(rater.name, protocol, aspect)] = Answers(
-                    row[here], unit[here], columns["swapped"][here] == 1, value[here]
-                )
-    return answers
-
-
-def _of_newest_runs(columns: npt.NDArray[Any]) -> BoolArray:
-    """Which calls belong to the newest run of their rater that asked about their case."""
-    runs = np.unique(np.stack((columns["rater"], columns["run"])), axis=1)
-    if np.unique(runs[0]).size == runs.shape[1]:
-        return np.ones(columns.size, dtype=np.bool_)
-    about = np.stack((columns["rater"], columns["case_id"]))
-    at = np.unique(about, axis=1, return_inverse=True)[1].reshape(-1)
-    newest = np.zeros(columns.size, dtype=np.int64)
-    np.maximum.at(newest, at, columns["run"])
-    found: BoolArray = columns["run"] == newest[at]
-    return found
-
-
-def _columns(
+def columns_of(
     db: Database, sql: str, parameters: Sequence[object], dtype: Sequence[tuple[str, str]]
 ) -> npt.NDArray[Any]:
+    """The rows of a query as a structured array, without an object for each."""
     cursor = db.execute(sql, parameters)
     cursor.row_factory = None
     with explained(db.path):
         return np.fromiter(cursor, dtype=np.dtype(list(dtype)))
-
-
-def _codes(values: Collection[Hashable]) -> IntArray:
-    """An integer code for each distinct value, in order of first occurrence."""
-    return _mapped(values, defaultdict(count().__next__))
 
 
 def _mapped(values: Collection[Hashable], codes: Mapping[Any, int]) -> IntArray:

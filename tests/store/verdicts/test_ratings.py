@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from recjudge_tui.store.prompts.prompts import run_prompts
+from recjudge_tui.store.verdicts.answers import load_answers
 from recjudge_tui.store.verdicts.confidences import answer_confidences, verdict_confidences
 from recjudge_tui.store.verdicts.listing import case_verdicts
 from recjudge_tui.store.verdicts.ratings import (
     Question,
-    load_answers,
     load_cases,
     load_questions,
     load_ratings,

@@ -1,0 +1,181 @@
+"""Judgements of pairs in a known order: a row for each game, or one row with both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recjudge_tui.errors import InputError
+from recjudge_tui.importers.folders import import_paths
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.imports.imports import undo_import
+from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.verdicts.listing import EXPORTED, exported_rows
+from tests.support.importing import Load
+
+# the judge prefers the first list on q2 and q3, fails on q4, is consistent on q1 and q5
+GAMES = (
+    "judge,question_id,system_a,system_b,shown_first,winner,state\n"
+    "qwen,q1,new,old,new,new,ok\nqwen,q2,new,old,new,new,ok\nqwen,q3,new,old,old,old,ok\n"
+    "qwen,q1,new,old,old,new,ok\nqwen,q2,new,old,old,old,ok\nqwen,q3,new,old,new,first,ok\n"
+    "qwen,q4,new,old,new,tie,ok\nqwen,q4,new,old,old,,error\n"
+    "qwen,q5,new,old,new,tie,ok\nqwen,q5,new,old,old,tie,ok\n"
+)
+SWAPS = [
+    {"question_id": 81, "model_1": "b-bot", "model_2": "a-bot", "judge": ["gpt-4", "pair-v2"], "turn": 1, **winners}
+    for winners in (
+        {"g1_winner": "model_1", "g2_winner": "model_1"},
+        {"g1_winner": "model_1", "g2_winner": "model_2"},
+        {"g1_winner": "tie", "g2_winner": "model_2"},
+        {"g1_winner": "error", "g2_winner": "model_2"},
+    )
+]  # fmt: skip
+
+
+def _verdicts(db: Database) -> list[tuple[Any, ...]]:
+    rows = db.rows(
+        "SELECT user_id, label, state, order_consistent, rule FROM v_verdicts ORDER BY user_id, context"
+    )
+    return [tuple(row) for row in rows]
+
+
+def test_two_games_become_one_verdict(load: Load, db: Database) -> None:
+    summary = load("labels", GAMES)
+    assert _verdicts(db) == [
+        ("q1", "A", "ok", 1, "both orders"),
+        ("q2", "Tie", "ok", 0, "both orders"),
+        ("q3", "Tie", "ok", 0, "both orders"),
+        ("q4", "", "failed", None, "both orders"),
+        ("q5", "Tie", "ok", 1, "both orders"),
+    ]
+    assert (summary.stored, summary.skipped) == (5, 0)
+
+
+def test_leaderboard_and_position_are_those_of_a_judge(load: Load, db: Database) -> None:
+    """Counted by hand: q2 and q3 flip, both times for the first list; q4 failed."""
+    load("labels", GAMES)
+    project = project_id(db, "p")
+    new = leaderboard_table(db, project, LeaderboardOptions("pairwise")).rows[0]
+    counts = {
+        name: new[name] for name in ("system", "wins", "ties", "losses", "position_ties", "failed", "n")
+    }
+    assert counts == {
+        "system": "new", "wins": 1, "ties": 3, "losses": 0, "position_ties": 2, "failed": 1, "n": 4,
+    }  # fmt: skip
+    (row,) = position_table(db, project).rows
+    seen = {
+        name: row[name]
+        for name in ("rater", "pairs", "consistent", "true_ties", "position_ties", "set_1", "set_2")
+    }
+    assert seen == {
+        "rater": "qwen", "pairs": 4, "consistent": 2, "true_ties": 1, "position_ties": 2, "set_1": 4, "set_2": 0,
+    }  # fmt: skip
+    assert row["favour"] == pytest.approx(4 / 8)
+    (raw,) = raw_counts_table(db, project).rows
+    assert [raw[name] for name in ("wins", "ties", "losses", "failed")] == [4, 3, 2, 1]
+
+
+def test_pairs_files_with_both_winners(load: Load, db: Database) -> None:
+    lines = [json.dumps({**swap, "question_id": 81 + n}) for n, swap in enumerate(SWAPS)]
+    load("labels", "\n".join(lines) + "\n", "gpt-4_pair.jsonl")
+    columns = "user_id, context, system_a, system_b, label, order_consistent, rater, rater_kind"
+    assert [tuple(row) for row in db.rows(f"SELECT {columns} FROM v_verdicts ORDER BY 1")] == [
+        ("81", "1", "a-bot", "b-bot", "B", 1, "gpt-4|pair-v2", "judge"),
+        ("82", "1", "a-bot", "b-bot", "Tie", 0, "gpt-4|pair-v2", "judge"),
+        ("83", "1", "a-bot", "b-bot", "Tie", 0, "gpt-4|pair-v2", "judge"),
+        ("84", "1", "a-bot", "b-bot", "", None, "gpt-4|pair-v2", "judge"),
+    ]
+    # in game 1 b-bot was first, so it is the order b, a of the case
+    orders = db.rows("SELECT list_order, value FROM games ORDER BY verdict_id, list_order DESC")
+    assert [tuple(row) for row in orders] == [
+        ("ba", -1), ("ab", -1), ("ba", -1), ("ab", 1), ("ba", 0), ("ab", 1), ("ba", None), ("ab", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sides", "labels"), [("systems", ["A", "Tie", "B"]), ("shown", ["Tie", "A", "Tie"])]
+)
+def test_letters_are_asked_for(
+    load: Load, db: Database, tmp_path: Path, sides: str, labels: list[str]
+) -> None:
+    rows = "rater,user_id,system_a,system_b,verdict_1,verdict_2\nj,u1,a,b,[[A]],[[A]]\nj,u2,a,b,A,B\nj,u3,a,b,B,B\n"
+    with pytest.raises(InputError) as caught:
+        load("labels", rows)
+    assert "in.csv:2: “[[A]]” may be the system a or the list shown first" in caught.value.title
+    assert "sides = " in str(caught.value.next_step)
+    mapping = tmp_path / "m.toml"
+    names = ("rater", "user_id", "system_a", "system_b", "verdict_1", "verdict_2")
+    mapping.write_text(
+        "[labels]\n" + "".join(f'{name} = "{name}"\n' for name in names) + f'sides = "{sides}"\n'
+    )
+    load("labels", rows, mapping=mapping)
+    assert [label for _, label, *_ in _verdicts(db)] == labels
+
+
+def test_one_order_alone_stands_and_the_boards_say_so(load: Load, db: Database) -> None:
+    load("labels", "rater,user_id,first,second,winner\nj,u1,b,a,first\nj,u2,b,a,second\nj,u3,b,a,A\n")
+    assert _verdicts(db) == [
+        ("u1", "B", "ok", None, "one order"),
+        ("u2", "A", "ok", None, "one order"),
+        ("u3", "B", "ok", None, "one order"),
+    ]
+    notes = leaderboard_table(db, project_id(db, "p"), LeaderboardOptions("pairwise")).notes
+    assert any(
+        "j (pairwise) saw each pair in one order" in note and "b came first in 3 of 3" in note
+        for note in notes
+    )
+    ids = [row[0] for row in db.rows("SELECT id FROM verdicts")]
+    place = EXPORTED.index("shown_first")
+    assert [row[place] for row in exported_rows(db, ids)] == ["b", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("j,u,a,b,c,A", "in.csv:2: “c” is neither “a” nor “b”; left out"),
+        (
+            "j,u,a,b,a,perhaps",
+            "in.csv:2: “perhaps” is neither A, B, a tie, first, second nor one of the systems",
+        ),
+        ("j,u,a,b,a,", "in.csv:2: no answer in any order; left out"),
+        ("j,u,a,,a,a", "in.csv:2: an order is given, but not two systems; left out"),
+        ("j,u,a,a,a,a", "in.csv:2: system_a and system_b are both “a”; left out"),
+    ],
+)
+def test_games_that_cannot_be_read(load: Load, row: str, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load("labels", f"rater,user_id,system_a,system_b,shown_first,value\n{row}\n")
+    assert says in caught.value.cause
+
+
+def test_systems_called_a_and_tie(load: Load, db: Database) -> None:
+    load(
+        "labels",
+        "rater,user_id,system_a,system_b,shown_first,value\nj,u,Tie,B,Tie,model_a\nj,u,Tie,B,B,model_a\n",
+    )
+    columns = "system_a, system_b, label, order_consistent"
+    assert [tuple(row) for row in db.rows(f"SELECT {columns} FROM v_verdicts")] == [("B", "Tie", "B", 1)]
+
+
+def test_a_third_game_is_a_repeated_vote(load: Load, db: Database) -> None:
+    extra = "".join(f"qwen,q{n},new,old,new,new,ok\n" for n in (6, 7, 1))
+    summary = load("labels", GAMES + extra)
+    assert summary.warning_kinds == {"repeated vote": 1}
+    assert len(_verdicts(db)) == 7
+
+
+def test_dry_run_and_undo(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / "games.csv"
+    path.write_text(GAMES)
+    (dry,) = import_paths(db, "p", [path], "labels", dry_run=True)
+    assert "the same in both orders" in dry.files[0].examples[0]
+    assert "the two orders differ" in dry.files[0].examples[1]
+    (summary,) = import_paths(db, "p", [path], "labels")
+    assert summary.files[0].import_id is not None
+    undo_import(db, summary.files[0].import_id)
+    assert [db.value(f"SELECT count(*) FROM {name}") for name in ("games", "verdicts", "cases")] == [0, 0, 0]
