@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--table",
-    type=click.Choice(("ranking", "matrix", "metrics", "side-by-side")),
+    type=click.Choice(("ranking", "matrix", "metrics", "side-by-side", "pairs")),
     default="ranking",
     show_default=True,
     help="For pairs of lists also matrix: Q of each system against each other; metrics: Q against offline "
-    "metrics; side-by-side: absolute scores, Q and AUC.",
+    "metrics; side-by-side: absolute scores, Q and AUC. For single lists and texts also pairs: the difference of each "
+    "two systems' means, with its test.",
 )
 @click.option(
     "--ties",
@@ -91,10 +92,10 @@ def leaderboard(
 ) -> Table:
     """Rank the systems: wins, ties, losses and Q, or the shares of labels.
 
-    Ties include position ties (the two orders disagreed); failed verdicts are not part of n. The notes below the
-    table say which neighbours in the ranking differ significantly, and about how many more cases the others need.
-    bt is the Bradley-Terry model. elo is Elo ratings, which depend on the order of the cases. On both scales, 400
-    points are odds of 10:1 and the mean is 1000.
+    Ties include position ties (the two orders disagreed); failed verdicts are not part of n. The notes say which
+    neighbours in the ranking differ significantly, and about how many more cases the others need. Means of scores are
+    tested over the users of both systems. bt is the Bradley-Terry model. elo is Elo ratings, which depend on the order
+    of the cases. On both scales, 400 points are odds of 10:1 and the mean is 1000.
 
     \b
     Example:
@@ -102,6 +103,7 @@ def leaderboard(
       recjudge leaderboard -p movies --protocol arena --method bt --ties half
       recjudge leaderboard -p movies --protocol arena --aspect overall --table matrix
       recjudge leaderboard -p movies --protocol pointwise --rater rules --format md
+      recjudge leaderboard -p films --protocol explanation --table pairs
       recjudge leaderboard -p shop --protocol pairwise --by plan --context home --from 2024-05-01 --to 2024-05-31
     """
     from recjudge_tui.reports.common.segments import segmented

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 @click.option(
     "--metrics", "wanted", metavar="A,B,...", help="Only these metrics, in this order. Default: all."
 )
+@click.option(
+    "--table",
+    type=click.Choice(("means", "pairs")),
+    default="means",
+    show_default=True,
+    help="pairs: the difference of each two systems, with its test.",
+)
 @systems_option
 @segment_option()
 @occasion_options
@@ -33,6 +40,7 @@ def metrics(
     project_id: int,
     k: int,
     wanted: str | None,
+    table: str,
     systems: tuple[str, ...],
     by: str | None,
     occasions: OccasionFilter,
@@ -44,18 +52,24 @@ def metrics(
     value in ndcg_explicit, and 2^value - 1 in ndcg_exp; the discount is log2(rank + 1). MAP divides by all relevant
     items, map_min by at most K of them. AUC uses all scored candidates of the file, regardless of K.
 
+    The notes below the table say which neighbours in the ranking by a metric differ: an exact sign-flip test over the
+    users of both systems, with Holm's correction for all pairs and metrics of the table. The fewer metrics you ask for,
+    the more it can show.
+
     \b
     Example:
       recjudge metrics -p movies --k 10
       recjudge metrics -p movies --metrics auc,ndcg --format csv -o metrics.csv
+      recjudge metrics -p movies --metrics ndcg --table pairs
       recjudge metrics -p shop --metrics ndcg --by activity --from 2024-05-01
     """
     from recjudge_tui.reports.common.segments import segmented
-    from recjudge_tui.reports.leaderboard.metrics import METRICS, metrics_table
+    from recjudge_tui.reports.leaderboard.measured_lists import METRICS
+    from recjudge_tui.reports.leaderboard.metrics import metric_pairs_table, metrics_table
+
+    build = metric_pairs_table if table == "pairs" else metrics_table
 
     def measured(chosen: CaseSelection) -> Table:
-        return metrics_table(
-            database, project_id, k, metrics=names(wanted) or METRICS, among=systems, chosen=chosen
-        )
+        return build(database, project_id, k, metrics=names(wanted) or METRICS, among=systems, chosen=chosen)
 
     return segmented(database, project_id, measured, by=by, occasions=occasions, of_lists=True)

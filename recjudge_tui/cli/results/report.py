@@ -17,7 +17,8 @@ from recjudge_tui.cli.options import (
 from recjudge_tui.cli.report_command import open_project
 
 _SECTIONS = (
-    "about", "runs", "leaderboards", "agreement", "shares", "flags", "position", "failures", "cost", "pictures", "prompts",
+    "about", "runs", "leaderboards", "agreement", "shares", "metrics", "flags", "position", "failures", "cost",
+    "pictures", "prompts",
 )  # fmt: skip
 
 

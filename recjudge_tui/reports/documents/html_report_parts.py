@@ -155,6 +155,18 @@ def shares(context: SectionInput) -> Part:
     return Part(tables=_filled(tables))
 
 
+def metrics(context: SectionInput) -> Part:
+    """Offline metrics of the lists, where there are any."""
+    from recjudge_tui.reports.leaderboard.metrics import metrics_table
+
+    selection = context.selection
+    table = metrics_table(
+        context.db, context.project_id, among=selection.systems, chosen=selection, resamples=context.resamples
+    )
+    measured = tuple(row for row in table.rows if row["value"] is not None)
+    return Part(tables=(replace(table, rows=measured),) if measured else ())
+
+
 def flags(context: SectionInput) -> Part:
     """What is flagged in single lists, and how far raters agree on it."""
     from recjudge_tui.reports.flags.agreement import flag_agreement_table
@@ -251,6 +263,7 @@ SECTIONS: dict[str, Section] = {
     "leaderboards": Section("Leaderboards", leaderboards),
     "agreement": Section("Agreement with people", agreement),
     "shares": Section("Rating shares", shares),
+    "metrics": Section("Offline metrics", metrics),
     "flags": Section("Flagged items", flags),
     "position": Section("Position consistency", position),
     "failures": Section("Failures", failures),

@@ -22,7 +22,8 @@ from recjudge_tui.reports.leaderboard.leaderboard import (
     leaderboard_table,
     ranked_questions,
 )
-from recjudge_tui.reports.leaderboard.metrics import METRICS, metrics_table
+from recjudge_tui.reports.leaderboard.measured_lists import METRICS
+from recjudge_tui.reports.leaderboard.metrics import metrics_table
 from recjudge_tui.reports.leaderboard.q_metrics import NATURAL
 from recjudge_tui.store.database import Database
 

@@ -1,4 +1,4 @@
-"""The tables of a comparison of systems by pairs: ranking, Q matrix, Q against metrics, protocols side by side."""
+"""The tables of a comparison of systems: ranking, Q matrix, Q against metrics, protocols side by side, pairs of means."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.scales import protocols_meeting
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.leaderboard.leaderboard import (
+    LeaderboardOptions,
+    board_ratings,
+    leaderboard_table,
+    ranked_questions,
+)
+from recjudge_tui.reports.leaderboard.mean_scores import mean_pairs_table
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
 from recjudge_tui.reports.leaderboard.q_metrics import q_metrics_table
 from recjudge_tui.reports.leaderboard.side_by_side import side_by_side_table
 from recjudge_tui.store.database import Database
 
-RANKING = "ranking"
+RANKING, PAIRS = "ranking", "pairs"
 _Build = Callable[[Database, int, LeaderboardOptions, int], Table]
 _TABLES: dict[str, _Build] = {
     "matrix": q_matrix_table,
@@ -28,19 +34,33 @@ TOP_K = 5
 def arena_table(
     db: Database, project_id: int, options: LeaderboardOptions, table: str = RANKING, k: int = TOP_K
 ) -> Table:
-    """One of TABLES; `k` is the cutoff of the offline metrics, by default 5, the number of items an arena judge sees.
+    """One of TABLES, or PAIRS for a protocol of single lists or texts; `k` is the cutoff of the offline metrics, by
+    default 5, the number of items an arena judge sees.
 
-    Raises UsageError for an unknown table or for a table about pairs if the protocol shows no pairs, and whatever
-    `leaderboard_table` raises.
+    Raises UsageError for an unknown table or one that does not fit the protocol, and whatever `leaderboard_table`
+    raises.
     """
     if table == RANKING:
         return leaderboard_table(db, project_id, options)
-    if table not in _TABLES:
-        raise UsageError(f"no table “{table}”", f"There are: {', '.join(TABLES)}.")
+    if table not in (*TABLES, PAIRS):
+        raise UsageError(f"no table “{table}”", f"There are: {', '.join((*TABLES, PAIRS))}.")
     protocols_meeting(options.protocol)
+    if table == PAIRS:
+        return _means_of_pairs(db, project_id, options)
     if not compares_lists(options.protocol):
         raise UsageError(
             f"table “{table}” needs verdicts on two lists, which {options.protocol} does not give",
             next_step=f"Use {' or '.join(with_unit('pair'))}.",
         )
     return _TABLES[table](db, project_id, options, k)
+
+
+def _means_of_pairs(db: Database, project_id: int, options: LeaderboardOptions) -> Table:
+    if compares_lists(options.protocol):
+        raise UsageError(
+            f"table “{PAIRS}” compares means, and {options.protocol} compares lists itself",
+            next_step="Use --table matrix.",
+        )
+    ratings = board_ratings(db, project_id, options)
+    questions = ranked_questions(ratings, options.protocol)
+    return mean_pairs_table(db, project_id, ratings, questions, options.protocol, options.selection.groups)

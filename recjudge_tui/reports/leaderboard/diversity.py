@@ -15,7 +15,7 @@ from recjudge_tui.reports.common.scales import is_metric, rules_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.label_shares import share_table
 from recjudge_tui.reports.leaderboard.leaderboard import ranked_questions
-from recjudge_tui.reports.leaderboard.metrics import ListsOfSystems
+from recjudge_tui.reports.leaderboard.measured_lists import ListsOfSystems
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.resampling.group_means import mean_estimates, user_sums

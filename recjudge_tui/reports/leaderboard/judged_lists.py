@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.leaderboard.metrics import ListsOfSystems, metrics_table
+from recjudge_tui.reports.leaderboard.measured_lists import ListsOfSystems
+from recjudge_tui.reports.leaderboard.metrics import metrics_table
 from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.stats.retrieval.list_metrics import RankedList
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates

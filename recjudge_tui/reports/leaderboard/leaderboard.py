@@ -195,7 +195,14 @@ def _shares(db: Database, project_id: int, ratings: Ratings, options: Leaderboar
 def _means(db: Database, project_id: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
     questions = ranked_questions(ratings, options.protocol)
     return mean_table(
-        db, project_id, ratings, questions, options.protocol, resamples=options.resamples, seed=options.seed
+        db,
+        project_id,
+        ratings,
+        questions,
+        options.protocol,
+        resamples=options.resamples,
+        seed=options.seed,
+        groups=options.selection.groups,
     )
 
 

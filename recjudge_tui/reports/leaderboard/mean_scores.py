@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -10,6 +11,15 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import rules_notes, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.leaderboard.mean_pairs import (
+    PAIR_COLUMNS,
+    Measured,
+    MeasuredPairs,
+    compared,
+    occasions,
+    pair_notes,
+    pair_rows,
+)
 from recjudge_tui.stats.ranking.win_rates import ranks
 from recjudge_tui.stats.resampling.intervals import mean_estimate
 from recjudge_tui.store.database import Database
@@ -27,6 +37,13 @@ _COLUMNS = (
     Column("failed", "Failed", "int"),
     Column("note", "Note"),
 )
+_PAIR_COLUMNS = (
+    Column("system", "System"),
+    Column("opponent", "Against"),
+    Column("rater", "Rater"),
+    Column("aspect", "Aspect"),
+    *PAIR_COLUMNS,
+)
 ABOUT = "score = mean over the cases of a system, interval over users; failed verdicts are not in n"
 
 
@@ -39,17 +56,71 @@ def mean_table(
     *,
     resamples: int,
     seed: int,
+    groups: int = 1,
 ) -> Table:
-    """One row per aspect, rater and system, best first; no row for a system without cases."""
+    """One row per aspect, rater and system, best first; no row for a system without cases. `groups` such tables are
+    looked at."""
     rows = [
         row for question in questions for row in _ranked(db, project_id, ratings, question, resamples, seed)
     ]
     about_rules = rules_notes(ratings.raters[question.rater] for question in questions)
+    tested = _tested(db, project_id, ratings, questions, groups) if resamples else []
     notes = (
-        (ABOUT, *earlier_notes(ratings, questions), *about_rules) if rows else ("there are no verdicts yet",)
+        (*pair_notes(tested, "aspects"), ABOUT, *earlier_notes(ratings, questions), *about_rules)
+        if rows
+        else ("there are no verdicts yet",)
     )
     settings = {"protocol": protocol, "method": "mean", "resamples": resamples, "seed": seed}
     return Table(f"Mean scores: {protocol}", _COLUMNS, tuple(rows), notes, settings)
+
+
+def mean_pairs_table(
+    db: Database, project_id: int, ratings: Ratings, questions: Sequence[Question], protocol: str, groups: int
+) -> Table:
+    """One row per rater, aspect and pair of systems, the one with the higher mean first, with the test of their
+    difference."""
+    families = _tested(db, project_id, ratings, questions, groups)
+    asked = [question for of_rater in _by_rater(questions) for question in of_rater]
+    rows = [
+        {"rater": question.rater, "aspect": question.aspect} | row
+        for question, pairs in zip(asked, chain.from_iterable(families), strict=True)
+        for row in pair_rows(pairs)
+    ]
+    notes = pair_notes(families, "aspects") if rows else ["no rater has judged two systems"]
+    about_rules = rules_notes(ratings.raters[question.rater] for question in questions)
+    notes = [*notes, *earlier_notes(ratings, questions), *about_rules]
+    settings = {"protocol": protocol}
+    return Table(
+        f"Pairs of systems by mean score: {protocol}", _PAIR_COLUMNS, tuple(rows), tuple(notes), settings
+    )
+
+
+def _by_rater(questions: Sequence[Question]) -> list[list[Question]]:
+    raters = dict.fromkeys(question.rater for question in questions)
+    return [[question for question in questions if question.rater == rater] for rater in raters]
+
+
+def _tested(
+    db: Database, project_id: int, ratings: Ratings, questions: Sequence[Question], groups: int
+) -> list[list[MeasuredPairs]]:
+    """For each rater the aspects and the tests of their pairs of systems, adjusted together."""
+    return [
+        compared([_measured(db, project_id, ratings, question) for question in of_rater], groups)
+        for of_rater in _by_rater(questions)
+    ]
+
+
+def _measured(db: Database, project_id: int, ratings: Ratings, question: Question) -> Measured:
+    verdicts, cases = ratings.verdicts[question], ratings.cases
+    of, user = cases.system_a[verdicts.row], cases.user[verdicts.row]
+    owners = np.unique(user)
+    here, systems = np.searchsorted(owners, user), np.unique(of).tolist()
+    rows = [(here[of == system], verdicts.value[of == system]) for system in systems]
+    means = [None if np.isnan(values).all() else float(np.nanmean(values)) for _, values in rows]
+    names = [cases.systems[system] for system in systems]
+    bounds = value_bounds(db, project_id, question, verdicts.value)
+    title = f"{question.rater}, {question.aspect}"
+    return Measured(title, names, occasions(rows, owners), owners, means, bounds)
 
 
 def _ranked(

@@ -1,0 +1,153 @@
+"""Which systems have the higher mean of a figure: a table of pairs, and sentences about neighbours in a ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.table import Column, Row
+from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.experiments.power import ALPHA
+from recjudge_tui.stats.ranking.mean_tests import MeanTest, Pair, adjusted, mean_tests, ranked_pairs
+from recjudge_tui.stats.resampling.intervals import Bounds
+
+PAIR_COLUMNS = (
+    Column("users", "Users", "int"),
+    Column("users_apart", "Users apart", "int", minor=True),
+    Column("difference", "Difference", "float"),
+    *interval_columns(),
+    Column("p_holm", "p (Holm)", "float", decimals=4),
+    Column("p", "p", "float", minor=True, decimals=4),
+    Column("separable", "Separable"),
+    Column("note", "Note"),
+)
+_MOST_NAMED = 10
+
+
+class Measured(NamedTuple):
+    """One figure of several systems on the same occasions.
+
+    `values` (occasions, systems), NaN where a system has none; `users` (occasions,); `means`: the figures that rank the
+    systems, None where there is none.
+    """
+
+    name: str
+    systems: Sequence[str]
+    values: FloatArray
+    users: IntArray
+    means: Sequence[float | None]
+    bounds: Bounds | None
+
+
+class MeasuredPairs(NamedTuple):
+    """One figure: the places of the systems that have it, best first, and the tests of all pairs."""
+
+    name: str
+    systems: Sequence[str]
+    order: list[int]
+    tests: dict[Pair, MeanTest]
+
+
+def occasions(rows: Sequence[tuple[IntArray, FloatArray]], owners: IntArray) -> FloatArray:
+    """The mean value of each occasion for each system (occasions, systems), NaN where there is none; `rows` has for each
+    system the occasions of its values and the values, `owners` the user of each occasion."""
+    out = np.full((owners.size, len(rows)), np.nan)
+    for column, (occasion, values) in enumerate(rows):
+        known = ~np.isnan(values)
+        count = np.bincount(occasion[known], minlength=owners.size)
+        total = np.bincount(occasion[known], weights=values[known], minlength=owners.size)
+        np.divide(total, count, out=out[:, column], where=count > 0)
+    return out
+
+
+def compared(measured: Sequence[Measured], groups: int) -> list[MeasuredPairs]:
+    """The tests of all pairs of systems of several figures, Holm-adjusted over all of them; `groups` such tables are
+    looked at."""
+    families = adjusted([mean_tests(m.values, m.users, m.bounds) for m in measured], groups)
+    return [
+        MeasuredPairs(m.name, m.systems, _order(m), tests)
+        for m, tests in zip(measured, families, strict=True)
+    ]
+
+
+def _order(measured: Measured) -> list[int]:
+    known = [(-mean, measured.systems[at], at) for at, mean in enumerate(measured.means) if mean is not None]
+    return [at for _, _, at in sorted(known)]
+
+
+def pair_rows(pairs: MeasuredPairs) -> Iterator[Row]:
+    """One row for each pair of systems, the one with the higher figure first."""
+    for upper, lower in combinations(pairs.order, 2):
+        test = pairs.tests[min(upper, lower), max(upper, lower)]
+        yield {
+            "system": pairs.systems[upper],
+            "opponent": pairs.systems[lower],
+            "users": test.difference.n,
+            "users_apart": test.apart,
+            **_seen_from(test, upper),
+            "p_holm": test.p_holm,
+            "p": test.p,
+            "separable": None if test.p_holm is None else test.separable,
+            "note": test.note or test.difference.note,
+        }
+
+
+def _seen_from(test: MeanTest, system: int) -> Row:
+    cells = {"difference": test.difference.value} | interval_cells(test.difference)
+    if system == test.first:
+        return cells
+    turned = {"difference": "difference", "ci_low": "ci_high", "ci_high": "ci_low"}
+    numbers = {name: cells[source] for name, source in turned.items()}
+    return {name: -number if isinstance(number, float) else None for name, number in numbers.items()}
+
+
+def pair_notes(families: Sequence[Sequence[MeasuredPairs]], figures: str) -> list[str]:
+    """A line about the neighbours in the ranking by each figure, then what was tested; `figures` is what they are called.
+
+    The p values of each family are adjusted together.
+    """
+    lines = [sentence for pairs in chain.from_iterable(families) if (sentence := pair_sentence(pairs))]
+    counts = [
+        sum(test.p is not None for pairs in family for test in pairs.tests.values()) for family in families
+    ]
+    if not lines or not any(counts):
+        return lines
+    most = f"{'up to ' if len({*counts}) > 1 else ''}{quantity(max(counts), 'pair')}"
+    about = (
+        "above: the mean over the users who have both is higher. Exact sign-flip test over users, each counted once,"
+        f" p < {ALPHA:g} after Holm's correction for {most} of systems and {figures}, and the interval of the difference"
+        " does not hold 0"
+    )
+    return [*lines, about]
+
+
+def pair_sentence(pairs: MeasuredPairs) -> str:
+    """What can be said of the neighbours in a ranking by one figure; "" with fewer than two systems."""
+    words = [
+        _words(pairs.systems[upper], pairs.systems[lower], test, upper)
+        for upper, lower, test in ranked_pairs(pairs.order, pairs.tests)
+    ]
+    more = [f"{len(words) - _MOST_NAMED} more pairs of neighbours: see the table of pairs"]
+    named = words[:_MOST_NAMED] + (more if len(words) > _MOST_NAMED else [])
+    return f"{pairs.name}: {'; '.join(named)}" if named else ""
+
+
+def _words(upper: str, lower: str, test: MeanTest, first: int) -> str:
+    if test.p_holm is None:
+        return f"{upper} and {lower} cannot be compared, {test.note}"
+    p = f"p = {test.p_holm:.2g}" if test.p_holm >= _SMALLEST else f"p < {_SMALLEST:g}"
+    if not test.separable:
+        why = ", but the interval of their difference holds 0" if test.p_holm < ALPHA else ""
+        return f"{upper} and {lower} are not separable ({p}{why})"
+    lead = test.difference.value or 0.0
+    if (lead > 0) == (first == test.first):
+        return f"{upper} above {lower} ({p})"
+    return f"{lower} above {upper} among the users who have both ({p})"
+
+
+_SMALLEST = 0.0001

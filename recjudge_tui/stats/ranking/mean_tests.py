@@ -1,0 +1,95 @@
+"""Whether the means of two systems differ: one exact test over users for every pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from recjudge_tui.stats.arrays import FloatArray, IntArray, ratio
+from recjudge_tui.stats.estimate import Estimate
+from recjudge_tui.stats.experiments.power import ALPHA
+from recjudge_tui.stats.resampling.intervals import Bounds, mean_estimate
+from recjudge_tui.stats.resampling.multiplicity import holm
+from recjudge_tui.stats.resampling.sign_flips import sign_flip_test
+
+NO_COMMON_USER = "no user has a value of both"
+NO_DIFFERENCE = "no user has a higher value of one of them"
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class MeanTest:
+    """The sign-flip test over users of two systems, `first` < `second`.
+
+    `difference`: the mean over the users with values of both of their mean of the first minus that of the second; `apart` of
+    these users have a difference other than 0. `p` and `p_holm` are None, with the reason in `note`, if nothing could be
+    tested.
+    """
+
+    first: int
+    second: int
+    difference: Estimate
+    apart: int
+    p: float | None
+    p_holm: float | None
+    note: str = ""
+
+    @property
+    def separable(self) -> bool:
+        """Whether one of the two can be said to be higher.
+
+        The interval of the difference, if there is one, must not hold 0 either: it knows the figure's bounds, so it guards
+        against rare large values among users who differ all in one direction so far.
+        """
+        return self.p_holm is not None and self.p_holm < ALPHA and not self.interval_holds_0
+
+    @property
+    def interval_holds_0(self) -> bool:
+        low, high = self.difference.ci_low, self.difference.ci_high
+        return low is not None and high is not None and low <= 0 <= high
+
+
+def mean_tests(values: FloatArray, users: IntArray, bounds: Bounds | None = None) -> dict[Pair, MeanTest]:
+    """The test of every pair of systems, not adjusted yet.
+
+    `values` (occasions, systems) of one figure, NaN where a system has none; `users` (occasions,) says whose an occasion is;
+    `bounds` are the figure's lowest and highest value. Two systems are compared on the occasions that have both, and every
+    user counts once.
+    """
+    codes = np.unique(users, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return {
+        (first, second): _tested(first, second, values[:, first] - values[:, second], codes, bounds)
+        for first, second in combinations(range(values.shape[1]), 2)
+    }
+
+
+def _tested(first: int, second: int, gaps: FloatArray, users: IntArray, bounds: Bounds | None) -> MeanTest:
+    known = ~np.isnan(gaps)
+    count = np.bincount(users[known]).astype(np.float64)
+    total = np.bincount(users[known], weights=gaps[known]).astype(np.float64)
+    mean = ratio(total, count)
+    mean = mean[~np.isnan(mean)]
+    # the same two sums in another order differ in their last digits
+    mean = np.where(np.abs(mean) < 1e-12, 0.0, mean)
+    reach = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+    difference = mean_estimate(mean, np.arange(mean.size), reach)
+    p = sign_flip_test(mean)
+    note = "" if p is not None else NO_DIFFERENCE if mean.size else NO_COMMON_USER
+    return MeanTest(first, second, difference, int(np.count_nonzero(mean)), p, None, note)
+
+
+def adjusted(families: Sequence[Mapping[Pair, MeanTest]], groups: int = 1) -> list[dict[Pair, MeanTest]]:
+    """The tests of several figures with p values adjusted by Holm's method over all pairs of all of them; `groups` such
+    tables are looked at (Bonferroni)."""
+    p_values = iter(holm([test.p for tests in families for test in tests.values()], groups))
+    return [
+        {pair: replace(test, p_holm=next(p_values)) for pair, test in tests.items()} for tests in families
+    ]
+
+
+def ranked_pairs(order: Sequence[int], tests: Mapping[Pair, MeanTest]) -> list[tuple[int, int, MeanTest]]:
+    """Each pair of neighbours in `order`, best first, with its test."""
+    return [(upper, lower, tests[min(upper, lower), max(upper, lower)]) for upper, lower in pairwise(order)]
