@@ -11,7 +11,8 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.protocols.adjudication import adjudicate, turned
 from recjudge_tui.protocols.base import Protocol, answer_schema, object_schema
 from recjudge_tui.protocols.rendering import messages
-from recjudge_tui.protocols.replies import Fields, field_key, label_of, read_fields, text_of
+from recjudge_tui.protocols.replies import field_key, label_of, read_fields, text_of
+from recjudge_tui.protocols.reply_objects import Fields
 
 OVERALL = "overall"
 

@@ -64,10 +64,11 @@ def _flags(prompt: Prompt, material: Material, raw: object) -> tuple[Flag, ...]:
         return ()
     if not isinstance(raw, list):
         raise ReplyFault("“flagged_items” must be a list of objects with item, issue and reason")
-    return tuple(dict.fromkeys(_flag(prompt, material, entry) for entry in raw))
+    ids_by_title = _ids_by_title(material)
+    return tuple(dict.fromkeys(_flag(prompt, material, ids_by_title, entry) for entry in raw))
 
 
-def _flag(prompt: Prompt, material: Material, entry: object) -> Flag:
+def _flag(prompt: Prompt, material: Material, ids_by_title: dict[str, str], entry: object) -> Flag:
     if not isinstance(entry, dict):
         raise ReplyFault("every entry of “flagged_items” must be an object with item, issue and reason")
     issue = " ".join(str(entry.get("issue", "")).casefold().split())
@@ -75,22 +76,30 @@ def _flag(prompt: Prompt, material: Material, entry: object) -> Flag:
     if issue not in names:
         raise ReplyFault(f"issue “{issue[:60]}” is none of {', '.join(names.values())}")
     return Flag(
-        item_id=_flagged_item(material, entry.get("item")),
+        item_id=_flagged_item(material, ids_by_title, entry.get("item")),
         issue=names[issue],
         reason=str(entry.get("reason") or ""),
     )
 
 
-def _flagged_item(material: Material, named: object) -> str:
+def _ids_by_title(material: Material) -> dict[str, str]:
+    """The ids of the items by their titles, as in the data and as shown, in lower case; the first of equal titles."""
+    ids: dict[str, str] = {}
+    for item in material.slates[0].items:
+        for title in (item.title.strip(), as_data(item.title)):
+            ids.setdefault(title.casefold(), item.item_id)
+    return ids
+
+
+def _flagged_item(material: Material, ids_by_title: dict[str, str], named: object) -> str:
     """The id of the item meant by its place in the list, or by its exact title."""
     items = material.slates[0].items
     text = str(named).strip()
     # no place has more than a few digits, and Python refuses to convert thousands of them
     if text.isdecimal() and len(text) < 10 and 1 <= int(text) <= len(items):
         return items[int(text) - 1].item_id
-    for item in items:
-        if text.casefold() in (item.title.strip().casefold(), as_data(item.title).casefold()):
-            return item.item_id
+    if (item_id := ids_by_title.get(text.casefold())) is not None:
+        return item_id
     raise ReplyFault(f"flagged item “{text[:60]}” is not a place in the list (1 to {len(items)})")
 
 

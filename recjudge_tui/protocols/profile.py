@@ -8,7 +8,8 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.base import object_schema
 from recjudge_tui.protocols.rendering import profile_messages
-from recjudge_tui.protocols.replies import Fields, field_key, json_objects
+from recjudge_tui.protocols.replies import field_key
+from recjudge_tui.protocols.reply_objects import Fields, json_objects, whole_object
 
 FIELD = "profile"
 LONGEST = 4000
@@ -35,7 +36,9 @@ def profile_text(text: str) -> str:
 
     Raises ReplyFault for anything else, such as an incomplete object.
     """
-    profiles = [value for value in map(_profile_of, json_objects(text)) if value is not None]
+    whole = whole_object(text)
+    objects = [whole] if whole is not None else [each.fields for each in json_objects(text, [FIELD])]
+    profiles = [value for value in map(_profile_of, objects) if value is not None]
     profile = (profiles[-1] if profiles else text).strip()
     if not profiles and (FIELD + '"' in text or profile.startswith(("{", "["))):
         raise ReplyFault(f"it has no JSON object with the profile as text in the field “{FIELD}”")

@@ -1,56 +1,77 @@
 """Parses a reply: JSON as asked, JSON within text, or the published text forms; anything else raises ReplyFault.
 
-Labels are matched without regard to case and white space. Of several answers in a reply the last complete one
-counts.
+Labels are matched without regard to case and white space. A label comes from the top level of the one object that has
+every field asked for, or from lines of the text form. A reply that says two things is a fault.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
-from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from recjudge_tui.domain.calls import ParsedBy, Reply
 from recjudge_tui.domain.prompt import AspectSpec, LabelSpec, Prompt, ScaleSpec
 from recjudge_tui.errors import ReplyFault
+from recjudge_tui.protocols.reply_objects import Fields, TextObject, json_objects, whole_object
+from recjudge_tui.protocols.reply_prose import (
+    LabelLine,
+    SummaryLine,
+    argues,
+    contradiction,
+    is_placeholder,
+    label_lines,
+    summary_lines,
+)
 
-Fields = dict[str, Any]
-
-# ValueError: text that is no JSON, and numbers longer than Python converts
-_UNREADABLE = (ValueError, RecursionError)
-_BEGINS_OBJECT = re.compile(r'\{\s*"')
-# a degenerate reply of endless braces must not cost minutes
-_MISSES_ALLOWED = 200
-# a line that begins with `>` quotes somebody, such as a text that gives itself marks
-_SUMMARY = re.compile(r"^[ \t*#-]*summary[ \t*]*:[ \t*]*(?P<values>\d[\d \t]*?)[ \t.*]*$", re.I | re.M)
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
-_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])')
+# most servers give the thinking apart
+_THINKING = re.compile(r"\A<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL)
+# a field of a reply that holds more than this is no label
+_LONGEST_LABEL = 200
+_MOST_FIELDS = 200
 
 
 def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) -> tuple[Fields, ParsedBy]:
     """The reply as a mapping: every wanted field with the reply of one of its labels.
 
-    Raises ReplyFault; its message tells the model what is missing or wrong.
+    Raises ReplyFault; its message tells the model what is missing, wrong or said twice.
     """
-    text = reply.text.strip()
+    text = _THINKING.sub("", reply.text.strip(), count=1)
     if not text:
         raise ReplyFault("the reply was empty")
-    whole = _loads(text)
-    if isinstance(whole, dict):
+    whole = whole_object(text)
+    if whole is not None:
         return _checked(prompt, whole, wanted), "schema" if reply.structured else "json"
-    fault = None
-    for candidate in reversed(list(json_objects(text))):
-        try:
-            return _checked(prompt, candidate, wanted), "json"
-        except ReplyFault as problem:
-            fault = fault or problem
-    spelled = _spelled_out(prompt, text, wanted) or _summary(prompt, text, wanted)
-    if spelled is not None:
-        return spelled, "text"
-    raise fault or ReplyFault("no JSON object with the fields asked for was found")
+    labels = tuple(dict.fromkeys(label.reply for a in wanted for label in prompt.labels_of(a.name)))
+    objects = json_objects(text, {*(name for aspect in wanted for name in _names(aspect)), *labels})
+    given = [each for each in objects if _is_answer(prompt, each.fields, wanted)]
+    lines = _prose(text, objects).split("\n")
+    labelled, summaries = label_lines(lines, wanted), summary_lines(lines)
+    _check_agreement(prompt, wanted, given, labelled, summaries)
+    parsed_by: ParsedBy = "text"
+    if given:
+        fields, parsed_by = _checked(prompt, given[-1].fields, wanted), "json"
+        before, after = text[: given[0].start], text[given[-1].end :]
+    elif labelled and {line.aspect for line in labelled} == set(wanted):
+        fields = _spelled_out(prompt, lines, labelled)
+        before, after = _around(lines, labelled)
+    elif summaries:
+        fields = _summary(prompt, lines, summaries[-1], wanted)
+        before, after = _around(lines, summaries)
+    elif objects:
+        # raises: a repeated example, or the fields asked for are missing
+        examples = [each for each in objects if _is_example(prompt, each.fields)]
+        fields = _checked(prompt, (examples or objects)[-1].fields, wanted)
+        before, after = "", ""
+    else:
+        raise ReplyFault("no JSON object with the fields asked for was found")
+    replies = {fields[field_key(aspect.field)] for aspect in wanted}
+    if fault := contradiction(before, after, wanted, replies, labels):
+        raise ReplyFault(fault)
+    return fields, parsed_by
 
 
 def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
@@ -60,31 +81,34 @@ def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
     labels = prompt.labels_of(aspect.name)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    said = str(value)
     for label in labels:
-        if _same(str(value), label.reply):
+        if len(said) <= _LONGEST_LABEL and _same(said, label.reply):
             return label
     allowed = ", ".join(f"“{label.reply}”" for label in labels)
-    raise ReplyFault(f"“{aspect.field}” must be one of {allowed}, not “{str(value)[:60]}”")
+    raise ReplyFault(f"“{aspect.field}” must be one of {allowed}, not “{said[:60]}”")
 
 
 def _on_scale(scale: ScaleSpec, aspect: AspectSpec, value: object) -> LabelSpec:
-    number = float(str(value)) if _NUMBER.fullmatch(str(value)) else math.nan
+    said = str(value)
+    number = float(said) if len(said) <= _LONGEST_LABEL and _NUMBER.fullmatch(said) else math.nan
     # a comparison with NaN is false
     if not scale.low <= number <= scale.high:
         raise ReplyFault(
-            f"“{aspect.field}” must be a number from {scale.low:g} to {scale.high:g}, not “{str(value)[:60]}”"
+            f"“{aspect.field}” must be a number from {scale.low:g} to {scale.high:g}, not “{said[:60]}”"
         )
     number += 0.0  # no negative zero
     return LabelSpec(name=f"{number:g}", reply=f"{number!r}", value=number)
 
 
 def _checked(prompt: Prompt, reply: Fields, wanted: tuple[AspectSpec, ...]) -> Fields:
-    if any(reply == example.reply for example in prompt.examples):
+    if _is_example(prompt, reply):
         raise ReplyFault("the reply only repeats an example of the instructions")
+    if len(reply) > _MOST_FIELDS:
+        raise ReplyFault(f"the object has more than {_MOST_FIELDS} fields")
     fields = {field_key(name): value for name, value in reply.items()}
     for aspect in wanted:
-        names = {field_key(name) for name in (aspect.field, *aspect.aliases)}
-        given = [value for name, value in reply.items() if field_key(name) in names and value is not None]
+        given = _given(reply, aspect)
         if not given:
             raise ReplyFault(f"the field “{aspect.field}” is missing")
         if any(isinstance(value, (dict, list, bool)) for value in given):
@@ -94,6 +118,24 @@ def _checked(prompt: Prompt, reply: Fields, wanted: tuple[AspectSpec, ...]) -> F
             raise ReplyFault(f"“{aspect.field}” is given twice, with different values")
         fields[field_key(aspect.field)] = replies.pop()
     return fields
+
+
+def _given(reply: Fields, aspect: AspectSpec) -> list[Any]:
+    """The values at the top level of a reply under any name of the aspect."""
+    names = set(map(field_key, _names(aspect)))
+    return [value for name, value in reply.items() if value is not None and field_key(name) in names]
+
+
+def _names(aspect: AspectSpec) -> tuple[str, ...]:
+    return aspect.field, *aspect.aliases
+
+
+def _is_example(prompt: Prompt, reply: Fields) -> bool:
+    return any(reply == example.reply for example in prompt.examples)
+
+
+def _is_answer(prompt: Prompt, reply: Fields, wanted: tuple[AspectSpec, ...]) -> bool:
+    return any(_given(reply, aspect) for aspect in wanted) and not _is_example(prompt, reply)
 
 
 def text_of(value: object) -> str:
@@ -112,101 +154,76 @@ def _same(left: str, right: str) -> bool:
     return " ".join(left.casefold().split()) == " ".join(right.casefold().split())
 
 
-def _loads(text: str) -> Any:
+def _readable(prompt: Prompt, aspect: AspectSpec, value: object) -> str | None:
+    """The label that the value names, as a reply spells it; None if it names none."""
     try:
-        return _sound(text, json.loads(text))
-    except _UNREADABLE:
+        return label_of(prompt, aspect, value).reply
+    except ReplyFault:
         return None
 
 
-def _sound(text: str, value: Any) -> Any:
-    """The value with U+FFFD for lone surrogates, which JSON can escape but a database cannot store."""
-    if "\\ud" not in text and "\\uD" not in text:
-        return value
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_sound(text, part) for part in value]
-    if isinstance(value, dict):
-        return {_sound(text, name): _sound(text, part) for name, part in value.items()}
-    return value
+def _check_agreement(
+    prompt: Prompt,
+    wanted: tuple[AspectSpec, ...],
+    given: list[TextObject],
+    labelled: list[LabelLine],
+    summaries: list[SummaryLine],
+) -> None:
+    """Raise ReplyFault where two objects differ in more than their words, or two places name different labels."""
+    for first, second in itertools.pairwise(given):
+        if any(
+            second.fields.get(name, value) != value
+            for name, value in first.fields.items()
+            if not isinstance(value, str)
+        ):
+            raise ReplyFault("it has two JSON objects that differ")
+    for place, aspect in enumerate(wanted):
+        labels = tuple(label.reply for label in prompt.labels_of(aspect.name))
+        said = [value for answer in given for value in _given(answer.fields, aspect)]
+        said = [value for value in said if not is_placeholder(str(value), labels)]
+        said += [line.value for line in labelled if line.aspect == aspect and not argues(line.value, labels)]
+        said += [line.values[place] for line in summaries if len(line.values) == len(wanted)]
+        stated = dict.fromkeys(_readable(prompt, aspect, value) or str(value)[:60] for value in said)
+        if len(stated) > 1:
+            shown = " and ".join(f"“{value}”" for value in stated)
+            raise ReplyFault(f"“{aspect.field}” is given twice, with different values: {shown}")
 
 
-def json_objects(text: str) -> Iterator[Fields]:
-    """Every outermost complete JSON object in the text, in order; trailing commas are forgiven."""
-    start, misses = text.find("{"), 0
-    while start >= 0 and misses < _MISSES_ALLOWED:
-        decoded = _decoded(text, start)
-        if decoded is None and _BEGINS_OBJECT.match(text, start):
-            text = text[:start] + _without_trailing_commas(text[start:])
-            decoded = _decoded(text, start)
-        if decoded is None:
-            misses += 1
-            start = text.find("{", start + 1)
-        else:
-            yield decoded[0]
-            start = text.find("{", decoded[1])
+def _prose(text: str, objects: list[TextObject]) -> str:
+    """The text with a line break in place of each object that has fields."""
+    answers = [each for each in objects if each.fields]
+    ends = [0, *(each.end for each in answers)]
+    starts = [*(each.start for each in answers), len(text)]
+    return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
-def _decoded(text: str, start: int) -> tuple[Fields, int] | None:
-    try:
-        value, end = json.JSONDecoder().raw_decode(text, start)
-        return _sound(text, value), end
-    except _UNREADABLE:
-        return None
+def _around(lines: list[str], labelled: list[LabelLine] | list[SummaryLine]) -> tuple[str, str]:
+    """What stands before the first and after the last of the lines that hold labels."""
+    return "\n".join(lines[: labelled[0].number]), "\n".join(lines[labelled[-1].number + 1 :])
 
 
-def _without_trailing_commas(text: str) -> str:
-    """Drop commas that stand before a closing bracket, outside strings; `text` begins outside one."""
-    return _TRAILING_COMMA.sub(lambda m: m.group(1) or "", text)
+def _spelled_out(prompt: Prompt, lines: list[str], labelled: list[LabelLine]) -> Fields:
+    """The published text forms: a line such as `CATEGORY: Good Match` for every aspect.
 
-
-def _spelled_out(prompt: Prompt, text: str, wanted: tuple[AspectSpec, ...]) -> Fields | None:
-    """The published text forms: a line such as `CATEGORY: Good Match` for every aspect; the last line counts.
-
-    What stands before and after those lines is the reasoning.
+    What stands before and after those lines is the reasoning, with the lines on an aspect that argue and name no label.
     """
-    fields: Fields = {}
-    rest = text
-    for aspect in wanted:
-        line = _label_line(aspect)
-        values = list(map(_value, line.finditer(text)))
-        if not values:
-            return None
-        fields[field_key(aspect.field)] = label_of(prompt, aspect, values[-1]).reply
-        # a line on the aspect that names no label argues for the one that does
-        rest = line.sub(partial(_without_label, prompt, aspect), rest)
+    fields: Fields = {
+        field_key(line.aspect.field): label_of(prompt, line.aspect, line.value).reply
+        for line in {line.aspect.name: line for line in labelled}.values()
+    }
+    labels = {line.number for line in labelled if _readable(prompt, line.aspect, line.value)}
+    rest = "\n".join("" if number in labels else line for number, line in enumerate(lines))
     fields["reasoning"] = re.sub(r"^\W*reasoning\W*[:=]\W*", "", rest.strip(), flags=re.I)
     return fields
 
 
-def _value(line: re.Match[str]) -> str:
-    return line.group("value").strip("\"'`“”* ")
-
-
-def _without_label(prompt: Prompt, aspect: AspectSpec, line: re.Match[str]) -> str:
-    try:
-        label_of(prompt, aspect, _value(line))
-    except ReplyFault:
-        return line[0]
-    return ""
-
-
-def _summary(prompt: Prompt, text: str, wanted: tuple[AspectSpec, ...]) -> Fields | None:
-    """The published short form `Summary: 3 4 3 5`: a label for every aspect, in their order; the last line counts."""
-    lines = list(_SUMMARY.finditer(text))
-    if not lines:
-        return None
-    values = lines[-1].group("values").split()
-    if len(values) != len(wanted):
-        raise ReplyFault(f"“Summary” must hold {len(wanted)} values, one for each aspect, not {len(values)}")
-    given = {field_key(a.field): label_of(prompt, a, v).reply for a, v in zip(wanted, values, strict=True)}
-    return {**given, "reasoning": text[: lines[-1].start()].strip()}
-
-
-def _label_line(aspect: AspectSpec) -> re.Pattern[str]:
-    names = (re.escape(name).replace("_", "[ _]") for name in (aspect.field, aspect.name, *aspect.aliases))
-    return re.compile(
-        rf"^[ \t>*#-]*(?:\d+[.)][ \t*]*)?(?:{'|'.join(names)})[ \t*]*[:=][ \t]*(?P<value>[^\n]+?)[ \t.*]*$",
-        re.I | re.M,
-    )
+def _summary(prompt: Prompt, lines: list[str], line: SummaryLine, wanted: tuple[AspectSpec, ...]) -> Fields:
+    """The published short form `Summary: 3 4 3 5`: a label for every aspect, in their order."""
+    if len(line.values) != len(wanted):
+        raise ReplyFault(
+            f"“Summary” must hold {len(wanted)} values, one for each aspect, not {len(line.values)}"
+        )
+    given = {
+        field_key(a.field): label_of(prompt, a, v).reply for a, v in zip(wanted, line.values, strict=True)
+    }
+    return {**given, "reasoning": "\n".join(lines[: line.number]).strip()}

@@ -128,13 +128,18 @@ def test_an_aspect_named_twice_must_say_the_same(extra: dict[str, str]) -> None:
     "wrap",
     [
         "<b>{whole}</b>",
-        'I weigh {{"accuracy": "B wins"}} first.\n```json\n{whole}\n```',
+        'I weigh {{"accuracy": "A wins"}} first.\n```json\n{whole}\n```',
         "{whole}\nSo much for that {{it is final}}.",
         "[{whole}]",
     ],
 )
 def test_the_whole_object_is_found_in_what_stands_around_it(wrap: str) -> None:
     assert {a.value for a in parsed(text=wrap.format(whole=json.dumps(answers()))).answers} == {1.0}
+
+
+def test_two_objects_that_name_different_winners_of_an_aspect_are_a_fault() -> None:
+    with pytest.raises(ReplyFault, match="“accuracy” is given twice, with different values"):
+        parsed(text=f'I weigh {{"accuracy": "B wins"}} first.\n{json.dumps(answers())}')
 
 
 @pytest.mark.parametrize(

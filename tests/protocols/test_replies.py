@@ -38,17 +38,63 @@ def test_a_reply_held_to_the_schema() -> None:
         '{"reasoning": "r, }", "category": "Good Match", "flagged_items": [{"item": 1,},],}',
         f"[{GOOD}]",
         f'The 12" pan {{sic}} fits. {GOOD[:-1]},}}',
-        f"{POOR} No, on reflection: {GOOD}",
-        f'{POOR} {{"category": "Good Match",}}',
-        f'{{"category": "Poor Match",}} {GOOD}',
-        f'{GOOD} {{"category": "Excellent"}} {{"note": 1}}',
-        f'{GOOD} {{"category": "Poor Match", "flagged_items": [{{"item": 1}}',
         '{"Category": "Good Match"} ',
+        f"{GOOD} {GOOD}",
+        f'The form is {{"category": "..."}}. {GOOD} {{"note": 1}}',
+        f'Each entry is {{"item": number, "issue": word}}. {GOOD}',
+        f"It could be Poor Match or Good Match.\n{GOOD}\nAll ten suit the customer.",
+        f"My verdict is Good Match.\n{GOOD}\nMy final answer is: **Good match**.",
         f"<think>perhaps {POOR}</think>{GOOD}",
     ],
 )
-def test_json_is_found_in_text_and_the_last_complete_object_that_fits_counts(text: str) -> None:
+def test_json_is_found_in_text(text: str) -> None:
     assert category(text) == ("Good Match", "json")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{POOR} No, on reflection: {GOOD}", "with different values: “Poor Match” and “Good Match”"),
+        (f'{POOR} {{"category": "Good Match",}}', "with different values"),
+        (f'{{"category": "Poor Match",}} {GOOD}', "with different values"),
+        (f"[{GOOD}, {POOR}]", "with different values"),
+        (f"{GOOD}\nCategory: Poor Match", "with different values"),
+        ("Category: Poor Match\nwait\nCategory: Good  Match", "with different values"),
+        (GOOD.replace("[]", '[{"item": 1}]') + GOOD, "two JSON objects that differ"),
+        (f'{GOOD} {{"category": "Excellent"}} {{"note": 1}}', "“Good Match” and “Excellent”"),
+        (f'{GOOD} {{"category": "Poor Match", "flagged_items": [{{"item": 1}}', "cut off or not valid"),
+        (
+            '{"reasoning": "I first thought {"category": "Poor Match"} but no", "category": "Good Match"}',
+            "cut off or not valid",
+        ),
+        ('{"reasoning": "It said {"category": "Poor Match"} before', "cut off or not valid"),
+        ('{"category": "Good Match", "category": "Poor Match"}', "“category” is given twice in one"),
+        ('{"category": "Good Match", "category": "Good Match"}', "“category” is given twice in one"),
+        (
+            'So: {"category": "Poor Match", "flagged_items": [{"item": 1, "item": 2}]}',
+            "“item” is given twice",
+        ),
+        (f"{GOOD}\nWait, that is wrong. My final answer: Poor Match", "takes it back: “Wait”"),
+        (f"{GOOD}\nMy final answer: **Poor Match**", "says otherwise: “answer: "),
+        (f"{GOOD}\nOr rather a Poor Match.", "names another one: “Poor Match”"),
+        (f"My verdict is Poor Match.\n{GOOD}", "says otherwise"),
+        (f"I first thought {POOR}", "take it back: “first thought”"),
+        ("CATEGORY: Good Match\nNo, that is wrong.", "takes it back"),
+        ("The category is Poor Match.\nCATEGORY: Good Match", "says otherwise"),
+    ],
+)
+def test_a_reply_that_says_two_things_is_a_fault(text: str, said: str) -> None:
+    with pytest.raises(ReplyFault, match=said):
+        category(text)
+
+
+def test_a_number_beside_the_answer_is_a_rating_only_if_it_is_called_one() -> None:
+    prompt = shipped("explanation-media")
+    (aspect,) = prompt.aspects_of("accuracy")
+    text = '{"accuracy": 2}\nIt names 5 films. '
+    assert read_fields(prompt, reply(text), (aspect,))[0]["accuracy"] == "2"
+    with pytest.raises(ReplyFault, match="says otherwise: “rating is 5”"):
+        read_fields(prompt, reply(f"{text}My rating is 5."), (aspect,))
 
 
 def test_a_comma_inside_a_string_is_kept() -> None:
@@ -64,7 +110,6 @@ def test_a_comma_inside_a_string_is_kept() -> None:
         "CATEGORY: Good Match",
         "Reasoning: it fits.\n\n**Category:** **Good Match**",
         "- category = “good match”.",
-        "Category: Poor Match\nwait\nCategory: Good  Match",
         "> Overall: GOOD MATCH",
     ],
 )
