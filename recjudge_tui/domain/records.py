@@ -8,6 +8,7 @@ from pydantic import Field
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.roles import RaterKind
+from recjudge_tui.domain.scales import Scale
 
 ImportKind = Literal["items", "users", "events", "lists", "explanations", "labels"]
 IMPORT_KINDS: tuple[ImportKind, ...] = ("items", "users", "events", "lists", "explanations", "labels")
@@ -98,7 +99,8 @@ class Label(Model):
     `served_at` say on which occasion, where the user has several. With a `case_id` it is that case, whatever is current.
     Without a `rater_kind`, the rater's name decides (`roles.kind_by_name`).
     `value` is None if the answer failed: it was asked for and could not be read. `rule` says how it became a verdict.
-    `games` are the judgements of a pair by order, where the file tells them; the value follows from them.
+    `scale` is that of its aspect where the file gives one. `games` are the judgements of a pair by order, where the file
+    tells them; the value follows from them.
     """
 
     rater: str
@@ -120,3 +122,4 @@ class Label(Model):
     served_at: str = ""
     rule: str = "as given"
     games: tuple[Game, ...] = ()
+    scale: Scale | None = None

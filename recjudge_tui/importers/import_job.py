@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from recjudge_tui.domain.scales import Scale
 from recjudge_tui.importers.files.layout import Record
 from recjudge_tui.importers.files.notes import Notes
 from recjudge_tui.importers.item_images import ItemImages
@@ -17,7 +18,8 @@ class ProjectCache:
     """A cache of project data for the files of one command, filled on first use.
 
     `content`: id -> (fingerprint, import) of items or users. `items`, `users`: the known ids. `raters` and `cases`:
-    those named by labels so far.
+    those named by labels so far. `scales`: (protocol, aspect) -> the scale of its own that it has; `scaled`: those given so
+    far, by import.
     """
 
     content: dict[str, tuple[int, int]] | None = None
@@ -25,6 +27,8 @@ class ProjectCache:
     users: set[str] | None = None
     raters: dict[tuple[str, str | None], int] = field(default_factory=dict)
     cases: dict[tuple[str, ...], LabelledCase] = field(default_factory=dict)
+    scales: dict[tuple[str, str], Scale] | None = None
+    scaled: set[tuple[int, str, str]] = field(default_factory=set)
     no_items_noted: bool = False
 
 

@@ -11,6 +11,7 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.files.layout import LocatedRecord
 from recjudge_tui.importers.files.values import shown
 from recjudge_tui.importers.import_job import ImportJob
+from recjudge_tui.importers.label_scales import store_scale
 from recjudge_tui.importers.plain.counts import COUNTED
 from recjudge_tui.store.annotation.tasks import close_answered
 from recjudge_tui.store.annotation.tokens import task_by_token
@@ -30,6 +31,7 @@ def store_labels(job: ImportJob, reads: Iterable[tuple[LocatedRecord, Label]]) -
         if label.task:
             _task_answer(job, read.line, label)
             continue
+        store_scale(job, read.line, label)
         rater = _rater(job, read.line, label)
         case, turned, occasions = case_of_label(job.target, job.known.cases, label)
         if occasions > 1:

@@ -41,12 +41,16 @@ from recjudge_tui.store.imports.imports import (
 )
 from recjudge_tui.store.imports.loading import Target, bulk_writing
 from recjudge_tui.store.projects.projects import create_project, find_project
+from recjudge_tui.store.verdicts.scales import stored_scales
 
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]
 _TICK = 1_000
 # why an answer may be lost, and what to do if most are
-_SCALE = "Give the scale of the values, or what each of them means, in a mapping (docs/mapping.md)."
+_SCALE = (
+    "Give the scale of the aspect in a mapping, such as scale = { quality = [0, 10] }, or"
+    " { quality = { categories = [...] } } for words without an order; or say what each value means (docs/mapping.md)."
+)
 _CASES = f"The rows do not tell the cases apart: {TELL_APART}, or give each case its own user_id."
 _LOST = {
     REPEATED: _CASES,
@@ -226,6 +230,8 @@ def _import_file(
         _note_older_version(command, import_id, name, notes)
     beside = tuple(other for other in command.files if other != path)
     request = Request(path, kind, notes, system, mapping, beside, command.event_type, command.case_of)
+    if kind == "labels":
+        request = request._replace(scales=stored_scales(db, project_id))
     target = Target(db, project_id, import_id, import_id if since is None else since)
     again = partial(layout.read, request._replace(notes=Notes(name)))
     reads = joined_ids(layout.read(request), again, target, notes)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
+from recjudge_tui.domain.scales import Scale
 from recjudge_tui.importers.files.mapping import FileMapping
 from recjudge_tui.importers.files.notes import Notes
 
@@ -41,7 +42,8 @@ class Request(NamedTuple):
     """One file to read, and the options of the command. Warnings go to `notes`.
 
     `beside` are the other files of the command, for layouts that need two files. `event_type` is the type of all its
-    events. `case_of` gives the columns of a label that describe a case of the project, by its id.
+    events. `case_of` gives the columns of a label that describe a case of the project, by its id; `scales` are those that
+    the project's aspects already have.
     """
 
     path: Path
@@ -52,6 +54,7 @@ class Request(NamedTuple):
     beside: tuple[Path, ...] = ()
     event_type: str = ""
     case_of: Callable[[str], Mapping[str, str] | None] = no_case
+    scales: Mapping[tuple[str, str], Scale] = {}
 
 
 class Choice(NamedTuple):

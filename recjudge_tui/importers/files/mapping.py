@@ -11,6 +11,7 @@ from typing import Any
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
+from recjudge_tui.domain.scales import Scale, numbered, worded
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.notes import Notes, Row, RowFault
@@ -49,9 +50,9 @@ class CaseColumn(Model):
 class KindMapping(Model):
     """How one kind of record is read. `raters` holds, for each rater, the field of each aspect.
 
-    `sides` says what A and B mean where the file tells which system was shown first (SIDES). `cases` are the columns that
-    hold the answers on one case each. `case_pattern` finds them by their names, and `values`
-    renames the answers in them.
+    `scale` is that of all aspects of scores, `scales` those of single ones. `sides` says what A and B mean where the file
+    tells which system was shown first (SIDES). `cases` are the columns that hold the answers on one case each.
+    `case_pattern` finds them by their names, and `values` renames the answers in them.
     """
 
     fields: dict[str, Field]
@@ -61,7 +62,8 @@ class KindMapping(Model):
     cases: tuple[CaseColumn, ...] = ()
     case_pattern: str = ""
     values: dict[str, str] = {}
-    scale: tuple[float, float] | None = None
+    scale: Scale | None = None
+    scales: dict[str, Scale] = {}
     sides: str = ""
 
     def uses(self) -> str:
@@ -235,7 +237,7 @@ def _kind_mapping(path: Path, kind: ImportKind, table: dict[str, Any], known: tu
         attributes = {str(name): str(name) for name in attributes}
     elif not isinstance(attributes, dict) or not all(isinstance(v, str) for v in attributes.values()):
         raise _fault(path, f"{kind}.attributes", 'must be a list of columns, or name = "column"')
-    scale = _scale(path, table.pop("scale")) if "scale" in table else None
+    scale, scales = _scales(path, table.pop("scale")) if kind == "labels" and "scale" in table else (None, {})
     sides = _sides(path, table.pop("sides")) if kind == "labels" and "sides" in table else ""
     pattern, cases, values = _cases(path, table) if kind == "labels" and "cases" in table else ("", (), {})
     fields: dict[str, Field] = {}
@@ -267,6 +269,7 @@ def _kind_mapping(path: Path, kind: ImportKind, table: dict[str, Any], known: tu
         case_pattern=pattern,
         values=values,
         scale=scale,
+        scales=scales,
         sides=sides,
     )
 
@@ -316,12 +319,37 @@ def _field(path: Path, where: str, spec: object) -> Field:
     return Field.model_validate({k: str(v) if k not in ("html", "values") else v for k, v in content.items()})
 
 
-def _scale(path: Path, spec: object) -> tuple[float, float]:
-    if isinstance(spec, list) and len(spec) == 2 and all(isinstance(v, int | float) for v in spec):
-        low, high = float(spec[0]), float(spec[1])
-        if low < high:
-            return low, high
-    raise _fault(path, "labels.scale", "must be the lowest and the highest value, such as [1, 5]")
+def _scales(path: Path, spec: object) -> tuple[Scale | None, dict[str, Scale]]:
+    """The scale of all aspects, or those of single ones."""
+    if isinstance(spec, dict):
+        return None, {
+            str(aspect): _scale(path, f"labels.scale.{aspect}", one) for aspect, one in spec.items()
+        }
+    return _scale(path, "labels.scale", spec), {}
+
+
+def _scale(path: Path, where: str, spec: object) -> Scale:
+    ordered = not isinstance(spec, dict)
+    if isinstance(spec, dict) and set(spec) == {"categories"}:
+        spec = spec["categories"]
+    try:
+        if (
+            ordered
+            and isinstance(spec, list)
+            and len(spec) == 2
+            and all(isinstance(v, int | float) for v in spec)
+        ):
+            return numbered(float(spec[0]), float(spec[1]))
+        if isinstance(spec, list) and all(isinstance(word, str) for word in spec):
+            return worded(tuple(spec), ordered=ordered)
+        what = "must be the lowest and the highest value, such as [1, 5], words from the lowest to the highest, such as"
+        raise _fault(
+            path,
+            where,
+            f'{what} ["no", "yes"], or {{ categories = ["red", "green"] }} for words without an order',
+        )
+    except ValueError as error:
+        raise _fault(path, where, f"must be the lowest and the highest value, or words: {error}") from error
 
 
 def _sides(path: Path, spec: object) -> str:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from recjudge_tui.importers.files.layout import LocatedRecord
+from recjudge_tui.importers.files.layout import LocatedRecord, Request
 from recjudge_tui.importers.files.mapping import KindMapping
-from recjudge_tui.importers.files.notes import Notes, Row, RowFault, left_out
+from recjudge_tui.importers.files.notes import Row, RowFault, left_out
+from recjudge_tui.importers.plain.aspect_scales import AspectScales
 from recjudge_tui.importers.plain.counts import counted_labels, holds_counts
 from recjudge_tui.importers.plain.games import game_label, holds_games, paired
 from recjudge_tui.importers.plain.labels import label_of
 
 
 def labels_of(
-    rows: Iterator[Row], notes: Notes, mapping: KindMapping | None = None
+    rows: Iterator[Row], request: Request, mapping: KindMapping | None = None
 ) -> Iterator[LocatedRecord]:
     """The labels in rows with plain column names; judgements of one pair in its two orders become one label."""
-    return paired(_each(rows, notes, mapping))
+    return paired(_each(rows, request, mapping))
 
 
-def _each(rows: Iterator[Row], notes: Notes, mapping: KindMapping | None) -> Iterator[LocatedRecord]:
-    scale = mapping.scale if mapping else None
+def _each(rows: Iterator[Row], request: Request, mapping: KindMapping | None) -> Iterator[LocatedRecord]:
+    notes = request.notes
+    scales = AspectScales(request.scales)
+    if mapping is not None:
+        scales = AspectScales(request.scales, mapping.scale, mapping.scales)
     sides = mapping.sides if mapping else ""
     for line, row in rows:
         try:
@@ -29,6 +33,6 @@ def _each(rows: Iterator[Row], notes: Notes, mapping: KindMapping | None) -> Ite
             elif holds_games(row):
                 yield LocatedRecord(line, game_label(row, line, notes, sides))
             else:
-                yield LocatedRecord(line, label_of(row, line, notes, scale))
+                yield LocatedRecord(line, label_of(row, line, notes, scales))
         except RowFault as fault:
             notes.skip(line, fault.kind, left_out(fault))

@@ -11,36 +11,47 @@ from recjudge_tui.domain.records import Label, LabelFlag
 from recjudge_tui.domain.roles import RATER_KINDS, RaterKind
 from recjudge_tui.importers.files.notes import Notes, RowFault
 from recjudge_tui.importers.files.values import number, occasion_of, plain_number, shown
+from recjudge_tui.importers.plain.aspect_scales import AspectScales, GivenScale, aspect_of, on_scale
 from recjudge_tui.importers.plain.columns import CASE
 from recjudge_tui.importers.plain.task_answers import answers_task, task_answer
 
+_NO_SCALES = AspectScales({})
 _OK = ("", "ok", "done", "success", "succeeded", "finished", "complete", "completed", "valid")
 FAILED = (
     "failed", "failure", "error", "unparsable", "unparseable", "invalid", "parse error", "timeout", "refused", "refusal",
 )  # fmt: skip
-Scale = tuple[float, float]
 
 
-def label_of(row: dict[str, str], line: int, notes: Notes, scale: Scale | None = None) -> Label:
+def label_of(row: dict[str, str], line: int, notes: Notes, scales: AspectScales = _NO_SCALES) -> Label:
     """The label in one row of plain columns. Raises RowFault.
 
-    `scale` replaces the protocol's own if values are numbers.
+    A scale of its aspect replaces the protocol's own, except for pairs and labels such as Good.
     A score without a system and an item has no scale unless one is given.
     """
     if answers_task(row):
         return task_answer(row)
     a, b = row.get("system_a", ""), row.get("system_b", "")
-    facts = protocol_facts(_protocol(row))
+    given = scales.given(row)
+    facts = protocol_facts(_protocol(row, scales, given))
     text = row["value"].strip()
+    scale = given.scale or scales.stored.get((facts.name, aspect_of(row)))
+    if given.of_aspect and not facts.scores:
+        raise RowFault(
+            "a scale that does not fit",
+            f"{facts.name} has its own answers ({', '.join(facts.labels.values())}), so {aspect_of(row)} cannot have the"
+            f" scale {given.of_aspect.described()}; left out",
+        )
     failed = _failed(row, line, notes)
     if not text and not failed:
-        rater, aspect = row["rater"], row.get("aspect", "").strip() or "overall"
+        rater, aspect = row["rater"], aspect_of(row)
         raise RowFault("no value", f"no value for {aspect} by {rater}; left out")
     value: float | None
     if failed:
         value, label = None, ""
+    elif facts.scores and scale:
+        value, label = on_scale(text, scale, aspect_of(row))
     elif facts.scores:
-        value = _scored(text, scale or _own_scale(row, facts))
+        value = _scored(text, _own_scale(row, facts))
         label = plain_number(value)
     else:
         value = _winner(text, facts, a, b) if facts.of_pairs else _labelled(text, facts)
@@ -48,7 +59,7 @@ def label_of(row: dict[str, str], line: int, notes: Notes, scale: Scale | None =
     return Label(
         rater=row["rater"],
         user_id=row["user_id"],
-        aspect=row.get("aspect", "").strip() or "overall",
+        aspect=aspect_of(row),
         value=value,
         label=label,
         item_id=row.get("item_id", ""),
@@ -60,6 +71,7 @@ def label_of(row: dict[str, str], line: int, notes: Notes, scale: Scale | None =
         flags=_flags(row.get("flags", ""), line, notes),
         note=row.get("note", ""),
         case_id=int(row[CASE]) if row.get(CASE) else None,
+        scale=given.scale if facts.scores else None,
         **occasion_of(row)._asdict(),
     )
 
@@ -72,7 +84,7 @@ def _failed(row: dict[str, str], line: int, notes: Notes) -> bool:
     return state in FAILED
 
 
-def _protocol(row: dict[str, str]) -> str:
+def _protocol(row: dict[str, str], scales: AspectScales, given: GivenScale) -> str:
     a, b = row.get("system_a", ""), row.get("system_b", "")
     if bool(a) != bool(b):
         raise RowFault("half a pair", "only one of system_a and system_b is filled; left out")
@@ -84,6 +96,9 @@ def _protocol(row: dict[str, str]) -> str:
     if named in ("", usual) and a and adversarial_pair(a, b):
         return ADVERSARIAL
     if not named:
+        scored = [name for name in with_unit(unit) if PROTOCOLS[name].scores]
+        if scored and (given.scale or (scored[0], aspect_of(row)) in scales.stored):
+            return scored[0]
         return _protocol_with(row["value"], unit) or usual
     if named not in PROTOCOLS:
         raise RowFault(
@@ -111,7 +126,7 @@ def _protocol_with(text: str, unit: CaseKind) -> str:
     return next((name for name in labelled if _label_value(text, PROTOCOLS[name]) is not None), "")
 
 
-def _own_scale(row: dict[str, str], facts: ProtocolFacts) -> Scale | None:
+def _own_scale(row: dict[str, str], facts: ProtocolFacts) -> tuple[float, float] | None:
     if not facts.labels:
         return facts.ends
     stands_alone = not row.get("protocol", "").strip() and not (row.get("system") and row.get("item_id"))
@@ -162,7 +177,7 @@ def _labelled(text: str, facts: ProtocolFacts) -> float:
     raise RowFault("outside the scale", f"{shown(text)} is not one of {names} ({numbers}); left out{advice}")
 
 
-def _scored(text: str, scale: Scale | None) -> float:
+def _scored(text: str, scale: tuple[float, float] | None) -> float:
     value = number(text, "value")
     if scale and not scale[0] <= value <= scale[1]:
         low, high = map(plain_number, scale)

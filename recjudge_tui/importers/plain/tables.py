@@ -86,7 +86,7 @@ def records_of(
         yield from slates_of(list_rows(rows, request.notes), request.notes)
         return
     if request.kind == "labels":
-        yield from labels_of(rows, request.notes, mapping)
+        yield from labels_of(rows, request, mapping)
         return
     convert = _CONVERTERS[request.kind]
     for line, row in rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,10 +21,9 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
 from recjudge_tui.reports.common.orientation import Orientation, orientation_notes
 from recjudge_tui.reports.common.pairing import (
-    OF_METRICS,
     AgreementOptions,
     Pair,
-    by_labels,
+    between_labels,
     check_aspect,
     check_fill,
     check_options,
@@ -32,11 +31,18 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
     stats_of,
+    unfit,
 )
-from recjudge_tui.reports.common.scales import is_judging, protocol_questions, rules_notes
+from recjudge_tui.reports.common.scales import (
+    categories,
+    is_judging,
+    protocol_questions,
+    rules_notes,
+    scale_notes,
+)
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.coefficients import ac2, percent
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS
+from recjudge_tui.stats.agreement.registry import STATISTICS
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
@@ -100,6 +106,7 @@ def agreement_table(
     labels = label_sets(db, project_id, ratings, pairs)
     check_fill(labels, options)
     behind = references(db, project_id, raters, options.raters)
+    unordered = categories(db, project_id)
     rows: list[Row] = []
     lacks: list[MissingInPair] = []
     seen: dict[str, Orientation] = {}
@@ -119,12 +126,14 @@ def agreement_table(
                 behind=behind,
                 options=options,
             )
-            rows += _rows(ratings, pair, labels[pair], compared, options, system, top)
+            rows += _rows(ratings, pair, labels[pair], compared, options, system, top, unordered)
             if not system:
                 seen[where_of(pair)] = compared.seen
             lacks.append(MissingInPair(pair, compared.missing, system))
     notes = orientation_notes(seen) + missing_notes(lacks) + untimed_notes(ratings)
     notes += ceiling_notes(rows)
+    notes += scale_notes(db, project_id, ((pair.protocol, pair.aspect) for pair in pairs))
+    notes += [] if options.stats else _fraction_notes(ratings, labels)
     notes += rules_notes(ratings.raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater))
     if rows and "pair" in options.levels and not ratings.cases.has_item.any():
         notes.append("no case is about a single item, so the level pair equals the level user")
@@ -134,6 +143,18 @@ def agreement_table(
     if options.by_system:
         columns = (*_COLUMNS[:4], Column("system", "System"), *_COLUMNS[4:])
     return Table("Agreement", columns, tuple(rows), tuple(notes), settings_of(options))
+
+
+def _fraction_notes(ratings: Ratings, labels: Mapping[Pair, list[float] | None]) -> list[str]:
+    """Why raters who give values between the labels are compared by correlations."""
+    fractions: dict[str, float] = {}
+    for pair, known in labels.items():
+        fractions |= between_labels(pair, ratings, known)
+    return [
+        f"{rater} gives values between the labels (such as {value:.3g}): correlations are shown, because percent agreement"
+        " and kappas compare labels"
+        for rater, value in sorted(fractions.items())
+    ]
 
 
 def where_of(pair: Pair) -> str:
@@ -181,9 +202,11 @@ def _rows(
     options: AgreementOptions,
     system: str,
     top: Callable[[Sequence[str], str], Ceiling],
+    unordered: Collection[tuple[str, str]],
 ) -> Iterator[Row]:
-    stats = stats_of(pair, ratings, labels, options)
-    able = tuple(stat for stat in stats if stat in CORRELATIONS or by_labels(pair, ratings))
+    stats = stats_of(pair, ratings, labels, options, unordered)
+    reasons = {stat: unfit(stat, pair, ratings, unordered) for stat in stats}
+    able = tuple(stat for stat in stats if not reasons[stat])
     skewed = _skew(pair, compared, labels)
     users = np.unique(ratings.cases.user[compared.row]).size
     for level in options.levels:
@@ -192,7 +215,7 @@ def _rows(
         )
         human = top(able, level)
         for stat in stats:
-            estimate = by_stat.get(stat) or undefined(OF_METRICS, compared.row.size)
+            estimate = by_stat.get(stat) or undefined(reasons[stat], compared.row.size)
             row: Row = {
                 "rater_a": pair.a.rater,
                 "rater_b": pair.b.rater,

@@ -90,7 +90,7 @@ def compare_runs(db: Database, within_s: float = 1.0) -> bool:
             both_sides(np.array(side, dtype=np.float64), seen) for side in (both.judged, both.given)
         )
         labels = np.union1d(judged, given).tolist()
-        if len(labels) > MOST_LABELS:
+        if len(labels) > MOST_LABELS or any(label != int(label) for label in labels):
             stat, value = "pearson", pearson(judged, given)
         else:
             stat, value = "qwk", qwk(judged, given, labels) if labels else None

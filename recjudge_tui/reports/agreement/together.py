@@ -28,10 +28,10 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import is_people, rules_notes
+from recjudge_tui.reports.common.scales import categories, is_people, rules_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
-from recjudge_tui.stats.agreement.registry import MANY_RATERS
+from recjudge_tui.stats.agreement.registry import MANY_RATERS, NO_ORDER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     Question,
@@ -67,7 +67,7 @@ def together_table(db: Database, project_id: int, options: AgreementOptions) -> 
     `stats`: names of MANY_RATERS or `all`; `truth`, `levels` and `by_system` are ignored. Failed verdicts are left out.
     Raises as `agreement_table`, and UsageError if fewer than two raters are chosen.
     """
-    stats = _stats(options.stats)
+    stats, named = _stats(options.stats), bool(options.stats)
     if len(options.raters) == 1:
         raise UsageError("agreement needs at least two raters", next_step="Name them with --raters A,B,...")
     options = replace(options, stats=(), truth=None)
@@ -78,6 +78,7 @@ def together_table(db: Database, project_id: int, options: AgreementOptions) -> 
     pairs = pairs_of(questions, raters, replace(options, raters=chosen)) if len(chosen) > 1 else []
     ratings = load_questions(db, project_id, questions_in(pairs), options.selection)
     labels = label_sets(db, project_id, ratings, pairs)
+    unordered = categories(db, project_id)
     alike: dict[tuple[str, str], dict[str, Question]] = {}
     scales: dict[tuple[str, str], list[float] | None] = {}
     for pair in pairs:
@@ -96,9 +97,14 @@ def together_table(db: Database, project_id: int, options: AgreementOptions) -> 
             notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
         here: Row = {"protocol": protocol, "aspect": aspect}
-        figures, seen[about] = _figures(ratings, by_rater, known, stats, options)
+        fitting = _fitting(stats, named, (protocol, aspect) in unordered)
+        figures, seen[about] = _figures(ratings, by_rater, known, fitting, options)
         rows += [{**here, **row} for row in figures]
+        refused = [stat for stat in stats if stat not in fitting]
+        if named and refused:
+            notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
     notes = [_ABOUT, *orientation_notes(seen), *notes, *untimed_notes(ratings)]
+    notes += scale_notes(db, project_id, alike)
     notes += rules_notes(ratings.raters[name] for by_rater in alike.values() for name in by_rater)
     if not rows:
         notes = [*notes[1:], _nothing(questions, raters, options)]
@@ -113,6 +119,13 @@ def _stats(named: Sequence[str]) -> tuple[str, ...]:
                 f"There are: {', '.join(MANY_RATERS)}, {ALL}.",
             )
     return tuple(MANY_RATERS) if ALL in named else tuple(dict.fromkeys(named)) or USUAL
+
+
+def _fitting(stats: tuple[str, ...], named: bool, nominal: bool) -> tuple[str, ...]:
+    """The statistics that fit a question; those of categories without an order are the nominal ones."""
+    if not nominal:
+        return stats
+    return tuple(stat for stat in (stats if named else MANY_RATERS) if MANY_RATERS[stat].nominal)
 
 
 def _figures(

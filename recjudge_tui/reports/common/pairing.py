@@ -20,7 +20,7 @@ from recjudge_tui.reports.common.scales import (
     rater_rank,
     speaks_for_people,
 )
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS
+from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATISTICS
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
@@ -35,8 +35,9 @@ OF_METRICS = "a metric has its own scale: only correlations apply"
 class AgreementOptions:
     """What to compare. Empty `raters`: everyone; `truth`: everyone against this one, else all pairs.
 
-    Empty `stats`: qwk and percent (Pearson and Spearman on a scale without labels, and for metrics), and concurrence
-    for pairs of lists judged by people; `all` means every statistic. `missing_truth` replaces a missing truth.
+    Empty `stats`: qwk and percent (Pearson and Spearman on a scale without labels, and for metrics; all correlations where a
+    rater gives values between the labels; kappa and percent for categories without an order), and concurrence for pairs of
+    lists judged by people; `all` means every statistic. `missing_truth` replaces a missing truth.
     `missing_judge` replaces a failed verdict of the other side, and a missing one unless that side is a judge's run.
     """
 
@@ -170,19 +171,51 @@ def by_labels(pair: Pair, ratings: Ratings) -> bool:
     return compares_lists(pair.protocol) or not of_metric(pair, ratings)
 
 
+def between_labels(pair: Pair, ratings: Ratings, labels: list[float] | None) -> dict[str, float]:
+    """Each rater of the pair who gives values between the labels (a mean of samples, a probability), with one of them."""
+    if labels is None:
+        return {}
+    out = {}
+    for question in (pair.a, pair.b):
+        values = ratings.verdicts[question].value
+        strange = np.setdiff1d(values[~np.isnan(values)], labels)
+        fractions = strange[strange != np.rint(strange)]
+        if fractions.size:
+            out[question.rater] = float(fractions[0])
+    return out
+
+
+def unfit(stat: str, pair: Pair, ratings: Ratings, unordered: Collection[tuple[str, str]]) -> str:
+    """Why a statistic cannot be computed for a pair of raters; empty if it can. `unordered`: the (protocol, aspect) whose
+    answers are categories."""
+    if (pair.protocol, pair.aspect) in unordered and not STATISTICS[stat].nominal:
+        return NO_ORDER
+    return "" if stat in CORRELATIONS or by_labels(pair, ratings) else OF_METRICS
+
+
 def stats_of(
-    pair: Pair, ratings: Ratings, labels: list[float] | None, options: AgreementOptions
+    pair: Pair,
+    ratings: Ratings,
+    labels: list[float] | None,
+    options: AgreementOptions,
+    unordered: Collection[tuple[str, str]] = (),
 ) -> tuple[str, ...]:
     """The requested statistics, each once; by default those that fit the scale and the kind of reference."""
-    comparable = by_labels(pair, ratings)
     if ALL in options.stats:
-        every = tuple(STATISTICS) if comparable else CORRELATIONS
         directed = compares_lists(pair.protocol)
-        return tuple(stat for stat in every if directed or not STATISTICS[stat].directed)
+        return tuple(
+            stat
+            for stat, statistic in STATISTICS.items()
+            if not unfit(stat, pair, ratings, unordered) and (directed or not statistic.directed)
+        )
     if options.stats:
         return tuple(dict.fromkeys(options.stats))
+    if (pair.protocol, pair.aspect) in unordered:
+        return ("kappa", "percent")
     if labels is None or of_metric(pair, ratings):
         return ("pearson", "spearman")
+    if between_labels(pair, ratings, labels):
+        return CORRELATIONS
     a, b = ratings.raters[pair.a.rater], ratings.raters[pair.b.rater]
     directed = compares_lists(pair.protocol) and speaks_for_people(b) and not speaks_for_people(a)
     return ("qwk", "percent", "concurrence") if directed else ("qwk", "percent")
@@ -196,7 +229,7 @@ def check_fill(pairs: Mapping[Pair, list[float] | None], options: AgreementOptio
     for pair, labels in pairs.items():
         facts = protocol_facts(pair.protocol)
         own = None if facts.labels else facts.ends
-        ends = own or ((labels[0], labels[-1]) if labels else None)
+        ends = (labels[0], labels[-1]) if labels else own
         if ends and not ends[0] <= fill <= ends[1]:
             raise UsageError(
                 f"{fill:g} cannot replace a missing truth: the scale of {pair.protocol} is {ends[0]:g} to {ends[1]:g}",

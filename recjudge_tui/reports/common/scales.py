@@ -15,6 +15,7 @@ from recjudge_tui.store.prompts.prompts import run_prompts
 from recjudge_tui.store.runs.call_statistics import one_order_counts
 from recjudge_tui.store.verdicts.counted import counted_battles
 from recjudge_tui.store.verdicts.ratings import FloatArray, Question, Rater
+from recjudge_tui.store.verdicts.scales import stored_scales
 
 _MOST_LABELS = 20
 _MOST_PAIRS = 4
@@ -117,17 +118,24 @@ def label_names(
 ) -> dict[float, str] | None:
     """The label set of a question, value -> name, highest value first; None for a scale without labels.
 
-    It is taken from the prompts of the project's runs, or else from the protocol, and extended by other whole numbers
-    that people gave.
+    A scale that a file of labels gave to the aspect comes first; else it is taken from the prompts of the project's runs, or
+    else from the protocol. It is extended by other whole numbers that people gave.
     """
+    given = stored_scales(db, project_id).get((protocol, aspect))
+    if given is not None:
+        return _extended(given.names, given.names, values) if given.names else None
     names = _offered(run_prompts(db, project_id, protocol), aspect)
     own = dict(protocol_facts(protocol).labels)
     if not own and not names:
         return None
-    names = names or dict(own)
+    return _extended(names or dict(own), own, values)
+
+
+def _extended(names: dict[float, str], own: Mapping[float, str], values: FloatArray) -> dict[float, str]:
+    """The labels with whole numbers that lie beyond them, highest first."""
     beyond = np.setdiff1d(values[~np.isnan(values)], list(names))
     if beyond.size and own and not np.setdiff1d(beyond, list(own)).size:
-        names |= own
+        names = names | dict(own)
     elif beyond.size and (beyond == np.rint(beyond)).all():
         low, high = int(min(*names, beyond.min())), int(max(*names, beyond.max()))
         if high - low < _MOST_LABELS:
@@ -141,10 +149,28 @@ def value_bounds(
     """The lowest and the highest value of a question's scale; None if it has none, or if a value lies outside it."""
     known = values[~np.isnan(values)]
     names = label_names(db, project_id, question.protocol, question.aspect, known)
-    facts = protocol_facts(question.protocol)
-    low, high = (min(names), max(names)) if names else (facts.low, facts.high)
+    ends = stored_scales(db, project_id).get((question.protocol, question.aspect)) or protocol_facts(
+        question.protocol
+    )
+    low, high = (min(names), max(names)) if names else (ends.low, ends.high)
     inside = known.size == 0 or (known.min() >= low and known.max() <= high)
     return (low, high) if inside and low < high else None
+
+
+def categories(db: Database, project_id: int) -> set[tuple[str, str]]:
+    """(protocol, aspect) of all questions that are answered by categories without an order."""
+    return {key for key, scale in stored_scales(db, project_id).items() if not scale.ordered}
+
+
+def scale_notes(db: Database, project_id: int, asked: Iterable[tuple[str, str]]) -> list[str]:
+    """One line on the (protocol, aspect) that have a scale of their own; none if none of these has."""
+    scales = stored_scales(db, project_id)
+    own = [
+        f"{aspect} {scales[protocol, aspect].described()}"
+        for protocol, aspect in dict.fromkeys(asked)
+        if (protocol, aspect) in scales
+    ]
+    return [f"scales: {'; '.join(own)}"] if own else []
 
 
 def _offered(prompts: list[Prompt], aspect: str) -> dict[float, str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import rules_notes, value_bounds
+from recjudge_tui.reports.common.scales import categories, rules_notes, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.mean_pairs import (
     PAIR_COLUMNS,
@@ -60,16 +60,20 @@ def mean_table(
 ) -> Table:
     """One row per aspect, rater and system, best first; no row for a system without cases. `groups` such tables are
     looked at."""
+    ordered, no_mean = _with_means(db, project_id, questions)
     rows = [
-        row for question in questions for row in _ranked(db, project_id, ratings, question, resamples, seed)
+        row for question in ordered for row in _ranked(db, project_id, ratings, question, resamples, seed)
     ]
     about_rules = rules_notes(ratings.raters[question.rater] for question in questions)
-    tested = _tested(db, project_id, ratings, questions, groups) if resamples else []
+    tested = _tested(db, project_id, ratings, ordered, groups) if resamples else []
     notes = (
         (*pair_notes(tested, "aspects"), ABOUT, *earlier_notes(ratings, questions), *about_rules)
         if rows
+        else ()
+        if no_mean
         else ("there are no verdicts yet",)
     )
+    notes = (*notes, *scale_notes(db, project_id, ((q.protocol, q.aspect) for q in ordered)), *no_mean)
     settings = {"protocol": protocol, "method": "mean", "resamples": resamples, "seed": seed}
     return Table(f"Mean scores: {protocol}", _COLUMNS, tuple(rows), notes, settings)
 
@@ -79,8 +83,9 @@ def mean_pairs_table(
 ) -> Table:
     """One row per rater, aspect and pair of systems, the one with the higher mean first, with the test of their
     difference."""
-    families = _tested(db, project_id, ratings, questions, groups)
-    asked = [question for of_rater in _by_rater(questions) for question in of_rater]
+    ordered, no_mean = _with_means(db, project_id, questions)
+    families = _tested(db, project_id, ratings, ordered, groups)
+    asked = [question for of_rater in _by_rater(ordered) for question in of_rater]
     rows = [
         {"rater": question.rater, "aspect": question.aspect} | row
         for question, pairs in zip(asked, chain.from_iterable(families), strict=True)
@@ -88,11 +93,23 @@ def mean_pairs_table(
     ]
     notes = pair_notes(families, "aspects") if rows else ["no rater has judged two systems"]
     about_rules = rules_notes(ratings.raters[question.rater] for question in questions)
-    notes = [*notes, *earlier_notes(ratings, questions), *about_rules]
+    notes = [*notes, *earlier_notes(ratings, questions), *about_rules, *no_mean]
     settings = {"protocol": protocol}
     return Table(
         f"Pairs of systems by mean score: {protocol}", _PAIR_COLUMNS, tuple(rows), tuple(notes), settings
     )
+
+
+def _with_means(
+    db: Database, project_id: int, questions: Sequence[Question]
+) -> tuple[list[Question], list[str]]:
+    """The questions whose answers have an order, and a note on the others."""
+    unordered = categories(db, project_id)
+    ordered = [q for q in questions if (q.protocol, q.aspect) not in unordered]
+    aspects = ", ".join(dict.fromkeys(q.aspect for q in questions if q not in ordered))
+    return ordered, [
+        f"{aspects}: categories without an order have no mean: see --method share"
+    ] if aspects else []
 
 
 def _by_rater(questions: Sequence[Question]) -> list[list[Question]]:

@@ -140,7 +140,10 @@ def _blocked(stat: str, rows: _Rows, labels: FloatArray | None) -> str:
         return "needs a label set"
     strange = np.setdiff1d(np.concatenate([rows.a, rows.b]), labels)
     if strange.size:
-        return f"a value outside the label set ({strange[0]:g})"
+        fractions = strange[strange != np.rint(strange)]
+        if fractions.size:
+            return f"values between the labels, such as {fractions[0]:.3g}: use a correlation"
+        return f"{strange[0]:g} is none of the labels ({labels[0]:g} to {labels[-1]:g})"
     if STATISTICS[stat].directed and not labels[0] < 0 < labels[-1]:
         return "the labels have no direction"
     return ""

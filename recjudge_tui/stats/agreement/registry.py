@@ -16,6 +16,7 @@ _CONSTANT = "one side is constant"
 _ONE_LABEL = "both raters gave the same single label throughout, so no disagreement is expected by chance"
 _EQUAL = "all ratings are equal, so no disagreement is expected by chance"
 _FEW_LABELS = "the label set has fewer than two labels"
+NO_ORDER = "the answers are categories without an order, and this figure needs one"
 NO_ROWS = "no item rated by both"
 NO_SIDE = "pairs of several systems have no common first side, so a mean difference has no direction: see --by system"
 
@@ -27,7 +28,7 @@ class Statistic:
     `bounds`: lowest and highest value; None if they are those of the ratings. `labels`: it needs a label set;
     `directed`: it needs labels on both sides of 0, as pairs of lists have. `correlation`: it compares raters whose
     scales differ. `symmetric`: the two raters can be exchanged. `rising`: higher is better. `by_chance`: it is corrected for
-    chance, so it is low if nearly all ratings are alike.
+    chance, so it is low if nearly all ratings are alike. `nominal`: it needs no order of the labels.
     """
 
     label: str
@@ -39,15 +40,16 @@ class Statistic:
     symmetric: bool = True
     rising: bool = True
     by_chance: bool = False
+    nominal: bool = False
 
 
 # alpha falls below -1 only with very few ratings, so it is shown on the scale -1 to 1
 STATISTICS: dict[str, Statistic] = {
-    "percent": Statistic("Percent agreement", NO_ROWS, SHARE),
-    "kappa": Statistic("Cohen's κ", _ONE_LABEL, labels=True, by_chance=True),
+    "percent": Statistic("Percent agreement", NO_ROWS, SHARE, nominal=True),
+    "kappa": Statistic("Cohen's κ", _ONE_LABEL, labels=True, by_chance=True, nominal=True),
     "kappa_linear": Statistic("Linear weighted κ", _ONE_LABEL, labels=True, by_chance=True),
     "qwk": Statistic("Quadratic weighted κ", _ONE_LABEL, labels=True, by_chance=True),
-    "alpha_nominal": Statistic("Krippendorff's α, nominal", _EQUAL, by_chance=True),
+    "alpha_nominal": Statistic("Krippendorff's α, nominal", _EQUAL, by_chance=True, nominal=True),
     "alpha_ordinal": Statistic("Krippendorff's α, ordinal", _EQUAL, by_chance=True),
     "alpha_interval": Statistic("Krippendorff's α, interval", _EQUAL, by_chance=True),
     "ac2": Statistic("Gwet's AC2", _FEW_LABELS, labels=True),
@@ -62,10 +64,10 @@ STATISTICS: dict[str, Statistic] = {
 # of any number of raters, of whom not all rated everything; functions of `many_raters`
 MANY_RATERS: dict[str, Statistic] = {
     **{name: STATISTICS[name] for name in ("alpha_nominal", "alpha_ordinal", "alpha_interval")},
-    "fleiss": Statistic("Fleiss' κ", _EQUAL, labels=True, by_chance=True),
+    "fleiss": Statistic("Fleiss' κ", _EQUAL, labels=True, by_chance=True, nominal=True),
     "fleiss_linear": Statistic("Fleiss' κ, linear weights", _EQUAL, labels=True, by_chance=True),
     "fleiss_quadratic": Statistic("Fleiss' κ, quadratic weights", _EQUAL, labels=True, by_chance=True),
-    "ac1": Statistic("Gwet's AC1", _FEW_LABELS, labels=True),
+    "ac1": Statistic("Gwet's AC1", _FEW_LABELS, labels=True, nominal=True),
     "ac2_linear": Statistic("Gwet's AC2, linear weights", _FEW_LABELS, labels=True),
     "ac2_ordinal": Statistic("Gwet's AC2, ordinal weights", _FEW_LABELS, labels=True),
     "ac2": Statistic("Gwet's AC2, quadratic weights", _FEW_LABELS, labels=True),

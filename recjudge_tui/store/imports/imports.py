@@ -132,6 +132,7 @@ def undo_import(db: Database, import_id: int) -> UndoneImport:
         if row["undone_at"] is not None:
             raise UsageError(f"import {import_id} was already undone", f"On {row['undone_at']}.")
         removed = _remove_labels(db, import_id)
+        db.execute("DELETE FROM scales WHERE import_id = ?", (import_id,))
         for table in ("items", "users", "events"):
             removed[table] = db.execute(f"DELETE FROM {table} WHERE import_id = ?", (import_id,)).rowcount
         if removed["items"]:

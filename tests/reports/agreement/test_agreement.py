@@ -284,7 +284,7 @@ def test_values_that_are_no_labels_have_no_kappa(project: Project) -> None:
             aspect="accuracy",
         )
     table = agreement_table(project.db, project.id, AgreementOptions(stats=("qwk", "pearson")))
-    assert only(table, stat="qwk")["note"] == "a value outside the label set (1.5)"
+    assert only(table, stat="qwk")["note"] == "values between the labels, such as 1.5: use a correlation"
     assert only(table, stat="pearson")["value"] == pytest.approx(1.0)
 
 

@@ -161,7 +161,9 @@ def test_undefined_figures_say_why() -> None:
     assert "all ratings are equal" in found["alpha_ordinal"].note
     assert "no direction" in found["concurrence"].note
     strange = ai.agreement_estimates([1, 3.5], [1, 2], [1, 2], FIVE, resamples=50)
-    assert strange["qwk"].note == "a value outside the label set (3.5)"
+    assert strange["qwk"].note == "values between the labels, such as 3.5: use a correlation"
+    filled = ai.agreement_estimates([1, 0], [1, 2], [1, 2], FIVE, resamples=50)
+    assert filled["qwk"].note == "0 is none of the labels (1 to 5)"
     assert strange["bias"].value == 0.75
 
 

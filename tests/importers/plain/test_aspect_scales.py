@@ -1,0 +1,219 @@
+"""A scale for each aspect, and categories without an order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import cohen_kappa_score
+
+from recjudge_tui.domain.scales import Scale, scale_of_text
+from recjudge_tui.errors import InputError
+from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.reports.agreement.by_label import by_label_table
+from recjudge_tui.reports.agreement.together import together_table
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.imports.imports import undo_import
+from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.verdicts.scales import stored_scales
+from tests.support.importing import Load
+
+SCALES = """
+[labels]
+rater = "who"
+user_id = "u"
+item_id = "i"
+system = "s"
+
+[labels.aspects]
+accuracy = "accuracy"
+useful = "useful"
+safe = "safe"
+tone = "tone"
+
+[labels.scale]
+accuracy = [1, 5]
+useful = [0, 10]
+safe = ["no", "yes"]
+tone = { categories = ["warm", "cold", "odd"] }
+"""
+RNG = np.random.default_rng(7)
+TONES = ("warm", "cold", "odd")
+ANN = [(a, u, s, t) for a, u, s, t in zip(*(RNG.integers(0, k, 12) for k in (5, 8, 2, 3)), strict=True)]
+BEN = [
+    (a, u, s, t) if n % 3 else (4 - a, 7 - u, 1 - s, (t + 1) % 3) for n, (a, u, s, t) in enumerate(ANN)
+]  # fmt: skip
+
+
+def _rows() -> str:
+    lines = ["who,u,i,s,accuracy,useful,safe,tone"]
+    for who, given in (("ann", ANN), ("ben", BEN)):
+        for n, (a, u, s, t) in enumerate(given):
+            system = "x" if n % 2 else "y"
+            lines.append(f"{who},u{n},i,{system},{a + 1},{u + 1},{('no', 'Yes')[s]},{TONES[t]}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def mapping(tmp_path: Path) -> Path:
+    path = tmp_path / "scales.toml"
+    path.write_text(SCALES)
+    return path
+
+
+@pytest.fixture
+def project(load: Load, db: Database, mapping: Path) -> int:
+    load("labels", _rows(), mapping=mapping)
+    return project_id(db, "p")
+
+
+def test_scales_are_stored_and_said(load: Load, db: Database, mapping: Path) -> None:
+    summary = load("labels", _rows(), mapping=mapping)
+    assert summary.stored == 96
+    assert stored_scales(db, project_id(db, "p")) == {
+        ("explanation", "accuracy"): Scale(1, 5),
+        ("explanation", "useful"): Scale(0, 10),
+        ("explanation", "safe"): Scale(0, 1, ("no", "yes")),
+        ("explanation", "tone"): Scale(0, 2, TONES, ordered=False),
+    }
+    assert "scale of useful (explanation): 0 to 10" in summary.files[0].remarks
+    safe = db.rows("SELECT DISTINCT value, label FROM v_verdicts WHERE aspect = 'safe' ORDER BY 1")
+    assert [tuple(row) for row in safe] == [(0.0, "no"), (1.0, "yes")]
+    import_id = summary.files[0].import_id
+    assert import_id is not None
+    undo_import(db, import_id)
+    assert stored_scales(db, project_id(db, "p")) == {}
+
+
+def test_agreement_uses_each_scale(db: Database, project: int) -> None:
+    """The label set of `useful` has eleven labels, though nobody gave 0, 9 or 10."""
+    table = agreement_table(db, project, AgreementOptions())
+    value = {(row["aspect"], row["stat"]): row["value"] for row in table.rows}
+    for at, (aspect, labels) in enumerate((("accuracy", 5), ("useful", 11), ("safe", 2))):
+        a, b = ([given[at] for given in rater] for rater in (ANN, BEN))
+        expected = cohen_kappa_score(a, b, labels=list(range(labels)), weights="quadratic")
+        assert value[aspect, "qwk"] == pytest.approx(expected)
+    tones = [[given[3] for given in rater] for rater in (ANN, BEN)]
+    assert value["tone", "kappa"] == pytest.approx(cohen_kappa_score(*tones))
+    assert value["tone", "percent"] == pytest.approx(np.mean(np.equal(*tones)))
+    assert ("tone", "qwk") not in value
+    (scales,) = [note for note in table.notes if note.startswith("scales: ")]
+    assert "useful 0 to 10" in scales
+    assert "tone warm | cold | odd (categories without an order)" in scales
+    linear = agreement_table(db, project, AgreementOptions(aspect="useful", stats=("ac2", "spearman")))
+    useful = [[given[1] for given in rater] for rater in (ANN, BEN)]
+    assert linear.rows[1]["value"] == pytest.approx(spearmanr(*useful).statistic)
+
+
+def test_ordinal_figures_of_categories_say_why_they_are_missing(db: Database, project: int) -> None:
+    options = AgreementOptions(aspect="tone", stats=("qwk", "pearson", "bias", "alpha_nominal"))
+    by_stat = {row["stat"]: row for row in agreement_table(db, project, options).rows}
+    for stat in ("qwk", "pearson", "bias"):
+        assert by_stat[stat]["value"] is None
+        assert "categories without an order" in str(by_stat[stat]["note"])
+    assert by_stat["alpha_nominal"]["value"] is not None
+    every = agreement_table(db, project, AgreementOptions(aspect="tone", stats=("all",)))
+    assert {row["stat"] for row in every.rows} == {"percent", "kappa", "alpha_nominal"}
+    together = together_table(db, project, AgreementOptions(aspect="tone"))
+    assert {row["stat"] for row in together.rows} == {"alpha_nominal", "fleiss", "ac1"}
+    asked = together_table(db, project, AgreementOptions(aspect="tone", stats=("ac2", "fleiss")))
+    assert [row["stat"] for row in asked.rows] == ["fleiss"]
+    assert any("no ac2: the answers are categories" in note for note in asked.notes)
+    by_label = by_label_table(db, project, AgreementOptions(aspect="tone"))
+    assert {row["label"] for row in by_label.rows if row["label"]} == set(TONES)
+
+
+def test_boards_use_each_scale(db: Database, project: int) -> None:
+    means = leaderboard_table(db, project, LeaderboardOptions("explanation", rater="ann"))
+    useful = next(row for row in means.rows if (row["aspect"], row["system"]) == ("useful", "x"))
+    assert useful["score"] == pytest.approx(np.mean([given[1] + 1 for given in ANN[1::2]]))
+    assert 0 <= float(str(useful["ci_low"])) <= float(str(useful["ci_high"])) <= 10
+    assert "tone" not in {row["aspect"] for row in means.rows}
+    assert any("tone: categories without an order have no mean" in note for note in means.notes)
+    shares = leaderboard_table(
+        db, project, LeaderboardOptions("explanation", rater="ann", aspect="tone", method="share")
+    )
+    counts = {(row["system"], row["label"]): row["count"] for row in shares.rows}
+    assert counts["x", "cold"] == sum(given[3] == 1 for given in ANN[1::2])
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ("6,1,no,warm", "in.csv:2: value “6” is outside 1 to 5, the scale of accuracy; left out"),
+        ("1,11,no,warm", "in.csv:2: value “11” is outside 0 to 10, the scale of useful; left out"),
+        ("1,1,maybe,warm", "in.csv:2: “maybe” is not one of no, yes, the answers on safe; left out"),
+        ("1,1,no,grim", "in.csv:2: “grim” is not one of warm, cold, odd, the answers on tone; left out"),
+    ],
+)
+def test_each_aspect_is_checked_on_its_own(load: Load, mapping: Path, cells: str, says: str) -> None:
+    summary = load("labels", f"who,u,i,s,accuracy,useful,safe,tone\nann,u,i,x,{cells}\n", mapping=mapping)
+    assert (summary.stored, summary.skipped) == (3, 1)
+    assert summary.warnings[0].endswith(says)
+
+
+def test_later_files_are_held_to_the_scale(load: Load, project: int) -> None:
+    header = "rater,user_id,item_id,system,aspect,value"
+    summary = load(
+        "labels", f"{header}\ncid,u1,i,x,useful,9\ncid,u2,i,x,useful,12\ncid,u1,i,x,tone,odd\n", "b.csv"
+    )
+    assert (summary.stored, summary.skipped) == (2, 1)
+    with pytest.raises(InputError) as caught:
+        load("labels", f"{header},scale\ndot,u1,i,x,useful,3,1-5\n", "c.csv")
+    assert "c.csv:2: useful (explanation) cannot have the scale 1 to 5" in caught.value.title
+    assert "since import 1" in caught.value.cause
+
+
+def test_a_column_gives_the_scale_of_single_lists(load: Load, db: Database) -> None:
+    load(
+        "labels",
+        "rater,user_id,system,aspect,value,scale\n"
+        "ann,u1,s,fit,7,0-10\nann,u2,s,fit,2,0-10\nann,u1,s,kind,offensive,relevant | offensive | unclear\n",
+    )
+    columns = "protocol, aspect, value, label"
+    assert [tuple(row) for row in db.rows(f"SELECT {columns} FROM v_verdicts ORDER BY verdict_id")] == [
+        ("absolute", "fit", 7.0, "7"),
+        ("absolute", "fit", 2.0, "2"),
+        ("absolute", "kind", 1.0, "offensive"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (
+            "ann,u,a,b,A,1-5",
+            "pairwise has its own answers (A, Tie, B), so overall cannot have the scale 1 to 5",
+        ),
+        ("ann,u,a,b,A,five", "“five” is no scale such as 1-5, no < yes, or red | green"),
+        ("ann,u,a,b,A,5-1", "the lowest value must be below the highest"),
+        ("ann,u,a,b,A,x|x", "needs at least two different words"),
+    ],
+)
+def test_scales_that_do_not_fit(load: Load, row: str, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load("labels", f"rater,user_id,system_a,system_b,value,scale\n{row}\n")
+    assert f"in.csv:2: {says}" in caught.value.cause
+
+
+def test_unknown_words_ask_for_the_scale(load: Load) -> None:
+    with pytest.raises(InputError) as caught:
+        load("labels", "rater,user_id,item_id,system,aspect,value\nann,u,i,s,kind,offensive\n")
+    assert "categories" in str(caught.value.next_step)
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [
+        ("1-5", Scale(1, 5)),
+        ("-3 to 3", Scale(-3, 3)),
+        ("0..1", Scale(0, 1)),
+        ("no < yes", Scale(0, 1, ("no", "yes"))),
+        ("a|b|c", Scale(0, 2, ("a", "b", "c"), ordered=False)),
+    ],
+)
+def test_scales_in_a_cell(text: str, scale: Scale) -> None:
+    assert scale_of_text(text) == scale
