@@ -31,7 +31,12 @@ MACHINE_FORMATS = ("junit", "github")
 @click.option(
     "--at-most", multiple=True, metavar="NAME=X", help="An upper bound, written the same way. Repeatable."
 )
-@click.option("--certain", is_flag=True, help="The whole interval must meet a bound, not only the figure.")
+@click.option(
+    "--certain",
+    is_flag=True,
+    help="The whole interval must meet a bound, not only the figure. If some bounds are not met, the others are only so after"
+    " Holm's correction.",
+)
 @click.option(
     "--against",
     metavar="RATER",
@@ -70,9 +75,10 @@ def gate(
 ) -> ReportWithExit:
     """Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured.
 
-    A bound on an undefined figure is not met. With --against, a figure got worse if the interval of its change
-    excludes zero in the bad direction. The interval leaves the same users out
-    of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then and now.
+    A bound on an undefined figure is not met. With --against, a figure got worse if the interval of its change excludes
+    zero in the bad direction, after Holm's correction for all figures and aspects of the table. The interval leaves the
+    same users out of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then
+    and now.
 
     \b
     Example:

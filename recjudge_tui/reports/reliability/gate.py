@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.agreement.agreement import compare_pair
 from recjudge_tui.reports.common.comparison import estimates
@@ -38,6 +39,7 @@ from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS, usua
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import case_contexts
 from recjudge_tui.store.verdicts.ratings import (
@@ -53,6 +55,10 @@ from recjudge_tui.store.verdicts.ratings import (
 )
 
 MET, NOT_MET, UNKNOWN = "met", "not met", "unknown"
+_CERTAIN_TOGETHER = (
+    "the gate needs them all, so no correction is needed where all are met; where not, the others are met after Holm's"
+    " correction"
+)
 _RISING_IS_BAD = "failure_rate"
 _COLUMNS = (
     Column("check", "Check"),
@@ -92,26 +98,32 @@ class _GateQuestions:
 def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
     """One row per check and question: `state` is met, not met, or unknown.
 
-    A bound is met by the figure, with `certain` by the whole interval; an undefined figure does not meet it. A change
-    is not met only if its interval (users left out of both runs at once) excludes zero in the bad direction:
-    down, or up for the failure rate; without an interval it is unknown. Raises UsageError for invalid options,
+    A bound is met by the figure, with `certain` by the whole interval; an undefined figure does not meet it. If some
+    bounds are not met with certainty, those that are met are so after Holm's correction; if all are, none is needed,
+    because the gate asks for all. A change is not met only if its interval (users left out of both runs at once)
+    excludes zero in the bad direction: down, or up for the failure rate, after Holm's correction for all changes; without
+    an interval it is unknown. Raises UsageError for invalid options,
     NotFoundError for an unknown rater or one without such verdicts.
     """
     check_gate(db, project_id, options)
     judged = _judged(db, project_id, options)
-    rows = [row for bound in options.bounds for row in _bound_rows(judged, bound)]
+    rows = _certain_rows(judged) if options.certain else _all_bound_rows(judged)
     notes: list[str] = []
+    if options.certain and len(rows) > 1:
+        notes.append(f"{quantity(len(rows), 'bound')} were looked at; {_CERTAIN_TOGETHER}")
     settings: dict[str, object] = {
         "rater": options.rater, "truth": options.truth, "against": options.against, "systems": list(options.systems),
         "protocol": options.protocol, "aspect": options.aspect, "certain": options.certain,
         "level": options.level, "resamples": options.resamples, "seed": options.seed,
     }  # fmt: skip
     if options.against is not None:
-        rows += _change_rows(judged, options.against)
+        changes = _corrected_changes(judged, options.against)
+        rows += changes
         protocols = {question.protocol for question in judged.mine}
         notes.append(
             "change: later minus earlier, interval over users; not met only if its"
             f" {options.level:.0%} interval excludes zero in the bad direction"
+            + (f", after Holm's correction for {len(changes)} figures" if len(changes) > 1 else "")
         )
         notes += dict.fromkeys(f"paired {row['paired']}" for row in rows if row.get("paired"))
         notes += served_notes(db, project_id, options.rater, options.against, protocols)
@@ -153,6 +165,56 @@ def _judged_others(ratings: Ratings, question: Question) -> bool:
     verdicts = ratings.verdicts[question]
     runs = compared_runs(ratings.cases, np.zeros(0, dtype=np.int64), verdicts, verdicts, same_rater=True)
     return bool(runs.earlier.row.size)
+
+
+def _all_bound_rows(judged: _GateQuestions) -> list[Row]:
+    return [row for bound in judged.options.bounds for row in _bound_rows(judged, bound)]
+
+
+def _certain_rows(judged: _GateQuestions) -> list[Row]:
+    """The bounds, met only where the interval is; unless all are met, after Holm's correction."""
+    rows = _all_bound_rows(judged)
+    if all(row["state"] == MET for row in rows):
+        return rows
+
+    def met(level: float) -> list[bool | None]:
+        return [
+            None if row["ci_low"] is None else row["state"] == MET
+            for row in _all_bound_rows(_at_level(judged, level))
+        ]
+
+    certain = holm_claims(met, judged.options.level)
+    short = f"its interval meets the bound, but not after correction for {quantity(len(rows), 'bound')}"
+    return [
+        row
+        if together or row["state"] != MET
+        else row | {"state": NOT_MET, "note": join_notes(short, str(row["note"]))}
+        for row, together in zip(rows, certain, strict=True)
+    ]
+
+
+def _corrected_changes(judged: _GateQuestions, against: str) -> list[Row]:
+    """The changes, not met only where they are bad after Holm's correction."""
+    rows = list(_change_rows(judged, against))
+
+    def bad(level: float) -> list[bool | None]:
+        return [
+            None if row["state"] == UNKNOWN else row["state"] == NOT_MET
+            for row in _change_rows(_at_level(judged, level), against)
+        ]
+
+    worse = holm_claims(bad, judged.options.level)
+    short = f"its interval excludes zero, but not after correction for {len(rows)} figures"
+    return [
+        row
+        if claimed or row["state"] != NOT_MET
+        else row | {"state": MET, "note": join_notes(short, str(row["note"]))}
+        for row, claimed in zip(rows, worse, strict=True)
+    ]
+
+
+def _at_level(judged: _GateQuestions, level: float) -> _GateQuestions:
+    return replace(judged, options=replace(judged.options, level=level))
 
 
 def _bound_rows(judged: _GateQuestions, bound: Bound) -> Iterator[Row]:

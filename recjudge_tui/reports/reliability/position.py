@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,8 +16,9 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.ranking.win_rates import tally
-from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.intervals import LEVEL, mean_estimate, share_estimate
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.answers import Answers, load_answers
 from recjudge_tui.store.verdicts.generations import in_generation, judged_content, newest_judged
@@ -75,8 +76,9 @@ _NO_PAIRS = "no answers by order yet: no run has judged pairs, and no imported j
 _POSITION_NOTES = (
     "a position tie: the two orders disagreed; a true tie: a tie in both",
     "Set 1 share: of the choices in pairs whose orders disagreed; one half if position favours no set",
-    "net share: share of calls that chose Set 1 minus share that chose Set 2; favoured: if its interval excludes 0",
+    "net share: share of calls that chose Set 1 minus share that chose Set 2",
 )
+_FAVOURED = "favoured: the interval of the net share excludes 0"
 _GAP_NOTE = "gap: how far apart the pointwise ratings of the two lists are (Good 2, Partial 1, Poor 0)"
 _NO_GAP_NOTE = "no rows by gap: there are no pointwise ratings of both lists of a pair; see --quality"
 
@@ -210,6 +212,7 @@ def position_table(
     orders; the systems cancel out, and only position is left. Raises UsageError unless pairs are judged.
     """
     options = options or PositionOptions()
+    shown: list[PairAnswers] = []
     rows: list[Row] = []
     quality: dict[str, FloatArray] = {}
     gapped = False
@@ -219,15 +222,20 @@ def position_table(
         if options.rater in (None, part.rater) and options.aspect in (None, part.aspect)
     ]
     for part in answers:
+        shown.append(part)
         rows.append(_position_row(part, resamples, seed))
         if options.by_gap:
             name = options.quality or part.rater
             if name not in quality:
                 quality[name] = _gaps(db, project_id, name)
-            by_gap = _gap_rows(part, quality[name], resamples, seed)
+            by_gap = list(_by_gap(part, quality[name]))
             gapped = gapped or bool(by_gap)
-            rows += by_gap
-    notes = list(_POSITION_NOTES)
+            shown += [alike for _, alike in by_gap]
+            rows += [_position_row(alike, resamples, seed) | {"gap": gap} for gap, alike in by_gap]
+    favoured = _favoured(shown, resamples, seed)
+    rows = [row | {"favoured": name} for row, name in zip(rows, favoured, strict=True)]
+    correction = f", after Holm's correction for {len(rows)} rows" if len(rows) > 1 else ""
+    notes = [*_POSITION_NOTES, _FAVOURED + correction]
     if options.by_gap:
         notes.append(_GAP_NOTE if gapped else _NO_GAP_NOTE)
     notes += _earlier_notes(answers)
@@ -264,16 +272,21 @@ def _gaps(db: Database, project_id: int, rater: str) -> FloatArray:
     return np.where(cases.is_pair, np.abs(gaps[0] - gaps[1]), np.nan)
 
 
-def _gap_rows(part: PairAnswers, gaps: FloatArray, resamples: int, seed: int) -> list[Row]:
+def _by_gap(part: PairAnswers, gaps: FloatArray) -> Iterator[tuple[float, PairAnswers]]:
+    """The answers on pairs whose ratings are equally far apart, for each gap."""
     of_pair = gaps[part.row]
-    rows = []
-    for gap in np.unique(of_pair[~np.isnan(of_pair)]):
+    for gap in np.unique(of_pair[~np.isnan(of_pair)]).tolist():
         here = of_pair == gap
-        alike = replace(
-            part, first=part.first[here], second=part.second[here], user=part.user[here], row=part.row[here]
+        yield (
+            gap,
+            replace(
+                part,
+                first=part.first[here],
+                second=part.second[here],
+                user=part.user[here],
+                row=part.row[here],
+            ),
         )
-        rows.append(_position_row(alike, resamples, seed) | {"gap": float(gap)})
-    return rows
 
 
 def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
@@ -286,7 +299,7 @@ def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
     owner = np.concatenate([user[apart], user[apart]])
     set_1, set_2 = int((chosen > 0).sum()), int((chosen < 0).sum())
     share = share_estimate(chosen[chosen != 0] > 0, owner[chosen != 0], resamples=resamples, seed=seed)
-    favour = mean_estimate((first - second) / 2, user, (-1.0, 1.0), resamples=resamples, seed=seed)
+    favour = _net_share(part, resamples, seed)
     return _who(part) | {
         "pairs": agreed.n,
         "consistent": int((~apart).sum()),
@@ -297,7 +310,6 @@ def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
         "set_1": set_1,
         "set_2": set_2,
         "set_1_share": share.value,
-        "favoured": _favoured(favour),
         "favour": favour.value,
         "favour_low": favour.ci_low,
         "favour_high": favour.ci_high,
@@ -305,11 +317,23 @@ def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
     }
 
 
-def _favoured(favour: Estimate) -> str:
-    """The set that the whole interval favours; empty if it contains zero or is missing."""
-    if favour.ci_low is None or favour.ci_high is None or favour.ci_low <= 0 <= favour.ci_high:
-        return ""
-    return "Set 1" if favour.ci_low > 0 else "Set 2"
+def _net_share(part: PairAnswers, resamples: int, seed: int, level: float = LEVEL) -> Estimate:
+    net = (part.first - part.second) / 2
+    return mean_estimate(net, part.user, (-1.0, 1.0), resamples=resamples, seed=seed, level=level)
+
+
+def _favoured(shown: Sequence[PairAnswers], resamples: int, seed: int) -> list[str]:
+    """For each row the set that the whole interval favours, after Holm's correction for all rows; empty if none."""
+
+    def excluded(level: float) -> list[bool | None]:
+        favours = [_net_share(part, resamples, seed, level) for part in shown]
+        return [
+            None if f.ci_low is None or f.ci_high is None else not f.ci_low <= 0 <= f.ci_high for f in favours
+        ]
+
+    claims = holm_claims(excluded, LEVEL)
+    sets = ["Set 1" if (_net_share(part, 0, seed).value or 0.0) > 0 else "Set 2" for part in shown]
+    return [name if claimed else "" for name, claimed in zip(sets, claims, strict=True)]
 
 
 def _who(part: PairAnswers) -> Row:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from recjudge_tui.domain.periods import Over, period_of
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.common.orientation import Orientation, side_of_names
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.trend.judged import Resampling
 from recjudge_tui.reports.trend.series import Series, row
-from recjudge_tui.stats.arrays import IntArray
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes, undefined
+from recjudge_tui.stats.experiments.power import ALPHA
 from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.multiplicity import holm
+from recjudge_tui.stats.resampling.sign_flips import sign_flip_test, user_means
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import ServedModel, served_models
 from recjudge_tui.store.verdicts.anchors import AnchorNight, AnchorQuestion, anchor_nights, anchor_questions
@@ -31,9 +35,17 @@ NO_SIDE = "pairs of several systems have no common side, so a shift has no direc
 _LONGEST = 60
 
 
-def drift_rows(
+class Drift(NamedTuple):
+    """A row of a trend about one judge, and for a shift the p value of the difference from the first night, None if there
+    is none."""
+
+    row: Row
+    p: float | None
+
+
+def drifts(
     db: Database, project_id: int, over: Over, protocol: str | None, draws: Resampling
-) -> Iterator[Row]:
+) -> Iterator[Drift]:
     """For each question and night after the first: the two figures, and a note where the served model or the prompt
     changed. Of several nights in a period, the last one counts."""
     for question in anchor_questions(db, project_id):
@@ -45,9 +57,28 @@ def drift_rows(
         changes = _changes(nights, served)
         for figure in (SAME, SHIFT):
             for period, night in by_period.items():
-                cells = _drift(figure, question, night, nights[0], draws, period)
+                cells, p = _drift(figure, question, night, nights[0], draws, period)
                 note = join_notes(changes[night.run_id], str(cells["note"] or ""))
-                yield {**cells, "note": note}
+                yield Drift({**cells, "note": note}, p)
+
+
+def shift_notes(measured: Sequence[Drift]) -> list[str]:
+    """A line for each question: the periods in which the judge's answers differ from those of the first night."""
+    adjusted = holm([drift.p for drift in measured])
+    tested = sum(p is not None for p in adjusted)
+    lines: dict[str, list[str]] = {}
+    for drift, p in zip(measured, adjusted, strict=True):
+        if p is not None:
+            row = drift.row
+            words = lines.setdefault(f"{row['rater']}, {row['protocol']} {row['aspect']}", [])
+            words += [f"{row['period']} (p = {p:.2g})"] if p < ALPHA else []
+    about = (
+        f"exact sign-flip test over users against the first night, p < {ALPHA:g} after Holm's correction for"
+    )
+    return [
+        f"{name}: {'shifted in ' + ', '.join(words) if words else 'no shift is shown'}; {about} {quantity(tested, 'test')}"
+        for name, words in lines.items()
+    ]
 
 
 def _drift(
@@ -57,10 +88,11 @@ def _drift(
     first: AnchorNight,
     draws: Resampling,
     period: str,
-) -> Row:
+) -> Drift:
     _, here, there = np.intersect1d(night.case, first.case, return_indices=True)
     difference = night.value[here] - first.value[there]
     users = night.user[here]
+    p = None
     if figure == SAME:
         same = np.where(np.isnan(difference), np.nan, difference == 0)
         estimate = share_estimate(same, users, resamples=draws.resamples, seed=draws.seed)
@@ -70,8 +102,19 @@ def _drift(
         difference = difference * seen.turn
         shift = mean_estimate(difference, users, resamples=draws.resamples, seed=draws.seed)
         estimate = replace(shift, note=join_notes(shift.note, seen.words()))
+        p = _shifted(difference, users)
     series = Series(figure, "", None, Question(question.rater, question.protocol, question.aspect))
-    return {**row(series, period, estimate, int(np.isnan(difference).sum())), "system": None}
+    cells = row(series, period, estimate, int(np.isnan(difference).sum()))
+    return Drift({**cells, "system": None}, p)
+
+
+def _shifted(difference: FloatArray, users: IntArray) -> float | None:
+    """The p value of a mean difference of 0, each user counted once; 1 if no answer changed, None without answers."""
+    known = ~np.isnan(difference)
+    if not known.any():
+        return None
+    p = sign_flip_test(user_means(difference[known], users[known]))
+    return 1.0 if p is None else p
 
 
 def _seen(night: AnchorNight, here: IntArray) -> Orientation:

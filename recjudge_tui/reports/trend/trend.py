@@ -9,7 +9,7 @@ from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.periods import Over
 from recjudge_tui.reports.common.scales import is_metric, protocol_questions, protocols_meeting, rules_notes
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.trend.drift import ABOUT, drift_rows
+from recjudge_tui.reports.trend.drift import ABOUT, drifts, shift_notes
 from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
 from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows, period_order
 from recjudge_tui.reports.trend.series import COLUMNS
@@ -79,9 +79,10 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
     rows.sort(key=lambda row: row["figure"] == FLAGS)
     rows += metric_rows(db, project_id, _metrics(db, project_id, options), options.k, options.over, draws)
     if options.over != "import":
-        drift = list(drift_rows(db, project_id, options.over, options.protocol, draws))
-        rows += drift
-        notes += [ABOUT] if drift else []
+        drift = list(drifts(db, project_id, options.over, options.protocol, draws))
+        rows += [night.row for night in drift]
+        chosen = [night for night in drift if _is_chosen(night.row, options)]
+        notes += [ABOUT, *shift_notes(chosen)] if drift else []
         rows += outcome_rows(db, project_id, options.over)
     kept = tuple(row for row in rows if _is_chosen(row, options))
     about = [_FIGURES, _INTERVALS] if kept else ["nothing in these periods yet"]

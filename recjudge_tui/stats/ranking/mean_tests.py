@@ -8,12 +8,12 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from recjudge_tui.stats.arrays import FloatArray, IntArray, ratio
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.experiments.power import ALPHA
 from recjudge_tui.stats.resampling.intervals import Bounds, mean_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm
-from recjudge_tui.stats.resampling.sign_flips import sign_flip_test
+from recjudge_tui.stats.resampling.sign_flips import sign_flip_test, user_means
 
 NO_COMMON_USER = "no user has a value of both"
 NO_DIFFERENCE = "no user has a higher value of one of them"
@@ -59,21 +59,15 @@ def mean_tests(values: FloatArray, users: IntArray, bounds: Bounds | None = None
     `bounds` are the figure's lowest and highest value. Two systems are compared on the occasions that have both, and every
     user counts once.
     """
-    codes = np.unique(users, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return {
-        (first, second): _tested(first, second, values[:, first] - values[:, second], codes, bounds)
+        (first, second): _tested(first, second, values[:, first] - values[:, second], users, bounds)
         for first, second in combinations(range(values.shape[1]), 2)
     }
 
 
 def _tested(first: int, second: int, gaps: FloatArray, users: IntArray, bounds: Bounds | None) -> MeanTest:
     known = ~np.isnan(gaps)
-    count = np.bincount(users[known]).astype(np.float64)
-    total = np.bincount(users[known], weights=gaps[known]).astype(np.float64)
-    mean = ratio(total, count)
-    mean = mean[~np.isnan(mean)]
-    # the same two sums in another order differ in their last digits
-    mean = np.where(np.abs(mean) < 1e-12, 0.0, mean)
+    mean = user_means(gaps[known], users[known])
     reach = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
     difference = mean_estimate(mean, np.arange(mean.size), reach)
     p = sign_flip_test(mean)

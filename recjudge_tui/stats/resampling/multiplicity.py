@@ -1,8 +1,8 @@
-"""Holm's adjustment for several tests, and the sign test."""
+"""Holm's adjustment for several tests or several intervals, and the sign test."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 def holm(p_values: Sequence[float | None], groups: int = 1) -> list[float | None]:
@@ -22,6 +22,27 @@ def holm(p_values: Sequence[float | None], groups: int = 1) -> list[float | None
         highest = max(highest, min(1.0, (len(known) - rank) * p * groups))
         out[at] = highest
     return out
+
+
+def holm_claims(shown: Callable[[float], Sequence[bool | None]], level: float) -> list[bool]:
+    """Which of several claims can be made together, if each is read from an interval (Holm 1979).
+
+    `shown(confidence)` says for each claim whether its interval at that confidence shows it, None if there is no interval.
+    Of m claims with an interval the first must be shown at 1 - (1 - level) / m, the next ones at 1 - (1 - level) / (m - 1)
+    and so on: the chance of at least one false claim stays below 1 - level, however the intervals depend on each other.
+    """
+    first = shown(level)
+    left = sum(claim is not None for claim in first)
+    made = [False] * len(first)
+    # usually nothing is shown at the plain level, and nothing has to be computed again
+    while left and any(claim and not already for claim, already in zip(first, made, strict=True)):
+        again = first if left == 1 else shown(1 - (1 - level) / left)
+        fresh = [bool(claim) and not already for claim, already in zip(again, made, strict=True)]
+        if not any(fresh):
+            break
+        made = [already or new for already, new in zip(made, fresh, strict=True)]
+        left -= sum(fresh)
+    return made
 
 
 def sign_test(positive: int, negative: int) -> float | None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, IntArray, as_floats
+from recjudge_tui.stats.arrays import FloatArray, IntArray, as_floats, encode
 
 # up to this many users that differ, all 2^n assignments of signs are counted
 _ENUMERATED = 14
@@ -19,6 +19,7 @@ _REACH = 9.0
 # below this, a part of the characteristic function is 0; looked at after every few sizes
 _NOTHING = 1e-18
 _SIZES_BETWEEN = 4
+_ROUNDING = 1e-12
 # sums of 64-bit numbers are not exact below this
 SMALLEST_P = 1e-12
 
@@ -38,6 +39,15 @@ def sign_flip_test(differences: npt.ArrayLike, steps: int = STEPS) -> float | No
     if not known.size:
         return None
     return _enumerated(known) if known.size <= _ENUMERATED else _rounded(known, steps)
+
+
+def user_means(differences: FloatArray, users: IntArray) -> FloatArray:
+    """The mean difference of each user; `differences` and `users` (n,) are known."""
+    codes, count = encode(users)
+    total = np.bincount(codes, weights=differences, minlength=count)
+    mean = total / np.maximum(np.bincount(codes, minlength=count), 1)
+    # the same two sums in another order differ in their last digits
+    return np.where(np.abs(mean) < _ROUNDING, 0.0, mean)
 
 
 def _enumerated(differences: FloatArray) -> float:

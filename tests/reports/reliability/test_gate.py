@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -277,13 +278,55 @@ def test_unanimous_battles_pass_with_certainty_only_where_the_sign_test_would(
     project: Project, n: int, state: str
 ) -> None:
     judge_pairs(project, "llm", {pair_case(project, f"u{at}"): (1.0, 1.0) for at in range(n)})
-    bounds = (Bound("win_rate", 0.5, True), Bound("failure_rate", 0.1, False))
-    options = GateOptions("llm", bounds, systems=("a", "b"), certain=True)
-    table = gate_table(project.db, project.id, options)
+    wins = GateOptions("llm", (Bound("win_rate", 0.5, True),), systems=("a", "b"), certain=True)
+    table = gate_table(project.db, project.id, wins)
     assert (only(table, "win_rate")["value"], only(table, "win_rate")["state"]) == (1.0, state)
     assert (state == "met") == ((sign_test(n, 0) or 1.0) < 0.05)
     # none of ten failed: the upper end is 31 %
+    table = gate_table(project.db, project.id, replace(wins, bounds=(Bound("failure_rate", 0.1, False),)))
     assert only(table, "failure_rate")["state"] == "not met"
+
+
+def test_where_some_bounds_are_not_met_the_others_are_so_only_after_correction(project: Project) -> None:
+    judge_pairs(project, "llm", {pair_case(project, f"u{at}"): (1.0, 1.0) for at in range(6)})
+    wins, few = Bound("win_rate", 0.5, True), Bound("failure_rate", 0.1, False)
+
+    def states(*bounds: Bound, n: int = 6) -> list[object]:
+        judge_pairs(project, "llm", {pair_case(project, f"u{at}"): (1.0, 1.0) for at in range(6, n)})
+        options = GateOptions("llm", bounds, systems=("a", "b"), certain=True)
+        table = gate_table(project.db, project.id, options)
+        assert any(f"{len(bounds)} bounds were looked at" in note for note in table.notes) == (
+            len(bounds) > 1
+        )
+        return [row["state"] for row in table.rows]
+
+    assert states(wins) == ["met"]
+    # all are met, so none needs a correction
+    assert states(wins, Bound("win_rate", 0.52, True)) == ["met", "met"]
+    assert states(wins, few) == ["not met", "not met"]
+    assert states(wins, few, n=10) == ["met", "not met"]
+
+
+def test_one_bad_change_among_two_figures_needs_more_than_alone(project: Project) -> None:
+    pairs = [pair_case(project, f"u{at}") for at in range(16)]
+    judge_pairs(project, "may", dict.fromkeys(pairs, (1.0, 1.0)))
+
+    def fell(failures: int, *stats: str) -> tuple[Row, Table]:
+        options = GateOptions(f"june{failures}", (), against="may", systems=("a", "b"), stats=stats)
+        table = gate_table(project.db, project.id, options)
+        return only(table, "failure_rate"), table
+
+    outcomes = []
+    for failures in (4, 5, 10):
+        answers = [(None, None) if at < failures else (1.0, 1.0) for at in range(16)]
+        judge_pairs(project, f"june{failures}", dict(zip(pairs, answers, strict=True)))
+        alone, _ = fell(failures, "failure_rate")
+        row, table = fell(failures, "failure_rate", "win_rate")
+        outcomes.append((alone["state"], row["state"]))
+        assert (row["ci_low"], row["ci_high"]) == (alone["ci_low"], alone["ci_high"])
+        assert ("not after correction for 2 figures" in str(row["note"])) == (alone["state"] != row["state"])
+        assert "Holm's correction for 2 figures" in table.notes[0]
+    assert outcomes == [("met", "met"), ("not met", "met"), ("not met", "not met")]
 
 
 @pytest.mark.parametrize("n", [2, 5, 10])

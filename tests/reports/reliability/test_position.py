@@ -52,6 +52,28 @@ def test_a_judge_that_always_takes_the_first_set_favours_it_wholly(project: Proj
     )
 
 
+def test_one_favoured_pair_of_systems_among_three_needs_more_than_alone(project: Project) -> None:
+    def favoured(users: int) -> list[object]:
+        answers = {pair_case(project, f"u{n}"): (1.0, -1.0) for n in range(users)}
+        rest = {
+            pair_case(project, f"u{n}", *names): (1.0, 1.0)
+            for n in range(users)
+            for names in (("a", "c"), ("b", "c"))
+        }
+        judge_pairs(project, f"alone{users}", answers)
+        judge_pairs(project, f"three{users}", answers | rest)
+        tables = [
+            position_table(project.db, project.id, options=PositionOptions(rater=f"{name}{users}"))
+            for name in ("alone", "three")
+        ]
+        assert "Holm's correction for 3 rows" in " ".join(tables[1].notes)
+        return [table.rows[0]["favoured"] for table in tables]
+
+    # six users alone are just enough, as in the sign test
+    assert favoured(6) == ["Set 1", ""]
+    assert favoured(10) == ["Set 1", "Set 1"]
+
+
 def test_net_share_counts_all_calls_and_systems_cancel_out(project: Project) -> None:
     answers = [(1.0, 1.0), (1.0, 1.0), (0.0, -1.0), (-1.0, 1.0), (0.0, 0.0), (None, 1.0)]
     judge_pairs(project, "llm", {pair_case(project, f"u{n}"): both for n, both in enumerate(answers)})
