@@ -34,8 +34,8 @@ MACHINE_FORMATS = ("junit", "github")
 @click.option(
     "--certain",
     is_flag=True,
-    help="The whole interval must meet a bound, not only the figure. If some bounds are not met, the others are only so after"
-    " Holm's correction.",
+    help="The whole interval must meet a bound, not only the figure. If some bounds are not met, the others are only so"
+    " after Holm's correction.",
 )
 @click.option(
     "--against",

@@ -86,6 +86,10 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
         rows += outcome_rows(db, project_id, options.over)
     kept = tuple(row for row in rows if _is_chosen(row, options))
     about = [_FIGURES, _INTERVALS] if kept else ["nothing in these periods yet"]
+    intervals = sum(row["ci_low"] is not None for row in kept)
+    about += (
+        [f"{intervals:,} intervals at 95 % were looked at, so some miss by chance"] if intervals > 1 else []
+    )
     notes = [*about, *notes, *rules_notes(shown)]
     settings = {"over": options.over, "k": options.k, "resamples": options.resamples, "seed": options.seed}
     return Table(f"Trend by {options.over}", COLUMNS, kept, tuple(notes), settings)
