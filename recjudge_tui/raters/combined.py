@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import question_of
+from recjudge_tui.domain.protocols import protocol_facts, question_of
+from recjudge_tui.domain.scales import Scale
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.store.database import Database
@@ -25,10 +26,12 @@ from recjudge_tui.store.raters.combined import (
     tie_label,
 )
 from recjudge_tui.store.raters.raters import ensure_rater, find_rater, rater_row
+from recjudge_tui.store.verdicts.scales import stored_scales
 
 MISSING = "a rater did not judge it"
 FAILED = "a rater's verdict failed"
 SPLIT = "a split vote"
+NO_ORDER = "the answers are categories without an order: use majority"
 
 
 class CombinedValues(NamedTuple):
@@ -48,12 +51,14 @@ class CombinedValues(NamedTuple):
 
 class Votes(NamedTuple):
     """The values (raters, n) on one aspect and scale, NaN where a rater has none. `of_pairs`: signed preferences between two
-    systems, whose order in a case is that of their names and means nothing."""
+    systems, whose order in a case is that of their names and means nothing. `labels`: the values are whole numbers that
+    stand for labels."""
 
     table: FloatArray
     raters: tuple[str, ...]
     quorum: int
     of_pairs: bool
+    labels: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ class Recipe:
 
     `combine` receives the values (raters, n) on one aspect and scale, raters in the order of `raters`, NaN where a rater
     has none, as `Votes`. `refuse` returns why the rule cannot answer a question, or an empty text. At least
-    `quorum` of the raters must have a value on a question.
+    `quorum` of the raters must have a value on a question. `needs_order`: the rule ranks or averages values, so it cannot
+    answer questions about categories.
     """
 
     kind: Literal["consensus", "ensemble"]
@@ -71,11 +77,13 @@ class Recipe:
     quorum: int
     combine: Callable[[Votes], CombinedValues]
     refuse: Callable[[InputVerdict], str]
+    needs_order: bool = False
 
     def stored(self) -> dict[str, object]:
-        """The recipe as stored in the database; a consensus has no quorum, because it needs all its raters."""
+        """The recipe as stored in the database; a consensus that needs all its raters has no quorum."""
         stored: dict[str, object] = {"rule": self.rule, "raters": sorted(self.raters)}
-        return stored if self.kind == "consensus" else stored | {"quorum": self.quorum}
+        needs_all = self.kind == "consensus" and self.quorum == len(self.raters)
+        return stored if needs_all else stored | {"quorum": self.quorum}
 
 
 @dataclass(frozen=True)
@@ -122,6 +130,17 @@ def checked_names(kind: str, name: str, raters: Sequence[str]) -> tuple[str, ...
     return names
 
 
+def checked_quorum(quorum: int | None, names: Sequence[str]) -> int:
+    """How many of the raters must vote; all of them by default. Raises UsageError for a number that is not possible."""
+    needed = len(names) if quorum is None else quorum
+    if not 1 <= needed <= len(names):
+        raise UsageError(
+            f"a quorum of {needed} is impossible with {len(names)} raters",
+            next_step=f"Give --quorum 1 to {len(names)}, or leave it out.",
+        )
+    return needed
+
+
 def _article(kind: str) -> str:
     return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
@@ -140,7 +159,8 @@ def make_combined_rater(db: Database, project_id: int, name: str, recipe: Recipe
             _same_recipe(db, project_id, name, recipe)
         left_out: Counter[str] = Counter()
         notes: list[str] = []
-        made = list(_made(input_verdicts(db, ids), ids, recipe, tie_label(db, project_id), left_out, notes))
+        scales, tie = stored_scales(db, project_id), tie_label(db, project_id)
+        made = list(_made(input_verdicts(db, ids), ids, recipe, scales, tie, left_out, notes))
         if not made:
             reasons = "; ".join(f"{count} × {reason}" for reason, count in left_out.items())
             raise RunError(
@@ -184,18 +204,26 @@ def _made(
     inputs: list[InputVerdict],
     ids: list[int],
     recipe: Recipe,
+    scales: Mapping[tuple[str, str], Scale],
     tie: str,
     left_out: Counter[str],
     notes: list[str],
 ) -> Iterator[tuple[DerivedVerdict, list[InputVerdict]]]:
     """Each verdict with the verdicts it is derived from. `ids` are those of the recipe's raters, in the same order."""
+    place = {rater_id: at for at, rater_id in enumerate(ids)}
     for (scale, aspect), questions in _usable(inputs, recipe, left_out).items():
+        known = scales.get((scale, aspect))
+        if recipe.needs_order and known is not None and not known.ordered:
+            left_out[f"{scale}, {aspect}: {NO_ORDER}"] += len(questions)
+            continue
         table = np.full((len(ids), len(questions)), np.nan)
         for at, given in enumerate(questions):
             for verdict in given:
-                table[ids.index(verdict.rater_id), at] = verdict.value
+                table[place[verdict.rater_id], at] = verdict.value
         of_pairs = questions[0][0].case_kind == "pair"
-        combined = recipe.combine(Votes(table, recipe.raters, recipe.quorum, of_pairs))
+        labels = _label_names(scales, tie, scale, aspect)
+        whole = bool(labels) and bool((table == np.rint(table))[~np.isnan(table)].all())
+        combined = recipe.combine(Votes(table, recipe.raters, recipe.quorum, of_pairs, whole))
         if combined.refused:
             left_out[f"{scale}, {aspect}: {combined.refused}"] += len(questions)
             continue
@@ -208,7 +236,7 @@ def _made(
             if math.isnan(value):
                 left_out[combined.left_out.get(at, SPLIT)] += 1
             else:
-                yield _verdict(given, value, confidence, recipe, tie), given
+                yield _verdict(given, value, confidence, recipe, labels), given
 
 
 def _usable(
@@ -218,7 +246,7 @@ def _usable(
     usable: dict[tuple[str, str], list[list[InputVerdict]]] = {}
     for (_, aspect), verdicts in groupby(inputs, key=lambda v: (v.case_id, v.aspect)):
         for scale, given in _by_scale(list(verdicts)).items():
-            reason = recipe.refuse(given[0]) or _short(given, recipe.quorum)
+            reason = recipe.refuse(given[0]) or _short(given, recipe)
             if reason:
                 left_out[reason] += 1
             else:
@@ -239,20 +267,39 @@ def _by_scale(given: list[InputVerdict]) -> dict[str, list[InputVerdict]]:
     return scales
 
 
-def _short(given: list[InputVerdict], quorum: int) -> str:
-    """Why too few raters have a verdict; empty if there are enough."""
-    if len(given) < quorum:
-        return MISSING
-    return FAILED if sum(verdict.value is not None for verdict in given) < quorum else ""
+def _short(given: list[InputVerdict], recipe: Recipe) -> str:
+    """Why too few raters have a verdict; empty if there are enough. A failed verdict is no vote."""
+    votes = sum(verdict.value is not None for verdict in given)
+    if votes >= recipe.quorum:
+        return ""
+    if len(given) >= recipe.quorum:
+        return FAILED
+    return (
+        f"fewer votes than the quorum of {recipe.quorum}" if recipe.quorum < len(recipe.raters) else MISSING
+    )
+
+
+def _label_names(
+    scales: Mapping[tuple[str, str], Scale], tie: str, protocol: str, aspect: str
+) -> dict[float, str]:
+    """value -> name of the labels of a question; none of a scale without labels."""
+    if (protocol, aspect) in scales:
+        return scales[protocol, aspect].names
+    facts = protocol_facts(protocol)
+    return {**facts.labels, 0.0: tie} if facts.of_pairs else dict(facts.labels)
 
 
 def _verdict(
-    given: list[InputVerdict], value: float, confidence: float | None, recipe: Recipe, tie: str
+    given: list[InputVerdict],
+    value: float,
+    confidence: float | None,
+    recipe: Recipe,
+    labels: Mapping[float, str],
 ) -> DerivedVerdict:
     protocols = {verdict.protocol for verdict in given}
     label = next((verdict.label for verdict in given if verdict.value == value), None)
     if label is None:
-        label = tie if recipe.rule == "conservative" else f"{value:.3g}"
+        label = labels.get(value) or f"{value:.3g}"
     notes = ["the raters differed"] if len({verdict.value for verdict in given}) > 1 else []
     if len(given) < len(recipe.raters):
         notes.append(f"{len(given)} of {len(recipe.raters)} raters")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, get_args
 
+import numpy as np
+
 from recjudge_tui.errors import UsageError
 from recjudge_tui.raters.combined import (
     CombinedValues,
@@ -13,38 +15,55 @@ from recjudge_tui.raters.combined import (
     Recipe,
     Votes,
     checked_names,
+    checked_quorum,
     make_combined_rater,
 )
-from recjudge_tui.stats.combining.consensus import conservative, majority, strict
+from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.combined import InputVerdict
 
-Rule = Literal["strict", "conservative", "majority"]
+Rule = Literal["strict", "conservative", "majority", "median"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 _RULES = {"strict": strict, "conservative": conservative, "majority": majority}
+BETWEEN = "the median lies between two labels"
 
 
 def make_consensus(
-    db: Database, project_id: int, name: str, rule: Rule, raters: Sequence[str]
+    db: Database, project_id: int, name: str, rule: Rule, raters: Sequence[str], quorum: int | None = None
 ) -> RaterSummary:
     """Create a consensus rater, whose verdicts are derived from those of `raters` on each case and aspect.
 
     `strict`: the harsher label (single lists and texts). `conservative`: any disagreement is a tie (pairs).
-    `majority`: more than half; a split vote gives no verdict. A question that a rater did not judge, or
-    where one failed, gets no verdict; both are counted. A consensus with the same recipe is updated. Raises
-    UsageError for fewer than two raters or a name that is taken, NotFoundError for an unknown rater, RunError when
-    the raters share no question that the rule can answer.
+    `majority`: more than half of those who voted; a split vote gives no verdict. `median`: the middle of the votes on an
+    ordered scale; none where it lies between two labels. A question with fewer votes than `quorum` (default: all raters)
+    gets no verdict; a failed verdict is no vote. All of these are counted. A consensus with the same recipe is updated.
+    Raises UsageError for fewer than two raters, a quorum that cannot be met or a name that is taken, NotFoundError for an
+    unknown rater, RunError when the raters share no question that the rule can answer.
     """
     if rule not in RULES:
         raise UsageError(f"no rule “{rule}”", f"There are: {', '.join(RULES)}.")
     names = checked_names("consensus", name, raters)
     combine = partial(combined, rule=rule)
-    recipe = Recipe("consensus", rule, names, len(names), combine, partial(refuse, rule=rule))
+    needs_order = rule in ("strict", "median")
+    recipe = Recipe(
+        "consensus",
+        rule,
+        names,
+        checked_quorum(quorum, names),
+        combine,
+        partial(refuse, rule=rule),
+        needs_order,
+    )
     return make_combined_rater(db, project_id, name, recipe)
 
 
 def combined(votes: Votes, rule: Rule) -> CombinedValues:
     """The values (n,) of the rule for votes (raters, n)."""
+    if rule == "median":
+        values = median(votes.table, votes.quorum, whole=votes.labels)
+        return CombinedValues(
+            values, left_out=dict.fromkeys(np.flatnonzero(np.isnan(values)).tolist(), BETWEEN)
+        )
     return CombinedValues(_RULES[rule](votes.table, votes.quorum))
 
 

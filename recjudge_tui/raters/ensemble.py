@@ -15,6 +15,7 @@ from recjudge_tui.raters.combined import (
     Recipe,
     Votes,
     checked_names,
+    checked_quorum,
     make_combined_rater,
 )
 from recjudge_tui.stats.combining.consensus import majority, mean
@@ -50,19 +51,16 @@ def make_ensemble(
     if rule not in RULES:
         raise UsageError(f"no rule “{rule}”", f"There are: {', '.join(RULES)}.")
     names = checked_names("ensemble", name, raters)
-    needed = len(names) if quorum is None else quorum
-    if not 1 <= needed <= len(names):
-        raise UsageError(
-            f"a quorum of {needed} is impossible with {len(names)} raters",
-            next_step=f"Give --quorum 1 to {len(names)}, or leave it out.",
-        )
+    needed = checked_quorum(quorum, names)
     if rule == "dawid-skene" and len(names) < FEWEST_RATERS:
         raise UsageError(
             f"dawid-skene needs at least {FEWEST_RATERS} raters",
             "When two raters differ, nothing tells which one is right.",
             "Add a rater, or use --rule majority.",
         )
-    recipe = Recipe("ensemble", rule, names, needed, _RULES[rule], _REFUSE.get(rule, lambda _: ""))
+    recipe = Recipe(
+        "ensemble", rule, names, needed, _RULES[rule], _REFUSE.get(rule, lambda _: ""), rule == "mean"
+    )
     return make_combined_rater(db, project_id, name, recipe)
 
 

@@ -88,30 +88,40 @@ def kind(name: str, kind: RaterKind, project: str, db: str | None) -> None:
 
 @rater.command()
 @click.argument("name")
-@click.argument("raters", nargs=-1, required=True, metavar="RATER...")
+@click.argument("raters", nargs=-1, metavar="[RATER...]")
 @project_option
 @click.option(
     "--rule",
-    type=click.Choice(["strict", "conservative", "majority"]),
+    type=click.Choice(["strict", "conservative", "majority", "median"]),
     required=True,
     help="strict: the harsher label (single lists); conservative: any disagreement is a tie (pairs);"
-    " majority: the label of more than half; a split vote gives no verdict.",
+    " majority: the label of more than half of those who voted, a split vote gives no verdict; median: the middle of an"
+    " ordered scale, none where it lies between two labels.",
+)
+@click.option(
+    "--quorum", type=int, metavar="N", help="How many raters must have judged a case. Default: all."
 )
 @db_option
-def consensus(name: str, raters: tuple[str, ...], project: str, rule: Rule, db: str | None) -> None:
-    """Make a consensus rater from other raters' verdicts, or update it.
+def consensus(
+    name: str, raters: tuple[str, ...], project: str, rule: Rule, quorum: int | None, db: str | None
+) -> None:
+    """Make a consensus rater from other raters' verdicts, or update it. Without RATER: from all annotators.
 
-    A case that one of the raters did not judge, or failed to judge, gets no verdict. Such cases are counted.
+    A case with fewer votes than --quorum gets no verdict; failed verdicts are no votes. Cases left out, and cases decided
+    without all raters, are counted.
 
     \b
     Example:
       recjudge rater consensus people --rule strict anna ben -p movies
       recjudge rater consensus people-pairs --rule conservative anna ben -p movies
+      recjudge rater consensus crowd --rule median --quorum 3 -p movies
     """
     from recjudge_tui.raters.consensus import make_consensus
+    from recjudge_tui.store.raters.raters import list_raters
 
     with open_project(db, project) as (database, identity):
-        summary = make_consensus(database, identity, name, rule, raters)
+        people = [row["name"] for row in list_raters(database, identity) if row["kind"] == "annotator"]
+        summary = make_consensus(database, identity, name, rule, raters or people, quorum)
     for line in summary.lines():
         narrate(line)
 

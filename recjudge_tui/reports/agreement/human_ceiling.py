@@ -15,7 +15,7 @@ from recjudge_tui.reports.common.comparison import Comparison, estimates
 from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, pairs_of
 from recjudge_tui.reports.common.scales import is_metric, is_people
 from recjudge_tui.stats.agreement.registry import STATISTICS
-from recjudge_tui.stats.combining.consensus import conservative, majority, strict
+from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
@@ -28,7 +28,7 @@ CEILING_NOTE = (
 OTHERS_NOTE = (
     "One with the rest: each of them against the consensus of the others by the same rule, as the judge is"
 )
-_RULES = {"strict": strict, "conservative": conservative, "majority": majority}
+_RULES = {"strict": strict, "conservative": conservative, "majority": majority, "median": median}
 
 
 class Ceiling(NamedTuple):
@@ -41,10 +41,11 @@ class Ceiling(NamedTuple):
 
 class References(NamedTuple):
     """What a reference is made of: its raters by name (of a person the others with whom it is compared), and the rule of a
-    consensus, empty if there is none."""
+    consensus, empty if there is none, with its quorum where it does not need all."""
 
     raters: Mapping[str, Sequence[str]]
     rules: Mapping[str, str]
+    quorums: Mapping[str, int]
 
 
 NOTHING = Ceiling({}, {})
@@ -78,6 +79,7 @@ def references(
     chosen = [name for name in people if name in named]
     beside = chosen if len(chosen) > 1 else people
     of, rules = {}, {}
+    quorums: dict[str, int] = {}
     for name, rater in raters.items():
         if is_people(rater):
             of[name] = [other for other in beside if other != name]
@@ -85,7 +87,8 @@ def references(
             recipe = json.loads(rater_row(db, project_id, name)["recipe"])
             of[name] = [other for other in recipe.get("raters", people) if other in people]
             rules[name] = str(recipe.get("rule", ""))
-    return References(of, rules)
+            quorums |= {name: int(recipe["quorum"])} if "quorum" in recipe else {}
+    return References(of, rules, quorums)
 
 
 def _has_ceiling(pair: Pair, raters: Mapping[str, Rater]) -> bool:
@@ -119,7 +122,9 @@ def ceiling(
     rule = _RULES.get(behind.rules.get(pair.b.rater, ""))
     rest = []
     if rule is not None and len(members) > 2:
-        rest = [(row, rule(np.delete(table, at, axis=0), len(members) - 1)) for at, row in enumerate(table)]
+        others = len(members) - 1
+        quorum = min(others, behind.quorums.get(pair.b.rater, others))
+        rest = [(row, rule(np.delete(table, at, axis=0), quorum)) for at, row in enumerate(table)]
     among = list(combinations(table, 2))
     return Ceiling(
         _weighted(ratings, compared, among, labels, symmetric, level, options),

@@ -37,6 +37,24 @@ def majority(ratings: npt.ArrayLike, quorum: int = 2) -> FloatArray:
     return out
 
 
+def median(ratings: npt.ArrayLike, quorum: int = 2, *, whole: bool = False) -> FloatArray:
+    """The median over the raters who rated the item; of an even number, the mean of the two in the middle.
+
+    With `whole`, a median that is no whole number (between two labels) is NaN.
+    """
+    table, enough = _table(ratings, quorum)
+    ordered = np.sort(table, axis=0)
+    votes = (~np.isnan(table)).sum(axis=0)
+    columns = np.arange(table.shape[1])
+    middle = [np.maximum(half, 0) for half in ((votes - 1) // 2, votes // 2)]
+    # NaN sorts last; an item that all raters rated has its upper middle inside the table
+    low, high = (ordered[np.minimum(at, max(0, table.shape[0] - 1)), columns] for at in middle)
+    values: FloatArray = (low + high) / 2
+    if whole:
+        values = np.where(values == np.rint(values), values, np.nan)
+    return np.where(enough, values, np.nan)
+
+
 def mean(ratings: npt.ArrayLike, quorum: int = 2) -> FloatArray:
     """The mean over the raters who rated the item."""
     table, enough = _table(ratings, quorum)
