@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import names, project_option
+from recjudge_tui.cli.options import names, project_option, setting_options
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.domain.periods import OVER, Over
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--k", type=click.IntRange(1), default=10, show_default=True, help="How many items of a list count in metrics."
 )  # fmt: skip
+@setting_options("contexts")
 @click.option("--from", "since", metavar="PERIOD", default="", help="The first period, such as 2026-03.")
 @click.option("--to", "until", metavar="PERIOD", default="", help="The last period, such as 2026-03-31.")
 @click.option(
@@ -58,6 +59,7 @@ def trend(
     aspect: str | None,
     metric_names: str | None,
     k: int,
+    contexts: tuple[str, ...],
     since: str,
     until: str,
     resamples: int,
@@ -67,17 +69,20 @@ def trend(
 
     Verdicts on pairs give win rates, labels the share of the best label, scores their mean. The day is that of
     served_at; lists without one are counted and left out, and --over import shows them. Experiments stand at the day
-    on which their result was recorded.
+    on which their result was recorded. A note names each period in which another model or prompt version answers
+    than in the one before.
 
     \b
     Example:
       recjudge trend -p shop --over week
       recjudge trend -p shop --protocol pairwise --systems new,old --format csv -o trend.csv
     """
+    from recjudge_tui.domain.occasions import OccasionFilter
     from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 
     metrics = () if metric_names == "none" else names(metric_names) or None
     options = TrendOptions(
-        over, protocol, rater, aspect, names(systems), metrics, k, since, until, resamples, seed
-    )
+        over, protocol, rater, aspect, names(systems), metrics, k, since, until, resamples, seed,
+        OccasionFilter(tuple(dict.fromkeys(contexts))),
+    )  # fmt: skip
     return trend_table(database, project_id, options)

@@ -7,7 +7,7 @@ keeps its row of the report, from which the figure finds the sentence about the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recjudge_tui.reports.common.table import Row
@@ -87,7 +87,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Lines:
-    """Series over the same periods; the `x` of a point is the place of its period. `even` is drawn across."""
+    """Series over the same periods; the `x` of a point is the place of its period. `even` is drawn across, and down at
+    each of the `changes` with its name on the axis: what judges from this place on."""
 
     series: tuple[Series, ...]
     periods: tuple[str, ...]
@@ -95,6 +96,7 @@ class Lines:
     y: str
     interval: str
     even: Reference | None = None
+    changes: Mapping[float, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
+from typing import cast, get_args
 
 from recjudge_tui.domain.periods import OVER, Over
 from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, rows_by_system
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Lines, Point, Reference, Sentence, Series
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
@@ -37,12 +38,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     table = trend_table(context.db, context.project_id, options)
     judged = [row for row in table.rows if row["rater"] == rater and row["system"] is not None]
     rows = tuple(row for row in judged if row["opponent"] is None and row["figure"] != FLAGS)
-    # what changed about the judge itself, by its anchor cases
-    changes = dict.fromkeys(
-        f"{row['period']}: {row['note']}"
-        for row in table.rows
-        if row["rater"] == rater and row["system"] is None and "changed" in str(row["note"])
-    )
+    changes = [f"{change['period']}: {change['change']}" for change in _changes(table, rater)]
     figure = str(rows[0]["figure"]).replace("_", " ") if rows else ""
     caption = (
         f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, 95% interval over"
@@ -52,6 +48,12 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     if changes:
         caption = f"{caption} {'; '.join(changes)}."
     return FigureContent(title, caption, replace(table, rows=rows, notes=(*changes, *table.notes)))
+
+
+def _changes(table: Table, rater: str) -> list[dict[str, str]]:
+    """The periods from which on another model or prompt answers for the rater."""
+    changes = cast(list[dict[str, str]], table.settings["changes"])
+    return [change for change in changes if change["rater"] == rater]
 
 
 def marks(data: FigureData) -> Lines:
@@ -73,7 +75,14 @@ def marks(data: FigureData) -> Lines:
     )  # fmt: skip
     even = _EVEN if protocol_facts(data.topic.protocol).of_pairs else None
     figure = str(data.rows[0]["figure"]).replace("_", " ")
-    return Lines(series, periods, x=data.chosen("over"), y=figure, interval="95% CI", even=even)
+    changes = {
+        places[change["period"]]: change["now"]
+        for change in _changes(data.table, data.chosen("rater"))
+        if change["period"] in places
+    }
+    return Lines(
+        series, periods, x=data.chosen("over"), y=figure, interval="95% CI", even=even, changes=changes
+    )
 
 
 def sentence(_: FigureData, row: dict[str, object]) -> Sentence:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from recjudge_tui.domain.periods import Over, period_of
-from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.orientation import Orientation, side_of_names
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.trend.judged import Resampling
 from recjudge_tui.reports.trend.series import Series, row
+from recjudge_tui.reports.trend.served import JudgeChange, change_between
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.experiments.power import ALPHA
@@ -22,7 +22,7 @@ from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimat
 from recjudge_tui.stats.resampling.multiplicity import holm
 from recjudge_tui.stats.resampling.sign_flips import sign_flip_test, user_means
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import ServedModel, served_models
+from recjudge_tui.store.runs.judges import run_identities
 from recjudge_tui.store.verdicts.anchors import AnchorNight, AnchorQuestion, anchor_nights, anchor_questions
 from recjudge_tui.store.verdicts.ratings import Question
 
@@ -32,15 +32,15 @@ ABOUT = (
     " first night, and the mean difference from them; systems play no part"
 )
 NO_SIDE = "pairs of several systems have no common side, so a shift has no direction"
-_LONGEST = 60
 
 
 class Drift(NamedTuple):
-    """A row of a trend about one judge, and for a shift the p value of the difference from the first night, None if there
-    is none."""
+    """A row of a trend about one judge; for a shift the p value of the difference from the first night, None if there is
+    none; and where another model or prompt answers than in the period before."""
 
     row: Row
     p: float | None
+    change: JudgeChange | None = None
 
 
 def drifts(
@@ -52,14 +52,16 @@ def drifts(
         if protocol not in (None, question.protocol):
             continue
         nights = anchor_nights(db, project_id, question)
-        served = {s.run_id: s for s in served_models(db, project_id, question.asks, {question.protocol})}
+        identities = run_identities(db, project_id, question.asks, question.protocol)
         by_period = {period_of(night.day, over): night for night in nights[1:]}
-        changes = _changes(nights, served)
+        asked = Question(question.rater, question.protocol, question.aspect)
         for figure in (SAME, SHIFT):
-            for period, night in by_period.items():
-                cells, p = _drift(figure, question, night, nights[0], draws, period)
-                note = join_notes(changes[night.run_id], str(cells["note"] or ""))
-                yield Drift({**cells, "note": note}, p)
+            for before, (period, night) in zip([nights[0], *by_period.values()], by_period.items(), strict=False):
+                drift = _drift(figure, question, night, nights[0], draws, period)
+                change = change_between([identities[before.run_id]], [identities[night.run_id]])
+                note = join_notes(change.change, str(drift.row["note"] or ""))
+                changed = JudgeChange(period, asked, change) if change.change else None
+                yield Drift({**drift.row, "note": note}, drift.p, changed)
 
 
 def shift_notes(measured: Sequence[Drift]) -> list[str]:
@@ -119,24 +121,3 @@ def _shifted(difference: FloatArray, users: IntArray) -> float | None:
 
 def _seen(night: AnchorNight, here: IntArray) -> Orientation:
     return side_of_names([night.system_a[at] for at in here], [night.system_b[at] for at in here])
-
-
-def _changes(nights: list[AnchorNight], served: dict[int, ServedModel]) -> dict[int, str]:
-    """Run -> what changed since the run before it: the served model, the prompt."""
-    changes = {}
-    for before, night in pairwise(nights):
-        old, new = served[before.run_id], served[night.run_id]
-        notes = []
-        if (old.name, old.digest, old.models) != (new.name, new.digest, new.models):
-            notes.append(f"served model changed: {_model(new)}, before {_model(old)}")
-        if old.prompt != new.prompt:
-            notes.append(f"prompt changed: {new.prompt}, before {old.prompt}")
-        changes[night.run_id] = join_notes(*notes)
-    return changes
-
-
-def _model(served: ServedModel) -> str:
-    digest = f"@{served.digest[:12]}" if served.digest else ""
-    named = f"{served.name}{digest}" if served.name else served.judge
-    others = [model for model in served.models if model != served.name]
-    return one_line(f"{named} ({', '.join(others)})" if others else named, _LONGEST)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.periods import Over, period_of
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Row
@@ -32,13 +33,19 @@ def check_metrics(names: Sequence[str]) -> None:
 
 
 def metric_rows(
-    db: Database, project_id: int, metrics: Sequence[str], k: int, over: Over, draws: Resampling
+    db: Database,
+    project_id: int,
+    metrics: Sequence[str],
+    k: int,
+    over: Over,
+    draws: Resampling,
+    occasions: OccasionFilter = EVERY_OCCASION,
 ) -> Iterator[Row]:
     """The mean of each metric over the lists of a system in a period for which it is defined: by import over all that it
-    brought first, else over the current lists."""
+    brought first, else over the current lists; of these occasions alone."""
     if not metrics:
         return
-    period_by_slate = slate_periods(db, project_id, over)
+    period_by_slate = slate_periods(db, project_id, over, occasions)
     system_by_slate = slate_systems(db, project_id)
     wanted = {*period_by_slate}
     if over != "import":

@@ -13,15 +13,20 @@ from recjudge_tui.reports.trend.drift import ABOUT, drifts, shift_notes
 from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
 from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows, period_order
 from recjudge_tui.reports.trend.series import COLUMNS
+from recjudge_tui.reports.trend.served import JudgeChange, change_cells, changes_by_period
+from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.data.catalogue import check_systems, heldout_types
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.occasions import check_contexts
 from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.store.runs.judges import run_identities
 from recjudge_tui.store.verdicts.dated import dated_verdicts
 from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
 
 OVERALL = "overall"
 _INTERVALS = "intervals over users; click_rate and lift as in “recjudge outcome”"
+_NOT_OF_OCCASIONS = "anchor cases and live experiments are about every occasion"
 _FIGURES = (
     "win_rate: (wins + ties / 2) / n; share of a label: the best label; flags: flagged items per verdict, of pairs on"
     " both lists together"
@@ -33,8 +38,8 @@ class TrendOptions:
     """None or empty: every protocol and system; every rater but metrics; the aspect `overall`, or all aspects where a
     rater was not asked for it; the metric ndcg where events are held out.
 
-    `occasions` choose verdicts; what is measured of systems is about every occasion. `since` and `until` are periods,
-    inclusive, written as the trend names them or shorter (2026-03).
+    `occasions` choose verdicts and lists; anchor cases and live experiments are about every occasion.
+    `since` and `until` are periods, inclusive, written as the trend names them or shorter (2026-03).
     """
 
     over: Over = "day"
@@ -55,7 +60,8 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
     """One row a series and period, series after series, as `series.COLUMNS` say.
 
     Judged figures first, then flags, offline metrics and live experiments. Verdicts and lists without a time are left
-    out and counted. Raises UsageError for an unknown protocol or metric, NotFoundError for an unknown rater or system.
+    out and counted. `changes` in the settings has the periods in which another model or prompt answers. Raises
+    UsageError for an unknown protocol or metric, NotFoundError for an unknown rater, system or context.
     """
     _check(db, project_id, options)
     draws = Resampling(options.resamples, options.seed)
@@ -63,11 +69,20 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
     rows: list[Row] = []
     notes: list[str] = []
     shown: list[Rater] = []
+    changes: list[JudgeChange] = []
     for question in _questions(project_questions(db, project_id), raters, options):
+        identities = run_identities(db, project_id, question.rater, question.protocol)
         verdicts = dated_verdicts(
-            db, project_id, raters[question.rater].id, question, options.over, options.occasions
-        )
-        rows += judged_rows(db, project_id, question, verdicts, draws)
+            db, project_id, raters[question.rater].id, question, options.over, options.occasions,
+            with_runs=len({*identities.values()}) > 1,
+        )  # fmt: skip
+        own = list(changes_by_period(question, verdicts, identities)) if verdicts.run.size else []
+        by_period = {change.period: change.change.change for change in own}
+        for row in judged_rows(db, project_id, question, verdicts, draws):
+            rows.append(
+                {**row, "note": join_notes(by_period.get(str(row["period"]), ""), str(row["note"] or ""))}
+            )
+        changes += own
         undated = int((verdicts.period < 0).sum()) - verdicts.replaced
         notes += _undated(question, undated, verdicts.period.size, options.over)
         if verdicts.replaced:
@@ -77,13 +92,20 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
             )
         shown.append(raters[question.rater])
     rows.sort(key=lambda row: row["figure"] == FLAGS)
-    rows += metric_rows(db, project_id, _metrics(db, project_id, options), options.k, options.over, draws)
+    metrics = _metrics(db, project_id, options)
+    rows += metric_rows(db, project_id, metrics, options.k, options.over, draws, options.occasions)
     if options.over != "import":
         drift = list(drifts(db, project_id, options.over, options.protocol, draws))
         rows += [night.row for night in drift]
         chosen = [night for night in drift if _is_chosen(night.row, options)]
         notes += [ABOUT, *shift_notes(chosen)] if drift else []
-        rows += outcome_rows(db, project_id, options.over)
+        known = {(change.question, change.change) for change in changes}
+        anchors = dict.fromkeys(night.change for night in drift if night.change is not None)
+        changes += [change for change in anchors if (change.question, change.change) not in known]
+        live = list(outcome_rows(db, project_id, options.over))
+        rows += live
+        if options.occasions != EVERY_OCCASION and (live or drift):
+            notes.append(_NOT_OF_OCCASIONS)
     kept = tuple(row for row in rows if _is_chosen(row, options))
     about = [_FIGURES, _INTERVALS] if kept else ["nothing in these periods yet"]
     intervals = sum(row["ci_low"] is not None for row in kept)
@@ -91,7 +113,10 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
         [f"{intervals:,} intervals at 95 % were looked at, so some miss by chance"] if intervals > 1 else []
     )
     notes = [*about, *notes, *rules_notes(shown)]
-    settings = {"over": options.over, "k": options.k, "resamples": options.resamples, "seed": options.seed}
+    settings: dict[str, object] = {
+        "over": options.over, "k": options.k, "resamples": options.resamples, "seed": options.seed,
+        "changes": [change_cells(change) for change in changes],
+    }  # fmt: skip
     return Table(f"Trend by {options.over}", COLUMNS, kept, tuple(notes), settings)
 
 
@@ -101,6 +126,7 @@ def _check(db: Database, project_id: int, options: TrendOptions) -> None:
     if options.rater is not None:
         rater_row(db, project_id, options.rater)
     check_systems(db, project_id, options.systems)
+    check_contexts(db, project_id, options.occasions)
 
 
 def _questions(

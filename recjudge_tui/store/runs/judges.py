@@ -31,6 +31,16 @@ class ServedModel(NamedTuple):
     created_at: str
 
 
+class RunIdentity(NamedTuple):
+    """What answered one run: as in `ServedModel`, but `models` are those named in the replies on its first and last case."""
+
+    judge: str
+    prompt: str
+    name: str
+    digest: str
+    models: tuple[str, ...]
+
+
 class PromptMatch(NamedTuple):
     """The number of calls that two raters share (case, order, aspect, sample), and how many have a changed prompt."""
 
@@ -131,6 +141,24 @@ def served_models(db: Database, project_id: int, rater: str, protocols: set[str]
         (project_id, rater, json.dumps(sorted(protocols))),
     )
     return [ServedModel(*row)._replace(models=tuple(json.loads(row[5]))) for row in rows]
+
+
+def run_identities(db: Database, project_id: int, rater: str, protocol: str) -> dict[int, RunIdentity]:
+    """Run id -> what answered it, oldest first, for the rater's runs of a protocol. Reads two calls of each run, so it is
+    fast however many there are."""
+    named = "SELECT model FROM calls WHERE run_id = ru.id AND model IS NOT NULL ORDER BY case_id"
+    rows = db.rows(
+        f"""SELECT ru.id, json_extract(ru.judge, '$.spec'), p.name || '@' || p.version,
+              ifnull(json_extract(ru.identity, '$.name'), ''), ifnull(json_extract(ru.identity, '$.digest'), ''),
+              ({named} LIMIT 1), ({named} DESC LIMIT 1)
+            FROM runs ru JOIN raters r ON r.id = ru.rater_id JOIN prompts p ON p.id = ru.prompt_id
+            WHERE ru.project_id = ? AND r.name = ? AND ru.protocol = ? ORDER BY ru.id""",
+        (project_id, rater, protocol),
+    )
+    return {
+        run: RunIdentity(judge, prompt, name, digest, tuple(sorted({first, last} - {None})))
+        for run, judge, prompt, name, digest, first, last in rows
+    }
 
 
 def prompt_match(db: Database, later: list[ServedModel], earlier: list[ServedModel]) -> PromptMatch:

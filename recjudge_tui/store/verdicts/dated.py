@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -28,7 +28,7 @@ class DatedVerdicts:
     `user` holds codes, `system_a` and `system_b` places in `systems` (a single list stands in `system_a`), `period`
     places in `periods`, which are in order, -1 where the period is unknown. `value` is NaN where the verdict failed,
     `flags` the number of flagged items. `replaced` counts the verdicts on lists that a later import replaced; by day,
-    week and month they have no period.
+    week and month they have no period. `run` has the run of each verdict, 0 where there is none; empty unless asked for.
     """
 
     user: IntArray
@@ -40,6 +40,7 @@ class DatedVerdicts:
     systems: tuple[str, ...]
     periods: tuple[str, ...]
     replaced: int = 0
+    run: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 def dated_verdicts(
@@ -49,6 +50,8 @@ def dated_verdicts(
     question: Question,
     over: Over,
     occasions: OccasionFilter = EVERY_OCCASION,
+    *,
+    with_runs: bool = False,
 ) -> DatedVerdicts:
     """The verdicts of a rater on a question, on every list of these occasions that it ever judged.
 
@@ -63,6 +66,7 @@ def dated_verdicts(
         "c.system_b" if of_pairs else "",
         "v.case_id" if over == "import" else "c.served_at",
     ]
+    columns += ["ifnull(v.run_id, 0)"] if with_runs else []
     chosen, parameters = occasion_condition(occasions, "c")
     columns += [f"({chosen})"] if occasions != EVERY_OCCASION else []
     row = db.row(
@@ -76,6 +80,7 @@ def dated_verdicts(
     users, first, values = (json.loads(next(texts)) for _ in range(3))
     second = json.loads(next(texts)) if of_pairs else ()
     when = json.loads(next(texts))
+    runs = json.loads(next(texts)) if with_runs else ()
     systems = tuple(sorted({*first, *second} - {""}))
     places = {"": -1} | {name: place for place, name in enumerate(systems)}
     period, periods = _imports(db, project_id, when) if over == "import" else _periods(when, over)
@@ -93,27 +98,33 @@ def dated_verdicts(
         systems=systems,
         periods=periods,
         replaced=int(replaced.sum()),
+        run=np.array(runs, dtype=np.int64),
     )
     if occasions == EVERY_OCCASION:
         return verdicts
     here = np.array(json.loads(next(texts)), dtype=np.bool_)
     columns_here = {
         name: getattr(verdicts, name)[here]
-        for name in ("user", "system_a", "system_b", "period", "value", "flags")
+        for name in ("user", "system_a", "system_b", "period", "value", "flags", "run")
+        if getattr(verdicts, name).size
     }
     return replace(verdicts, **columns_here, replaced=int((replaced & here).sum()) if replaced.size else 0)
 
 
-def slate_periods(db: Database, project_id: int, over: Over) -> dict[int, str]:
-    """Slate id -> the period in which it was served or first imported; without those that have none."""
+def slate_periods(
+    db: Database, project_id: int, over: Over, occasions: OccasionFilter = EVERY_OCCASION
+) -> dict[int, str]:
+    """Slate id -> the period in which it was served or first imported, for lists of these occasions; without those that
+    have none."""
+    chosen, parameters = occasion_condition(occasions, "s")
+    rows = db.rows(
+        f"SELECT id, substr(served_at, 1, 10) FROM slates s WHERE project_id = :project AND {chosen}",
+        parameters | {"project": project_id},
+    )
     if over == "import":
         first = _first_imports(db, project_id, "slate")
-        return {slate: import_name(source) for slate, source in first.items()}
-    rows = db.rows(
-        "SELECT id, substr(served_at, 1, 10) FROM slates WHERE project_id = ? AND served_at <> ''",
-        (project_id,),
-    )
-    return {row[0]: period_of(row[1], over) for row in rows}
+        return {row[0]: import_name(first[row[0]]) for row in rows if row[0] in first}
+    return {row[0]: period_of(row[1], over) for row in rows if row[1]}
 
 
 def case_periods(db: Database, project_id: int, over: Over) -> dict[int, str]:

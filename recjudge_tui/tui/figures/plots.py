@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.figures.marks import Point
+from recjudge_tui.reports.figures.marks import Lines, Point
 from recjudge_tui.tui.kit.charts import is_ascii, tick
 from recjudge_tui.tui.kit.glyphs import Glyphs
 
@@ -99,7 +99,7 @@ def curve(points: Sequence[Point], chosen: int, axes: Axes, width: int, height: 
 
 def lines(
     points: Sequence[Point],
-    periods: Sequence[str],
+    marks: Lines,
     chosen: int,
     axes: Axes,
     width: int,
@@ -107,9 +107,11 @@ def lines(
     look: Glyphs,
 ) -> Content:
     """A line for each group of points over the periods, with its name at its end; only the chosen point shows its
-    interval, and its group is the bright one."""
-    place = _Scale(points, width, height, axes)
+    interval, and its group is the bright one. Changes have a line down to their name below the axis."""
+    place = _Scale(points, width, height - bool(marks.changes), axes)
     sheet = _Sheet(place.columns, place.rows)
+    for at in marks.changes:
+        _line(sheet, place, [(at, place.y[0]), (at, place.y[1])], look, _DOTTED, "dim")
     if axes.level is not None:
         _line(sheet, place, [(x, axes.level) for x in place.x], look, _DOTTED, "dim")
     bright = points[chosen].group
@@ -124,9 +126,20 @@ def lines(
         last = [point for point in points if point.group == name][-1]
         _name(sheet, place, replace(last, name=name), name == bright)
     ticks = [
-        (place.column(at), one_line(name, 12), at == points[chosen].x) for at, name in enumerate(periods)
+        (place.column(at), one_line(name, 12), at == points[chosen].x)
+        for at, name in enumerate(marks.periods)
     ]
-    return _framed(sheet, place, axes, look, ticks)
+    drawn = _framed(sheet, place, axes, look, ticks)
+    if not marks.changes:
+        return drawn
+    arrow = "^" if is_ascii(look) else "↑"
+    # the newest first, because a name that would cover another one is left out; the note below the plot has them all
+    names = [
+        (place.column(at), f"{arrow} {one_line(name, 30)}", at == points[chosen].x)
+        for at, name in sorted(marks.changes.items(), reverse=True)
+        if cell_len(name) == len(name)
+    ]
+    return Content("\n").join([drawn, Content.assemble(" " * _GUTTER, _ticks(place, names).rstrip())])
 
 
 def _put_points(
@@ -242,16 +255,8 @@ def _framed(
         label = tick(marked[row]) if row in marked else ""
         lines.append(Content.assemble((f"{label:>{_GUTTER - 1}} {side}", "dim"), sheet.line(row)).rstrip())
     lines.append(Content.styled(" " * _GUTTER + corner + floor * place.columns, "dim"))
-    below = _Sheet(place.columns + 1, 1)
-    # the chosen tick comes first, because ticks that would cover an earlier one are left out
-    for column, text, chosen in sorted(ticks, key=lambda tick: not tick[2]):
-        label = (f"[{text}]" if chosen else text)[: place.columns]
-        at = min(max(column + 1 - len(label) // 2, 0), place.columns + 1 - len(label))
-        first = max(at - 1, 0)
-        if below.free(first, 0, min(len(label) + 2, place.columns + 1 - first)):
-            below.put(at, 0, label, "bold" if chosen else "dim")
     name = one_line(axes.x, 30)
-    end = Content.assemble(" " * _GUTTER, below.line(0).rstrip(), ("  ", ""))
+    end = Content.assemble(" " * _GUTTER, _ticks(place, ticks).rstrip(), ("  ", ""))
     if end.cell_length + cell_len(name) <= _GUTTER + 1 + place.columns:
         end = Content.assemble(end, (name, "dim"))
         lines.append(end)
@@ -259,3 +264,15 @@ def _framed(
         lines[0] = Content.styled(f"{one_line(axes.y, 60)} by {name}", "dim")
         lines.append(end.rstrip())
     return Content("\n").join(lines)
+
+
+def _ticks(place: _Scale, ticks: Sequence[tuple[int, str, bool]]) -> Content:
+    """A line of names below their columns; ticks that would cover an earlier one are left out, the chosen one never."""
+    below = _Sheet(place.columns + 1, 1)
+    for column, text, chosen in sorted(ticks, key=lambda tick: not tick[2]):
+        label = (f"[{text}]" if chosen else text)[: place.columns]
+        at = min(max(column + 1 - len(label) // 2, 0), place.columns + 1 - len(label))
+        first = max(at - 1, 0)
+        if below.free(first, 0, min(len(label) + 2, place.columns + 1 - first)):
+            below.put(at, 0, label, "bold" if chosen else "dim")
+    return below.line(0)

@@ -35,7 +35,7 @@ def draw(marks: Marks, chosen: int, width: int, height: int, look: Glyphs) -> Co
         case Scatter():
             return scatter(_points(marks), chosen, _axes(marks), width, height, look)
         case Lines():
-            return lines(_points(marks), marks.periods, chosen, _axes(marks), width, height, look)
+            return lines(_points(marks), marks, chosen, _axes(marks), width, height, look)
         case _:
             return curve(_points(marks), chosen, _axes(marks), width, height, look)
 

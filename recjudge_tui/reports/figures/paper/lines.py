@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.figures.marks import Lines
 from recjudge_tui.reports.figures.paper.style import COLOURS, DASHED, MARKERS, legend_above, text
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 _TICK = 0.75
 # more points than this are drawn without markers
 _MARKED = 60
+# the most characters of the name of a model or prompt below its period
+_LONGEST = 24
 
 
 def draw_lines(figure: Figure, marks: Lines) -> None:
@@ -37,8 +40,17 @@ def draw_lines(figure: Figure, marks: Lines) -> None:
         ax.axhline(marks.even.value, color="0.5", linestyle=DASHED, linewidth=0.7, zorder=0)
     legend_above(figure, handles, [text(series.name) for series in marks.series], 4)
     step = max(round(len(marks.periods) * _TICK / figure.get_figwidth()), 1)
-    places = range(0, len(marks.periods), step)
-    ax.set_xticks(places, [text(marks.periods[at]) for at in places])
+    # a period in which the judge changed has its tick, and takes the room of its neighbours
+    changed = {round(at): name for at, name in marks.changes.items()}
+    places = [
+        at
+        for at in range(len(marks.periods))
+        if at in changed or (at % step == 0 and not any(abs(at - other) < step for other in changed))
+    ]
+    names = [f"{text(marks.periods[at])}\n{text(one_line(changed.get(at, ''), _LONGEST))}" for at in places]
+    ax.set_xticks(places, names if changed else [text(marks.periods[at]) for at in places])
+    for at in changed:
+        ax.axvline(at, color="0.5", linestyle=DASHED, linewidth=0.7, zorder=0)
     ax.margins(x=0.03, y=0.1)
     ax.set_xlabel(marks.x)
     ax.set_ylabel(marks.y)
