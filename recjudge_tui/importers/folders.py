@@ -12,7 +12,7 @@ from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.fetched_images import fetch_images
 from recjudge_tui.importers.files.layout import Layout
-from recjudge_tui.importers.files.reading import bare_name, sample_of
+from recjudge_tui.importers.files.reading import bare_name, copy_note, sample_of, table_copies
 from recjudge_tui.importers.guessing import commands, holding_of, uncertain
 from recjudge_tui.importers.load import Progress, import_files
 from recjudge_tui.importers.plain.columns import SYSTEM_KINDS
@@ -23,7 +23,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.loading import bulk_writing
 
 # the endings in which one table is often saved several times
-_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}
 
 
 class _DryRun(Exception):  # noqa: N818 - undoes the transaction of a dry run
@@ -152,17 +151,10 @@ def find_files(
 def _without_copies(files: Iterable[Path], aside: list[str]) -> list[Path]:
     """The files, each once; of one table in several formats (ratings.csv, ratings.parquet) the first. The others are added
     to `aside`."""
-    kept: dict[tuple[Path, str], Path] = {}
-    for path in dict.fromkeys(files):
-        name = Path(bare_name(path).lower())
-        key = (path.parent, name.stem if name.suffix in _TABLES else str(path))
-        first = kept.setdefault(key, path)
-        if first is not path:
-            aside.append(
-                f"{path} was not imported, because {first.name} beside it has the same name and would count twice; if it"
-                " holds other rows, import it by a command of its own"
-            )
-    return list(kept.values())
+    paths = list(dict.fromkeys(files))
+    copies = table_copies(paths)
+    aside += (copy_note(path, first) for path, first in copies.items())
+    return [path for path in paths if path not in copies]
 
 
 def _known(name: str | None) -> list[Layout]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.records import IMPORT_KINDS
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.importers.files.reading import contents_of
+from recjudge_tui.importers.files.reading import contents_of, copy_note, table_copies
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.nights.watch_file import ImportEntry, Watch
 from recjudge_tui.store.database import Database
@@ -25,6 +25,14 @@ class NewFile(NamedTuple):
     file: WatchedFile
 
 
+class Copy(NamedTuple):
+    """A table that is imported from another file, in another format; `file` is how it will be remembered."""
+
+    path: Path
+    file: WatchedFile
+    note: str
+
+
 class FileImport(NamedTuple):
     """What became of a file: what was imported, or the error that refused it."""
 
@@ -33,17 +41,24 @@ class FileImport(NamedTuple):
     error: RecjudgeError | None = None
 
 
-def new_files(db: Database, project_id: int | None, watch: Watch) -> Iterator[NewFile | FileImport]:
+WatchFile = NewFile | Copy | FileImport
+
+
+def new_files(db: Database, project_id: int | None, watch: Watch) -> Iterator[WatchFile]:
     """The files that are new or changed, in the order in which kinds are imported; a file that cannot be read comes with
     its error.
 
     A file with the size and the time of its import is not read. One with the same content under a new time is not
-    imported again, be its import undone meanwhile.
+    imported again, be its import undone meanwhile. Of one table in several formats only one file is imported.
     """
     known = {} if project_id is None else watched_files(db, project_id)
     for entry in sorted(watch.imports, key=_order):
         how = _how(watch, entry)
-        for path in _matches(watch, entry):
+        matches = _matches(watch, entry)
+        # what is imported already stays the file to import
+        imported = [path for path in matches if (str(path), how) in known]
+        copies = table_copies([*imported, *matches])
+        for path in matches:
             try:
                 size, mtime = path.stat().st_size, path.stat().st_mtime_ns
                 before = known.get((str(path), how))
@@ -57,7 +72,12 @@ def new_files(db: Database, project_id: int | None, watch: Watch) -> Iterator[Ne
                 yield FileImport(path, error=problem)
             else:
                 if before is None or before.sha256 != file.sha256:
-                    yield NewFile(entry, path, file)
+                    first = copies.get(path)
+                    yield (
+                        NewFile(entry, path, file)
+                        if first is None
+                        else Copy(path, file, copy_note(path, first))
+                    )
                 elif project_id is not None:
                     save_watched_file(db, project_id, file)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from recjudge_tui.nights.new_files import FileImport, NewFile
+from recjudge_tui.nights.new_files import WatchFile
 from recjudge_tui.nights.watch_file import Watch
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.store.database import Database
@@ -28,7 +28,7 @@ class Night:
 
 
 def idle_night(
-    db: Database, project_id: int, watch: Watch, new: Sequence[NewFile | FileImport], say: Say
+    db: Database, project_id: int, watch: Watch, new: Sequence[WatchFile], say: Say
 ) -> Night | None:
     """The night, if nothing is new since the last one that was finished: neither files nor data nor the watch itself."""
     last = last_night(db, project_id)

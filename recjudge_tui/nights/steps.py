@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.nights.anchors import anchor_tasks, draw_anchors, settle_anchors
 from recjudge_tui.nights.judging import JudgedTask, Task, Work, dry_cases, judge_task, unfinished_run
-from recjudge_tui.nights.new_files import FileImport, NewFile, import_new, new_files
+from recjudge_tui.nights.new_files import Copy, FileImport, NewFile, WatchFile, import_new, new_files
 from recjudge_tui.nights.night import FAILED, Night, Say
 from recjudge_tui.nights.reports import gate_report, write_trend
 from recjudge_tui.nights.watch_file import JudgeEntry, Watch
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import find_project
+from recjudge_tui.store.projects.watches import save_watched_file
 
 
 def dry_lines(db: Database, watch: Watch) -> Iterator[str]:
@@ -21,6 +22,8 @@ def dry_lines(db: Database, watch: Watch) -> Iterator[str]:
     for new in new_files(db, project_id, watch):
         if isinstance(new, FileImport):
             yield _failure(new)
+        elif isinstance(new, Copy):
+            yield new.note
         else:
             yield f"would import {new.path}{f' as {new.entry.kind}' if new.entry.kind else ''}"
     for task in (task for entry in watch.judges for task in _tasks(entry)):
@@ -45,9 +48,13 @@ def _tasks(entry: JudgeEntry) -> list[Task]:
 
 
 def import_files(
-    db: Database, project_id: int, watch: Watch, new: list[NewFile | FileImport], night: Night, say: Say
+    db: Database, project_id: int, watch: Watch, new: list[WatchFile], night: Night, say: Say
 ) -> None:
     for file in new:
+        if isinstance(file, Copy):
+            say(file.note)
+            save_watched_file(db, project_id, file.file)
+            continue
         imported = import_new(db, project_id, watch, file) if isinstance(file, NewFile) else file
         if imported.error is not None:
             night.failures.append(str(imported.path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,6 +34,7 @@ class Database:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.connection = connection
         self.path = path
+        self._kept: dict[Hashable, Any] | None = None
 
     @property
     def tables(self) -> Tables:
@@ -88,6 +89,33 @@ class Database:
             # has no effect if a failed COMMIT (disk full) has already rolled back
             self.connection.rollback()
             raise
+
+    @contextmanager
+    def one_state(self) -> Iterator[None]:
+        """Everything read within is of one state of the file, whatever others write meanwhile, and what goes through
+        `kept` is read once. A nested one joins the outer one, as it joins a transaction, which keeps nothing."""
+        if self.connection.in_transaction:
+            yield
+            return
+        self.execute("BEGIN")
+        self._kept = {}
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            self.connection.rollback()
+            raise
+        finally:
+            self._kept = None
+
+    def kept(self, key: Hashable, read: Callable[[], T]) -> T:
+        """What `read` returns; within `one_state` it is called once for each key. The value is shared: never change it."""
+        if self._kept is None:
+            return read()
+        if key not in self._kept:
+            self._kept[key] = read()
+        value: T = self._kept[key]
+        return value
 
     def interrupt(self) -> None:
         """Stop the statement that another thread is running on this connection."""

@@ -51,6 +51,15 @@ def occasion_condition(
     return " AND ".join(clauses), parameters
 
 
+def of_several_occasions(table: str) -> str:
+    """A condition on a row of `table` (cases, by this name): the same systems have something for its user on another
+    occasion too."""
+    return f"""EXISTS (SELECT 1 FROM cases other WHERE other.project_id = {table}.project_id AND other.kind = {table}.kind
+      AND other.user_id = {table}.user_id AND other.system_a = {table}.system_a AND other.system_b = {table}.system_b
+      AND other.item_id = {table}.item_id
+      AND (other.context, other.served_at) <> ({table}.context, {table}.served_at))"""
+
+
 def known_occasions(db: Database, project_id: int) -> tuple[bool, bool]:
     """Whether lists or texts of the project name contexts, and whether they say when they were served."""
     exists = " OR ".join(

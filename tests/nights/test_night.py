@@ -277,3 +277,27 @@ def test_nothing_new_takes_less_than_a_second(nights: Nights) -> None:
     nights.night()
     assert time.process_time() - started < 1
     assert nights.heard("nothing new")
+
+
+def test_a_table_in_two_formats_is_imported_once(nights: Nights) -> None:
+    from pyarrow.csv import read_csv
+    from pyarrow.parquet import write_table
+
+    nights.describe(RULES)
+    text = nights.file.read_text(encoding="utf-8").replace('"lists/*.csv"', '"lists/*"')
+    nights.file.write_text(text, encoding="utf-8")
+    table = read_csv(nights.lists("one.csv", "2026-05-06"))
+    parquet = nights.folder / "lists" / "one.parquet"
+    write_table(table, parquet)
+    assert any("one.csv beside it" in line for line in dry_lines(nights.db, read_watch(nights.file)))
+    assert nights.night().exit_code == 0
+    assert nights.heard("one.parquet was not imported, because one.csv beside it has the same name")
+    assert nights.count("slates") == len(USERS)
+    assert nights.night().exit_code == 0
+    assert nights.heard("nothing new")
+    # the file that was imported first stays the one to import
+    write_table(table, nights.folder / "lists" / "two.parquet")
+    nights.night()
+    nights.lists("two.csv", "2026-05-06")
+    nights.night()
+    assert nights.heard("two.csv was not imported, because two.parquet beside it")

@@ -216,3 +216,32 @@ def test_wal_waits_for_another_process_that_makes_the_file(tmp_path: Path) -> No
     finally:
         mine.close()
         holder.close()
+
+
+def test_within_one_state_nothing_changes_and_what_is_kept_is_read_once(
+    db: Database, project_db: Path
+) -> None:
+    reads = []
+
+    def read() -> int:
+        reads.append(1)
+        projects: int = db.value("SELECT count(*) FROM projects")
+        return projects
+
+    with connect(project_db) as other:
+        with db.one_state():
+            assert [db.kept("projects", read), db.kept("projects", read)] == [0, 0]
+            create_project(other, "a")
+            assert db.value("SELECT count(*) FROM projects") == 0
+        assert len(reads) == 1
+        assert [db.kept("projects", read), db.kept("projects", read)] == [1, 1]
+        assert len(reads) == 3
+        with pytest.raises(RuntimeError, match="in the middle"):
+            _raise_within(db)
+        create_project(db, "b")
+        assert find_project(other, "b")
+
+
+def _raise_within(db: Database) -> None:
+    with db.one_state():
+        raise RuntimeError("in the middle")

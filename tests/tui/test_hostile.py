@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from recjudge_tui.domain.material import UserView
+from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.runs.progress import ActiveRun
@@ -60,13 +61,30 @@ async def test_every_screen(project_db: Path) -> None:
 @pytest.mark.parametrize("look", [UNICODE, ASCII], ids=["unicode", "ascii"])
 def test_a_row_has_its_width_whatever_is_in_it(text: str, look: Glyphs) -> None:
     row = VerdictRow(
-        1, 7, text, "judge", "pairwise", text, text, 0.5, False, True, 2, text, text, False, True, (2, 1)
+        1,
+        7,
+        text,
+        "judge",
+        "pairwise",
+        text,
+        text,
+        0.5,
+        False,
+        True,
+        2,
+        text,
+        text,
+        False,
+        True,
+        (2, 1),
+        occasion=Occasion(text, "2024-05-01T12:00:00+00:00"),
     )
     for width in (30, 38, 60, 100):
         for shown_row in (row, row._replace(failed=True), row._replace(aspect="overall", reviewed=True)):
-            line = "".join(cell for cell, _ in verdict_cells(shown_row, columns_for(width), look))
-            assert cell_len(line) == width
-            assert not FORBIDDEN & set(line)
+            for columns in (columns_for(width), columns_for(width, occasions=True)):
+                line = "".join(cell for cell, _ in verdict_cells(shown_row, columns, look))
+                assert cell_len(line) == width
+                assert not FORBIDDEN & set(line)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

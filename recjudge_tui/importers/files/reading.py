@@ -11,7 +11,7 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,7 @@ class _Packing(NamedTuple):
     magic: bytes
 
 
+_TABLES = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}
 _PACKED = {".gz": _Packing("gzip", _GZIP), ".zip": _Packing("zip", _ZIP)}
 
 
@@ -125,6 +126,27 @@ def stem(path: Path) -> str:
     """The file's name without any ending, or the whole name if it has no other part."""
     name = bare_name(path)
     return name.rpartition(".")[0] or name
+
+
+def table_copies(paths: Iterable[Path]) -> dict[Path, Path]:
+    """Of each table that lies there in several formats (ratings.csv, ratings.parquet) the files but the first, each with
+    the first."""
+    first: dict[tuple[Path, str], Path] = {}
+    copies = {}
+    for path in paths:
+        name = Path(bare_name(path).lower())
+        kept = first.setdefault((path.parent, name.stem if name.suffix in _TABLES else str(path)), path)
+        if kept != path:
+            copies[path] = kept
+    return copies
+
+
+def copy_note(path: Path, first: Path) -> str:
+    """Why one of `table_copies` is left out."""
+    return (
+        f"{path} was not imported, because {first.name} beside it has the same name and would count twice; if it"
+        " holds other rows, import it by a command of its own"
+    )
 
 
 def most_lines_match(sample: Sample, pattern: re.Pattern[str]) -> bool:

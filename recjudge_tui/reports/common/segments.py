@@ -75,7 +75,9 @@ def _segmented(
     segmentation = segments(db, project_id, by, chosen.occasions, of_lists=of_lists)
     if not segmentation.groups:
         return report(chosen)
-    tables = [(group, report(replace(chosen, segment=group))) for group in segmentation.groups]
+    # the groups are parts of the same verdicts
+    with db.one_state():
+        tables = [(group, report(replace(chosen, segment=group))) for group in segmentation.groups]
     first = tables[0][1]
     rows: list[Row] = [{"segment": group.name} | row for group, table in tables for row in table.rows]
     empty = [one_line(group.name, 60) for group, table in tables if not table.rows]

@@ -60,6 +60,8 @@ _TRANSITIONS = (
 _CASES = (
     Column("case_id", "Case"),
     Column("user", "User"),
+    Column("context", "Context"),
+    Column("served_at", "Served", "time"),
     Column("item", "Item", minor=True),
     Column("systems", "Systems"),
     Column("from", "Said"),
@@ -182,6 +184,8 @@ def _case(pair: Pair, case: ChangedCase) -> Row:
     return {
         "case_id": str(case.case_id),
         "user": case.user_id,
+        "context": case.occasion.context,
+        "served_at": case.occasion.served_at,
         "item": case.item_id,
         "systems": case.systems,
         "from": before,

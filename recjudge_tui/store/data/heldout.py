@@ -15,9 +15,13 @@ from recjudge_tui.store.occasions import occasion_condition
 
 def load_evaluation_data(db: Database, project_id: int) -> EvaluationData:
     """Everything besides the lists that the offline metrics of a project need."""
-    return evaluation_data(
-        held_out(db, project_id), item_categories(db, project_id), training_counts(db, project_id)
-    )
+
+    def read() -> EvaluationData:
+        return evaluation_data(
+            held_out(db, project_id), item_categories(db, project_id), training_counts(db, project_id)
+        )
+
+    return db.kept((load_evaluation_data, project_id), read)
 
 
 def lists_of(

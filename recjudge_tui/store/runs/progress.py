@@ -5,14 +5,17 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.occasions import of_several_occasions
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.calls import Order
 
 
 class FinishedCall(NamedTuple):
-    """A finished call. `label` joins the answers of all aspects; `error_kind` is set if it failed."""
+    """A finished call. `label` joins the answers of all aspects; `error_kind` is set if it failed. `occasion` is empty
+    unless the user has several."""
 
     id: int
     case_id: int
@@ -27,6 +30,7 @@ class FinishedCall(NamedTuple):
     cached: bool
     error_kind: str
     error: str
+    occasion: Occasion = NO_OCCASION
 
 
 class CallTroubles(NamedTuple):
@@ -54,16 +58,22 @@ def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[Fini
     """The calls in `state` (done or failed) that finished last, newest first."""
     # choose the newest before joining anything
     rows = db.rows(
-        """SELECT k.id, k.case_id, c.user_id, c.system_a, c.system_b, k.list_order,
+        f"""SELECT k.id, k.case_id, c.user_id, c.system_a, c.system_b, k.list_order,
              ifnull((SELECT group_concat(a.label, ', ') FROM answers a WHERE a.call_id = k.id), '') AS label,
              (SELECT count(*) FROM flags f WHERE f.call_id = k.id) AS flags, k.attempts, k.latency_s,
-             k.cached_from IS NOT NULL AS cached, ifnull(k.error_kind, '') AS error_kind, ifnull(k.error, '') AS error
+             k.cached_from IS NOT NULL AS cached, ifnull(k.error_kind, '') AS error_kind, ifnull(k.error, '') AS error,
+             c.context, c.served_at, {of_several_occasions("c")} AS several
            FROM calls k JOIN cases c ON c.id = k.case_id
            WHERE k.id IN (SELECT id FROM calls WHERE run_id = ? AND state = ? ORDER BY finished_at DESC, id DESC LIMIT ?)
            ORDER BY k.finished_at DESC, k.id DESC""",
         (run_id, state, limit),
     )
-    return [FinishedCall(*row)._replace(cached=bool(row["cached"])) for row in rows]
+    return [
+        FinishedCall(*row[:13])._replace(
+            cached=bool(row["cached"]), occasion=Occasion(*row[13:15]) if row["several"] else NO_OCCASION
+        )
+        for row in rows
+    ]
 
 
 def newest_times(db: Database, run_id: int, limit: int, since: str = "") -> list[tuple[str, float | None]]:

@@ -7,9 +7,9 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
+from recjudge_tui.domain.occasions import EVERY_OCCASION, NO_OCCASION, Occasion, OccasionFilter
 from recjudge_tui.store.database import Database, explained
-from recjudge_tui.store.occasions import occasion_condition
+from recjudge_tui.store.occasions import occasion_condition, of_several_occasions
 
 
 class ComparedQuestions(NamedTuple):
@@ -44,7 +44,8 @@ class Cell(NamedTuple):
 
 
 class ChangedCase(NamedTuple):
-    """One case with both verdicts: values, labels (may be empty) and ids (None where the rater has another by now)."""
+    """One case with both verdicts: values, labels (may be empty) and ids (None where the rater has another by now).
+    `several_occasions`: the user has others too."""
 
     case_id: int
     user_id: str
@@ -57,6 +58,8 @@ class ChangedCase(NamedTuple):
     label_b: str
     verdict_a: int | None
     verdict_b: int | None
+    occasion: Occasion = NO_OCCASION
+    several_occasions: bool = False
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -126,7 +129,8 @@ def changed_cases(
     if among is not None:
         where += " AND a.case_id IN (SELECT value FROM json_each(:among))"
     cursor = db.execute(
-        f"""SELECT a.case_id, c.user_id, c.item_id, c.system_a, c.system_b, a.value, b.value, a.label, b.label, a.id, b.id
+        f"""SELECT a.case_id, c.user_id, c.item_id, c.system_a, c.system_b, a.value, b.value, a.label, b.label, a.id, b.id,
+              c.context, c.served_at, {of_several_occasions("c")}
             FROM {_both(compared, "JOIN cases c ON c.id = a.case_id")} AND {where}
             ORDER BY a.case_id LIMIT :limit""",
         _parameters(compared, cell)
@@ -134,7 +138,10 @@ def changed_cases(
     )
     cursor.row_factory = None
     with explained(db.path):
-        return [ChangedCase(*row) for row in cursor]
+        return [
+            ChangedCase(*row[:11])._replace(occasion=Occasion(*row[11:13]), several_occasions=bool(row[13]))
+            for row in cursor
+        ]
 
 
 def run_configurations(

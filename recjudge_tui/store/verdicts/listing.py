@@ -18,6 +18,7 @@ from recjudge_tui.domain.protocols import question_of, smallest_disagreement
 from recjudge_tui.domain.roles import BASELINES, PEOPLE
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import sql_list
+from recjudge_tui.store.occasions import of_several_occasions
 from recjudge_tui.store.verdicts.filters import (
     FIRST_IN_REASONING,
     OF_PROJECT,
@@ -44,7 +45,7 @@ class VerdictRow(NamedTuple):
     """One row of the list.
 
     `votes` are the numbers of people and judges per value on this question, highest first; `spread` is the highest
-    value minus the lowest (None with fewer than two votes).
+    value minus the lowest (None with fewer than two votes). `several_occasions`: the user has others too.
     """
 
     verdict_id: int
@@ -69,6 +70,7 @@ class VerdictRow(NamedTuple):
     user_id: str = ""
     systems: tuple[str, ...] = ()
     occasion: Occasion = NO_OCCASION
+    several_occasions: bool = False
 
 
 def filtered_ids(
@@ -124,10 +126,10 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
     """The rows of these verdicts, in the order of `ids`; without deleted verdicts."""
     wanted = json.dumps(list(ids))
     listed = db.rows(
-        """
+        f"""
         SELECT v.id, v.case_id, r.name AS rater, r.kind, v.protocol, v.aspect, v.label, v.value, v.confidence,
           v.state, v.order_consistent, v.flag_count, v.rater_id, c.user_id, c.system_a, c.system_b,
-          c.context, c.served_at,
+          c.context, c.served_at, {of_several_occasions("c")} AS several,
           CASE WHEN v.flag_count = 0 THEN '' ELSE ifnull(
             (SELECT f.issue FROM flags f WHERE f.verdict_id = v.id LIMIT 1),
             (SELECT f.issue FROM calls k JOIN flags f ON f.call_id = k.id
@@ -169,6 +171,7 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
             user_id=row["user_id"],
             systems=tuple(name for name in (row["system_a"], row["system_b"]) if name),
             occasion=Occasion(row["context"], row["served_at"]),
+            several_occasions=bool(row["several"]),
         )
     return [rows[key] for key in ids if key in rows]
 

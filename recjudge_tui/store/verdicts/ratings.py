@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -252,8 +253,11 @@ def load_questions(
     of another project.
     """
     raters = project_raters(db, project_id)
-    cases = load_cases(db, project_id)
-    verdicts = {q: _verdicts(db, raters[q.rater].id, q, cases) for q in dict.fromkeys(questions)}
+    cases = db.kept((load_cases, project_id), partial(load_cases, db, project_id))
+    verdicts = {
+        q: db.kept((_verdicts, project_id, q), partial(_verdicts, db, raters[q.rater].id, q, cases))
+        for q in dict.fromkeys(questions)
+    }
     if chosen == EVERY_CASE:
         return Ratings(cases, raters, verdicts)
     selected = selected_cases(db, project_id, chosen)

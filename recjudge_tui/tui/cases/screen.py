@@ -180,9 +180,8 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
         return "No verdicts yet. Press r to start a run. To import labels, press i on the Projects screen."
 
     @on(VerdictList.Resized)
-    def _header(self) -> None:
-        width = self.query_one(VerdictList).size.width
-        self.query_one("#verdict-header", Static).update(Content(" " + header_line(max(width - 1, 1))))
+    def _header(self, message: VerdictList.Resized) -> None:
+        self.query_one("#verdict-header", Static).update(Content(" " + header_line(message.columns)))
 
     # ---- the case beside it
 

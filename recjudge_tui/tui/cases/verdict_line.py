@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
+from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.verdicts.listing import VerdictRow
@@ -13,29 +14,39 @@ from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, fraction, scor
 
 
 class Columns(NamedTuple):
-    """Widths in cells; the last one takes the rest."""
+    """Widths in cells; `why` takes the rest. `occasion` is 0 where none is shown, `case` where it leaves no room."""
 
     rater: int
     label: int
     why: int
+    occasion: int = 0
+    case: int = 8
 
 
 _FIXED = 2 + 8 + 4  # glyph, case, confidence, each with its space
+_LEAST = 30
 
 
-def columns_for(width: int) -> Columns:
-    """The widths for a list `width` cells wide; usable from 30."""
+def columns_for(width: int, *, occasions: bool = False) -> Columns:
+    """The widths for a list `width` cells wide, with a column of `occasions` if there is room; usable from 30."""
+    if occasions:
+        own = min(max(width // 5, 12), 24)
+        if width - own >= _LEAST:
+            return columns_for(width - own)._replace(occasion=own)
+        if width - 4 >= _LEAST:
+            # the case is named beside the list
+            return columns_for(width - 4)._replace(occasion=12, case=0)
     room = max(width - _FIXED, 12)
     label = 8 if room < 30 else 9 if room < 36 else 12 if room < 50 else 20
     rater = max(min((room - label - 1) // 2, 18), 4)
     return Columns(rater, label, max(room - label - rater, 4))
 
 
-def header_line(width: int) -> str:
-    columns = columns_for(width)
+def header_line(columns: Columns) -> str:
     return (
         "  "
-        + _cell("case", 8)
+        + (_cell("case", columns.case) if columns.case else "")
+        + (_cell("occasion", columns.occasion) if columns.occasion else "")
         + _cell("rater", columns.rater)
         + _cell("label", columns.label)
         + _cell("cnf", 4)
@@ -52,7 +63,12 @@ def verdict_cells(row: VerdictRow, columns: Columns, symbols: Glyphs) -> list[tu
         label = f"{_short_aspect(row.aspect, columns.label - 5, symbols)} {label}"
     return [
         (glyph + " ", kind),
-        (_cell(case_number(row.case_id), 8), ""),
+        *([(_cell(case_number(row.case_id), columns.case), "")] if columns.case else []),
+        *(
+            [(_cell(occasion_text(row.occasion), columns.occasion, symbols.cut), "")]
+            if columns.occasion
+            else []
+        ),
         (_cell(row.rater, columns.rater, symbols.cut), "dim"),
         (_cell(label, columns.label, symbols.cut), kind if row.failed else ""),
         (_cell(fraction(row.confidence, symbols.none), 4), "dim"),

@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from recjudge_tui.store.verdicts.listing import VerdictRow
-from recjudge_tui.tui.cases.verdict_line import columns_for, verdict_cells
+from recjudge_tui.tui.cases.verdict_line import Columns, columns_for, verdict_cells
 from recjudge_tui.tui.kit.glyphs import glyphs
 
 WINDOW = 128
@@ -28,7 +28,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows `ids`, an array of verdict ids in the order of the list; the rows come from `read`, in windows.
 
     The cursor belongs to a verdict, not to a row number. When the list changes it follows its verdict; if that is
-    gone, it stays at the same place on the screen.
+    gone, it stays at the same place on the screen. Occasions have a column from the first row on whose user has several.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"verdict-list--cursor", "verdict-list--marked", "verdict-list--failed",
@@ -59,7 +59,11 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         """`enter` on a verdict."""
 
     class Resized(Message):
-        """From now on a line is `size.width` cells wide."""
+        """From now on a line has these `columns`."""
+
+        def __init__(self, columns: Columns) -> None:
+            super().__init__()
+            self.columns = columns
 
     class WantsLast(Message):
         """The user asked for the end of the list."""
@@ -69,6 +73,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         self._read = read
         self._windows: OrderedDict[int, dict[int, VerdictRow]] = OrderedDict()
         self._announced: int | None = None
+        self._any_occasion = False
         self.ids: array[int] = array("q")
         self.cursor = 0
 
@@ -129,6 +134,10 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         if number not in self._windows:
             ids = self.ids[number * WINDOW : (number + 1) * WINDOW]
             self._windows[number] = {row.verdict_id: row for row in self._read(ids)}
+            if not self._any_occasion and any(r.several_occasions for r in self._windows[number].values()):
+                self._any_occasion = True
+                self.call_later(self.on_resize)
+                self.call_later(self.refresh)
             while len(self._windows) > KEPT_WINDOWS:
                 self._windows.popitem(last=False)
         self._windows.move_to_end(number)
@@ -148,7 +157,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         if row is None:
             segments.append(Segment("(gone)", base + chosen))
         else:
-            for text, kind in verdict_cells(row, columns_for(width - 1), glyphs()):
+            for text, kind in verdict_cells(row, self._columns, glyphs()):
                 style = (
                     self.get_component_rich_style(f"verdict-list--{kind}", partial=True)
                     if kind
@@ -181,9 +190,13 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         if place < len(self.ids):
             self._move_to(place)
 
+    @property
+    def _columns(self) -> Columns:
+        return columns_for(max(self.size.width - 1, 1), occasions=self._any_occasion)
+
     def on_resize(self) -> None:
         self._into_view()
-        self.post_message(self.Resized())
+        self.post_message(self.Resized(self._columns))
 
     def _move_to(self, place: int) -> None:
         if not self.ids:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.content import Content
 
+from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.store.verdicts.changes import Cell, ChangedCase
@@ -118,7 +119,9 @@ def case_cells(case: ChangedCase, width: int, symbols: Glyphs) -> list[tuple[str
     head = f" {case_number(case.case_id)}"
     rest = max(width - len(head) - _SAID - _USER, 0)
     item = f" {case.item_id}" if case.item_id else ""
-    systems = fit(f" {one_line(case.systems + item, 160)}", rest, symbols)
+    occasion = occasion_text(case.occasion) if case.several_occasions else ""
+    about = (f"{occasion} {symbols.dot} " if occasion else "") + case.systems + item
+    systems = fit(f" {one_line(about, 160)}", rest, symbols)
     cells = [(head, ""), (change, kind), (user, ""), (systems, "dim")]
     whole = "".join(text for text, _ in cells)
     return cells if len(head) + _SAID + _USER + rest <= width else [(fit(whole, width, symbols), "")]

@@ -7,6 +7,7 @@ from typing import Literal
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
+from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
 from recjudge_tui.domain.text import one_line
@@ -246,7 +247,8 @@ def call_line(call: FinishedCall, width: int, look: Glyphs) -> Content:
     answer = _answer(call)
     # several answers use the space of the flags, which only calls about one aspect have
     several = len(answer) > 8 and not flags
-    who = f"{one_line(call.user_id, 24)}  {one_line(systems, 40)}"
+    about = (one_line(call.user_id, 24), one_line(occasion_text(call.occasion), 40), one_line(systems, 40))
+    who = "  ".join(part for part in about if part)
     room = max(width - 49, 8)
     return Content.assemble(
         (f"{look.done} ", "$success"),

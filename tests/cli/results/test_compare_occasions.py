@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.store.opening import connect
-from tests.support.visits import USERS, make_visits
+from tests.support.visits import USERS, VISITS, make_visits
 
 HOME = ("--context", "home")
 
@@ -34,6 +34,7 @@ def test_a_context_has_its_own_changes(path: Path) -> None:
     assert home["notes"][0] == "only in the context “home”"
     cases = json.loads(compare(path, *HOME, "--table", "cases").stdout)["rows"]
     assert len(cases) == home["rows"][0]["changed"] == len(USERS) // 2
+    assert {(row["context"], row["served_at"]) for row in cases} == {("home", VISITS["home"])}
 
 
 def test_the_difference_of_prompts_is_about_no_cases(path: Path) -> None:

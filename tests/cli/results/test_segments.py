@@ -12,6 +12,12 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.selection import CaseSelection
+from recjudge_tui.reports.agreement.agreement import agreement_table
+from recjudge_tui.reports.common.pairing import AgreementOptions
+from recjudge_tui.reports.common.segments import segmented
+from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.commands import ran
@@ -338,3 +344,24 @@ def test_replaced_lists_count_in_no_group(project_db: Path, capsys: Capture) -> 
         assert _sums(parts["rows"], keys, counts) == _sums(whole["rows"], keys, counts)
     total = {row["n"] for row in _table(project_db, capsys, *PAIRS)["rows"]}
     assert total == {len(USERS)}
+
+
+@pytest.mark.parametrize("report", ["leaderboard", "agreement"])
+def test_the_verdicts_of_all_groups_are_read_once(project_db: Path, report: str) -> None:
+    with connect(project_db) as db:
+        project = make_visits(db)
+
+        def table(chosen: CaseSelection) -> Table:
+            if report == "agreement":
+                return agreement_table(db, project, AgreementOptions(selection=chosen))
+            options = LeaderboardOptions("pairwise", selection=chosen)
+            return leaderboard_table(db, project, options)
+
+        def reads(by: str | None) -> int:
+            statements: list[str] = []
+            db.connection.set_trace_callback(statements.append)
+            segmented(db, project, table, by=by)
+            db.connection.set_trace_callback(None)
+            return sum("json_group_array(kind)" in text or "rater_id > 0 AND" in text for text in statements)
+
+        assert reads("plan") == reads(None) > 1

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.reports.figures.loading import figure_data, figure_marks
 from recjudge_tui.reports.figures.marks import Lines
 from recjudge_tui.reports.figures.options import FigureOptions
-from recjudge_tui.reports.figures.loading import figure_data, figure_marks
 from recjudge_tui.reports.figures.paper.files import draw_picture
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case

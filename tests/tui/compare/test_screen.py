@@ -17,6 +17,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.pilot import Pilot
 
+from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
 from recjudge_tui.reports.compare.run_differences import PromptChange
 from recjudge_tui.reports.compare.tables import summary_table
@@ -324,7 +325,11 @@ async def test_hostile_names_are_shown_and_not_obeyed(project_db: Path) -> None:
 def test_a_line_has_its_width_whatever_is_in_it(text: str, look: Glyphs) -> None:
     case = ChangedCase(7, text, text, text, text, 0.0, 1.0, text, text, 1, 2)
     for width in (10, 38, 78, 120):
-        for one in (case, case._replace(label_a="", label_b="", system_b=""), case._replace(value_b=-1.0)):
+        for one in (
+            case,
+            case._replace(label_a="", label_b="", system_b=""),
+            case._replace(value_b=-1.0, occasion=Occasion(text, "2024-05-01"), several_occasions=True),
+        ):
             line = "".join(cell for cell, _ in case_cells(one, width, look))
             assert cell_len(line) == width
             assert not BAD & set(line)

@@ -73,6 +73,8 @@ async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) ->
 
             rows = verdict_rows(db, filtered_ids(db, cases.project_id, cases.chosen))
         assert {row.occasion.context for row in rows} == {"cart"}
+        await until(pilot, lambda: "occasion" in shown(pilot))
+        assert "cart, 2024" in shown(pilot)
 
 
 async def test_figures_open_on_the_occasions_of_the_agreement(visited: Path) -> None:
@@ -108,6 +110,7 @@ async def test_a_comparison_is_about_the_occasions_of_the_filter(visited: Path) 
         comparison = screen.comparison
         assert comparison.summary is not None
         assert comparison.summary["changed"] == len(comparison.ids) < changed
+        assert "home, 2024-05-01 08:00" in shown(pilot)
         await press(pilot, "c")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, OptionList
 
+from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.runs.control.detach import start_detached
 from recjudge_tui.runs.control.lease import acquire, is_active, stop_and_wait
 from recjudge_tui.store.opening import connect
@@ -373,3 +374,5 @@ def test_what_a_call_said_in_a_line(label: str, said: str) -> None:
     call = FinishedCall(1, 7, "u", "als", "", "", label, 0, 1, 0.5, False, "", "")
     words = call_line(call, 78, UNICODE).plain.split()
     assert words[: 2 + len(said.split())] == ["✓", "0000007", *said.split()]
+    at_home = call._replace(occasion=Occasion("home", "2024-05-01T12:00:00+00:00"))
+    assert call_line(at_home, 90, UNICODE).plain.rstrip().endswith("u home, 2024-05-01 12:00 als")
