@@ -56,7 +56,9 @@ def drifts(
         by_period = {period_of(night.day, over): night for night in nights[1:]}
         asked = Question(question.rater, question.protocol, question.aspect)
         for figure in (SAME, SHIFT):
-            for before, (period, night) in zip([nights[0], *by_period.values()], by_period.items(), strict=False):
+            for before, (period, night) in zip(
+                [nights[0], *by_period.values()], by_period.items(), strict=False
+            ):
                 drift = _drift(figure, question, night, nights[0], draws, period)
                 change = change_between([identities[before.run_id]], [identities[night.run_id]])
                 note = join_notes(change.change, str(drift.row["note"] or ""))
