@@ -44,11 +44,11 @@ def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
     r = pearson(*zip(*pairs, strict=True))
     if r is None:
         return Association(None, None, None, None, n, "one of the two figures is the same for all systems")
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     freedom = n - 2
     slack = 1 - r * r
-    p = 0.0 if slack <= 0 else float(2 * t.sf(abs(r) * math.sqrt(freedom / slack), freedom))
+    p = 0.0 if slack <= 0 else float(2 * stdtr(freedom, -abs(r) * math.sqrt(freedom / slack)))
     low, high = _fisher(r, n, level)
     return Association(r, p, low, high, n)
 

@@ -250,7 +250,7 @@ def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) 
     is no interval. NaN rows are left out; undefined without values. Raises ValueError unless 0 < p < 1 and
     0 < level < 1. Sources: Thompson (1936); Hahn and Meeker (1991), section 5.2.
     """
-    from scipy.stats import binom
+    from scipy.special import bdtr
 
     if not (0 < p < 1 and 0 < level < 1):
         raise ValueError(f"a quantile and a level lie between 0 and 1, not at {p} and {level}")
@@ -261,10 +261,10 @@ def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) 
         return undefined("no values")
     value = float(np.quantile(ordered, p))
     tail = (1 - level) / 2
-    low = int(binom.ppf(tail, n, p))
-    if binom.cdf(low - 1, n, p) > tail:
-        low -= 1
-    high = int(binom.ppf(1 - tail, n, p)) + 1
+    # P(B <= 0), P(B <= 1), ...: P(B < l) is entry l - 1, and P(B >= u) is 1 less entry u - 1
+    up_to = bdtr(np.arange(n + 1), n, p)
+    low = int(np.searchsorted(up_to, tail, side="right"))
+    high = int(np.searchsorted(up_to, 1 - tail, side="left")) + 1
     if low < 1 or high > n:
         return Estimate(value, None, None, n, note=f"no interval: {n} values are too few")
     if ordered[low - 1] == ordered[high - 1]:

@@ -55,6 +55,6 @@ def sign_test(positive: int, negative: int) -> float | None:
         raise ValueError("a count is not negative")
     if positive + negative == 0:
         return None
-    from scipy.stats import binomtest
+    from scipy.special import bdtr
 
-    return min(1.0, float(binomtest(positive, positive + negative, 0.5).pvalue))
+    return min(1.0, 2 * float(bdtr(min(positive, negative), positive + negative, 0.5)))
