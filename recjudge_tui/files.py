@@ -1,8 +1,10 @@
-"""Atomic file writing, never over a database."""
+"""Atomic file writing, never over a database, and reading files that a person wrote."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,25 @@ _DATABASE = b"SQLite format 3\0"
 # a write-ahead log begins with one of these, by the byte order of its checksums
 _LOGS = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 _COMPANIONS = ("-wal", "-shm", "-journal")
+_WRITTEN_BY_HAND = 1_000_000
+
+
+def check_regular(path: Path) -> None:
+    """Raise OSError for a pipe, a socket or a device, which may block or never end. Folders fail when they are opened."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        what = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        raise OSError(errno.EINVAL, f"It is {what}, not a file")
+
+
+def small_file(path: Path) -> bytes:
+    """The bytes of a file that a person wrote, such as a mapping or a prompt. Raises OSError for one over 1 MB as well."""
+    check_regular(path)
+    with path.open("rb") as file:
+        content = file.read(_WRITTEN_BY_HAND + 1)
+    if len(content) > _WRITTEN_BY_HAND:
+        raise OSError(errno.EFBIG, f"It is larger than {_WRITTEN_BY_HAND:,} bytes")
+    return content
 
 
 @contextmanager

@@ -90,6 +90,10 @@ def import_files(
     system = _storable(system.strip()) if system else None
     described = load_mapping(mapping, KNOWN) if mapping is not None else None
     files: list[tuple[FileSummary, Notes]] = []
+    encoding = (described.encoding if described else "") or UTF8
+    for path in paths:
+        # what is no table is refused by its beginning, before all of it is read
+        sample_of(path, encoding)
     contents = {path: contents_of(path) for path in paths}
     pace = _Pace(progress, sum(c.lines for c in contents.values()))
     with long_fields(), bulk_writing(db), db.transaction():

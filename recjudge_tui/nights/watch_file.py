@@ -16,6 +16,7 @@ from recjudge_tui.domain.periods import Over
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, RecjudgeError
+from recjudge_tui.files import small_file
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -147,7 +148,7 @@ class Watch(Model):
 def read_watch(path: Path) -> Watch:
     """Read and check the file of a watch. Raises InputError that names each mistake with file and line."""
     try:
-        raw = path.read_bytes()
+        raw = small_file(path)
         text = raw.decode("utf-8-sig")
         content = tomllib.loads(text)
     except OSError as error:

@@ -21,7 +21,8 @@ _MOST = {"[": 1_000, "{": 1_000, '"': 10_000, ",": 10_000, "\n": 2_000, "\\": 10
 _UNREADABLE = (ValueError, RecursionError)
 _BEGINS_OBJECT = re.compile(r"""\{\s*(?:["'“}\\]|\w+\s*["':])""")
 # a brace that is still open, after some words, where an object begins
-_OPEN_BEFORE = re.compile(r"\{[^{}\w]*\w[^{}]*(?=\{)")
+_OPEN_BEFORE = re.compile(r"\{[^{}\w]*\w[^{}]*(?:\{\s*)*?(?=\{\s*[^\s{])")
+_WORD = re.compile(r"\w+")
 # a string without an end reaches to the end of the text, so that no part of it is looked at twice
 _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\]]|,(?=\s*[}\]])', re.DOTALL)
 
@@ -73,7 +74,10 @@ def json_objects(text: str, words: Iterable[str]) -> list[TextObject]:
 def _is_form(broken: str, words: Iterable[str]) -> bool:
     """Whether a broken object is a form from the instructions: no brace in a string, and no word of the answer."""
     folded = broken.casefold()
-    return broken.count("{") == broken.count("}") and not any(word.casefold() in folded for word in words)
+    parts = {part for word in words for part in (word.casefold(), *_WORD.findall(word.casefold()))}
+    # a short word such as “A” stands in many others
+    known = any(part in folded for part in parts if len(part) > 2 or part.isdigit())
+    return broken.count("{") == broken.count("}") and not known
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Fields:

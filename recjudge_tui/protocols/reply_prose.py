@@ -62,7 +62,7 @@ def label_lines(lines: list[str], aspects: tuple[AspectSpec, ...]) -> list[Label
     for number, line in enumerate(lines):
         if ":" not in line and "=" not in line:
             continue
-        bare = line.lstrip(" \t>*#-")
+        bare = line.lstrip(" \t>*#-.")
         numbering = _NUMBERING.match(bare)
         match = begins.match(bare, numbering.end() if numbering else 0)
         value = match[2].strip(" \t.*").strip("\"'`“”* \r") if match else ""
@@ -116,7 +116,8 @@ def contradiction(
         return f"the words before the answer take it back: “{_shown(retracted)}”"
     if len(after) > _NEAR:
         return "the answer is followed by a long text"
-    if retracted := _RETRACTION.search(" ".join(_WORD.findall(after))) or _NO.search(after):
+    words_after = " ".join(_WORD.findall(after))
+    if retracted := _RETRACTION.search(words_after) or _NO.search(after):
         return f"the text after the answer takes it back: “{_shown(retracted)}”"
     claim = _claim(aspects, labels)
     # with several aspects the words before the answer weigh one after the other
@@ -126,7 +127,7 @@ def contradiction(
         if _label_key(other[1]) not in same or len(same) > 1:
             return f"the text beside the answer says otherwise: “{_shown(other)}”"
     words = [label for label in labels if not label.isdigit() and _label_key(label) not in same]
-    if words and len(same) == 1 and (other_label := _any_of(words).search(after)):
+    if words and len(same) == 1 and (other_label := _any_of(words).search(words_after)):
         return f"the text after the answer names another one: “{other_label[0]}”"
     return None
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
+from recjudge_tui.importers.files.html_text import html_text
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request, Sample
-from recjudge_tui.importers.files.mapping import KindMapping, html_text, load_mapping, mapped_rows
+from recjudge_tui.importers.files.mapping import KindMapping, load_mapping, mapped_rows
 from recjudge_tui.importers.files.notes import Notes, Row
 from recjudge_tui.importers.files.reading import bare_name, sample_of, stem
 from recjudge_tui.importers.files.tables import Dialect, header_of, read_table

@@ -18,7 +18,8 @@ from recjudge_tui.importers.files.values import shown
 
 JsonRecord = tuple[int, dict[str, Any]]
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
+# a string that is cut off reaches to the end, so that no part of it is looked at twice
+_TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
 # columns whose readers expect a list as JSON
 _IN_JSON = ("flags", "items", "scores")
 _SEPARATORS = re.compile(r"[\s,]*")

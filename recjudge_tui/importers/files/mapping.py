@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.scales import Scale, numbered, worded
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
+from recjudge_tui.files import small_file
+from recjudge_tui.importers.files.html_text import html_text
 from recjudge_tui.importers.files.notes import Notes, Row, RowFault
 from recjudge_tui.importers.files.values import formatted
 
@@ -128,7 +129,7 @@ def load_mapping(path: Path, known: Mapping[ImportKind, tuple[str, ...]]) -> Fil
     import hashlib
 
     try:
-        raw = path.read_bytes()
+        raw = small_file(path)
         content = tomllib.loads(raw.decode())
     except OSError as error:
         raise InputError(f"{path} cannot be read", f"{error.strerror or error}.") from error
@@ -196,39 +197,6 @@ def taken(field: Field, cells: Mapping[str, str]) -> str:
         text = html_text(text)
     text = text if text.strip() else field.default
     return formatted(text, field.format) if field.format else text
-
-
-class _Text(HTMLParser):
-    _HIDDEN = frozenset({"script", "style", "template", "head"})
-    _BREAKS = frozenset("br p div li ul ol tr table h1 h2 h3 h4 h5 h6 blockquote section".split())
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self.hidden = 0
-
-    def handle_starttag(self, tag: str, _attrs: list[tuple[str, str | None]]) -> None:
-        self.hidden += tag in self._HIDDEN
-        if tag in self._BREAKS:
-            self.parts.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        self.hidden -= tag in self._HIDDEN and self.hidden > 0
-        if tag in self._BREAKS:
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self.hidden:
-            self.parts.append(data)
-
-
-def html_text(markup: str) -> str:
-    """The visible text, one line per block; without scripts, styles and attributes."""
-    parser = _Text()
-    parser.feed(markup)
-    parser.close()
-    lines = (" ".join(line.split()) for line in "".join(parser.parts).splitlines())
-    return "\n".join(line for line in lines if line)
 
 
 def _kind_mapping(path: Path, kind: ImportKind, table: dict[str, Any], known: tuple[str, ...]) -> KindMapping:

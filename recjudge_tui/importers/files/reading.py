@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import hashlib
 import io
+import json
 import re
-import shutil
-import stat
 import zipfile
 import zlib
 from collections.abc import Generator, Iterable, Iterator
@@ -16,25 +16,23 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
 from recjudge_tui.errors import InputError, RecjudgeError, UsageError
+from recjudge_tui.files import check_regular
 from recjudge_tui.importers.files.layout import Sample
-from recjudge_tui.importers.files.parquet import is_parquet, parquet_beginning, parquet_length
+from recjudge_tui.importers.files.packing import EXCEL_STEP, GZIP, PACKED, ZIP, opened, plain_file
+from recjudge_tui.importers.files.parquet import MAGIC, is_parquet, parquet_beginning, parquet_length
 
 UTF8 = "utf-8-sig"
 MAX_FIELD = 10_000_000
 _SAMPLE_BYTES = 65_536
 _BLOCK = 1 << 20
-_GZIP = b"\x1f\x8b"
-
-_ZIP = b"PK\x03\x04"
-_EXCEL_STEP = "Export the sheet as CSV (UTF-8) and import that."
-
+_MOST_PIPED = 20_000_000_000
 # first bytes, what the file then is, what to do
 _NOT_TEXT = (
     (b"PK\x03\x04", "a zip archive in another archive", "Unpack it."),
-    (b"\xd0\xcf\x11\xe0", "an old Excel or Office file", _EXCEL_STEP),
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Office file", EXCEL_STEP),
     (b"SQLite format 3\x00", "an SQLite database", "Export the table as CSV."),
     (b"PAR1", "a packed Parquet file", "Unpack it."),
     (b"%PDF", "a PDF", "Export the table as CSV."),
@@ -46,13 +44,7 @@ _NOT_TEXT = (
 _UTF16_STEP = "Save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or name its encoding in a mapping file."
 
 
-class _Packing(NamedTuple):
-    name: str
-    magic: bytes
-
-
 _TABLES = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}
-_PACKED = {".gz": _Packing("gzip", _GZIP), ".zip": _Packing("zip", _ZIP)}
 
 
 class Contents(NamedTuple):
@@ -65,21 +57,21 @@ class Contents(NamedTuple):
 def contents_of(path: Path) -> Contents:
     """Digest and lines of the file, read in blocks.
 
-    Raises InputError when the file cannot be read to its end, so a damaged gzip file is found before anything is stored.
+    Raises InputError when the file cannot be read to its end, so a damaged gzip file is found before anything is stored,
+    and one that unpacks to far more than a table would.
     """
     digest, lines, last = hashlib.sha256(), 0, b"\n"
-    with _explained(path):
-        # files are read several times, which a pipe does not allow; an open pipe may also block forever
-        if stat.S_ISFIFO(path.stat().st_mode):
-            raise InputError(f"{path} is a pipe, not a file", next_step="Save its output to a file first.")
-    with _explained(path), path.open("rb") as handle:
-        packed = handle.peek(4)[:4].startswith((_GZIP, _ZIP))
+    with _explained(path), plain_file(path) as handle:
+        start = handle.peek(4)[:4]
+        packed = start.startswith((GZIP, ZIP))
         while block := handle.read(_BLOCK):
             digest.update(block)
             if not packed:
                 lines, last = lines + block.count(b"\n"), block[-1:]
-    if packed or path.suffix.lower() in _PACKED:
-        with _explained(path), _opened(path) as unpacked:
+                if start != MAGIC:
+                    _check_zeros(path, block, lines)
+    if packed or path.suffix.lower() in PACKED:
+        with _explained(path), opened(path) as unpacked:
             while block := unpacked.read(_BLOCK):
                 lines, last = lines + block.count(b"\n"), block[-1:]
     if is_parquet(path):
@@ -93,6 +85,7 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     Raises InputError for an empty file and for anything that is not text.
     """
     with _explained(path):
+        check_regular(path)
         if is_parquet(path):
             beginning = parquet_beginning(path, _SAMPLE_BYTES)
             if not beginning:
@@ -100,13 +93,15 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
                     f"{path} has no rows", next_step="Check how it was created; nothing was imported."
                 )
             return Sample(path, beginning)
-    with _explained(path), _opened(path) as handle:
+    with _explained(path), opened(path) as handle:
         start = handle.read(_SAMPLE_BYTES)
+        if len(start) == _SAMPLE_BYTES and _is_begun_json(start):
+            start += handle.read(_BLOCK)
     if not start.strip(b"\xef\xbb\xbf \t\r\n"):
         raise InputError(f"{path} is empty", next_step="Check how it was created; nothing was imported.")
     _check_text(path, start, encoding)
     text = start.decode(encoding, errors="replace")
-    if len(start) == _SAMPLE_BYTES:
+    if len(start) >= _SAMPLE_BYTES:
         text = text[: text.rfind("\n") + 1] or text
     if text.lstrip()[:15].lower().startswith(("<!doctype html", "<html", "<?xml")):
         raise InputError(
@@ -119,7 +114,7 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
 
 def bare_name(path: Path) -> str:
     """The file's name without `.gz` or `.zip`."""
-    return path.stem if path.suffix.lower() in _PACKED else path.name
+    return path.stem if path.suffix.lower() in PACKED else path.name
 
 
 def stem(path: Path) -> str:
@@ -164,7 +159,7 @@ def text_lines(path: Path, encoding: str = UTF8, *, or_latin1: bool = False) -> 
     archive, and a line over 10 million characters.
     """
     number = 0
-    with _explained(path), _opened(path) as handle:
+    with _explained(path), opened(path) as handle:
         if is_parquet(path):
             raise InputError(
                 f"{path} is a Parquet file, not text", next_step="Export it as the layout has it."
@@ -194,7 +189,7 @@ def text_blocks(path: Path) -> Generator[str, None, None]:
     """The text in pieces, for JSON: a file of one line cannot be read line by line. Raises InputError."""
     with (
         _explained(path),
-        _opened(path) as handle,
+        opened(path) as handle,
         io.TextIOWrapper(handle, encoding=UTF8, newline="") as text,
     ):
         try:
@@ -216,46 +211,30 @@ def _utf8_or_latin1(handle: BinaryIO) -> str:
         return raw.decode("latin-1")
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes, unpacked if they are gzip or a zip archive of one file, regardless of the file name."""
-    with path.open("rb") as raw:
-        start = raw.peek(4)[:4]
-        claimed = path.suffix.lower()
-        if claimed in _PACKED and not start.startswith(_PACKED[claimed].magic):
-            name = _PACKED[claimed].name
-            raise InputError(
-                f"{path} is not {name}, though its name ends in {claimed}",
-                next_step=f"Download it again, or remove {claimed} from its name if it is plain text; nothing was imported.",
-            )
-        if start == _ZIP:
-            with zipfile.ZipFile(raw) as archive, archive.open(_only_member(path, archive)) as member:
-                yield cast(BinaryIO, member)
-        elif start.startswith(_GZIP):
-            with gzip.GzipFile(fileobj=raw) as packed:
-                yield cast(BinaryIO, packed)
-        else:
-            yield raw
+def _check_zeros(path: Path, block: bytes, line: int) -> None:
+    """Raise InputError for a block of zero bytes, as in a file with a hole or of a download that was cut off."""
+    if block[:1] == b"\0" and block.count(0) == len(block):
+        raise _zeros(path, line + 1)
 
 
-def _only_member(path: Path, archive: zipfile.ZipFile) -> str:
-    names = [
-        info.filename
-        for info in archive.infolist()
-        if not info.is_dir() and not info.filename.startswith("__MACOSX/")
-    ]
-    if any(name.startswith("xl/") for name in names):
-        raise InputError(f"{path} is an Excel workbook", next_step=_EXCEL_STEP)
-    if len(names) != 1:
-        some = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
-        raise InputError(
-            f"{path} is a zip archive of {len(names)} files, not of one",
-            f"It holds {some}." if names else "",
-            "Unpack it, and import the files or their folder.",
-        )
-    if archive.getinfo(names[0]).flag_bits & 1:
-        raise InputError(f"{path} is encrypted", next_step="Unpack it with its password first.")
-    return names[0]
+def _zeros(path: Path, line: int) -> InputError:
+    return InputError(
+        f"{path}:{line}: a thousand zero bytes or more in a row",
+        "The file is damaged, or was not downloaded whole.",
+        "Download it again; nothing was imported.",
+    )
+
+
+def _is_begun_json(start: bytes) -> bool:
+    """Whether it is the beginning of JSON whose first object is longer."""
+    text = start.decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n").removeprefix("[").lstrip()
+    if not text.startswith("{"):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 @contextmanager
@@ -275,7 +254,13 @@ def _explained(path: Path) -> Iterator[None]:
             "Unpack it with another program; nothing was imported.",
         ) from error
     except OSError as error:
-        raise InputError(f"{path} cannot be read", f"{error.strerror or error}.") from error
+        raise InputError(
+            f"{path} cannot be read",
+            f"{error.strerror or error}.",
+            "Save its output to a file, or pipe it to “recjudge import -”."
+            if error.errno == errno.EINVAL
+            else "",
+        ) from error
 
 
 def _check_text(path: Path, start: bytes, encoding: str) -> None:
@@ -286,6 +271,8 @@ def _check_text(path: Path, start: bytes, encoding: str) -> None:
         return
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{path} is UTF-16, not UTF-8", next_step=_UTF16_STEP)
+    if b"\0" * 1000 in start and start.strip(b"\0"):
+        raise _zeros(path, start.count(b"\n", 0, start.index(b"\0")) + 1)
     zeros = start.count(0)
     if zeros == len(start):
         raise InputError(f"{path} holds only zero bytes", next_step="Download it again.")
@@ -309,7 +296,7 @@ def _encoding_error(path: Path, encoding: str, near: int, error: UnicodeDecodeEr
 
 def _first_not_utf8(path: Path) -> tuple[int, int] | None:
     """Line and byte of the error. The file is read again, because the decoder reads ahead in blocks."""
-    with _opened(path) as handle:
+    with opened(path) as handle:
         for number, line in enumerate(handle, start=1):
             try:
                 line.decode("utf-8")
@@ -319,6 +306,23 @@ def _first_not_utf8(path: Path) -> tuple[int, int] | None:
 
 
 STDIN_NAME = "stdin"
+
+
+def _save(stream: BinaryIO, path: Path) -> None:
+    """Save all of the stream. A stream that does not begin as a table is refused by its beginning."""
+    size = 0
+    with path.open("wb") as file:
+        while block := stream.read(_BLOCK):
+            file.write(block)
+            if size == 0:
+                file.flush()
+                sample_of(path)
+            size += len(block)
+            if size > _MOST_PIPED:
+                raise InputError(
+                    f"{path} is longer than {_MOST_PIPED / 1e9:g} GB",
+                    next_step="Save it to a file and import that.",
+                )
 
 
 @contextmanager
@@ -335,9 +339,8 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
         )
     with TemporaryDirectory() as folder:
         path = Path(folder) / STDIN_NAME
-        with path.open("wb") as file:
-            shutil.copyfileobj(stream, file)
         try:
+            _save(stream, path)
             yield path
         except RecjudgeError as error:
             for part in ("title", "cause", "next_step"):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recjudge_tui.errors import PromptError
+from recjudge_tui.files import small_file
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -36,7 +37,7 @@ def toml_content(path: Path, what: str) -> tuple[str, dict[str, Any]]:
 
 def _text_of(path: Path, what: str) -> str:
     try:
-        raw = path.read_bytes()
+        raw = small_file(path)
     except OSError as error:
         raise PromptError(
             f"{path} cannot be read", f"{error.strerror}.", f"Name {what} file (TOML)."

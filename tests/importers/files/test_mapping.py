@@ -9,7 +9,8 @@ import pytest
 
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.files.mapping import html_text, load_mapping
+from recjudge_tui.importers.files.html_text import html_text
+from recjudge_tui.importers.files.mapping import load_mapping
 from recjudge_tui.importers.plain.columns import KNOWN
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
