@@ -1,4 +1,4 @@
-"""Ratings from a million battles, refits over resampled users, and a leaderboard of a million verdicts from SQLite.
+"""Ratings from a million battles, intervals of a hundred systems, and a leaderboard of a million verdicts from SQLite.
 
 The comparison is evalica on the same battles in the same run: its public call on the lists it wants, and its
 compiled core alone. Medians of a few rounds.
@@ -24,11 +24,9 @@ sys.path.insert(0, str(ROOT))
 
 BATTLES = 1_000_000
 SYSTEMS = 50
-SMALL = 5000
 FEW = 5
 MANY_BATTLES = 10_000
 MANY = 100
-REFITS = 1000
 ROUNDS = 5
 Ints = npt.NDArray[np.int64]
 
@@ -50,11 +48,7 @@ def measure(battles: int = BATTLES) -> list[dict[str, Any]]:
         "recjudge_tui.reports.leaderboard.leaderboard",
     ):
         import_module(module)
-    rows = (
-        _fits(made_up(battles, SYSTEMS))
-        + _refits(made_up(SMALL, FEW))
-        + _intervals(made_up(MANY_BATTLES, MANY))
-    )
+    rows = _fits(made_up(battles, SYSTEMS)) + _intervals(made_up(MANY_BATTLES, MANY))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "million.db"
         generate(path, battles)
@@ -117,29 +111,6 @@ def _row(name: str, ours: float, theirs: float, called: str, bare: float) -> dic
         "holds": ours <= 1 and ours <= 2 * theirs and ours <= 2 * bare,
         "note": f"s, from arrays; comparison: {called} ({bare:.4f} s for its compiled core alone); median of {ROUNDS}",
     }
-
-
-def _refits(rows: Rows) -> list[dict[str, Any]]:
-    from recjudge_tui.stats.ranking.battles import user_counts
-    from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, refits
-    from recjudge_tui.stats.ranking.connectivity import Ties
-
-    def ours(ties: Ties) -> Callable[[], object]:
-        def all_of_it() -> object:
-            counts = user_counts(*rows, FEW)
-            return refits(counts, bradley_terry(counts.total, ties), ties, resamples=REFITS)
-
-        return all_of_it
-
-    out = []
-    for ties, words in (("davidson", "Davidson's ties"), ("half", "half-wins")):
-        (seconds,) = _medians(ours("davidson" if ties == "davidson" else "half"))
-        out.append({
-            "name": f"{REFITS:,} refits, {SMALL:,} battles of {FEW} systems, {words}",
-            "ours": round(seconds, 4), "comparison": None, "ratio": None, "bound": "<= 5 s",
-            "holds": seconds <= 5, "note": f"s, users resampled, counting included; median of {ROUNDS}",
-        })  # fmt: skip
-    return out
 
 
 def _intervals(rows: Rows) -> list[dict[str, Any]]:
