@@ -1,4 +1,4 @@
-"""How often each interval holds the true value, and how often equal systems are called separable.
+"""How often each interval holds the true value; `claims.py` measures what is said of them.
 
     python benchmarks/coverage.py [FIGURE...] [--draws 2000] [--users 2,3,5,10,20,50] [--markdown]
 
@@ -15,7 +15,6 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.populations import Floats, Rng, battles_drawn, shares_drawn, sparse_hits
 from recjudge_tui.stats.agreement.by_label import label_scores
 from recjudge_tui.stats.agreement.change import Rated, agreement_change, difference_of_means
 from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
@@ -32,12 +32,10 @@ from recjudge_tui.stats.agreement.paired import share_difference
 from recjudge_tui.stats.confidence.calibration import calibration_error
 from recjudge_tui.stats.estimate import Estimate, Interval
 from recjudge_tui.stats.experiments.online import Arm, lift
-from recjudge_tui.stats.experiments.power import power_of, units_needed, win_rate_discordance
 from recjudge_tui.stats.experiments.prediction_powered import prediction_powered_mean
-from recjudge_tui.stats.ranking.battles import UserCounts, user_counts
+from recjudge_tui.stats.ranking.battles import user_counts
 from recjudge_tui.stats.ranking.bradley_terry import MEAN, SCALE, bradley_terry, rating_intervals
 from recjudge_tui.stats.ranking.elo import elo, elo_intervals
-from recjudge_tui.stats.ranking.separability import neighbours, pair_tests
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import (
     SHARE,
@@ -46,14 +44,11 @@ from recjudge_tui.stats.resampling.intervals import (
     quantile_estimate,
     share_estimate,
 )
-from recjudge_tui.stats.resampling.multiplicity import sign_test
 
 DRAWS = 2000
 USERS = (2, 3, 5, 10, 20, 50)
 LOW, HIGH = 0.935, 0.965
 FEWEST_SHOWN = 50
-Floats = npt.NDArray[np.float64]
-Rng = np.random.Generator
 Shown = Estimate | Interval | None
 
 
@@ -106,17 +101,9 @@ def _users(users: int, rows: int) -> npt.NDArray[np.int64]:
     return np.repeat(np.arange(users), rows)
 
 
-def _shares(rng: Rng, users: int, rows: int, share: float, alike: float) -> Floats:
-    """Rows of 0 and 1 with an intraclass correlation of `alike`."""
-    if not alike:
-        return (rng.random(users * rows) < share).astype(np.float64)
-    own = rng.beta(share * (1 / alike - 1), (1 - share) * (1 / alike - 1), users)
-    return (rng.random(users * rows) < np.repeat(own, rows)).astype(np.float64)
-
-
 def share_setting(name: str, share: float, rows: int = 1, alike: float = 0.0) -> Setting:
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
-        return {"share": share_estimate(_shares(rng, users, rows, share, alike), _users(users, rows))}
+        return {"share": share_estimate(shares_drawn(rng, users, rows, share, alike), _users(users, rows))}
 
     return Setting(name, draw, lambda _: {"share": share})
 
@@ -276,20 +263,6 @@ def powered_setting(name: str, share: float, right: float) -> Setting:
     return Setting(name, draw, lambda _: {"both": share, "people": share})
 
 
-def _battles(rng: Rng, strength: Floats, tie: float, users: int, rows: int, alike: float) -> tuple[Any, ...]:
-    """Every user compares all pairs of systems `rows` times; users differ in taste by `alike`."""
-    pairs = np.tile(np.array(list(combinations(range(strength.size), 2))), (users * rows, 1))
-    owner = np.repeat(np.arange(users), rows * strength.size * (strength.size - 1) // 2)
-    taste = rng.normal(0, alike, (users, strength.size)) if alike else np.zeros((users, strength.size))
-    a, b = pairs.T
-    gap = strength[a] - strength[b] + taste[owner, a] - taste[owner, b]
-    odds = np.stack([np.exp(gap / 2), np.full(gap.size, tie), np.exp(-gap / 2)], axis=1)
-    reached = np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)
-    outcome = 1 - (rng.random(gap.size)[:, None] > reached[:, :2]).sum(axis=1)
-    order = rng.permutation(gap.size)
-    return a[order], b[order], outcome[order].astype(np.float64), owner[order]
-
-
 def rating_setting(
     name: str, strength: tuple[float, ...], tie: float, rows: int = 1, alike: float = 0.0
 ) -> Setting:
@@ -297,13 +270,13 @@ def rating_setting(
     true = np.array(strength)
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
-        counts = user_counts(*_battles(rng, true, tie, users, rows, alike), true.size)
+        counts = user_counts(*battles_drawn(rng, true, tie, users, rows, alike), true.size)
         return {"bt": rating_intervals(counts, bradley_terry(counts.total), "davidson")[0]}
 
     def truth(rng: Rng) -> Mapping[str, float]:
         if not alike:
             return {"bt": MEAN + SCALE * float(true[0] - true.mean())}
-        counts = user_counts(*_battles(rng, true, tie, 40_000, rows, alike), true.size)
+        counts = user_counts(*battles_drawn(rng, true, tie, 40_000, rows, alike), true.size)
         return {"bt": float(bradley_terry(counts.total).ratings[0])}
 
     return Setting(name, draw, truth)
@@ -316,11 +289,11 @@ def elo_setting(name: str, strength: tuple[float, ...], tie: float, users: int) 
     def draw(rng: Rng, size: int) -> Mapping[str, Shown]:
         if size != users:
             return {}
-        a, b, outcome, owner = _battles(rng, true, tie, size, 1, 0.0)
+        a, b, outcome, owner = battles_drawn(rng, true, tie, size, 1, 0.0)
         return {"elo": elo_intervals(a, b, outcome, owner, true.size)[0]}
 
     def truth(rng: Rng) -> Mapping[str, float]:
-        ratings = [elo(*_battles(rng, true, tie, users, 1, 0.0)[:3], true.size)[0] for _ in range(4000)]
+        ratings = [elo(*battles_drawn(rng, true, tie, users, 1, 0.0)[:3], true.size)[0] for _ in range(4000)]
         return {"elo": float(np.mean(ratings))}
 
     return Setting(name, draw, truth)
@@ -381,11 +354,6 @@ def quantile_setting() -> Setting:
     return Setting("median latency", draw, lambda _: {"median": float(np.log(2))})
 
 
-def _sparse_hits(rng: Rng, users: int, some: float) -> Floats:
-    """Like nDCG: zero for most users."""
-    return rng.beta(1.5, 2, users) * (rng.random(users) < some)
-
-
 _LABELS = (0.02, 0.03, 0.1, 0.25, 0.6)
 SETTINGS: dict[str, tuple[Setting, ...]] = {
     "shares": (
@@ -395,8 +363,8 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         share_setting("unanimous 1", 1.0), share_setting("unanimous 1, 5 rows", 1.0, 5),
     ),
     "means": (
-        mean_setting("nDCG, 60 % zero", lambda rng, n: _sparse_hits(rng, n, 0.4), 0.4 * 1.5 / 3.5, SHARE),
-        mean_setting("nDCG, 90 % zero", lambda rng, n: _sparse_hits(rng, n, 0.1), 0.1 * 1.5 / 3.5, SHARE),
+        mean_setting("nDCG, 60 % zero", lambda rng, n: sparse_hits(rng, n, 0.4), 0.4 * 1.5 / 3.5, SHARE),
+        mean_setting("nDCG, 90 % zero", lambda rng, n: sparse_hits(rng, n, 0.1), 0.1 * 1.5 / 3.5, SHARE),
         mean_setting("dense metric", lambda rng, n: rng.beta(8, 2, n), 0.8, SHARE),
         mean_setting("skewed metric", lambda rng, n: rng.beta(0.5, 5, n), 1 / 11, SHARE),
         mean_setting("labels 1 to 5, skewed", lambda rng, n: rng.choice(5, n, p=_LABELS) + 1.0, 4.38, (1.0, 5.0)),
@@ -445,41 +413,8 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
 }  # fmt: skip
 
 
-# claims
-
-
-def false_claims(systems: int, users: int, rows: int, alike: float, draws: int, seed: int = 2) -> float:
-    """How often any two neighbours of equal systems are called separable; every user compares all pairs `rows` times,
-    and tastes differ by `alike`, so that a user's verdicts are like each other."""
-    rng = np.random.default_rng([seed, systems, users, rows])
-    claimed = 0
-    for _ in range(draws):
-        counts = user_counts(*_battles(rng, np.zeros(systems), 0.3, users, rows, alike), systems)
-        order = np.argsort(-_win_rates(counts)).tolist()
-        claimed += any(pair.separable for pair in neighbours(order, pair_tests(counts)))
-    return claimed / draws
-
-
-def _win_rates(counts: UserCounts) -> Floats:
-    tallies = counts.total.tallies()
-    rates: Floats = (tallies[:, 0] + tallies[:, 1] / 2) / tallies.sum(axis=1)
-    return rates
-
-
-def reached_power(win_rate: float, ties: float, draws: int, seed: int = 3) -> tuple[int, float, float]:
-    """Users planned for a power of 80 %, the power promised for them, and that of the sign test in simulation."""
-    shares = win_rate_discordance(win_rate, ties)
-    needed = units_needed(shares) or 0
-    win = (shares.psi + shares.delta) / 2
-    rng = np.random.default_rng([seed, int(100 * win_rate), int(100 * ties)])
-    won, tied, lost = rng.multinomial(needed, [win, 1 - shares.psi, shares.psi - win], draws).T
-    found = [(sign_test(int(a), int(b)) or 1.0) < 0.05 for a, b in zip(won, lost, strict=True)]
-    assert tied.size == draws
-    return needed, power_of(shares, needed), float(np.mean(found))
-
-
 def measure(draws: int = 200) -> list[dict[str, Any]]:
-    """One row per group of figures: the lowest coverage with 10 users or more; then the claims."""
+    """One row per group of figures: the lowest coverage with 10 users or more."""
     rows: list[dict[str, Any]] = []
     for name, settings in SETTINGS.items():
         start = time.perf_counter()
@@ -488,12 +423,6 @@ def measure(draws: int = 200) -> list[dict[str, Any]]:
         noise = 3 * float(np.sqrt(0.05 * 0.95 / draws))
         note = f"{worst.setting}: {worst.figure}, {worst.users} users; {time.perf_counter() - start:.0f} s"
         rows.append(_row(f"coverage: {name}", worst.covered or 0.0, LOW - noise, True, note))
-    wrong = max(false_claims(3, users, 3, 1.0, draws) for users in (5, 20))
-    rows.append(_row("equal systems called separable", wrong, 0.05 + 0.05, False, "3 systems, 3 rows a user"))
-    needed, _, power = reached_power(0.65, 0.2, 10 * draws)
-    rows.append(
-        _row("power of a plan for 80 %", power, 0.78, True, f"win rate .65, 20 % ties: {needed} users")
-    )
     return rows
 
 
@@ -508,16 +437,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", choices=[[], *SETTINGS, "claims"])
+    parser.add_argument("names", nargs="*", choices=[[], *SETTINGS])
     parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--users", default=",".join(map(str, USERS)))
     parser.add_argument("--markdown", action="store_true", help="tables for docs/statistics.md")
     options = parser.parse_args()
     sizes = [int(size) for size in options.users.split(",")]
-    for name in options.names or [*SETTINGS, "claims"]:
-        if name == "claims":
-            _print_claims(sizes, options.draws)
-            continue
+    for name in options.names or SETTINGS:
         lines = [_lines(setting, sizes, options.draws) for setting in SETTINGS[name]]
         if options.markdown:
             print(f"\n| {name} | figure | " + " | ".join(str(size) for size in sizes) + " |")
@@ -547,17 +473,6 @@ def _cell(coverage: Coverage) -> str:
     mark = "!" if low else "+" if coverage.covered > HIGH else ""
     partly = f" ({100 * coverage.shown:.0f})" if coverage.shown < 0.995 else ""
     return f"{100 * coverage.covered:.1f}{mark}{partly}"
-
-
-def _print_claims(sizes: list[int], draws: int) -> None:
-    print("equal systems called separable, %: systems, rows a user, users")
-    for systems, rows, alike in ((2, 1, 0.0), (3, 1, 0.0), (3, 3, 1.5), (2, 3, 1.5), (6, 1, 0.0)):
-        shares = [100 * false_claims(systems, users, rows, alike, draws) for users in (*sizes, 100)]
-        print(f"{systems} systems, {rows} rows", *(f"{share:.1f}" for share in shares), sep=" | ")
-    print("plans for a power of 80 %: win rate, ties, users, promised, reached")
-    for rate, ties in ((0.9, 0.0), (0.75, 0.2), (0.65, 0.2), (0.6, 0.0), (0.55, 0.3)):
-        needed, promised, power = reached_power(rate, ties, draws)
-        print(f"{rate} | {ties} | {needed} | {100 * promised:.1f} | {100 * power:.1f}")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ MODULES = (
     "leaderboard",
     "trend",
     "coverage",
+    "claims",
 )
 COLUMNS = (
     Column("name", "name"),

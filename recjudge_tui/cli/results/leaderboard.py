@@ -11,6 +11,8 @@ from recjudge_tui.cli.options import occasion_options, project_option, segment_o
 from recjudge_tui.cli.report_command import project_report
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from recjudge_tui.domain.occasions import OccasionFilter
     from recjudge_tui.domain.selection import CaseSelection
     from recjudge_tui.reports.common.table import Table
@@ -89,13 +91,16 @@ def leaderboard(
     systems: tuple[str, ...],
     by: str | None,
     occasions: OccasionFilter,
-) -> Table:
+) -> Callable[[str], Table]:
     """Rank the systems: wins, ties, losses and Q, or the shares of labels.
 
     Ties include position ties (the two orders disagreed); failed verdicts are not part of n. The notes say which
     neighbours in the ranking differ significantly, and about how many more cases the others need. Means of scores are
     tested over the users of both systems. bt is the Bradley-Terry model. elo is Elo ratings, which depend on the order
     of the cases. On both scales, 400 points are odds of 10:1 and the mean is 1000.
+
+    Of more than 10 systems, the text shows the pairs of the first 4 and the last 4; --systems chooses others, and the
+    other formats have all pairs.
 
     \b
     Example:
@@ -108,6 +113,7 @@ def leaderboard(
     """
     from recjudge_tui.reports.common.segments import segmented
     from recjudge_tui.reports.leaderboard.arena import arena_table
+    from recjudge_tui.reports.leaderboard.large_boards import readable
     from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 
     options = LeaderboardOptions(
@@ -119,4 +125,5 @@ def leaderboard(
     def board(chosen: CaseSelection) -> Table:
         return arena_table(database, project_id, replace(options, selection=chosen), table, k)
 
-    return segmented(database, project_id, board, by=by, occasions=occasions, systems=systems)
+    whole = segmented(database, project_id, board, by=by, occasions=occasions, systems=systems)
+    return lambda fmt: readable(whole) if fmt in ("text", "plain") else whole

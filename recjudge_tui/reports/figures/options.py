@@ -49,6 +49,7 @@ class FigureOptions:
     metric: str = ""
     over: str = ""
     of: str = ""
+    system: str = ""
     show: str = ""
     stage: str = ""
     strict: bool = True

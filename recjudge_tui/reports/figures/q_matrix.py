@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real
@@ -16,9 +18,11 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
+from recjudge_tui.reports.leaderboard.large_boards import first_and_last, left_out_words, next_to
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
 from recjudge_tui.store.cases.cases import cases_between
+from recjudge_tui.store.data.catalogue import known_systems
 from recjudge_tui.store.database import Database
 
 _SIGNIFICANT = 0.05
@@ -26,8 +30,17 @@ _SIGNIFICANT = 0.05
 _STRONGEST = math.log(4)
 
 
+# a grid of more systems cannot be read: the first and the last of the ranking, or those next to a chosen one
+_MOST, _ENDS = 14, 6
+_FIRST_AND_LAST = "first and last"
+
+
 def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]:
-    return {"rater": choice("rater", options.rater, context.raters, options)}
+    chosen = {"rater": choice("rater", options.rater, context.raters, options)}
+    names = sorted(known_systems(context.db, context.project_id))
+    if len(names) > _MOST or options.system:
+        chosen["system"] = choice("system", options.system, (_FIRST_AND_LAST, *names), options)
+    return chosen
 
 
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
@@ -43,11 +56,28 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
         f" {topic.text()}, {n_text(table.rows, 'pairs of lists a cell')}. In brackets: 95% interval over"
         f" users; bold: p < {_SIGNIFICANT:g}, sign test over users, Holm-adjusted."
     )
+    systems = _ranked(table.rows)
+    shown = _shown(systems, chosen.get("system", ""))
+    if len(shown) < len(systems):
+        left_out = left_out_words(systems, shown)
+        caption += f" {len(shown)} of {len(systems)} systems are drawn."
+        table = replace(table, notes=(left_out, *table.notes))
     return FigureContent(f"Q of the system down against the one across, judged by {rater}", caption, table)
 
 
+def _ranked(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(str(row["system"]) for row in rows))
+
+
+def _shown(systems: Sequence[str], chosen: str) -> tuple[str, ...]:
+    if chosen in systems:
+        return next_to(systems, chosen, 2 * _ENDS)
+    return first_and_last(systems, _MOST, _ENDS)
+
+
 def marks(data: FigureData) -> Grid:
-    systems = tuple(dict.fromkeys(str(row["system"]) for row in data.rows))
+    system = data.choices.get("system")
+    systems = _shown(_ranked(data.rows), system.value if system else "")
     cells = {(str(row["system"]), str(row["opponent"])): _cell(row) for row in data.rows}
     return Grid(systems, systems, cells, row_title="system", column_title="against", signed=True)
 

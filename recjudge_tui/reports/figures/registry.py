@@ -81,6 +81,7 @@ OPTIONS: dict[str, FigureOption] = {
     "metric": FigureOption("NAME", "q-metric: auc, ndcg@5, ..."),
     "over": FigureOption("PERIOD", "trend: day, week, month or import."),
     "of": FigureOption("UNIT", "flags: lists or items."),
+    "system": FigureOption("S", "q-matrix of many systems: those next to S. Default: first and last."),
     "show": FigureOption("FORM", "flags: table, intervals or ranks."),
 }
 COMMON_OPTIONS = ("protocol", "aspect")
@@ -96,7 +97,7 @@ FIGURES: dict[str, FigureKind] = {
     "q-matrix": FigureKind(
         "Q matrix",
         "each system against each, with intervals",
-        {"rater": "judged by"},
+        {"rater": "judged by", "system": "systems next to"},
         "q",
         _of_pairs,
         _NO_PAIRS,

@@ -21,7 +21,7 @@ from recjudge_tui.stats.resampling.jackknife import RESAMPLES, Spread, sums_by_u
 LEVEL = 0.95
 FEWEST_USERS = 5
 FEWEST_APART = 3
-_KNOWN = 2 / 3
+_KNOWN = 1 / 2
 Bounds = tuple[float, float]
 SHARE: Bounds = (0.0, 1.0)
 NOT_REQUESTED = "no interval was requested"
@@ -58,7 +58,7 @@ def interval_of(
     x - u (x - lowest) and x + u (highest - x).
 
     Without: Hall's transformation of Student's t, which corrects for skewness (Hall 1992, J. R. Statist. Soc. B
-    54:221), with two thirds of the degrees of freedom, because few users of a skewed figure rarely show its tail; at
+    54:221), with half of the degrees of freedom, because few users of a skewed figure rarely show its tail; at
     least FEWEST_USERS users are needed, of whom FEWEST_APART differ from the others.
     """
     tail = _tail(level)

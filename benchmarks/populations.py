@@ -1,0 +1,41 @@
+"""Samples from known populations, which the measurements of intervals and of claims draw."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Rng = np.random.Generator
+
+
+def shares_drawn(rng: Rng, users: int, rows: int, share: float, alike: float) -> Floats:
+    """Rows of 0 and 1 with an intraclass correlation of `alike`."""
+    if not alike:
+        return (rng.random(users * rows) < share).astype(np.float64)
+    own = rng.beta(share * (1 / alike - 1), (1 - share) * (1 / alike - 1), users)
+    return (rng.random(users * rows) < np.repeat(own, rows)).astype(np.float64)
+
+
+def battles_drawn(
+    rng: Rng, strength: Floats, tie: float, users: int, rows: int, alike: float
+) -> tuple[Any, ...]:
+    """Every user compares all pairs of systems `rows` times; users differ in taste by `alike`."""
+    pairs = np.tile(np.array(list(combinations(range(strength.size), 2))), (users * rows, 1))
+    owner = np.repeat(np.arange(users), rows * strength.size * (strength.size - 1) // 2)
+    taste = rng.normal(0, alike, (users, strength.size)) if alike else np.zeros((users, strength.size))
+    a, b = pairs.T
+    gap = strength[a] - strength[b] + taste[owner, a] - taste[owner, b]
+    odds = np.stack([np.exp(gap / 2), np.full(gap.size, tie), np.exp(-gap / 2)], axis=1)
+    reached = np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)
+    outcome = 1 - (rng.random(gap.size)[:, None] > reached[:, :2]).sum(axis=1)
+    order = rng.permutation(gap.size)
+    return a[order], b[order], outcome[order].astype(np.float64), owner[order]
+
+
+def sparse_hits(rng: Rng, users: int, some: float) -> Floats:
+    """Like nDCG: zero for most users."""
+    return rng.beta(1.5, 2, users) * (rng.random(users) < some)
