@@ -63,7 +63,7 @@ def test_other_formats_are_whole_and_systems_can_be_chosen(
     words = [
         "leaderboard",
         "-p",
-        "p",
+        "films",
         "--db",
         str(hundred.db.path),
         "--protocol",
