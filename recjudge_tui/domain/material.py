@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -36,6 +36,11 @@ class ItemView(Model):
         """About how long it is in a prompt."""
         return len(self.title) + len(self.category) + len(self.brand) + 30
 
+    @cached_property
+    def compact_json(self) -> str:
+        """Itself in a snapshot; the same item stands in thousands of them."""
+        return self.model_dump_json(exclude_defaults=True)
+
 
 class ShownEvent(Model):
     """One event with its item resolved; `timestamp` ISO 8601 UTC or empty; `text` the words of a search.
@@ -49,6 +54,11 @@ class ShownEvent(Model):
     text: str = ""
     value: float | None = None
     scale: tuple[float, float] | None = None
+
+    @cached_property
+    def compact_json(self) -> str:
+        """Itself in a snapshot; several occasions of a user show the same event."""
+        return self.model_dump_json(exclude_defaults=True)
 
 
 class UserView(Model):
@@ -100,6 +110,17 @@ class ExplanationView(Model):
     scores: dict[str, float] = Field(default_factory=dict)
     form: Literal["", "one", "personal"] = ""
     own_scores: bool = False
+
+
+class CaseViews(NamedTuple):
+    """The fields of a Material while a run is planned, which has a hundred thousand of them."""
+
+    kind: CaseKind
+    user: UserView
+    slates: tuple[SlateView, ...]
+    explanation: ExplanationView | None
+    example: ExplanationView | None
+    top_k: int
 
 
 class Material(Model):

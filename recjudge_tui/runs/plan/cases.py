@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL
 from recjudge_tui.domain.base import Model
-from recjudge_tui.domain.material import ExplanationView, ItemView, Material, SlateView, UserView
+from recjudge_tui.domain.material import CaseViews, ExplanationView, ItemView, SlateView, UserView
 from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
@@ -99,7 +99,7 @@ def collect_cases(
         shots = choose_shots(db, project_id, settings, prompt, systems)
         selection = _with_examples(selection, shots)
     items = ItemViews(db, project_id, selection.made)
-    reader = _MaterialReader(db, project_id, settings, shots, items)
+    reader = _CaseReader(db, project_id, settings, shots, items)
     result = RunCases(left_out=selection.left_out)
     wanted = min(n for n in (settings.limit, settings.sample, 1 << 60) if n is not None)
     if protocol.facts.tests_judges:
@@ -134,7 +134,8 @@ def cases_shown_before(db: Database, shown: Iterable[FirstShown], settings: RunS
     for first in shown:
         result.cases.append((first.key, first.shown))
         result.users.add(first.key.user_id)
-        result.sample.add(load_material(db, first.run_id, first.case_id, settings.top_k))
+        material = load_material(db, first.run_id, first.case_id, settings.top_k)
+        result.sample.add(CaseViews(*(getattr(material, name) for name in CaseViews._fields)))
     result.views = len({shown.user for _, shown in result.cases})
     return result
 
@@ -152,38 +153,36 @@ def _with_examples(selection: Selection, shots: Shots) -> Selection:
     return Selection(by_user, left_out)
 
 
-def _add(reader: _MaterialReader, batch: list[UserCases], result: RunCases, *, store: bool) -> None:
+def _add(reader: _CaseReader, batch: list[UserCases], result: RunCases, *, store: bool) -> None:
     """Snapshots go in a short transaction of their own: a plan that takes an hour must not lock out others."""
-    shown = reader.materials(batch)
-    for _, material in shown:
-        result.sample.add(material)
+    shown = reader.views(batch)
+    for _, case in shown:
+        result.sample.add(case)
     result.users.update(user.user_id for user, keys in batch if keys)
     result.views += sum(bool(keys) for _, keys in batch)
     if not store:
         result.cases += [(key, ShownCase(0)) for key, _ in shown]
         return
     with reader.db.transaction():
-        snapshots = save_snapshots(reader.db, [view for _, material in shown for view in _views(material)])
-    for key, material in shown:
-        user, *slates = (next(snapshots) for _ in range(1 + len(material.slates)))
-        texts = (
-            None if view is None else next(snapshots) for view in (material.explanation, material.example)
-        )
-        result.cases.append((key, ShownCase(user, *(*slates, None, None)[:2], *texts)))
+        snapshots = save_snapshots(reader.db, [view for _, case in shown for view in _snapshots(case)])
+    for key, case in shown:
+        user = next(snapshots)
+        slate_a, slate_b, *_ = [*(next(snapshots) for _ in case.slates), None, None]
+        explanation = next(snapshots) if case.explanation else None
+        example = next(snapshots) if case.example else None
+        result.cases.append((key, ShownCase(user, slate_a, slate_b, explanation, example)))
 
 
-def _views(material: Material) -> Iterator[tuple[SnapshotKind, Model]]:
+def _snapshots(case: CaseViews) -> list[tuple[SnapshotKind, Model]]:
     """What is shown of a case, in the order in which its snapshots are read back."""
-    yield "user", material.user
-    for slate in material.slates:
-        yield "slate", slate
-    for view in (material.explanation, material.example):
-        if view is not None:
-            yield "explanation", view
+    views: list[tuple[SnapshotKind, Model]] = [("user", case.user)]
+    views += [("slate", slate) for slate in case.slates]
+    views += [("explanation", text) for text in (case.explanation, case.example) if text is not None]
+    return views
 
 
 @dataclass(frozen=True)
-class _MaterialReader:
+class _CaseReader:
     """Reads what the run that is being planned will show of its cases."""
 
     db: Database
@@ -192,7 +191,7 @@ class _MaterialReader:
     shots: Shots | None
     items: ItemViews
 
-    def materials(self, batch: list[UserCases]) -> list[tuple[CaseKey, Material]]:
+    def views(self, batch: list[UserCases]) -> list[tuple[CaseKey, CaseViews]]:
         """The cases of the batch, in order, with what is shown of each."""
         slates = {
             slate
@@ -202,7 +201,7 @@ class _MaterialReader:
             if slate is not None
         }
         tops = {slate: SlateView(items=items) for slate, items in self._tops(slates).items()}
-        return [(key, self._material(user, key, tops)) for user, keys in batch for key in keys]
+        return [(key, self._views(user, key, tops)) for user, keys in batch for key in keys]
 
     def _tops(self, slates: Collection[int]) -> dict[int, tuple[ItemView, ...]]:
         tops = slate_tops(self.db, self.items, slates, self.settings.top_k)
@@ -219,12 +218,12 @@ class _MaterialReader:
         images = item_images(self.db, self.project_id, [view.item.item_id])
         return view.model_copy(update={"item": with_images([view.item], images)[0]})
 
-    def _material(self, user: UserView, key: CaseKey, tops: dict[int, SlateView]) -> Material:
+    def _views(self, user: UserView, key: CaseKey, tops: dict[int, SlateView]) -> CaseViews:
         text = key.explanation_id
-        return Material(
+        return CaseViews(
             kind=key.kind,
             user=user,
-            slates=tuple(tops[slate] for slate in (key.slate_a, key.slate_b) if slate is not None),
+            slates=tuple([tops[slate] for slate in (key.slate_a, key.slate_b) if slate is not None]),
             explanation=None if text is None else self._explanation(text),
             example=self.shots.view(self.db, self.project_id, key) if self.shots else None,
             top_k=self.settings.top_k,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 
 from recjudge_tui.domain.event_types import HELD_OUT, Part, part_of, shows_interest
-from recjudge_tui.domain.material import ShownEvent, UserView
+from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
 from recjudge_tui.domain.occasions import parse_time
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.store.data.histories import UserHistory
@@ -103,24 +102,36 @@ def preferences(events: Sequence[ShownEvent]) -> tuple[str, ...]:
     A category counts when it has at least 3 of the newest 30 events and a fifth of them, a brand with 3 events, and a
     liked category when its mean of at least 3 ratings is half a point above the user's own mean.
     """
-    recent = [e for e in events if e.item is not None and shows_interest(e.type)][:RECENT_EVENTS]
+    recent: list[ItemView] = []
+    for event in events:
+        if event.item is not None and shows_interest(event.type):
+            recent.append(event.item)
+            if len(recent) == RECENT_EVENTS:
+                break
     statements: list[str] = []
-    categories = Counter(c for e in recent for c in categories_of(e))
-    common = [(c, n) for c, n in categories.most_common(4) if n >= 3 and n * 5 >= len(recent)]
-    if common:
-        statements.append(
-            f"recently active in {', '.join(f'{c} ({n} of the last {len(recent)} events)' for c, n in common)}"
-        )
-    brands = [
-        (b, n) for b, n in Counter(e.item.brand for e in recent if e.item and e.item.brand).most_common(3)
+    categories = _frequent((name for item in recent for name in _split(item.category)), 4)
+    common = [
+        f"{name} ({n} of the last {len(recent)} events)" for name, n in categories if n * 5 >= len(recent)
     ]
-    returned = [f"{b} ({n} times)" for b, n in brands if n >= 3]
+    if common:
+        statements.append(f"recently active in {', '.join(common)}")
+    returned = [f"{brand} ({n} times)" for brand, n in _frequent((i.brand for i in recent if i.brand), 3)]
     if returned:
         statements.append(f"comes back to {', '.join(returned)}")
     liked = _liked(events)
     if liked:
         statements.append(f"rates highest {', '.join(liked)}")
     return tuple(statements)
+
+
+def _frequent(names: Iterable[str], most: int) -> list[tuple[str, int]]:
+    """The names that occur at least 3 times, at most `most` of them, the most frequent first; of equally frequent ones the
+    one that occurs first."""
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    frequent = [entry for entry in counts.items() if entry[1] >= 3]
+    return sorted(frequent, key=lambda entry: -entry[1])[:most]
 
 
 def categories_of(event: ShownEvent) -> tuple[str, ...]:
@@ -134,16 +145,14 @@ def _split(category: str) -> tuple[str, ...]:
 
 
 def _liked(events: Sequence[ShownEvent]) -> list[str]:
-    rated = [
-        (e.value, categories_of(e)) for e in events if e.value is not None and part_of(e.type) == "history"
-    ]
+    rated = [e for e in events if e.value is not None and part_of(e.type) == "history"]
     if len(rated) < 5:
         return []
-    own_mean = sum(value for value, _ in rated) / len(rated)
+    own_mean = sum([e.value or 0.0 for e in rated]) / len(rated)
     by_category: dict[str, list[float]] = {}
-    for value, names in rated:
-        for name in names:
-            by_category.setdefault(name, []).append(value)
+    for event in rated:
+        for name in categories_of(event):
+            by_category.setdefault(name, []).append(event.value or 0.0)
     means = [(sum(v) / len(v), name) for name, v in by_category.items() if len(v) >= 3]
     best = sorted((m for m in means if m[0] >= own_mean + 0.5), key=lambda m: (-m[0], m[1]))[:3]
     return [f"{name} ({mean:.1f} on average, own mean {own_mean:.1f})" for mean, name in best]

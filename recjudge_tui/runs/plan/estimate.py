@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import fsum
+from operator import attrgetter
 from statistics import fmean
 from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.material import ImageView, ItemView, Material, UserView
+from recjudge_tui.domain.material import CaseViews, ImageView, ItemView, Material, UserView
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run import Estimate
@@ -23,6 +24,7 @@ SAMPLED_CASES = 40
 TOKENS_A_PROFILE = 200
 WORDS_A_PROFILE = 120
 LEAST_TOKENS_A_REPLY = 80
+_CHARACTERS = attrgetter("characters")
 
 
 class CallPlan(NamedTuple):
@@ -43,26 +45,31 @@ class Sample:
     def __init__(self) -> None:
         self.cases = 0
         self.characters = 0
-        self.kept: list[tuple[int, Material]] = []
+        self.kept: list[tuple[int, CaseViews]] = []
         self.images = 0
         self.image_tokens = (0, 0)
         self.most_image_tokens = 0
         self._largest = 0
         self._user: tuple[UserView | None, int] = (None, 0)
 
-    def add(self, material: Material) -> None:
+    def add(self, views: CaseViews) -> None:
         # neighbouring cases share the user
-        if self._user[0] is not material.user:
-            self._user = (material.user, _characters_of_user(material.user))
-        size = self._user[1] + _characters(material)
-        self._count_images([item.image for item in material.items_with_images() if item.image])
+        if self._user[0] is not views.user:
+            self._user = (views.user, _characters_of_user(views.user))
+        size = self._user[1] + _characters(views)
+        if images := _images(views):
+            self._count_images(images)
         self.cases += 1
         self.characters += size
         if len(self.kept) < SAMPLED_CASES:
-            self.kept.append((size, material))
+            self.kept.append((size, views))
         elif size > self._largest:
-            self.kept[-1] = (size, material)
+            self.kept[-1] = (size, views)
         self._largest = max(self._largest, size)
+
+    def materials(self) -> list[Material]:
+        """The cases that are kept."""
+        return [Material(**views._asdict()) for _, views in self.kept]
 
     def _count_images(self, images: Sequence[ImageView]) -> None:
         counts = [estimate_image_tokens(image) for image in images]
@@ -76,14 +83,23 @@ def _characters_of_user(user: UserView) -> int:
     return _characters_of_items(e.item for e in (*user.history, *user.clicks, *user.others) if e.item)
 
 
-def _characters(material: Material) -> int:
+def _characters(views: CaseViews) -> int:
     """Of all but the user."""
-    texts = sum(len(view.text) for view in (material.explanation, material.example) if view)
-    return texts + sum(_characters_of_items(slate.items) for slate in material.slates)
+    size = sum([_characters_of_items(slate.items) for slate in views.slates])
+    for text in (views.explanation, views.example):
+        size += len(text.text) if text else 0
+    return size
 
 
 def _characters_of_items(items: Iterable[ItemView]) -> int:
-    return sum(item.characters for item in items)
+    return sum(map(_CHARACTERS, items))
+
+
+def _images(views: CaseViews) -> list[ImageView]:
+    """Those of the judged items, where they are shown."""
+    items = [item for slate in views.slates for item in slate.items if item.image is not None]
+    items += [views.explanation.item] if views.explanation else []
+    return [item.image for item in items if item.image is not None]
 
 
 def estimate(
@@ -107,14 +123,15 @@ def estimate(
             longest_prompt_tokens=0, cost_usd_low=0.0, cost_usd_high=0.0,
             seconds=seconds, price_note="not a language model",
         )  # fmt: skip
-    cases = [_of_case(prompt, material, planned) for _, material in sample.kept]
+    materials = sample.materials()
+    cases = [_of_case(prompt, material, planned) for material in materials]
     low = round(_of_all(sample, [case.low for case in cases]) * planned.calls_a_case)
     high = round(_of_all(sample, [case.high for case in cases]) * planned.calls_a_case)
     shown = planned.calls_a_case * len(planned.aspects)
     low += sample.image_tokens[0] * shown
     high += sample.image_tokens[1] * shown
     if planned.profiles:
-        written = [_of_call(profile_messages(prompt, material)) for _, material in sample.kept]
+        written = [_of_call(profile_messages(prompt, material)) for material in materials]
         low += round(fmean(call.low for call in written) * planned.profiles)
         high += round(fmean(call.high for call in written) * planned.profiles)
         cases += written

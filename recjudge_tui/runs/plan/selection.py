@@ -6,10 +6,11 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from recjudge_tui.domain.material import CaseKind, ItemView
-from recjudge_tui.domain.occasions import Occasion, OccasionFilter, compared_times, earlier
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, compared_times, earlier
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.runs.plan.stratify import stratified
@@ -18,6 +19,8 @@ from recjudge_tui.store.data.catalogue import CurrentSlate, current_slates, syst
 from recjudge_tui.store.data.explanations import current_explanations, explanation_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import check_contexts
+
+_occasion = attrgetter("context", "served_at")
 
 
 class Selection(NamedTuple):
@@ -55,8 +58,11 @@ def select_cases(db: Database, project_id: int, kind: CaseKind, settings: RunSet
 def _served(slates: list[CurrentSlate], occasions: OccasionFilter) -> Iterator[list[CurrentSlate]]:
     """The lists of a user by context, where any may be asked for. They are compared before times are looked at, so that a
     filter never pairs lists that are no pair without it."""
-    for context, group in groupby(slates, key=lambda slate: slate.occasion.context):
+    for context, group in groupby(slates, key=attrgetter("occasion.context")):
         here = list(group)
+        if occasions == EVERY_OCCASION:
+            yield here
+            continue
         times = {slate.occasion.served_at for slate in here}
         if occasions.has_context(context) and any(not time or occasions.has_time(time) for time in times):
             yield here
@@ -64,6 +70,8 @@ def _served(slates: list[CurrentSlate], occasions: OccasionFilter) -> Iterator[l
 
 def _asked_for(keys: list[CaseKey], occasions: OccasionFilter, left_out: Counter[str]) -> list[CaseKey]:
     """The cases of these occasions; those without a time are counted where one is asked for."""
+    if occasions == EVERY_OCCASION:
+        return keys
     here = [key for key in keys if occasions.has_context(key.context)]
     if occasions.is_timed and (untimed := sum(not key.served_at for key in here)):
         left_out["case without served_at, because a time is asked for"] += untimed
@@ -95,10 +103,6 @@ def _in_rounds(drawn: list[tuple[str, list[CaseKey]]], seed: int) -> list[tuple[
                 rounds.append([])
             rounds[place].append((user_id, here))
     return [entry for entries in rounds for entry in entries]
-
-
-def _occasion(key: CaseKey) -> Occasion:
-    return key.occasion
 
 
 def _explanations(db: Database, project_id: int, chosen: list[str]) -> dict[str, list[CaseKey]]:

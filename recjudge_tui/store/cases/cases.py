@@ -70,27 +70,38 @@ def ensure_cases(db: Database, project_id: int, keys: Sequence[CaseKey]) -> list
     ids: list[int] = []
     # the write lock is held, so nobody else takes these ids
     free = count(db.value("SELECT ifnull(max(id), 0) + 1 FROM cases"))
+    any_yet = db.value("SELECT EXISTS (SELECT 1 FROM cases WHERE project_id = ?)", (project_id,))
+    # whether a case of these may wait for its lists: one that is stored, or that this call brings
+    any_waits = any_yet or any(key.slate_a is None and key.explanation_id is None for key in keys)
+    known: dict[tuple[object, ...], dict[Occasion, int]] = {}
     for start in range(0, len(keys), _AT_ONCE):
         chunk = keys[start : start + _AT_ONCE]
-        bare = [key._replace(slate_a=None, slate_b=None, explanation_id=None) for key in chunk]
-        known = _known(db, project_id, [*chunk, *bare])
+        if any_yet:
+            known = _known(db, project_id, [*chunk, *map(_bare, chunk)])
         new: list[tuple[object, ...]] = []
-        for key, without in zip(chunk, bare, strict=True):
+        for key in chunk:
+            occasion = key.occasion
             same = known.setdefault(_content(key), {})
-            if key.occasion not in same:
-                waiting = known.get(_content(without), {}) if without != key else {}
-                case_id = _completed(db, project_id, key, waiting)
+            if occasion not in same:
+                case_id = None
+                if any_waits and (bare := _bare(key)) != key:
+                    case_id = _completed(db, project_id, key, known.get(_content(bare), {}))
                 if case_id is None:
                     case_id = next(free)
                     new.append((case_id, project_id, *key))
-                same[key.occasion] = case_id
-            ids.append(same[key.occasion])
+                same[occasion] = case_id
+            ids.append(same[occasion])
         db.execute_many(
             """INSERT INTO cases (id, project_id, kind, user_id, system_a, system_b, item_id, slate_a, slate_b,
                  explanation_id, context, served_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             new,
         )
     return ids
+
+
+def _bare(key: CaseKey) -> CaseKey:
+    """The key as a label names it, before the lists are known."""
+    return key._replace(slate_a=None, slate_b=None, explanation_id=None)
 
 
 def _content(key: CaseKey) -> tuple[object, ...]:

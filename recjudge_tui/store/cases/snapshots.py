@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Literal, NamedTuple
+
+from pydantic_core import to_json
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.material import CaseKind, ExplanationView, Material, SlateView, UserView
@@ -14,6 +17,7 @@ from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.cases.cases import CaseKey
 from recjudge_tui.store.database import Database
 
+_COMPACT = attrgetter("compact_json")
 SnapshotKind = Literal["user", "slate", "explanation"]
 
 
@@ -29,26 +33,70 @@ class ShownCase(NamedTuple):
 
 def save_snapshots(db: Database, views: Iterable[tuple[SnapshotKind, Model]]) -> Iterator[int]:
     """The id of each content, in order; stores those that are new. Call inside a transaction."""
+    rows: list[tuple[str, SnapshotKind, str]] = []
+    place_of: dict[tuple[SnapshotKind, int], int] = {}
+    places = []
+    # an id stands for its object only as long as that lives
     order = list(views)
-    rows: dict[tuple[SnapshotKind, int], tuple[str, SnapshotKind, str]] = {}
     for kind, content in order:
         # neighbouring cases share the user
-        if (place := (kind, id(content))) not in rows:
-            text = content.model_dump_json(exclude_defaults=True)
+        place = place_of.setdefault((kind, id(content)), len(rows))
+        if place == len(rows):
+            text = snapshot_text(content)
             digest = hashlib.sha256(f"{kind}:{text}".encode("utf-8", "surrogatepass")).hexdigest()
-            rows[place] = (digest, kind, text)
-    wanted = json.dumps([digest for digest, _, _ in rows.values()])
+            rows.append((digest, kind, text))
+        places.append(place)
+    ids = _stored(db, rows)
+    return iter([ids[place] for place in places])
+
+
+def _stored(db: Database, rows: Sequence[tuple[str, SnapshotKind, str]]) -> Sequence[int]:
+    """The id of each row (digest, kind, content)."""
+    last: int = db.value("SELECT ifnull(max(id), 0) FROM snapshots")
+    before = db.connection.total_changes
     db.execute_many(
-        "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING",
-        rows.values(),
+        "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING", rows
     )
+    if db.connection.total_changes - before == len(rows):
+        # all of them were new, and ids follow one another while the write lock is held
+        return range(last + 1, last + 1 + len(rows))
+    wanted = json.dumps([digest for digest, _, _ in rows])
     known = dict(
         tuple(row)
         for row in db.execute(
             "SELECT digest, id FROM snapshots WHERE digest IN (SELECT value FROM json_each(?))", (wanted,)
         )
     )
-    return iter([known[rows[kind, id(content)][0]] for kind, content in order])
+    return [known[digest] for digest, _, _ in rows]
+
+
+def snapshot_text(view: Model) -> str:
+    """The content of a snapshot: the view as JSON without its defaults. That of a user or a list is put together from the
+    texts of its events and items, which many snapshots share."""
+    if isinstance(view, SlateView):
+        return f'{{"items":[{",".join(map(_COMPACT, view.items))}]}}'
+    if isinstance(view, UserView):
+        return f"{{{','.join(_fields(view))}}}"
+    return view.model_dump_json(exclude_defaults=True)
+
+
+def _fields(user: UserView) -> Iterator[str]:
+    """In the order in which the model has them."""
+    yield f'"user_id":{_json(user.user_id)}'
+    if user.attributes:
+        yield f'"attributes":{_json(user.attributes)}'
+    if user.as_of:
+        yield f'"as_of":{_json(user.as_of)}'
+    for name in ("history", "searches", "clicks", "others"):
+        if events := getattr(user, name):
+            yield f'"{name}":[{",".join(map(_COMPACT, events))}]'
+    for name in ("browsed", "preferences", "profile"):
+        if text := getattr(user, name):
+            yield f'"{name}":{_json(text)}'
+
+
+def _json(value: object) -> str:
+    return to_json(value).decode()
 
 
 class FirstShown(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -43,7 +42,8 @@ class UserHistory:
 
     def count_from(self, time: str) -> int:
         """The number of events at `time` or later; none if it is empty."""
-        return sum(event.timestamp >= time for event in self.events) if time else 0
+        # the newest come first
+        return sum(1 for _ in takewhile(lambda event: event.timestamp >= time, self.events)) if time else 0
 
     @property
     def undated(self) -> int:
@@ -56,17 +56,18 @@ class UserHistory:
 
         At most `limit` of each type, so that a thousand clicks do not hide the purchases. Events without a time count.
         """
-        taken: Counter[str] = Counter()
+        taken: dict[str, int] = {}
         places = []
-        for place, row in enumerate(self.events):
-            time = row.timestamp
+        for place, (type_, time, *_) in enumerate(self.events):
             if time and (time < since or (until and time > until) or (before and time >= before)):
                 continue
-            taken[row.type] += 1
-            if taken[row.type] <= limit:
+            taken[type_] = taken.get(type_, 0) + 1
+            if taken[type_] <= limit:
                 places.append(place)
-        self._show([place for place in places if place not in self._shown])
-        return [self._shown[place] for place in places]
+        shown = self._shown
+        if unseen := [place for place in places if place not in shown]:
+            self._show(unseen)
+        return [shown[place] for place in places]
 
     def _show(self, places: Collection[int]) -> None:
         views = self.items.of({row.item_id for place in places if (row := self.events[place]).item_id})

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.material import ItemView, SlateView
+from recjudge_tui.domain.base import Model
+from recjudge_tui.domain.material import ExplanationView, ImageView, ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.cases.snapshots import load_material, save_snapshots
+from recjudge_tui.store.cases.snapshots import load_material, save_snapshots, snapshot_text
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.runs import calls, make_project, planned
@@ -39,3 +40,33 @@ def test_equal_content_is_kept_once_and_comes_back_as_it_was(db: Database) -> No
     assert (material.kind, len(material.slates), material.user.user_id) == ("list", 1, "u00")
     with pytest.raises(NotFoundError, match=f"run {run} does not contain case 99"):
         load_material(db, run, 99, 4)
+
+
+_ODD = ('"', "\\", "\n\t\b\f\r\x00\x1f\x7f", "é – 漢字 🎬", "</script>\u2028", "", " ")
+
+
+@pytest.mark.parametrize("text", _ODD)
+def test_the_text_of_a_snapshot_is_that_of_the_model(text: str) -> None:
+    items = (
+        ItemView(item_id=text, title=text),
+        ItemView(item_id="b", title="B", brand=text, category=text, attributes={text: text, "x": "y"},
+                 image=ImageView(digest="d", width=1, height=2)),
+    )  # fmt: skip
+    events = (
+        ShownEvent(type=text),
+        ShownEvent(type="rating", timestamp=text, item=items[1], text=text, value=0.0, scale=(1.0, 5.0)),
+        ShownEvent(type="rating", item=items[0], value=1e-7),
+    )
+    views: list[Model] = [
+        SlateView(items=()), SlateView(items=items), ExplanationView(item=items[1], text=text, scores={text: 1.5}),
+        UserView(user_id=text),
+        UserView(user_id=text, attributes={text: text}, as_of=text, history=events, searches=events[:1],
+                 clicks=events[1:], others=events, browsed=(text, "b"), preferences=(text,), profile=text),
+    ]  # fmt: skip
+    for view in views:
+        assert snapshot_text(view) == view.model_dump_json(exclude_defaults=True)
+    # a field that is added to a user must be added to its text
+    assert {*UserView.model_fields} == {
+        "user_id", "attributes", "as_of", "history", "searches", "clicks", "others", "browsed", "preferences", "profile",
+    }  # fmt: skip
+    assert {*SlateView.model_fields} == {"items"}
