@@ -22,6 +22,7 @@ MODULES = (
     "faults",
     "odd_answers",
     "replies",
+    "billing",
     "imports",
     "occasions",
     "judging_memory",

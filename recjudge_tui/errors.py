@@ -82,7 +82,8 @@ class CallError(RecjudgeError):
     `kind` is a short fixed word (timeout, rate_limit, server_error, connection, overflow, refusal,
     length, thinking, bad_reply, bad_request). `retry` says whether the same call may succeed later;
     `retry_after` is the delay in seconds that the server asked for, if any. `sent` is False when the call did not
-    reach a server.
+    reach a server. `usage` (a `domain.calls.Usage`) is what the server counted for an answer that
+    cannot be used, empty if it said nothing, and None where there was no answer of a model.
     """
 
     sent = True
@@ -101,6 +102,7 @@ class CallError(RecjudgeError):
         self.kind = kind
         self.retry = retry
         self.retry_after = retry_after
+        self.usage: object = None
 
 
 class ReplyFault(Exception):  # noqa: N818 - it is a finding about a text, shown to the model in a re-ask

@@ -166,6 +166,8 @@ class CallResult(NamedTuple):
     """How a call ended: with a reading of its reply, or with an error. Exactly one of `parsed`, `error_kind` is set.
 
     A reply that could not be read is kept with the error. `cached_from` is the call whose stored reply was used.
+    `cost_usd` is the known cost of all attempts (None: none is known), `unknown_usd` the most that the others may have
+    cost.
     """
 
     attempts: int
@@ -174,6 +176,8 @@ class CallResult(NamedTuple):
     error_kind: str | None = None
     error: str | None = None
     cached_from: int | None = None
+    cost_usd: float | None = None
+    unknown_usd: float = 0.0
 
 
 class VerdictDraft(Model):

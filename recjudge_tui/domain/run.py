@@ -126,7 +126,12 @@ class Estimate(Model):
 
 
 class Progress(Model):
-    """The progress of a run: `done` + `failed` + outstanding = `calls`; `cached` of the done reused a stored reply."""
+    """The progress of a run: `done` + `failed` + outstanding = `calls`; `cached` of the done reused a stored reply.
+
+    `cost_usd` is the known cost, `unknown_usd` the most that may have been billed beside it: for calls without usage,
+    for attempts that were lost, and for calls in flight. `impossible_costs` calls have a stored cost that cannot be (from
+    an older version) and is left out of the sum.
+    """
 
     calls: int
     done: int
@@ -135,7 +140,14 @@ class Progress(Model):
     tokens_in: int
     tokens_out: int
     cost_usd: float | None
+    unknown_usd: float = 0.0
+    impossible_costs: int = 0
     state: RunState = "running"
+
+    @property
+    def spent_usd(self) -> float:
+        """What counts against a budget."""
+        return (self.cost_usd or 0.0) + self.unknown_usd
 
     @property
     def outstanding(self) -> int:

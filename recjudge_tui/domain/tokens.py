@@ -12,6 +12,7 @@ LEAST_OF_AN_IMAGE = 85
 PATCHES_TIMES = 4
 # an image of 512 x 512, which none that is shown exceeds
 MOST_OF_AN_IMAGE = 1024
+TOKENS_AROUND_A_MESSAGE = 16
 
 
 def estimate_tokens(text: str) -> tuple[int, int]:
@@ -44,3 +45,13 @@ def estimate_prompt_tokens(messages: Iterable[Message]) -> tuple[int, int]:
         low += sum(count[0] for count in counts)
         high += sum(count[1] for count in counts)
     return low, high
+
+
+def most_prompt_tokens(messages: Iterable[Message]) -> int:
+    """A bound on the tokens of the messages: a tokenizer makes at most one of each byte, and chat templates add a few."""
+    return sum(
+        len(message.content.encode("utf-8", "replace"))
+        + sum(MOST_OF_AN_IMAGE for _ in message.images)
+        + TOKENS_AROUND_A_MESSAGE
+        for message in messages
+    )

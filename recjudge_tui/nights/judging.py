@@ -88,12 +88,12 @@ def judge_task(db: Database, project_id: int, task: Task, left: float | None, wo
         assert run_id is not None
     before = run_progress(db, run_id)
     if resumed:
-        start.prepare_resume(db, run_id, None if left is None else left + (before.cost_usd or 0.0))
+        start.prepare_resume(db, run_id, None if left is None else left + before.spent_usd)
     result = work(db, run_id)
     after = result.progress
     return JudgedTask(
         run_id,
-        (after.cost_usd or 0.0) - (before.cost_usd or 0.0),
+        after.spent_usd - before.spent_usd,
         after.done - before.done,
         after.failed - before.failed,
         result.reason,

@@ -16,7 +16,8 @@ from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.prompting.preview import question_now
 from recjudge_tui.runs.control.limits import CallLimits, StoppedWaiting
-from recjudge_tui.runs.engine.call import CostOf, Question, ask
+from recjudge_tui.runs.engine.bill import Bill, CostOf
+from recjudge_tui.runs.engine.call import Question, ask
 from recjudge_tui.runs.prices import cost_at, price_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import judge_capabilities
@@ -60,7 +61,7 @@ def try_prompt(
         result.attempts,
         result.reply,
         result.parsed,
-        cost_of(result.reply.usage) if result.reply is not None else None,
+        result.cost_usd,
         result.error_kind or "",
         result.error or "",
     )
@@ -108,7 +109,7 @@ async def _ask(judge: Judge, question: Question, workload: Workload, cost_of: Co
     try:
         await observed.prepare(workload)
         asyncio.get_running_loop().call_later(PATIENCE_S, stopping.set)
-        return await ask(observed, question, workload.timeout_s, CallLimits(stopping), cost_of)
+        return await ask(observed, question, workload.timeout_s, CallLimits(stopping), cost_of, Bill())
     except StoppedWaiting:
         error = observed.error or CallError("timeout", f"no answer within {workload.timeout_s:g} s")
         return CallResult(observed.attempts, error_kind=error.kind, error=str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -54,6 +55,7 @@ class Price(NamedTuple):
     def cost(self, tokens_in: int, tokens_out: int, cached: int = 0) -> float:
         """Dollars for one or many calls; `cached` of the `tokens_in` came from the server's cache."""
         cached_price = self.input if self.cached_input is None else self.cached_input
+        cached = min(cached, tokens_in)
         fresh = tokens_in - cached
         return (fresh * self.input + cached * cached_price + tokens_out * self.output) / MILLION
 
@@ -119,23 +121,36 @@ def require_price(judge: JudgeSpec) -> None:
 
 
 def cost_of(judge: JudgeSpec, usage: Usage, *, batch: bool = False) -> float | None:
-    """The cost of a call, live or in a batch: as the server reports it, else by the table; None when unknown."""
+    """The cost of a call, live or in a batch: by the table, or as the server reports it if that is more or the price is
+    not known; None when unknown."""
     return cost_at(price_of(judge), usage, batch=batch)
 
 
 def cost_at(price: Price | None, usage: Usage, *, batch: bool = False) -> float | None:
-    """`cost_of` for a price that is already known: all calls of a run have the same one."""
-    if usage.cost_usd is not None:
+    """`cost_of` for a price that is already known: all calls of a run have the same one.
+
+    A server may report any cost: where the usage at our price says more, that counts.
+    """
+    if price is None:
         return usage.cost_usd
-    if price is None or usage.input is None or usage.output is None:
+    # no prompt is empty: a server that counts none has not counted
+    if not usage.input or usage.output is None:
         return None
     price = price.in_batch() if batch else price
-    return price.cost(usage.input, usage.output, usage.cached_input or 0)
+    return max(price.cost(usage.input, usage.output, usage.cached_input or 0), usage.cost_usd or 0.0)
 
 
 def _table(path: Path) -> dict[str, Price]:
     """The table as it is now in the file; empty when there is no file."""
     return _read(path, path.stat().st_mtime_ns) if path.exists() else {}
+
+
+def _amount(value: object) -> float:
+    """Raises ValueError for what cannot be a price or a factor of one: a budget would not hold."""
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{value!r} is no price; it must be a number from 0")
+    return number
 
 
 @lru_cache(maxsize=4)
@@ -145,16 +160,16 @@ def _read(path: Path, _changed: int) -> dict[str, Price]:
         content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         return {
             name: Price(
-                float(row["input"]),
-                float(row["output"]),
-                float(row["cached_input"]) if "cached_input" in row else None,
+                _amount(row["input"]),
+                _amount(row["output"]),
+                _amount(row["cached_input"]) if "cached_input" in row else None,
                 str(path),
-                float(row.get("batch_discount", BATCH_DISCOUNT)),
-                float(row.get("regional", 1.0)),
+                _amount(row.get("batch_discount", BATCH_DISCOUNT)),
+                _amount(row.get("regional", 1.0)),
             )
             for name, row in content.items()
         }
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise UsageError(
             f"{path} cannot be read as a price table",
             f"{type(error).__name__}: {error}.",

@@ -9,7 +9,7 @@ import pytest
 from recjudge_tui.domain.calls import Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
-from recjudge_tui.runs.prices import cost_of, price_of, require_price
+from recjudge_tui.runs.prices import Price, cost_at, cost_of, price_of, require_price
 
 HOSTED = JudgeSpec(spec="openai:big")
 
@@ -141,3 +141,27 @@ def test_the_source_of_a_familys_price_names_the_family(table: Path) -> None:
     own = price_of(JudgeSpec(spec="bedrock:us.anthropic.claude-3-7-sonnet-20250219-v1:0"))
     assert own is not None
     assert (own.input, own.output) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("amount", ["nan", "inf", "-inf", "-1.0", "true", '"12"'])
+@pytest.mark.parametrize("field", ["input", "output", "cached_input", "batch_discount"])
+def test_a_price_that_is_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, amount: str
+) -> None:
+    fields = {"input": "1.0", "output": "2.0", field: amount}
+    lines = [f"{name} = {value}" for name, value in fields.items()]
+    (tmp_path / "prices.toml").write_text("\n".join(['["openai:m"]', *lines]), encoding="utf-8")
+    monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
+    with pytest.raises(UsageError, match="must be a number from 0"):
+        price_of(JudgeSpec(spec="openai:m"))
+
+
+def test_of_two_costs_the_higher_counts() -> None:
+    price = Price(100.0, 1000.0, None, "ours")
+    usage = Usage(input=1000, output=100)
+    assert cost_at(price, usage) == pytest.approx(0.2)
+    assert cost_at(price, usage.model_copy(update={"cost_usd": 0.01})) == pytest.approx(0.2)
+    assert cost_at(price, usage.model_copy(update={"cost_usd": 0.5})) == 0.5
+    assert cost_at(price, Usage(input=0, output=0, cost_usd=0.0)) is None, "no prompt is empty"
+    assert cost_at(price, Usage(input=1000, output=100, cached_input=10**9)) == pytest.approx(0.2)
+    assert cost_at(None, Usage(cost_usd=0.5)) == 0.5

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from recjudge_tui.domain.calls import Message, Reply, Request, whole
+from recjudge_tui.domain.calls import Message, Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.http.body import body_json
@@ -134,6 +134,16 @@ class AnthropicJudge(BatchJudge[int | None]):
         recorded = {**sent, "output_config": "json_schema"} if "output_config" in sent else sent
         return RequestBody(text.encode("utf-8", "replace"), sent, recorded)
 
+    def _usage(self, body: Mapping[str, Any]) -> Usage:
+        counts = body.get("usage")
+        return usage_of(
+            counts if isinstance(counts, dict) else {},
+            "input_tokens",
+            "cache_read_input_tokens",
+            "cache_creation_input_tokens",
+            "output_tokens",
+        )
+
     def _refused(self, status: int, error: ServerError, sent: Mapping[str, Any]) -> str | None:
         return refused_parameter(status, error, sent, _DROPPABLE)
 
@@ -148,14 +158,7 @@ class AnthropicJudge(BatchJudge[int | None]):
         text = target.scrub(_joined(blocks, "text"))
         thinking = target.scrub(_joined(blocks, "thinking"))
         stop = target.scrub(sound_text(message.get("stop_reason")))
-        counts = message.get("usage")
-        usage = usage_of(
-            counts if isinstance(counts, dict) else {},
-            "input_tokens",
-            "cache_read_input_tokens",
-            "cache_creation_input_tokens",
-            "output_tokens",
-        )
+        usage = self._usage(message)
         check_stop(stop, text, thinking, usage.input)
         return Reply(
             text=text,

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from recjudge_tui.domain.calls import Message, Reply, Request
+from recjudge_tui.domain.calls import Message, Reply, Request, Usage
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
 from recjudge_tui.errors import CallError, JudgeError
@@ -85,7 +85,11 @@ class BedrockJudge(VendorJudge):
         sent = self._parameters(request)
         converse = partial(self._converse, self._body(request, sent), sent, deadline)
         answer, latency_s = await self._endpoints.call(converse)
-        return self._reply(sent, answer, latency_s)
+        try:
+            return self._reply(sent, answer, latency_s)
+        except CallError as error:
+            error.usage = _usage(answer)
+            raise
 
     def _parameters(self, request: Request) -> dict[str, Any]:
         """The parameters that may be refused, and the cap."""
@@ -159,13 +163,7 @@ class BedrockJudge(VendorJudge):
         text = scrub("".join(sound_text(block.get("text")) for block in blocks))
         thinking = scrub("".join(_thinking(block) for block in blocks))
         stop = scrub(sound_text(answer.get("stopReason")))
-        usage = usage_of(
-            answer.get("usage") or {},
-            "inputTokens",
-            "cacheReadInputTokens",
-            "cacheWriteInputTokens",
-            "outputTokens",
-        )
+        usage = _usage(answer)
         check_stop(stop, text, thinking, usage.input)
         return Reply(
             text=text,
@@ -189,6 +187,17 @@ def _content(message: Message) -> list[dict[str, Any]]:
         for part in (message.parts() if message.images else (message.content,))
         if not isinstance(part, str) or part.strip() or not message.images
     ]
+
+
+def _usage(answer: dict[str, Any]) -> Usage:
+    counts = answer.get("usage")
+    return usage_of(
+        counts if isinstance(counts, dict) else {},
+        "inputTokens",
+        "cacheReadInputTokens",
+        "cacheWriteInputTokens",
+        "outputTokens",
+    )
 
 
 def _thinking(block: dict[str, Any]) -> str:

@@ -181,6 +181,13 @@ class OllamaJudge(HttpJudge[ServedModel]):
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         return RequestBody(text.encode("utf-8", "replace"), sent, recorded)
 
+    def _usage(self, body: Mapping[str, Any]) -> Usage:
+        return Usage(
+            input=whole(body.get("prompt_eval_count")),
+            output=whole(body.get("eval_count")),
+            cached_input=whole(body.get("prompt_eval_cached_count")),
+        )
+
     def _refused(self, status: int, error: ServerError, sent: Mapping[str, Any]) -> str | None:
         if status not in (400, 422, 500, 501):
             return None
@@ -213,11 +220,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
             model=target.scrub(sound_text(answer.get("model"))),
             stop=target.scrub(stop),
             structured="format" in body.sent and looks_like_object(text),
-            usage=Usage(
-                input=whole(answer.get("prompt_eval_count")),
-                output=whole(answer.get("eval_count")),
-                cached_input=whole(answer.get("prompt_eval_cached_count")),
-            ),
+            usage=self._usage(answer),
             latency_s=latency_s,
             logprobs=bool(entries),
             label_confidence=label_confidence(request, text, entries),

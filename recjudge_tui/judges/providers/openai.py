@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from recjudge_tui.domain.calls import Reply, Request, whole
+from recjudge_tui.domain.calls import Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.http.body import body_json
@@ -20,7 +20,7 @@ from recjudge_tui.judges.http.failures import ServerError
 from recjudge_tui.judges.providers.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.providers.images import sees_no_images
 from recjudge_tui.judges.providers.openai_body import BodyFrame, body_frame
-from recjudge_tui.judges.providers.openai_reply import read_reply
+from recjudge_tui.judges.providers.openai_reply import read_reply, usage_of
 from recjudge_tui.judges.providers.refusals import is_refusal, refused_parameter
 from recjudge_tui.judges.providers.schemas import without_bounds
 from recjudge_tui.judges.providers.vendor import BatchJudge, RequestBody
@@ -159,6 +159,9 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         if any(urlsplit(url).hostname == "openrouter.ai" for url in self._endpoints.urls):
             wanted["provider"] = {"require_parameters": True}
         return self._accepted(wanted)
+
+    def _usage(self, body: Mapping[str, Any]) -> Usage:
+        return usage_of(body)
 
     def _refused(self, status: int, error: ServerError, sent: Mapping[str, Any]) -> str | None:
         name = refused_parameter(status, error, sent, _DROPPABLE)

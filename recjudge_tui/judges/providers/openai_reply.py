@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -56,7 +57,7 @@ def read_reply(
         model=target.scrub(sound_text(body.get("model"))),
         stop=stop,
         structured="response_format" in sent and looks_like_object(text),
-        usage=_usage(body.get("usage")),
+        usage=usage_of(body),
         latency_s=latency_s,
         logprobs=bool(entries),
         label_confidence=label_confidence(request, text, entries),
@@ -109,7 +110,9 @@ def _logprobs(choice: dict[str, Any]) -> list[Any]:
     return entries if isinstance(entries, list) else []
 
 
-def _usage(usage: object) -> Usage:
+def usage_of(body: Mapping[str, Any]) -> Usage:
+    """What a server counted, by the body of its answer; empty where it says nothing."""
+    usage = body.get("usage")
     if not isinstance(usage, dict):
         return Usage()
     cached = _detail(usage, "prompt_tokens_details", "cached_tokens")

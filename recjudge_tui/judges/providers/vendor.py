@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from recjudge_tui.domain.calls import Reply, Request
+from recjudge_tui.domain.calls import Reply, Request, Usage
 from recjudge_tui.domain.judge import Capabilities, Identity, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
+from recjudge_tui.judges.http.body import body_json
 from recjudge_tui.judges.http.endpoints import Endpoints
 from recjudge_tui.judges.http.failures import (
     CallTarget,
@@ -164,6 +165,10 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         """The reply in an answer with status 200. Raises like `ask`."""
 
     @abstractmethod
+    def _usage(self, body: Mapping[str, Any]) -> Usage:
+        """What the server counted, by the body of its answer; empty where it says nothing."""
+
+    @abstractmethod
     def _refused(self, status: int, error: ServerError, sent: Mapping[str, Any]) -> str | None:
         """The parameter that the server refuses; None when the error is another one."""
 
@@ -177,14 +182,35 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         body = self._body(request)
         url, response, latency_s = await self._endpoints.call(partial(self._post, body.content, deadline))
         if response.status_code == 200:
-            return self._read(response, url, request, body, latency_s)
+            return self._read_counted(response, url, request, body, latency_s)
         error = error_of(response)
         if has_images(request) and is_blind(response.status_code, error):
             raise sees_no_images(self._model, self._target(url).scrub(error.message))
         refused = self._refused(response.status_code, error, body.sent)
         if refused is not None:
             raise RejectedParameterError(refused)
-        raise self._endpoints.heed(url, self._meaning(url, response, error, request))
+        fault = self._meaning(url, response, error, request)
+        counted = self._counted(response)
+        if isinstance(fault, CallError) and counted != Usage():
+            fault.usage = counted
+        raise self._endpoints.heed(url, fault)
+
+    def _read_counted(
+        self, response: httpx.Response, url: str, request: Request, body: RequestBody, latency_s: float | None
+    ) -> Reply:
+        """The reply in an answer. If it cannot be used, the CallError says what the server counted for it."""
+        try:
+            return self._read(response, url, request, body, latency_s)
+        except CallError as error:
+            error.usage = self._counted(response)
+            raise
+
+    def _counted(self, response: httpx.Response) -> Usage:
+        try:
+            body = body_json(response)
+        except ValueError:
+            return Usage()
+        return self._usage(body) if isinstance(body, dict) else Usage()
 
     async def _post(self, content: bytes, deadline: float, url: str) -> tuple[str, httpx.Response, float]:
         """The server's URL, its answer, and the seconds it took."""
@@ -277,4 +303,4 @@ class BatchJudge(HttpJudge[Facts]):
     def read_batch(self, body: bytes, request: Request) -> Reply:
         """The reply in the body of a batch's result. Raises like `ask`."""
         response = httpx.Response(200, content=body)
-        return self._read(response, self._endpoints.urls[0], request, self._body(request), None)
+        return self._read_counted(response, self._endpoints.urls[0], request, self._body(request), None)

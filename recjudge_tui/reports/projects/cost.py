@@ -7,6 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
@@ -80,7 +81,7 @@ def spent_a_case(db: Database, project_id: int) -> dict[tuple[str, str], float |
     for key, costs in by_rater.items():
         judged = sum(cost.done > 0 for cost in costs)
         if judged:
-            known = all(cost.priced == cost.done for cost in costs)
+            known = all(cost.priced == cost.done and not cost.impossible for cost in costs)
             spent[key] = sum(cost.cost_usd for cost in costs) / judged if known else None
     return spent
 
@@ -89,13 +90,16 @@ def _row(costs: list[CaseCost], human_price: float | None, resamples: int, seed:
     uncached = [cost for cost in costs if cost.cached == 0]
     judged = sum(cost.done > 0 for cost in uncached)
     calls, done = sum(cost.calls for cost in uncached), sum(cost.done for cost in uncached)
+    impossible = sum(cost.impossible for cost in uncached)
     unpriced = done - sum(cost.priced for cost in uncached)
     row: Row = {
         **{name: getattr(costs[0], name) for name in CaseCost._fields[:6]},
         "cases": judged,
         "calls": calls,
         "calls_per_case": calls / judged if judged else None,
-        "tokens_per_case": sum(c.tokens_in + c.tokens_out for c in uncached) / judged if judged else None,
+        "tokens_per_case": sum(c.tokens_in + c.tokens_out for c in uncached) / judged
+        if judged and not impossible
+        else None,
     }
     notes = (
         [f"{len(costs) - len(uncached):,} cases with cached replies left out"]
@@ -106,6 +110,9 @@ def _row(costs: list[CaseCost], human_price: float | None, resamples: int, seed:
         notes.append(f"{len(uncached) - judged:,} cases failed")
     if judged == 0:
         return row | _unknown(["no case was judged by a new call", *notes])
+    if impossible:
+        why = f"{quantity(impossible, 'call')} with a stored cost or number of tokens that cannot be"
+        return row | _unknown([why, *notes])
     if unpriced:
         return row | _unknown([f"price unknown for {unpriced:,} of {done:,} calls", *notes])
     per_case = sum(cost.cost_usd for cost in uncached) / judged

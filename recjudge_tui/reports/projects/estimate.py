@@ -50,6 +50,8 @@ def outcome_line(run_id: int, progress: Progress) -> str:
         if progress.cost_usd is None and progress.done > progress.cached
         else f"${progress.cost_usd or 0:.4f}"
     )
+    if progress.unknown_usd:
+        cost += f" and at most ${progress.unknown_usd:.4f} more that is not known"
     return (
         f"run {run_id} {progress.state}: {progress.done} done, {progress.failed} failed,"
         f" {progress.cached} from cache, {progress.outstanding} outstanding, cost {cost}"

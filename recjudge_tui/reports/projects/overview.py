@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.early_stopping import stop_lines
 from recjudge_tui.reports.verdicts.case_page import case_page
@@ -39,6 +39,7 @@ _RUN_COLUMNS = (
     Column("tokens_in", "Tokens in", "int", minor=True),
     Column("tokens_out", "Tokens out", "int", minor=True),
     Column("cost_usd", "Cost", "usd"),
+    Column("unknown_usd", "Not known", "usd", minor=True),
     Column("seconds", "Time", "seconds"),
 )
 _RULES_NOTE = "rules is not a language model: the published guidelines written as code"
@@ -165,8 +166,27 @@ def prompts_table(db: Database) -> Table:
 
 def runs_table(db: Database, project_id: int | None = None) -> Table:
     """One row per run, newest first; tokens and cost of new calls only, not of cached answers."""
-    rows = _rows(list_runs(db, project_id), _RUN_COLUMNS)
-    return Table("Runs", _RUN_COLUMNS, rows, () if rows else ("no run yet: start one with “recjudge run”",))
+    runs = list_runs(db, project_id)
+    notes = tuple(note for run in runs for note in cost_notes(run))
+    if not runs:
+        notes = ("no run yet: start one with “recjudge run”",)
+    return Table("Runs", _RUN_COLUMNS, _rows(runs, _RUN_COLUMNS), notes)
+
+
+def cost_notes(run: StoredRow) -> tuple[str, ...]:
+    """What the figures of a row of v_runs leave open, as sentences."""
+    notes = []
+    if run["impossible"]:
+        notes.append(
+            f"run {run['id']}: {quantity(run['impossible'], 'call')} with a stored cost or number of tokens that cannot"
+            " be (negative or beyond any bound), so there is no sum"
+        )
+    if run["unknown_usd"]:
+        notes.append(
+            f"run {run['id']}: up to ${run['unknown_usd']:.4f} more may have been billed, for answers without a count"
+            " of tokens, lost answers and calls in flight; a budget counts it as spent"
+        )
+    return tuple(notes)
 
 
 def run_table(db: Database, run_id: int) -> Table:
@@ -183,6 +203,7 @@ def run_table(db: Database, run_id: int) -> Table:
             if summary[key]
         ),
     ]
+    notes += cost_notes(summary)
     notes += [
         f"{row['calls']} calls failed ({row['error_kind']}), for instance: {one_line(row['example'] or '', 300)}"
         for row in run_failures(db, run_id)

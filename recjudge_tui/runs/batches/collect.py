@@ -8,10 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from recjudge_tui.domain.calls import CallResult, Reply
+from recjudge_tui.domain.calls import CallResult, Reply, Usage
 from recjudge_tui.errors import CallError, InputError, JudgeError, RecjudgeError, ReplyFault
 from recjudge_tui.judges.batch.lines import LineFault, ResultLine, read_result
-from recjudge_tui.runs.batches.context import BatchRun, batch_cost, held_run
+from recjudge_tui.runs.batches.context import BatchRun, batch_cost, held_run, most_of_batch_call
 from recjudge_tui.runs.engine.call import Question, unforeseen, unusable
 from recjudge_tui.runs.engine.held_run import prepare_call
 from recjudge_tui.runs.engine.recorder import store_outcomes
@@ -167,10 +167,11 @@ def _commit(run: BatchRun, outcomes: list[CallOutcome], tally: ImportTally) -> N
 def _outcome(run: BatchRun, key: CallKey, line: ResultLine) -> CallOutcome:
     call = prepare_call(run, key, use_stored=False)
     if line.body is None or call.question is None:
-        result = CallResult(1, error_kind=line.kind or "error", error=line.error)
-    else:
-        result = _read(run, call.question, line.body)
-    return call.outcome(result, batch_cost(run))
+        return call.outcome(CallResult(1, error_kind=line.kind or "error", error=line.error))
+    result = _read(run, call.question, line.body)
+    cost = batch_cost(run)(result.reply.usage if result.reply else Usage())
+    unknown = 0.0 if cost is not None else most_of_batch_call(run, call.question.request)
+    return call.outcome(result._replace(cost_usd=cost, unknown_usd=unknown))
 
 
 def _read(run: BatchRun, question: Question, body: bytes) -> CallResult:
@@ -182,7 +183,10 @@ def _read(run: BatchRun, question: Question, body: bytes) -> CallResult:
             raise
         error = problem if isinstance(problem, RecjudgeError) else unforeseen(problem)
         kind = error.kind if isinstance(error, CallError) else "refused"
-        raw = Reply(text=body.decode("utf-8", "replace"))
+        usage = error.usage if isinstance(error, CallError) else None
+        raw = Reply(
+            text=body.decode("utf-8", "replace"), usage=usage if isinstance(usage, Usage) else Usage()
+        )
         return CallResult(1, raw, error_kind=kind, error=str(error))
     try:
         return CallResult(1, reply, question.read(reply))

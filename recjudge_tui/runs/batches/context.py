@@ -7,17 +7,19 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from recjudge_tui.domain.calls import Request
 from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec
 from recjudge_tui.domain.run import RunState
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.providers.vendor import BatchJudge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs.control.lease import acquire
-from recjudge_tui.runs.engine.call import CostOf
+from recjudge_tui.runs.control.limits import most_tokens
+from recjudge_tui.runs.engine.bill import CostOf
 from recjudge_tui.runs.engine.held_run import HeldRun, prepare_call
 from recjudge_tui.runs.engine.recorder import store_outcomes
 from recjudge_tui.runs.plan.requests import setup_of
-from recjudge_tui.runs.prices import cost_of
+from recjudge_tui.runs.prices import cost_of, price_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.batches import NamedCall, refused_parameters, waiting_calls
 from recjudge_tui.store.runs.calls import outstanding
@@ -106,10 +108,16 @@ def outgoing(run: BatchRun, cached: list[int]) -> Iterator[tuple[NamedCall, byte
                 assert prepared.question is not None, "a run in batches writes no profiles"
                 yield call, run.judge.batch_body(prepared.question.request)
             else:
-                outcomes.append(prepared.outcome(prepared.result, batch_cost(run)))
+                outcomes.append(prepared.outcome(prepared.result))
         cached += [outcome.key.id for outcome in store_outcomes(run.db, run, outcomes)]
 
 
 def batch_cost(run: BatchRun) -> CostOf:
     """The cost of a reply in a batch."""
     return partial(cost_of, run.setup.spec, batch=True)
+
+
+def most_of_batch_call(run: BatchRun, request: Request) -> float:
+    """The most dollars that a call in a batch can have cost; 0 where the price is not known."""
+    price = price_of(run.setup.spec)
+    return 0.0 if price is None else price.in_batch().cost(most_tokens(request), request.sampling.max_tokens)

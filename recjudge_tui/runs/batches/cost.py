@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Estimate
-from recjudge_tui.domain.tokens import MOST_OF_AN_IMAGE, estimate_tokens
+from recjudge_tui.domain.tokens import MOST_OF_AN_IMAGE
 from recjudge_tui.errors import RunError
 from recjudge_tui.judges.providers.images import without_images
 from recjudge_tui.runs.batches.context import BatchRun, Tell
@@ -59,11 +59,11 @@ def within_budget(
     if price is None:
         raise RunError(*UNKNOWN_PRICE)
     under_way = batches_of(run.db, run.id, "planned", "submitted")
-    left = limit - (run_progress(run.db, run.id).cost_usd or 0.0)
+    left = limit - run_progress(run.db, run.id).spent_usd
     left -= sum(row["reserved_usd"] or 0.0 for row in under_way)
     for call, body in calls:
         text, images = without_images(body)
-        tokens = estimate_tokens(text.decode("utf-8", "replace"))[1] + images * MOST_OF_AN_IMAGE
+        tokens = len(text) + images * MOST_OF_AN_IMAGE  # no tokenizer makes more than one token of a byte
         cost = price.in_batch().cost(tokens, run.setup.settings.max_tokens)
         if cost > left:
             message = (

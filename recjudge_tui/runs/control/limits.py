@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 from recjudge_tui.domain.calls import Request
-from recjudge_tui.domain.tokens import estimate_prompt_tokens, estimate_tokens
+from recjudge_tui.domain.tokens import estimate_prompt_tokens, estimate_tokens, most_prompt_tokens
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.runs.prices import Price
 
@@ -51,8 +51,8 @@ class Budget:
     """Dollars that a run may spend. Every attempt reserves the most it can cost, so the limit is not exceeded.
 
     If replies cost more than was reserved for them (tokens that cannot be counted beforehand, fees), all later
-    reservations are multiplied by the worst such ratio seen. The cost of an attempt that was lost (deadline, broken
-    connection) is unknown: it counts as its reservation, in this process.
+    reservations are multiplied by the worst such ratio seen. Where the cost of an attempt is not known (lost on its way,
+    without a count of tokens), it counts as its reservation. `spent` includes such amounts of earlier processes.
     """
 
     limit: float
@@ -83,15 +83,20 @@ class Budget:
         self.in_flight += 1
         return amount
 
-    def settle(self, amount: float, cost: float | None) -> None:
-        """Replace a reservation by what the attempt cost. An unknown cost (None) counts as the reservation."""
+    def settle(self, amount: float, cost: float | None, least: float = 0.0) -> float:
+        """Replace a reservation by what the attempt cost, and return the dollars that count as spent.
+
+        An unknown cost (None) counts as the reservation, or as `least` if that is more.
+        """
         self.in_flight -= 1
         # sums of floats leave a remainder, which must not look like a call in flight
         self.reserved = self.reserved - amount if self.in_flight else 0.0
         if cost is not None and amount > 0:
             self.worst = max(self.worst, cost / amount)
-        self.spent += amount * self.worst if cost is None else cost
+        counted = max(amount * self.worst, least) if cost is None else cost
+        self.spent += counted
         self.settled.set()
+        return counted
 
 
 @dataclass
@@ -99,13 +104,15 @@ class CallLimits:
     """The checks before an attempt is sent, shared by all calls of a run. Times are monotonic.
 
     `trouble_since` is when the server began to turn calls away; None while it answers. At most `at_once` attempts may
-    be in flight (None: as many as there are workers); `out` are.
+    be in flight (None: as many as there are workers); `out` are. `price` bounds what attempts of unknown cost may have
+    cost where there is no budget.
     """
 
     stopping: asyncio.Event
     requests: RateLimit | None = None
     tokens: RateLimit | None = None
     budget: Budget | None = None
+    price: Price | None = None
     until: float = 0.0
     trouble_since: float | None = None
     rng: random.Random = field(default_factory=random.Random)
@@ -120,7 +127,7 @@ class CallLimits:
 
         Raises StoppedWaiting as soon as the run is to stop, BudgetLimitError when the call could exceed the budget.
         """
-        size = _tokens(request) if self.tokens or self.budget else 0
+        size = _tokens(request) if self.tokens else 0
         while True:
             await self.wait_out_pause()
             wait = self._turn(size + request.sampling.max_tokens // 4)
@@ -134,7 +141,7 @@ class CallLimits:
         if self.budget is None:
             return 0.0
         try:
-            return await self.budget.reserve(size, request.sampling.max_tokens, self.stopping)
+            return await self.budget.reserve(most_tokens(request), request.sampling.max_tokens, self.stopping)
         except BaseException:
             self._come_back()
             raise
@@ -169,11 +176,24 @@ class CallLimits:
         self.at_once = at_once
         self.freed.set()
 
-    def leave(self, reserved: float, cost: float | None) -> None:
-        """End an attempt that `enter` let through. `cost` is in dollars, None if unknown."""
+    def counted(self, reserved: float) -> float:
+        """The dollars that a reservation counts for, by what replies have cost so far."""
+        return reserved * self.budget.worst if self.budget else 0.0
+
+    def leave(
+        self, reserved: float, cost: float | None, request: Request | None = None, least: float = 0.0
+    ) -> float:
+        """End an attempt that `enter` let through, and return the dollars that count as spent.
+
+        `cost` is in dollars; None if unknown: then it is bounded by the reservation, else by the size of the `request`,
+        and is not less than `least`.
+        """
         self._come_back()
         if self.budget:
-            self.budget.settle(reserved, cost)
+            return self.budget.settle(reserved, cost, least)
+        if cost is not None or self.price is None or request is None:
+            return cost or 0.0
+        return max(self.price.cost(most_tokens(request), request.sampling.max_tokens), least)
 
     async def sleep(self, seconds: float) -> None:
         """Wait. Raises StoppedWaiting as soon as the run is to stop, even if there is nothing to wait for."""
@@ -225,6 +245,11 @@ class CallLimits:
 def _tokens(request: Request) -> int:
     """The most tokens that the prompt can have. Servers put the schema into it as well."""
     return estimate_prompt_tokens(request.messages)[1] + estimate_tokens(json.dumps(request.reply_schema))[1]
+
+
+def most_tokens(request: Request) -> int:
+    """As `_tokens`, but no tokenizer and no language makes more of it."""
+    return most_prompt_tokens(request.messages) + len(json.dumps(request.reply_schema))
 
 
 def _dollars(amount: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,12 +19,9 @@ from recjudge_tui.protocols.base import Protocol, reask
 from recjudge_tui.protocols.profile import parse_profile
 from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, StoppedWaiting
 from recjudge_tui.runs.control.retries import Failures, note_attempt
+from recjudge_tui.runs.engine.bill import Bill, CostOf, claimed_cost, cost_of_failure
 
 LARGER_CAP = 4
-# errors that no server bills
-UNPAID = ("rate_limit", "overloaded", "server_error", "bad_request", "overflow", "redirect")
-
-CostOf = Callable[[Usage], float | None]
 
 
 class Question(NamedTuple):
@@ -50,22 +47,30 @@ class Question(NamedTuple):
 
 
 async def ask(
-    judge: Judge, question: Question, timeout_s: float, limits: CallLimits, cost_of: CostOf
+    judge: Judge, question: Question, timeout_s: float, limits: CallLimits, cost_of: CostOf, bill: Bill
 ) -> CallResult:
     """Ask until there is an answer. The usage of its reply is the sum over all replies.
 
-    `cost_of` prices a reply's usage. Raises JudgeError when no call can work; StoppedWaiting and BudgetLimitError
-    while there is no reply. A reply that cannot be read, and cannot be asked for again because of one of these,
-    is a failed call, because it was paid for.
+    `cost_of` prices a reply's usage; every attempt is added to `bill`, also when this raises. Raises JudgeError when no
+    call can work; StoppedWaiting and BudgetLimitError while there is no reply. A reply that cannot be read, and cannot
+    be asked for again because of one of these, is a failed call, because it was paid for.
     """
+    result = await _result(judge, question, timeout_s, limits, cost_of, bill)
+    return result._replace(cost_usd=bill.known, unknown_usd=bill.unknown)
+
+
+async def _result(
+    judge: Judge, question: Question, timeout_s: float, limits: CallLimits, cost_of: CostOf, bill: Bill
+) -> CallResult:
     request, failures, attempts, enlarged = question.request, Failures(limits), 0, False
     unread: tuple[Reply, ReplyFault] | None = None
     while True:
         try:
             reserved = await limits.enter(request)
+            await _open(bill, limits, reserved)
             attempts += 1
             try:
-                reply = await _one_attempt(judge, request, timeout_s, limits, cost_of, reserved)
+                reply = await _one_attempt(judge, request, timeout_s, limits, cost_of, reserved, bill)
             except CallError as error:
                 if error.kind in ("thinking", "length") and not enlarged:
                     enlarged, request = True, _with_larger_cap(request)
@@ -92,29 +97,50 @@ async def ask(
         return CallResult(attempts, reply, parsed)
 
 
+async def _open(bill: Bill, limits: CallLimits, reserved: float) -> None:
+    """Store the reservation of an attempt before it is sent. Raises StoppedWaiting if the run is to stop meanwhile."""
+    try:
+        await bill.open(limits.counted(reserved))
+        if limits.stopping.is_set():
+            raise StoppedWaiting
+    except BaseException:
+        limits.leave(reserved, 0.0)
+        raise
+
+
 def unusable(attempts: int, reply: Reply, fault: ReplyFault) -> CallResult:
     """The failure of a call whose reply cannot be read."""
     return CallResult(attempts, reply, error_kind="bad_reply", error=f"The reply cannot be used: {fault}.")
 
 
 async def _one_attempt(
-    judge: Judge, request: Request, timeout_s: float, limits: CallLimits, cost_of: CostOf, reserved: float
+    judge: Judge,
+    request: Request,
+    timeout_s: float,
+    limits: CallLimits,
+    cost_of: CostOf,
+    reserved: float,
+    bill: Bill,
 ) -> Reply:
-    """One attempt. Its cost, and whether the server took it, are noted in the limits."""
-    started, cost = time.monotonic(), None
+    """One attempt. Its cost, and whether the server took it, are noted in the limits and on the bill."""
+    started, cost, least = time.monotonic(), None, 0.0
     try:
         reply = await _in_time(judge.ask(request), timeout_s)
-        cost = cost_of(reply.usage)
+        cost, least = cost_of(reply.usage), reply.usage.cost_usd or 0.0
     except CallError as error:
-        cost = 0.0 if error.kind in UNPAID or not error.sent else None
+        cost, least = cost_of_failure(error, cost_of), claimed_cost(error)
         note_attempt(limits, error)
         raise
+    except asyncio.CancelledError:
+        bill.was_cut = True
+        raise
+    except RecjudgeError:
+        cost = 0.0  # refused because of key, model, credit or address
+        raise
     except Exception as error:
-        if isinstance(error, RecjudgeError):
-            raise
         raise unforeseen(error) from error
     finally:
-        limits.leave(reserved, cost)
+        bill.add(cost, limits.leave(reserved, cost, request, least))
     note_attempt(limits)
     if reply.latency_s is None:
         reply = reply.model_copy(update={"latency_s": time.monotonic() - started})

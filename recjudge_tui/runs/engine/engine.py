@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.judge import Workload
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs.control.lease import acquire
@@ -129,7 +130,7 @@ async def _judge_all(
             )
         )
         set_identity(db, run_id, owner, identity)
-        limits = _limits(price, judge.rater_kind == "judge", settings, stopping, before.cost_usd or 0.0)
+        limits = _limits(price, judge.rater_kind == "judge", settings, stopping, before)
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(path, run)) as recorder:
             job = Job(run, recorder, limits, price, before, concurrency, watch)
@@ -151,16 +152,25 @@ def _watch_of(db: Database, run_id: int, setup: Setup) -> Watch | None:
 
 
 def _limits(
-    price: Price | None, is_model: bool, settings: RunSettings, stopping: asyncio.Event, spent: float
+    price: Price | None, is_model: bool, settings: RunSettings, stopping: asyncio.Event, before: Progress
 ) -> CallLimits:
     requests, tokens = settings.requests_per_minute, settings.tokens_per_minute
     if settings.budget_usd is not None and price is None and is_model:
         raise RunError(*UNKNOWN_PRICE)
+    if settings.budget_usd is not None and before.impossible_costs:
+        raise RunError(
+            "no budget can be kept for this run",
+            f"{quantity(before.impossible_costs, 'call')} of it cost an amount that cannot be.",
+            "Start a new run; the stored replies are used again.",
+        )
     return CallLimits(
         stopping,
         RateLimit(requests) if requests else None,
         RateLimit(tokens) if tokens else None,
-        Budget(settings.budget_usd, price, spent) if settings.budget_usd is not None and price else None,
+        Budget(settings.budget_usd, price, before.spent_usd)
+        if settings.budget_usd is not None and price
+        else None,
+        price if is_model else None,
     )
 
 

@@ -9,7 +9,7 @@ from recjudge_tui.domain.calls import CallResult
 from recjudge_tui.domain.judge import Identity
 from recjudge_tui.errors import NoProfileError, ReplyFault
 from recjudge_tui.judges.base import Judge
-from recjudge_tui.runs.engine.call import CostOf, Question
+from recjudge_tui.runs.engine.call import Question
 from recjudge_tui.runs.plan.requests import Setup, build_request
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.calls import CallKey, CallOutcome, stored_reply
@@ -42,11 +42,9 @@ class PreparedCall(NamedTuple):
     request_hash: str | None
     result: CallResult | None = None
 
-    def outcome(self, result: CallResult, cost_of: CostOf) -> CallOutcome:
-        """The outcome to store. A reply from the cache costs nothing."""
-        paid = result.reply is not None and result.cached_from is None
-        cost = cost_of(result.reply.usage) if paid and result.reply is not None else None
-        return CallOutcome(self.key, self.content_hash, self.request_hash, result, cost)
+    def outcome(self, result: CallResult) -> CallOutcome:
+        """The outcome to store."""
+        return CallOutcome(self.key, self.content_hash, self.request_hash, result)
 
 
 # the kind of error of a call that needs a user's profile, when writing that profile failed

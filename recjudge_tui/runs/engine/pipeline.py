@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from recjudge_tui.domain.calls import PROFILE, CallResult, Usage
@@ -16,6 +17,7 @@ from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, StoppedWaiting
+from recjudge_tui.runs.engine.bill import Bill
 from recjudge_tui.runs.engine.call import ask
 from recjudge_tui.runs.engine.held_run import NO_PROFILE, HeldRun, PreparedCall, prepare_call
 from recjudge_tui.runs.engine.recorder import Recorder
@@ -190,14 +192,22 @@ async def _work(job: Job, ready: asyncio.Queue[PreparedCall | None], room: _Room
             job.stopped_because = f"{reached} To raise it: recjudge runs resume {job.run.id} --budget USD"
             job.stopping.set()
             continue
-        job.recorder.put(call.outcome(result, job.cost_of))
+        job.recorder.put(call.outcome(result))
     job.workers -= 1
     return False
 
 
 async def _ask(job: Job, call: PreparedCall) -> CallResult:
     assert call.question is not None, "a call without a question has its result"
-    return await ask(job.run.judge, call.question, job.run.setup.settings.timeout_s, job.limits, job.cost_of)
+    call_id, budget = call.key.id, job.limits.budget
+    bill = Bill(reserve=partial(job.recorder.reserve, call_id) if budget is not None else None)
+    timeout_s = job.run.setup.settings.timeout_s
+    try:
+        return await ask(job.run.judge, call.question, timeout_s, job.limits, job.cost_of, bill)
+    except (StoppedWaiting, BudgetLimitError, RecjudgeError, asyncio.CancelledError):
+        if not bill.was_cut:  # else it keeps its reservation, because it may be billed
+            job.recorder.settle(call_id, bill.known, bill.unknown)
+        raise
 
 
 async def _record(job: Job, room: _Room) -> None:
@@ -228,8 +238,8 @@ def _count(job: Job, outcome: CallOutcome) -> None:
     result, now = outcome.result, job.progress
     usage = result.reply.usage if result.reply and result.cached_from is None else Usage()
     cost = now.cost_usd
-    if outcome.cost_usd is not None:
-        cost = (cost or 0.0) + outcome.cost_usd
+    if result.cost_usd is not None:
+        cost = (cost or 0.0) + result.cost_usd
     job.progress = now.model_copy(
         update={
             "done": now.done + (result.parsed is not None),
@@ -238,6 +248,7 @@ def _count(job: Job, outcome: CallOutcome) -> None:
             "tokens_in": now.tokens_in + (usage.input or 0),
             "tokens_out": now.tokens_out + (usage.output or 0),
             "cost_usd": cost,
+            "unknown_usd": now.unknown_usd + result.unknown_usd,
         }
     )
     if result.error_kind != NO_PROFILE:

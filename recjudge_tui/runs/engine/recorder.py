@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError
 from recjudge_tui.judges.base import Judge
@@ -14,13 +16,24 @@ from recjudge_tui.runs.engine.adjudication import adjudicate
 from recjudge_tui.runs.engine.held_run import HeldRun
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.calls import CallOutcome, save_outcome
+from recjudge_tui.store.runs.calls import CallOutcome, reserve_call, save_outcome, settle_call
 from recjudge_tui.store.runs.runs import heartbeat
 
 MOST_IN_ONE_TRANSACTION = 256
 TRY_AGAIN_S = 0.01
 # how long a commit waits for another writer, such as a large import: answers are worth more than minutes
 PATIENCE_S = 3600.0
+
+
+class _Booking(NamedTuple):
+    """A reservation or settlement that waits to be committed, and who waits for it."""
+
+    write: Callable[[], None]
+    on_disk: asyncio.Future[None] | None = None
+
+    def stored(self) -> None:
+        if self.on_disk is not None and not self.on_disk.done():
+            self.on_disk.set_result(None)
 
 
 class Recorder:
@@ -36,6 +49,7 @@ class Recorder:
         self._db = connect(path, one_thread=False)
         self._db.execute("PRAGMA busy_timeout = 0")
         self._waiting: deque[CallOutcome] = deque()
+        self._bookings: deque[_Booking] = deque()
         self._beat_due = False
         self._ended = False
         self._wake = asyncio.Event()
@@ -43,6 +57,18 @@ class Recorder:
     def put(self, outcome: CallOutcome) -> None:
         """Queue an outcome for the next commit."""
         self._waiting.append(outcome)
+        self._wake.set()
+
+    async def reserve(self, call_id: int, dollars: float) -> None:
+        """Store what the call can have cost, and return when that is on disk."""
+        on_disk: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._bookings.append(_Booking(partial(reserve_call, self._db, call_id, dollars), on_disk))
+        self._wake.set()
+        await on_disk
+
+    def settle(self, call_id: int, cost: float | None, unknown: float) -> None:
+        """Queue what the attempts of a call that stays planned have cost."""
+        self._bookings.append(_Booking(partial(settle_call, self._db, call_id, cost, unknown)))
         self._wake.set()
 
     def beat(self) -> None:
@@ -61,17 +87,21 @@ class Recorder:
         None after `end`, when all are committed. `concurrency`, the run's calls at once, is stored with them. Raises
         StoreError (disk full, damaged file), LeaseLostError.
         """
-        while not self._waiting and not self._beat_due:
+        while not self._waiting and not self._bookings and not self._beat_due:
             if self._ended:
                 return None
             self._wake.clear()
             await self._wake.wait()
         self._beat_due = False
+        bookings = list(self._bookings)
+        self._bookings.clear()
         outcomes = [self._waiting.popleft() for _ in range(min(MOST_IN_ONE_TRANSACTION, len(self._waiting)))]
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                await self._commit(outcomes, concurrency)
+                await self._commit(bookings, outcomes, concurrency)
+                for booking in bookings:
+                    booking.stored()
                 return outcomes
             except StoreBusyError:
                 if time.monotonic() > deadline:
@@ -80,9 +110,13 @@ class Recorder:
                 raise StoreError("the database refused an answer", error.cause) from error
             await asyncio.sleep(TRY_AGAIN_S)
 
-    async def _commit(self, outcomes: list[CallOutcome], concurrency: int | None) -> None:
+    async def _commit(
+        self, bookings: list[_Booking], outcomes: list[CallOutcome], concurrency: int | None
+    ) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
+            for booking in bookings:
+                booking.write()
             store_outcomes(self._db, self._run, outcomes, concurrency)
             await asyncio.to_thread(self._db.execute, "COMMIT")
         except BaseException:

@@ -102,7 +102,7 @@ def _leave_budget(db: Database, request: SaerRequest, first: int, second: int) -
     budget = request.settings[SECOND].budget_usd
     if budget is None:
         return
-    left = budget - (run_progress(db, first).cost_usd or 0.0)
+    left = budget - run_progress(db, first).spent_usd
     if left <= 0:
         raise RunError(
             "the budget is spent",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -58,10 +59,12 @@ def call_rows(
             WHERE ru.project_id = :project AND v.state <> 'planned' AND {within} ORDER BY v.call_id""",
         parameters | {"project": project_id},
     )
-    place = CALL_COLUMNS.index("reply")
+    place, cost = CALL_COLUMNS.index("reply"), CALL_COLUMNS.index("cost_usd")
     for row in cursor:
         cells = list(tuple(row)[: len(CALL_COLUMNS)])
         cells[place] = _reply(row)
+        if cells[cost] in (math.inf, -math.inf):  # from an older version; JSON has no infinity
+            cells[cost] = None
         yield tuple(cells)
 
 

@@ -41,7 +41,6 @@ class CallOutcome(NamedTuple):
     content_hash: str
     request_hash: str | None
     result: CallResult
-    cost_usd: float | None = None
 
 
 class CaseCall(NamedTuple):
@@ -103,6 +102,7 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
              tokens_out = ifnull(tokens_out + :tokens_out, ifnull(:tokens_out, tokens_out)),
              tokens_cached = ifnull(tokens_cached + :tokens_cached, ifnull(:tokens_cached, tokens_cached)),
              cost_usd = ifnull(cost_usd + :cost_usd, ifnull(:cost_usd, cost_usd)),
+             unknown_usd = ifnull(unknown_usd + :unknown_usd, ifnull(:unknown_usd, unknown_usd)), reserved_usd = NULL,
              latency_s = :latency_s, sent = :sent, error_kind = :error_kind, error = :error, finished_at = :now
            WHERE id = :id AND state = 'planned'""",
         {
@@ -120,7 +120,8 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
             "tokens_in": reply.usage.input,
             "tokens_out": reply.usage.output,
             "tokens_cached": reply.usage.cached_input,
-            "cost_usd": outcome.cost_usd,
+            "cost_usd": result.cost_usd,
+            "unknown_usd": result.unknown_usd or None,
             "latency_s": reply.latency_s,
             "sent": _sent(reply),
             "error_kind": result.error_kind,
@@ -134,6 +135,20 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
     if result.parsed:
         _save_reading(db, outcome.key.id, result.parsed)
     return True
+
+
+def reserve_call(db: Database, call_id: int, dollars: float) -> None:
+    """Store what a call can have cost when the attempt that is about to be sent ends."""
+    db.execute("UPDATE calls SET reserved_usd = ? WHERE id = ? AND state = 'planned'", (dollars, call_id))
+
+
+def settle_call(db: Database, call_id: int, cost: float | None, unknown: float) -> None:
+    """Replace the reservation of a call that stays planned by what its attempts cost."""
+    db.execute(
+        """UPDATE calls SET reserved_usd = NULL, cost_usd = ifnull(cost_usd + ?1, ifnull(?1, cost_usd)),
+             unknown_usd = ifnull(unknown_usd + ?2, ifnull(?2, unknown_usd)) WHERE id = ?3 AND state = 'planned'""",
+        (cost, unknown or None, call_id),
+    )
 
 
 def _sent(reply: Reply) -> str | None:

@@ -12,7 +12,7 @@ class CaseCost(NamedTuple):
 
     `aspects` and `shots` are empty for runs from before these settings existed. `calls` were sent, `cached` were
     answered from an earlier run. `priced` of the `done` calls have a known cost; `cost_usd` is the known spending,
-    including failed calls.
+    including failed calls. `impossible` calls have a stored cost or number of tokens that cannot be, which is left out.
     """
 
     rater: str
@@ -29,6 +29,7 @@ class CaseCost(NamedTuple):
     cost_usd: float
     tokens_in: int
     tokens_out: int
+    impossible: int
 
 
 class RunCost(NamedTuple):
@@ -53,14 +54,19 @@ def case_costs(db: Database, project_id: int) -> list[CaseCost]:
     rows = db.rows(
         """SELECT r.name, json_extract(ru.judge, '$.spec'), ru.protocol, p.name || '@' || p.version,
              ifnull(json_extract(ru.settings, '$.aspects'), ''), ifnull(json_extract(ru.settings, '$.shots'), ''),
-             c.user_id, k.calls, k.cached, k.done, k.priced, k.cost_usd, k.tokens_in, k.tokens_out
+             c.user_id, k.calls, k.cached, k.done, k.priced, k.cost_usd, k.tokens_in, k.tokens_out,
+             k.impossible
            FROM (
              SELECT run_id, case_id, sum(cached_from IS NULL) AS calls, sum(cached_from IS NOT NULL) AS cached,
                sum(cached_from IS NULL AND state = 'done') AS done,
-               sum(cached_from IS NULL AND state = 'done' AND cost_usd IS NOT NULL) AS priced,
-               total(CASE WHEN cached_from IS NULL THEN cost_usd END) AS cost_usd,
-               ifnull(sum(CASE WHEN cached_from IS NULL THEN tokens_in END), 0) AS tokens_in,
-               ifnull(sum(CASE WHEN cached_from IS NULL THEN tokens_out END), 0) AS tokens_out
+               sum(cached_from IS NULL AND state = 'done' AND ifnull(cost_usd BETWEEN 0 AND 1e9, 0)) AS priced,
+               total(CASE WHEN cached_from IS NULL AND cost_usd BETWEEN 0 AND 1e9 THEN cost_usd END) AS cost_usd,
+               ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_in BETWEEN 0 AND 1e12 THEN tokens_in END), 0)
+                 AS tokens_in,
+               ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_out BETWEEN 0 AND 1e12 THEN tokens_out END), 0)
+                 AS tokens_out,
+               ifnull(sum(cached_from IS NULL AND (tokens_in NOT BETWEEN 0 AND 1e12
+                 OR tokens_out NOT BETWEEN 0 AND 1e12 OR cost_usd NOT BETWEEN 0 AND 1e9)), 0) AS impossible
              FROM calls WHERE run_id IN (SELECT id FROM runs WHERE project_id = ?)
              GROUP BY run_id, case_id HAVING sum(state = 'planned') = 0
            ) k
@@ -75,10 +81,11 @@ def case_costs(db: Database, project_id: int) -> list[CaseCost]:
 def run_cost(db: Database, run_id: int) -> RunCost:
     """Calls, tokens, cost and time of one run."""
     row = db.row(
-        """SELECT p.name || '@' || p.version, sum(k.cached_from IS NULL AND k.state <> 'planned'),
-             sum(k.cached_from IS NOT NULL), avg(ifnull(k.tokens_in, o.tokens_in)),
-             avg(ifnull(k.tokens_out, o.tokens_out)), avg(ifnull(k.cost_usd, o.cost_usd)),
-             sum(CASE WHEN k.cached_from IS NULL THEN k.cost_usd END), ru.seconds
+        f"""SELECT p.name || '@' || p.version, sum(k.cached_from IS NULL AND k.state <> 'planned'),
+             sum(k.cached_from IS NOT NULL), {_mean("tokens_in", 1e12)}, {_mean("tokens_out", 1e12)},
+             {_mean("cost_usd", 1e9)},
+             CASE WHEN ifnull(sum(k.cached_from IS NULL AND k.cost_usd NOT BETWEEN 0 AND 1e9), 0) = 0
+               THEN sum(CASE WHEN k.cached_from IS NULL THEN k.cost_usd END) END, ru.seconds
            FROM runs ru JOIN prompts p ON p.id = ru.prompt_id JOIN calls k ON k.run_id = ru.id
            LEFT JOIN calls o ON o.id = k.cached_from
            WHERE ru.id = ? GROUP BY ru.id""",
@@ -86,3 +93,9 @@ def run_cost(db: Database, run_id: int) -> RunCost:
     )
     assert row is not None, f"run {run_id} has no calls"
     return RunCost(*row)
+
+
+def _mean(column: str, most: float) -> str:
+    """SQL for the mean over calls, cached ones with the original's value; none if a value cannot be."""
+    value = f"ifnull(k.{column}, o.{column})"
+    return f"CASE WHEN ifnull(sum({value} NOT BETWEEN 0 AND {most}), 0) = 0 THEN avg({value}) END"

@@ -105,9 +105,13 @@ def run_progress(db: Database, run_id: int) -> Progress:
     row = db.row(
         """SELECT count(*) AS calls, ifnull(sum(state = 'done'), 0) AS done, ifnull(sum(state = 'failed'), 0) AS failed,
              ifnull(sum(cached_from IS NOT NULL), 0) AS cached,
-             ifnull(sum(CASE WHEN cached_from IS NULL THEN tokens_in END), 0) AS tokens_in,
-             ifnull(sum(CASE WHEN cached_from IS NULL THEN tokens_out END), 0) AS tokens_out,
-             sum(CASE WHEN cached_from IS NULL THEN cost_usd END) AS cost_usd
+             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_in BETWEEN 0 AND 1e12 THEN tokens_in END), 0)
+               AS tokens_in,
+             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_out BETWEEN 0 AND 1e12 THEN tokens_out END), 0)
+               AS tokens_out,
+             sum(CASE WHEN cached_from IS NULL AND cost_usd BETWEEN 0 AND 1e9 THEN cost_usd END) AS cost_usd,
+             total(unknown_usd) + total(reserved_usd) AS unknown_usd,
+             ifnull(sum(cached_from IS NULL AND cost_usd NOT BETWEEN 0 AND 1e9), 0) AS impossible_costs
            FROM calls WHERE run_id = ?""",
         (run_id,),
     )
@@ -182,6 +186,13 @@ def take_lease(db: Database, run_id: int, owner: str, instead_of: str | None) ->
                WHERE id = ?3 AND lease_owner IS ?4""",
             (owner, now(), run_id, instead_of),
         )
+        if cursor.rowcount == 1:
+            # in flight when the last process was killed: nobody knows what was billed for them
+            db.execute(
+                """UPDATE calls SET unknown_usd = ifnull(unknown_usd, 0) + reserved_usd, reserved_usd = NULL
+                   WHERE run_id = ? AND reserved_usd IS NOT NULL""",
+                (run_id,),
+            )
     return cursor.rowcount == 1
 
 

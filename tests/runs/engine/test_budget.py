@@ -12,10 +12,12 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import RunError
+from recjudge_tui.runs.control.limits import most_tokens
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.start import change_budget
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_row
+from tests.support.requests import sent_request
 from tests.support.runs import RULES, calls, make_project, plan, planned, ran, server_judge, verdicts
 from tests.support.servers.process import ServerProcess, start
 
@@ -136,7 +138,7 @@ def test_attempts_that_nobody_bills_cost_nothing(
 ) -> None:
     monkeypatch.setattr("recjudge_tui.runs.control.limits.FIRST_WAIT_S", 0.02)
     make_project(db, users=20)
-    faults = ("--faults", "429:0.2,500:0.2,503:0.2,529:0.2", "--fault-attempts", 2, "--retry-after", 0)
+    faults = ("--faults", "429:0.3,503:0.3,529:0.3", "--fault-attempts", 2, "--retry-after", 0)
     with start("openai_api", *faults) as server:
         whole = work(db.path, planned(db, server_judge(server.url), use_cache=False)).cost_usd
     assert whole is not None
@@ -145,7 +147,7 @@ def test_attempts_that_nobody_bills_cost_nothing(
         run = planned(
             db,
             server_judge(server.url),
-            budget_usd=whole + 1.2,
+            budget_usd=whole + 1.1 + most_tokens(sent_request(db, 1)) * 100 / 1e6,
             max_tokens=1024,
             concurrency=4,
             use_cache=False,
@@ -174,10 +176,11 @@ def test_a_reply_that_was_paid_for_is_kept_when_there_is_no_money_to_ask_again(
     with start("openai_api", "--faults", "garbage:1") as server:
         cost = work(db.path, planned(db, server_judge(server.url), max_tokens=16, limit=1)).cost_usd
         assert cost is not None
+        first = most_tokens(sent_request(db, 1)) * 100 / 1e6 + 1.0
         run = planned(
             db,
             server_judge(server.url),
-            budget_usd=1.0 + cost,
+            budget_usd=first + cost / 8,
             max_tokens=1000,
             concurrency=1,
             use_cache=False,

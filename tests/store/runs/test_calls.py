@@ -51,7 +51,7 @@ def db(project_db: Path) -> Iterator[Database]:
 def done(db: Database, run: int, **more: Any) -> CallOutcome:
     """How the first outstanding call of the run ended: well."""
     key = outstanding(db, run, 0, 1)[0]
-    return CallOutcome(key, "content", "request", CallResult(1, REPLY, PARSED)._replace(**more), cost_usd=0.5)
+    return CallOutcome(key, "content", "request", CallResult(1, REPLY, PARSED, cost_usd=0.5)._replace(**more))
 
 
 def failed(db: Database, run: int) -> CallOutcome:

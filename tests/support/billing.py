@@ -1,0 +1,197 @@
+"""A server that bills, and runs with a budget against it under kills, faults and lies: what was billed is known here."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs.runs import reset_failed, run_progress
+from tests.support.runs import planned
+from tests.support.stub_server import answer, completion, serving
+
+IN_USD, OUT_USD = 100.0, 1000.0  # a million tokens
+PRICES = f'["openai:hash-judge"]\ninput = {IN_USD}\noutput = {OUT_USD}\n'
+MAX_TOKENS = 512
+_GOOD = json.dumps({"reasoning": "Fine.", "category": "Good Match", "flagged_items": []})
+# faults that are billed nevertheless, and how the answer looks
+_FAULTS: dict[str, Any] = {
+    "500": lambda body: answer(500, {"error": {"message": "upstream broke"}}),
+    "502": lambda body: answer(502, b"<html>Bad gateway</html>"),
+    "cut": lambda body: answer(200, body)[:-20],
+    "reset": lambda body: None,
+    "hang": lambda body: b"",
+    "html": lambda body: answer(200, b"<html>Sign in</html>"),
+    "garbage": lambda body: answer(200, {**body, **completion("I liked it.")}),
+    "refusal": lambda body: answer(200, {**body, **completion(None, refusal="No.")}),
+    "length": lambda body: answer(200, {**body, **completion('{"reasoning": "', finish="length")}),
+    "empty": lambda body: answer(200, {**body, "choices": []}),
+}
+
+
+class Scenario(NamedTuple):
+    """`says`: what the replies say of usage and cost. `faults`: kinds of answers, each for an equal share of `faulty`
+    requests. `kills` by SIGKILL and `interrupts` (a second Ctrl-C) at random moments, then `resumes` and `retries`."""
+
+    name: str
+    says: str = "usage"
+    faults: tuple[str, ...] = ()
+    faulty: float = 0.5
+    concurrency: int = 8
+    kills: int = 0
+    interrupts: int = 0
+    resumes: int = 1
+    retries: int = 0
+    more: float = 1.0
+
+
+SCENARIOS = (
+    Scenario("true usage"),
+    Scenario("true usage, 64 at once", concurrency=64),
+    Scenario("a negative cost", "negative"),
+    Scenario("a cost of NaN", "nan"),
+    Scenario("a cost of Infinity", "infinity"),
+    Scenario("a cost of 0", "free"),
+    Scenario("a usage of 0 tokens", "zero"),
+    Scenario("a negative usage", "minus"),
+    Scenario("more cached tokens than there are", "cached"),
+    Scenario("no usage, four resumes", "nothing", resumes=4),
+    Scenario("no usage, kills", "nothing", kills=2),
+    Scenario("no output tokens, 64 at once, kills", "half", concurrency=64, kills=2),
+    Scenario("true usage, kills", kills=2),
+    Scenario("true usage, 64 at once, kills", concurrency=64, kills=3),
+    Scenario("interrupted twice, resumed", interrupts=2, concurrency=16),
+    Scenario("failures that are billed, retried", faults=("500", "502"), resumes=2),
+    Scenario("answers lost on their way", faults=("cut", "reset", "html"), resumes=2),
+    Scenario("answers that come too late", faults=("hang",), faulty=0.2),
+    Scenario("replies that cannot be read, retried", faults=("garbage",), retries=3),
+    Scenario("refusals, retried", faults=("refusal",), faulty=1.0, retries=3),
+    Scenario("refusals without usage, retried", "nothing", ("refusal",), 1.0, retries=3),
+    Scenario("replies cut at the cap, asked with a larger one", faults=("length", "empty"), retries=2),
+    Scenario("a budget that is raised", resumes=2, more=1.5),
+    Scenario("everything at once", "half", tuple(set(_FAULTS) - {"hang"}), 0.5, 64, 2, 1, 2, 1),
+)
+
+
+class Biller:
+    """Answers a chat request and bills it: a token for three bytes of the prompt, and any part of the cap, by hash."""
+
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        self.scenario, self.seed = scenario, seed
+        self.billed, self.requests = 0.0, 0
+        self._lock = threading.Lock()
+
+    def respond(self, raw: bytes) -> bytes | None:
+        body = json.loads(raw)
+        with self._lock:
+            self.requests += 1
+            draw = Random(sha256(raw + b"%d/%d" % (self.seed, self.requests)).digest())
+            prompt = sum(len(message["content"].encode()) for message in body["messages"]) // 3
+            output = draw.randint(1, body["max_completion_tokens"])
+            self.billed += (prompt * IN_USD + output * OUT_USD) / 1e6
+        time.sleep(draw.uniform(0, 0.01))
+        reply = {**completion(_GOOD), **self._usage(prompt, output)}
+        if self.scenario.faults and draw.random() < self.scenario.faulty:
+            response: bytes | None = _FAULTS[draw.choice(self.scenario.faults)](reply)
+            return response
+        return answer(200, reply)
+
+    def _usage(self, prompt: int, output: int) -> dict[str, Any]:
+        usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": output}
+        costs = {"negative": -1.0, "nan": float("nan"), "infinity": float("inf"), "free": 0.0}
+        says = self.scenario.says
+        if says == "nothing":
+            return {}
+        if says == "half":
+            return {"usage": {"prompt_tokens": prompt}}
+        if says == "zero":
+            return {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}
+        if says == "minus":
+            return {"usage": {"prompt_tokens": -prompt, "completion_tokens": -output}}
+        if says == "cached":
+            return {"usage": {**usage, "prompt_tokens_details": {"cached_tokens": 10**9}}}
+        return {"usage": usage | ({"cost": costs[says]} if says in costs else {})}
+
+
+class Outcome(NamedTuple):
+    """Dollars billed, the budget, what the database counts as spent, and the calls that were done."""
+
+    billed: float
+    budget: float
+    counted: float
+    done: int
+
+
+def play(db: Database, scenario: Scenario, calls: int, seed: int) -> Outcome:
+    """A run of the project `films` with a budget for about half of its `calls`. RECJUDGE_CONFIG must hold PRICES."""
+    biller, random = Biller(scenario, seed), Random(seed)
+
+    def script(line: str, number: int) -> bytes | None:
+        if line.startswith("GET"):
+            return answer(200, {"data": [{"id": "hash-judge"}]})
+        return biller.respond(stub.bodies[number])
+
+    with serving(script) as stub:
+        judge = JudgeSpec(spec="openai:hash-judge", base_urls=(f"{stub.url}/v1",))
+        budget = calls * 0.25
+        run = planned(
+            db, judge, concurrency=scenario.concurrency, budget_usd=budget, max_tokens=MAX_TOKENS, timeout_s=0.5,
+            use_cache=False,
+        )  # fmt: skip
+        for _ in range(scenario.kills):
+            _disturbed(db.path, run, random, (signal.SIGKILL,))
+        for _ in range(scenario.interrupts):
+            _disturbed(db.path, run, random, (signal.SIGINT, signal.SIGINT))
+        for again in range(scenario.resumes + scenario.retries):
+            if again >= scenario.resumes:
+                reset_failed(db, run)
+            elif again and scenario.more != 1.0:
+                budget *= scenario.more
+                db.execute(
+                    "UPDATE runs SET settings = json_set(settings, '$.budget_usd', ?) WHERE id = ?",
+                    (budget, run),
+                )
+            _worked(db.path, run)
+        progress = run_progress(db, run)
+    return Outcome(biller.billed, budget, progress.spent_usd, progress.done)
+
+
+def _worked(path: Path, run: int) -> None:
+    try:
+        work(path, run)
+    except RecjudgeError as error:
+        if "calls in a row failed" not in error.title:
+            raise
+
+
+def _disturbed(path: Path, run: int, random: Random, signals: tuple[signal.Signals, ...]) -> None:
+    """Work on the run in a process that gets these signals at a random moment."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.support.billing"])
+    process = context.Process(target=_child, args=(path, run, os.environ["RECJUDGE_CONFIG"]))
+    process.start()
+    assert process.pid is not None
+    time.sleep(random.uniform(0.03, 0.4))
+    for number in signals:
+        if process.is_alive():
+            os.kill(process.pid, number)
+            time.sleep(0.02)
+    process.join(20)
+    assert not process.is_alive(), "the process does not end"
+
+
+def _child(path: Path, run: int, config: str) -> None:
+    os.environ["RECJUDGE_CONFIG"] = config
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    _worked(path, run)
