@@ -27,6 +27,7 @@ from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.image_places import case_message, has_mark, image_mark
 from recjudge_tui.protocols.template_data import Record, described, plain, record
+from recjudge_tui.protocols.template_limits import limited_effort
 from recjudge_tui.protocols.template_sandbox import TemplateSandbox
 
 _PART = "part of a prompt: "
@@ -257,7 +258,15 @@ def bound(share: float, top_k: int) -> int:
 @lru_cache(maxsize=2)
 def environment(part: str) -> TemplateSandbox:
     """The sandbox of the `system` or the `user` templates."""
-    environment = TemplateSandbox(
+    return TemplateSandbox(
+        {
+            "json": as_json,
+            "item_line": item_line,
+            "item_lines": item_lines,
+            "event_line": event_line,
+            "event_lines": event_lines,
+            "with_article": with_article,
+        },
         undefined=StrictUndefined,
         # the system text holds nothing but the prompt file's own words, which keep their lines
         finalize=as_data if part == "user" else None,
@@ -265,15 +274,6 @@ def environment(part: str) -> TemplateSandbox:
         lstrip_blocks=True,
         keep_trailing_newline=False,
     )
-    environment.filters.update(
-        json=as_json,
-        item_line=item_line,
-        item_lines=item_lines,
-        event_line=event_line,
-        event_lines=event_lines,
-        with_article=with_article,
-    )
-    return environment
 
 
 @lru_cache(maxsize=64)
@@ -294,7 +294,9 @@ def _render(prompt: Prompt, part: str, names: dict[str, Any]) -> str:
 def _rendered(prompt: Prompt, source: str, part: str, names: dict[str, Any]) -> str:
     parts = tuple((prompt.parts or {}).items())
     try:
-        return _template(source, part, parts).render(names).strip()
+        template = _template(source, part, parts)
+        with limited_effort(source):
+            return template.render(names).strip()
     except _TEMPLATE_FAULTS as error:
         name, line = _template_line(error)
         fault = str(error).rstrip(".") or type(error).__name__

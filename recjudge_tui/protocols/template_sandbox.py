@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from jinja2 import Undefined, pass_environment
+from jinja2 import Template, Undefined, nodes, pass_environment
 from jinja2.exceptions import SecurityError
 from jinja2.filters import _GroupTuple
-from jinja2.runtime import LoopContext
+from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
 from recjudge_tui.protocols.template_data import Record, described
+from recjudge_tui.protocols.template_limits import (
+    check_operation,
+    counting_tree,
+    limited_filters,
+    note_call,
+    note_part,
+    noted,
+)
 
 _SEQUENCE = ("count", "index")
 # No method that formats, fills or encodes: those reach into objects, or make texts of any length.
@@ -47,10 +56,28 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     begins with “_” ends it at once, except a key of a dict.
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def __init__(self, filters: Mapping[str, Callable[..., Any]], **options: Any) -> None:
+        super().__init__(**{**options, "finalize": noted(options.get("finalize"))})
         self.globals = {"range": self.globals["range"], "dict": _dict, "namespace": Namespace}
-        self.filters["attr"] = _attr
+        self.filters = limited_filters({**self.filters, **filters, "attr": _attr})
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        return counting_tree(super()._parse(source, name, filename))
+
+    def _load_template(self, name: str, globals: Any) -> Template:  # noqa: A002 - the name in Jinja2
+        if self.loader is not None:
+            note_part(self.loader.get_source(self, name)[0])
+        return super()._load_template(name, globals)
+
+    def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        note_call(obj, args)
+        return super().call(context, obj, *args, **kwargs)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        check_operation(operator, left, right)
+        return super().call_binop(context, operator, left, right)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """`obj.attribute`: a field of a record; else a method, where a key has the same name; else a key."""
