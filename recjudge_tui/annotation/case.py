@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.annotation import AnswerOption, AspectQuestion
 from recjudge_tui.domain.material import Material, SlateView, UserView
+from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.prompt import AspectSpec, Prompt
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.run import RunSettings
@@ -182,7 +183,7 @@ def _material_now(db: Database, task: Task, chosen: Protocol, settings: RunSetti
         user=shown_user(
             read_history(db, project_id, case["user_id"]),
             settings,
-            case["served_at"],
+            Occasion(case["context"], case["served_at"]),
             needed=chosen.facts.needs_history,
         ),
         slates=tuple(

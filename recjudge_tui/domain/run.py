@@ -103,6 +103,7 @@ class Estimate(Model):
     `cost_usd` is None if the price is unknown, `seconds` if there is no run or test to measure the speed from.
     `domain_note` says what the prompt will say of the things recommended, where nobody told what they are, and that
     examples of other domains are left out. `published` is the preset of a run as published, a line each.
+    `copies_notes` count the events that are left out of what is shown because they are also held out.
     `undated_note` counts events without a time, which are shown although they may be later than a list that has one.
     `strata`: users drawn by level of engagement, where the run is stratified.
     """
@@ -120,6 +121,7 @@ class Estimate(Model):
     price_note: str = ""
     domain_note: str = ""
     undated_note: str = ""
+    copies_notes: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
     left_out: dict[str, int] = {}
     strata: dict[str, int] = {}

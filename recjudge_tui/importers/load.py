@@ -9,14 +9,15 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from recjudge_tui.domain.records import ImportKind
+from recjudge_tui.domain.event_types import HELD_OUT
+from recjudge_tui.domain.records import Event, ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.fetched_images import FetchedImages
 from recjudge_tui.importers.files.layout import LocatedRecord, Request
 from recjudge_tui.importers.files.mapping import FileMapping, load_mapping
 from recjudge_tui.importers.files.notes import SHOWN, Notes
-from recjudge_tui.importers.files.reading import UTF8, Contents, contents_of, sample_of, stem
+from recjudge_tui.importers.files.reading import UTF8, Contents, contents_of, is_test_split, sample_of, stem
 from recjudge_tui.importers.files.tables import long_fields
 from recjudge_tui.importers.files.values import shown
 from recjudge_tui.importers.float_ids import joined_ids
@@ -30,10 +31,12 @@ from recjudge_tui.importers.registry import choose_layout, mapped_layout
 from recjudge_tui.importers.storing import store_records
 from recjudge_tui.importers.summary import FileSummary, ImportSummary
 from recjudge_tui.store.cases.cases import label_columns
+from recjudge_tui.store.data.held_out_copies import held_out_copies, mark_copies
 from recjudge_tui.store.data.images import brought_images
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import (
     begin_import,
+    brought_visible_events,
     finish_import,
     import_of_path,
     is_displaced,
@@ -118,9 +121,10 @@ def import_files(
         for path in paths:
             since = next((s.import_id for s, _ in files if s.import_id is not None), None)
             files.append(_import_file(command, path, contents[path], since))
+        notes = _mark_copies(command, files)
     kinds: Counter[str] = Counter()
-    for _, notes in files:
-        kinds.update(notes.kinds)
+    for _, file_notes in files:
+        kinds.update(file_notes.kinds)
     return ImportSummary(
         project=project.strip(),
         kind=kind,
@@ -128,7 +132,17 @@ def import_files(
         files=tuple(summary for summary, _ in files),
         warnings=tuple(islice((text for _, notes in files for text in notes.first), SHOWN)),
         warning_kinds=dict(kinds.most_common()),
+        notes=notes,
     )
+
+
+def _mark_copies(command: _Command, files: list[tuple[FileSummary, Notes]]) -> tuple[str, ...]:
+    """Leave out the events that are also held out; returns the sentences about them."""
+    if command.kind != "events":
+        return ()
+    stored = [summary.import_id for summary, _ in files if summary.import_id is not None]
+    mark_copies(command.db, command.project_id, stored)
+    return tuple(held_out_copies(command.db, command.project_id).sentences)
 
 
 def _refuse_unfit(
@@ -224,7 +238,10 @@ def _import_file(
         system = stem(path)
         notes.remark(f"no column for the system: it is called {shown(system)} after the file")
     how = command.how(layout.name, system)
-    earlier = same_import(db, project_id, kind, how, sha256)
+    held_out = (
+        kind == "events" and layout.split_by_name and not command.event_type and is_test_split(Path(name))
+    )
+    earlier = same_import(db, project_id, kind, how, sha256, partial(_is_read_alike, db, held_out))
     # the same table may name images that have changed
     if earlier is not None and not is_displaced(db, earlier, kind) and not brought_images(db, earlier):
         command.pace.before += contents.lines
@@ -239,6 +256,7 @@ def _import_file(
     target = Target(db, project_id, import_id, import_id if since is None else since)
     again = partial(layout.read, request._replace(notes=Notes(name)))
     reads = joined_ids(layout.read(request), again, target, notes)
+    reads = _held_out(reads, notes) if held_out else reads
     reads = command.pace.through(reads, contents.lines)
     images = ItemImages(db, notes, None if path in command.names else path.parent, command.fetched)
     counts = store_records(target, kind, reads, notes, command.known, images)
@@ -264,6 +282,25 @@ def _import_file(
         warning_count=sum(notes.kinds.values()),
     )
     return summary, notes
+
+
+def _is_read_alike(db: Database, held_out: bool, import_id: int, path: str) -> bool:
+    """Whether an earlier import of the same bytes took them for the held-out part of a split as this one does."""
+    if held_out:
+        return not brought_visible_events(db, import_id)
+    return not is_test_split(Path(path)) or brought_visible_events(db, import_id)
+
+
+def _held_out(reads: Iterator[LocatedRecord], notes: Notes) -> Iterator[LocatedRecord]:
+    for read in reads:
+        event = read.record
+        if isinstance(event, Event) and not event.type.startswith(HELD_OUT):
+            notes.remark(
+                "named as the test part of a split: its events are held out, no judge sees them (with --type TYPE they are"
+                " history)"
+            )
+            read = read._replace(record=event._replace(type=HELD_OUT + event.type))
+        yield read
 
 
 def _note_older_version(command: _Command, import_id: int, name: str, notes: Notes) -> None:

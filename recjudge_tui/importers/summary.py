@@ -31,7 +31,8 @@ class FileSummary(Model):
 class ImportSummary(Model):
     """The result of one import. `warnings` are the first 20 as `file:line: text`; `warning_kinds` counts all of them.
 
-    `aside` are the files of a folder that were not imported, with the reason.
+    `aside` are the files of a folder that were not imported, with the reason, `notes` what the project's data now holds that
+    a person must know.
     """
 
     project: str
@@ -41,6 +42,7 @@ class ImportSummary(Model):
     warnings: tuple[str, ...] = ()
     warning_kinds: dict[str, int] = {}
     aside: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def read(self) -> int:

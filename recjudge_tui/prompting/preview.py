@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.domain.calls import Order, Request
 from recjudge_tui.domain.material import Material, SlateView
+from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import sampling_of
 from recjudge_tui.domain.text import quantity
@@ -60,7 +61,7 @@ def question_now(
         user=shown_user(
             read_history(db, project_id, case["user_id"]),
             settings,
-            case["served_at"],
+            Occasion(case["context"], case["served_at"]),
             needed=chosen.facts.needs_history,
         ),
         slates=tuple(SlateView(items=slate_top(db, project_id, slate, settings.top_k)) for slate in slates),

@@ -69,9 +69,11 @@ def held_out_type(column: str = "type") -> str:
     return f"{column} LIKE {_HELD_OUT_PATTERN}"
 
 
-def shown_type(column: str = "type") -> str:
-    """Whether events of the type in `column` may be shown to a judge."""
-    return f"{column} NOT LIKE {_HELD_OUT_PATTERN}"
+def shown_event(table: str = "") -> str:
+    """Whether a judge may be shown an event, and it counts as known of its user and item: it is neither held out nor a copy
+    of an event that is held out for every list of its user (held_out_copies.py has the copies for one occasion)."""
+    row = f"{table}." if table else ""
+    return f"({row}type NOT LIKE {_HELD_OUT_PATTERN} AND {row}is_copy = 0)"
 
 
 def _by_protocol(column: str, by_name: dict[str, float], usual: float) -> str:

@@ -39,8 +39,11 @@ def test_verdicts_are_apart_from_the_smallest_disagreement_on(db: Database) -> N
     [(f"{HELD_OUT}click", True), ("heldoutclick", False), ("click", False), ("my_heldout_click", False)],
 )
 def test_held_out_types_are_found_by_their_beginning(db: Database, event_type: str, held_out: bool) -> None:
+    """A copy of what is held out is no more shown than what is held out."""
+    shown = facts.shown_event("e")
     row = db.row(
-        f"SELECT {facts.held_out_type()}, {facts.shown_type()} FROM (SELECT ? AS type)", (event_type,)
+        f"SELECT {facts.held_out_type()}, {shown} FROM (SELECT ? AS type, 0 AS is_copy) e", (event_type,)
     )
     assert row is not None
     assert tuple(row) == (held_out, not held_out)
+    assert not db.value(f"SELECT {shown} FROM (SELECT ? AS type, 1 AS is_copy) e", (event_type,))

@@ -177,6 +177,7 @@ def _summary_lines(summary: ImportSummary, dry_run: bool) -> Iterator[str]:
         yield f"… and {total - len(summary.warnings):,} more warnings"
     for kind, count in summary.warning_kinds.items():
         yield f"{count:,} × {kind}"
+    yield from summary.notes
 
 
 @click.group()

@@ -6,7 +6,6 @@ Fields as described at https://amazon-reviews-2023.github.io and in the dataset 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
 from recjudge_tui.domain.records import ImportKind
@@ -22,14 +21,13 @@ _REVIEW = ("user_id", "parent_asin", "rating", "timestamp")
 _PRODUCT = ("parent_asin", "title")
 _PRODUCT_ONLY = ("main_category", "store", "average_rating", "features")
 _KEPT = ("main_category", "price", "average_rating", "rating_number", "subtitle", "features", "description")
-_HELD_OUT = re.compile(r"\.(test|valid)\.csv$", re.IGNORECASE)
 
 
 def read_amazon_reviews(request: Request) -> Iterator[LocatedRecord]:
     """Reviews as events, products as items; the item is the `parent_asin`, which the metadata describes.
 
-    A review is a `purchase` if it is verified, else a `review`; the rating is its value. Its text is not kept. Events
-    of `.test.csv` and `.valid.csv` are held out. A product's store is its brand; its details become attributes.
+    A review is a `purchase` if it is verified, else a `review`; the rating is its value. Its text is not kept.
+    A product's store is its brand; its details become attributes.
     Raises InputError for a file without the columns that the kind needs.
     """
     needed = _REVIEW if request.kind == "events" else _PRODUCT
@@ -40,12 +38,11 @@ def read_amazon_reviews(request: Request) -> Iterator[LocatedRecord]:
             f"Found: {one_line(', '.join(table.columns), 300)}.",
             f"In Amazon Reviews 2023, {'reviews' if needed is _REVIEW else 'products'} have {', '.join(needed)}.",
         )
-    rows = _events(table.rows, request) if request.kind == "events" else _items(table.rows)
+    rows = _events(table.rows) if request.kind == "events" else _items(table.rows)
     yield from records_of(request, rows)
 
 
-def _events(rows: Iterator[Row], request: Request) -> Iterator[Row]:
-    prefix = "heldout_" if _HELD_OUT.search(request.path.name.removesuffix(".gz")) else ""
+def _events(rows: Iterator[Row]) -> Iterator[Row]:
     for line, row in rows:
         kind = "purchase" if row.get("verified_purchase", "").lower() in ("true", "1") else "review"
         yield (
@@ -53,7 +50,7 @@ def _events(rows: Iterator[Row], request: Request) -> Iterator[Row]:
             {
                 "user_id": row.get("user_id", ""),
                 "item_id": row.get("parent_asin", ""),
-                "type": prefix + kind,
+                "type": kind,
                 "value": row.get("rating", ""),
                 "timestamp": row.get("timestamp", ""),
             },

@@ -111,4 +111,5 @@ ESCI = Layout(
     about="Amazon's Shopping Queries dataset, ESCI (examples, products, or both merged)",
     fits=_fits,
     read=read_esci,
+    split_by_name=False,
 )

@@ -344,6 +344,7 @@ MIND = Layout(
     read=_read,
     names=("news.tsv", BEHAVIORS, "*prediction*.txt"),
     beside=("lists",),
+    split_by_name=False,
 )
 MIND_TRAIN = Layout(
     name="mind-train",
@@ -352,4 +353,5 @@ MIND_TRAIN = Layout(
     fits=_fits_training,
     read=_read_training,
     names=(BEHAVIORS,),
+    split_by_name=False,
 )

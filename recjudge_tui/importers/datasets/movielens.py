@@ -1,7 +1,7 @@
 """MovieLens as GroupLens releases it: 100K, 1M (and 10M), latest (and 20M, 25M, 32M).
 
 The files of 100K and 1M have no header and are written in latin-1; copies in UTF-8 are read too. Ratings are
-events of type `rating`, tags events of type `tag`; a file of ratings called `*.test` (`u1.test`) is held out.
+events of type `rating`, tags events of type `tag`.
 """
 
 from __future__ import annotations
@@ -60,20 +60,15 @@ def _split(text: str, form: _Form) -> list[str]:
     return [*head, *tail]
 
 
-def _rating(fields: list[str], _line: int, request: Request) -> Event:
+def _rating(fields: list[str], _line: int, _request: Request) -> Event:
     user, item, rating, time = fields
     return Event(
         user_id=_id(user, "user id"),
-        type=_rating_type(request),
+        type="rating",
         item_id=_id(item, "film id"),
         value=number(rating, "rating"),
         timestamp=timestamp(time),
     )
-
-
-def _rating_type(request: Request) -> str:
-    """The event type of ratings: held out in files of a split named for testing (`u1.test`, `ua.test`, `r1.test`)."""
-    return "heldout_rating" if request.path.name.lower().endswith((".test", ".test.gz")) else "rating"
 
 
 def _tag(fields: list[str], _line: int, _request: Request) -> Event:

@@ -122,4 +122,5 @@ RANX_QRELS = Layout(
     fits=_fits_qrels,
     read=read_qrels,
     names=("*.json",),
+    split_by_name=False,
 )

@@ -12,7 +12,6 @@ from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.column_names import squashed
 from recjudge_tui.importers.files.layout import Choice, Layout, LocatedRecord, Request, Sample
 from recjudge_tui.importers.files.notes import Row
-from recjudge_tui.importers.files.reading import bare_name
 from recjudge_tui.importers.files.tables import Dialect, header_of, read_table
 from recjudge_tui.importers.plain.lists import system_of
 from recjudge_tui.importers.plain.tables import records_of
@@ -32,7 +31,6 @@ _CHOICES = (
     Choice("lists", "lists that a system recommended", "--system NAME"),
     Choice("events", "what users did"),
 )
-_HELD_OUT = re.compile(r"\.(test|valid)\.inter$", re.IGNORECASE)
 
 
 class _Columns(NamedTuple):
@@ -51,8 +49,8 @@ class _Columns(NamedTuple):
 def read_recbole(request: Request) -> Iterator[LocatedRecord]:
     """`.inter` as events or lists, `.item` as items, `.user` as users; other columns of the last two are attributes.
 
-    An event is a `rating` if the file has ratings (or labels), else an `interaction`; events of `.test.inter` and
-    `.valid.inter` are held out. Raises InputError for a file without the columns that the kind needs.
+    An event is a `rating` if the file has ratings (or labels), else an `interaction`. Raises InputError for a file
+    without the columns that the kind needs.
     """
     table = read_table(request.path, (), Dialect(delimiter="\t", quote=""), request.notes)
     types = {name: match["type"] for name in table.columns if (match := _TYPED.fullmatch(name))}
@@ -103,10 +101,8 @@ def _bare_rows(rows: Iterator[Row], names: dict[str, str], types: dict[str, str]
         yield line, {names[column]: row[column].strip() for column in kept}
 
 
-def _events(rows: Iterator[Row], columns: _Columns, request: Request) -> Iterator[Row]:
+def _events(rows: Iterator[Row], columns: _Columns, _request: Request) -> Iterator[Row]:
     kind = "rating" if columns.value else "interaction"
-    if _HELD_OUT.search(bare_name(request.path)):
-        kind = f"heldout_{kind}"
     for line, row in rows:
         yield (
             line,

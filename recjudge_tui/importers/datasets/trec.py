@@ -99,4 +99,5 @@ TREC_QRELS = Layout(
     fits=_fits_qrels,
     read=read_qrels,
     names=("*qrel*",),
+    split_by_name=False,
 )

@@ -76,7 +76,8 @@ class Layout(NamedTuple):
     `names` are patterns (as in `fnmatch`, without `.gz`) of the files to import from a folder; without
     patterns, every file that fits. `beside` are kinds that need a second file of the layout which does not hold
     them itself: such a file may be given in the same command and is not imported. `choices` are what a file may hold
-    if its beginning does not decide it: then the user names the kind.
+    if its beginning does not decide it: then the user names the kind. `split_by_name`: events of a file that is named for
+    testing (`u1.test`, `valid.csv`) are held out; False for layouts that say themselves which events are.
     """
 
     name: str
@@ -87,3 +88,4 @@ class Layout(NamedTuple):
     names: tuple[str, ...] = ()
     beside: tuple[ImportKind, ...] = ()
     choices: Callable[[Sample], tuple[Choice, ...]] = no_choices
+    split_by_name: bool = True

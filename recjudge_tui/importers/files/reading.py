@@ -45,6 +45,8 @@ _UTF16_STEP = "Save it as UTF-8 (iconv -f UTF-16 -t UTF-8), or name its encoding
 
 
 _TABLES = {".csv", ".tsv", ".json", ".jsonl", ".parquet"}
+_TEST_SPLIT = re.compile(r"(?<![a-z])(test|valid|validation|val|hold[-_]?out|held[-_]?out)\d*(?![a-z0-9])")
+_NO_TEST_SPLIT = re.compile(r"(?<![a-z])(train|training|ab)(?![a-z])")
 
 
 class Contents(NamedTuple):
@@ -115,6 +117,13 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
 def bare_name(path: Path) -> str:
     """The file's name without `.gz` or `.zip`."""
     return path.stem if path.suffix.lower() in PACKED else path.name
+
+
+def is_test_split(path: Path) -> bool:
+    """Whether the name says that the file is the part of a split that is held out: `u1.test`, `ml.valid.inter`,
+    `ratings_test.csv`; not `train_valid.csv`, which is both, and no A/B test."""
+    name = bare_name(path).lower()
+    return bool(_TEST_SPLIT.search(name)) and not _NO_TEST_SPLIT.search(name)
 
 
 def stem(path: Path) -> str:

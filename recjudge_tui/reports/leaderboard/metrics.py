@@ -24,6 +24,7 @@ from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.resampling.group_means import mean_estimates, user_sums
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
+from recjudge_tui.store.data.held_out_copies import held_out_copies
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import untimed_count, untimed_note
 
@@ -98,6 +99,7 @@ def metrics_table(
         notes = [_NO_LISTS]
     elif not measured.truths:
         notes.append("no held-out events: import them with types that begin with heldout_")
+    notes += held_out_copies(db, project_id).sentences
     if chosen == EVERY_CASE:
         notes += filter(None, (without_list(system, measured) for system in measured.systems))
     elif untimed := untimed_count(db, project_id, "lists", chosen):

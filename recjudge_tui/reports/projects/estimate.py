@@ -17,7 +17,7 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
         lines.append(f"images sent: {estimate.images:,}; their tokens are counted above")
     lines.append(f"cost {cost_range(estimate)} · time {duration(estimate.seconds)}")
     lines += estimate.published
-    lines += filter(None, (estimate.domain_note, estimate.undated_note))
+    lines += filter(None, (estimate.domain_note, estimate.undated_note, *estimate.copies_notes))
     lines += [f"drawn: {n:,} users with {level}" for level, n in estimate.strata.items()]
     lines += [f"left out: {n:,} × {reason}" for reason, n in estimate.left_out.items()]
     return lines

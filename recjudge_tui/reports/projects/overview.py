@@ -11,6 +11,7 @@ from recjudge_tui.reports.leaderboard.early_stopping import stop_lines
 from recjudge_tui.reports.verdicts.case_page import case_page
 from recjudge_tui.store.cases.cases import case_count, list_cases
 from recjudge_tui.store.data.catalogue import event_counts, heldout_types, systems
+from recjudge_tui.store.data.held_out_copies import held_out_copies
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.imports.imports import list_imports
 from recjudge_tui.store.projects.projects import project_counts, project_names, project_overview
@@ -81,7 +82,8 @@ def project_table(db: Database, project_id: int) -> Table:
     states = ", ".join(f"{row['id']} {row['state']}" for row in runs[:5])
     rows.append({"what": "runs", "count": len(runs), "details": states})
     columns = (Column("what", "What"), Column("count", "Count", "int"), Column("details", "Details"))
-    return Table(f"Project {dict(project_names(db))[project_id]}", columns, tuple(rows))
+    notes = tuple(held_out_copies(db, project_id).sentences)
+    return Table(f"Project {dict(project_names(db))[project_id]}", columns, tuple(rows), notes)
 
 
 def imports_table(db: Database, project_id: int) -> Table:

@@ -81,7 +81,9 @@ def case_material(
         return shown.user, shown.slates, shown.explanation
     project, user_id = row["project_id"], row["user_id"]
     history = read_history(db, project, user_id)
-    events = history.within("", "", _EVENTS, before=row["served_at"])
+    events = history.within(
+        "", "", _EVENTS, before=row["served_at"], occasion=Occasion(row["context"], row["served_at"])
+    )
     user = UserView(user_id=user_id, attributes=history.attributes, history=tuple(events))
     slates = tuple(
         (row[system], SlateView(items=slate_top(db, project, row[slate], _LIST)))

@@ -9,6 +9,7 @@ from functools import lru_cache
 from recjudge_tui.domain.injection import FRAMES, KINDS, LONG_LINE, LONG_TEXT, Finding, findings, frames_in
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.store.data.held_out_copies import held_out_copies, repeats_note
 from recjudge_tui.store.data.texts import (
     NOWHERE,
     DataText,
@@ -62,7 +63,7 @@ def hostile_texts_table(db: Database, project_id: int, name: str, limit: int = 1
         f"Texts of {one_line(name, 60)} that may act as instructions",
         _COLUMNS,
         tuple(_row(text, finding, places) for text, finding in shown),
-        _notes(read, counts, len(hits) - len(shown)),
+        (*_notes(read, counts, len(hits) - len(shown)), *_held_out_notes(db, project_id)),
         {"project": name, "texts": read, **{kind: counts[kind] for kind in KINDS}},
     )
 
@@ -114,3 +115,9 @@ def _notes(read: int, counts: Counter[str], left_out: int) -> tuple[str, ...]:
     if sum(counts.values()):
         notes.append("“recjudge cases show ID” shows a case.")
     return (*notes, *_HEURISTICS)
+
+
+def _held_out_notes(db: Database, project_id: int) -> list[str]:
+    """What of the visible events is also held out, and what only looks like it."""
+    sentences = held_out_copies(db, project_id).sentences + repeats_note(db, project_id)
+    return [f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences]

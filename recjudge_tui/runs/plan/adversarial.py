@@ -100,10 +100,10 @@ def _drawn(
         # the system that needs the most users; the user may have no list by it
         for system in sorted((s for s in systems if room[s] and s in slates[user]), key=lambda s: -room[s]):
             if lists := _foreign(db, rings[system], user, system, slates, settings.top_k):
-                before = lists.own.occasion.served_at
+                occasion = lists.own.occasion
                 history = read_history(db, project_id, user)
-                if not settings.no_history and is_empty(shown_user(history, settings, before)):
-                    left_out[no_history(before)] += 1
+                if not settings.no_history and is_empty(shown_user(history, settings, occasion)):
+                    left_out[no_history(occasion.served_at)] += 1
                     break
                 room[system] -= 1
                 drawn.append(lists)

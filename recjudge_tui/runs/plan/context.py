@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from recjudge_tui.domain.event_types import HELD_OUT, Part, part_of, shows_interest
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
-from recjudge_tui.domain.occasions import parse_time
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, parse_time
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.store.data.histories import UserHistory
 
@@ -21,11 +21,12 @@ RECENT_EVENTS = 30
 _LEAST_OF_A_TYPE = 300
 
 
-def user_view(history: UserHistory, settings: RunSettings, served_at: str = "") -> UserView:
+def user_view(history: UserHistory, settings: RunSettings, occasion: Occasion = NO_OCCASION) -> UserView:
     """The user as of the end of the window; the caller refuses an empty history.
 
-    The window ends before `served_at`, when the list was served, so that no judge sees what came of it.
+    The window ends before the list was served, so that no judge sees what came of it.
     """
+    served_at = occasion.served_at
     until = parse_time(settings.as_of) if settings.as_of else ""
     if served_at and (not until or until >= served_at):
         until, before = served_at, served_at
@@ -33,7 +34,7 @@ def user_view(history: UserHistory, settings: RunSettings, served_at: str = "") 
         until, before = until or history.last_time, ""
     since = _days_before(until, settings.history_days) if until else ""
     most = max(settings.history, _LEAST_OF_A_TYPE)
-    events = history.within(since, until, most, before=before)
+    events = history.within(since, until, most, before=before, occasion=occasion)
     parts: dict[Part, list[ShownEvent]] = {
         "history": [],
         "search": [],
@@ -57,12 +58,12 @@ def user_view(history: UserHistory, settings: RunSettings, served_at: str = "") 
 
 
 def shown_user(
-    history: UserHistory, settings: RunSettings, served_at: str = "", *, needed: bool = True
+    history: UserHistory, settings: RunSettings, occasion: Occasion = NO_OCCASION, *, needed: bool = True
 ) -> UserView:
     """The user as a run shows them: without attributes when the settings say so, and without events when the protocol
     needs no history (`needed` is False) and the settings ask for none."""
     if needed or settings.history or settings.profile == "llm":
-        user = user_view(history, settings, served_at)
+        user = user_view(history, settings, occasion)
     else:
         user = UserView(user_id=history.user_id, attributes=_shown_attributes(history))
     return user.model_copy(update={"attributes": {}}) if settings.profile == "none" else user

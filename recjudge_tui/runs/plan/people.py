@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from recjudge_tui.domain.material import UserView
+from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.protocols import ProtocolFacts
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
@@ -47,12 +48,22 @@ def cases_of_users(
             history = histories[user_id]
             if undated is not None and history.undated and any(key.served_at for key in all_keys):
                 undated[user_id] = history.undated
-            for served_at, group in groupby(all_keys, key=lambda key: key.served_at):
+            as_of = _occasion if history.differs_by_context else _time
+            for occasion, group in groupby(all_keys, key=as_of):
                 keys = list(group)
-                user = shown_user(history, settings, served_at, needed=needed)
-                if later := history.count_from(served_at):
+                user = shown_user(history, settings, occasion, needed=needed)
+                if later := history.count_from(occasion.served_at):
                     left_out[NOT_BEFORE] += later
                 if history_needed and is_empty(user):
-                    left_out[no_history(served_at)] += len(keys)
+                    left_out[no_history(occasion.served_at)] += len(keys)
                 else:
                     yield user, keys
+
+
+# what decides which events are shown with a case: its time, and its context where one of them is held out for a context
+def _occasion(key: CaseKey) -> Occasion:
+    return key.occasion
+
+
+def _time(key: CaseKey) -> Occasion:
+    return Occasion("", key.served_at)

@@ -35,6 +35,7 @@ from recjudge_tui.runs.prices import require_price
 from recjudge_tui.store.cases.cases import CaseKey, ensure_cases, judged_cases
 from recjudge_tui.store.cases.snapshots import FirstShown
 from recjudge_tui.store.data.catalogue import event_counts, slate_digests
+from recjudge_tui.store.data.held_out_copies import held_out_copies
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.domains import domain_named
 from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
@@ -157,6 +158,7 @@ def draft_run(
             "left_out": dict(cases.left_out),
             "strata": cases.strata,
             "undated_note": _undated_note(cases.undated),
+            "copies_notes": tuple(held_out_copies(db, request.project_id).sentences),
             "published": preset.lines() if preset else (),
             "domain_note": left_out_examples_note(prompt, domain) if domain else unknown_domain_note(prompt),
         }

@@ -152,7 +152,7 @@ def _with_faults(
 ) -> list[_MadeList]:
     db, project_id, settings = planter.db, planter.project_id, planter.settings
     history = read_histories(db, project_id, [user_id], planter.items)[user_id]
-    user = shown_user(history, settings, source.occasion.served_at)
+    user = shown_user(history, settings, source.occasion)
     if is_empty(user):
         left_out[no_history(source.occasion.served_at)] += 1
         return []

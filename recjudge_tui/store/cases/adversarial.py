@@ -12,7 +12,7 @@ from recjudge_tui.domain.event_types import owned
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.store.cases.cases import CaseKey
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import shown_type
+from recjudge_tui.store.facts import shown_event
 
 # a condition on the columns of `cases`: ordinary systems do not have such names on both sides
 ADVERSARIAL_CASE = (
@@ -50,7 +50,7 @@ def items_had(db: Database, project_id: int, user_id: str) -> set[str]:
     """The items that the user bought, rated or watched at any time, among the events shown to judges; not clicks."""
     rows = db.rows(
         f"""SELECT DISTINCT item_id, type FROM events WHERE project_id = ? AND user_id = ? AND item_id <> ''
-            AND {shown_type()}""",
+            AND {shown_event()}""",
         (project_id, user_id),
     )
     return {row[0] for row in rows if owned(row[1])}

@@ -9,7 +9,7 @@ from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import held_out_type, shown_type
+from recjudge_tui.store.facts import held_out_type, shown_event
 
 _NAMED = 8
 
@@ -105,7 +105,7 @@ def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> 
     """
     rows = db.rows(
         f"""WITH met AS (SELECT DISTINCT user_id, type, timestamp, text, value, item_id FROM events
-                         WHERE project_id = ?1 AND {shown_type()}),
+                         WHERE project_id = ?1 AND {shown_event()}),
                  ends AS (SELECT user_id, CASE ?3 WHEN '' THEN max(timestamp) ELSE ?3 END AS last FROM met GROUP BY user_id),
                  windows AS (SELECT user_id, last,
                                ifnull(strftime('%Y-%m-%dT%H:%M:%S+00:00', last, '-' || ?2 || ' days'), '') AS first
@@ -131,7 +131,7 @@ def heldout_types(db: Database, project_id: int) -> Sequence[str]:
 def event_counts(db: Database, project_id: int) -> dict[str, int]:
     """event type -> the number of events, for the types that judges may see."""
     rows = db.rows(
-        f"SELECT type, count(*) FROM events WHERE project_id = ? AND {shown_type()} GROUP BY type",
+        f"SELECT type, count(*) FROM events WHERE project_id = ? AND {shown_event()} GROUP BY type",
         (project_id,),
     )
     return {row[0]: row[1] for row in rows}

@@ -9,7 +9,7 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.stats.retrieval.held_out import HeldOut
 from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, RankedList, evaluation_data
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.facts import held_out_type, shown_type
+from recjudge_tui.store.facts import held_out_type, shown_event
 from recjudge_tui.store.occasions import occasion_condition
 
 
@@ -62,7 +62,7 @@ def held_out(db: Database, project_id: int) -> dict[str, list[HeldOut]]:
         tuple(row)
         for row in db.rows(
             """SELECT user_id, avg(value) FROM events WHERE project_id = ? AND value IS NOT NULL AND item_id <> ''
-                 AND type <> ? GROUP BY user_id""",
+                 AND type <> ? AND is_copy = 0 GROUP BY user_id""",
             (project_id, JUDGEMENT),
         )
     )
@@ -91,9 +91,9 @@ def item_titles(db: Database, project_id: int) -> dict[str, str]:
 
 
 def training_counts(db: Database, project_id: int) -> dict[str, int]:
-    """item_id -> number of events that are not held out."""
+    """item_id -> number of events that a judge may be shown."""
     rows = db.rows(
-        f"""SELECT item_id, count(*) FROM events WHERE project_id = ? AND item_id <> '' AND {shown_type()}
+        f"""SELECT item_id, count(*) FROM events WHERE project_id = ? AND item_id <> '' AND {shown_event()}
            GROUP BY item_id""",
         (project_id,),
     )

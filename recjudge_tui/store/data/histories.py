@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.datasets import Scale, dataset_of
 from recjudge_tui.domain.material import ShownEvent
+from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
+from recjudge_tui.store.data.held_out_copies import HeldFor, is_held_for, occasion_copies
 from recjudge_tui.store.data.item_views import ItemViews
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import shown_type
+from recjudge_tui.store.facts import shown_event
 
 
 class _EventRow(NamedTuple):
@@ -22,11 +24,13 @@ class _EventRow(NamedTuple):
     value: float | None
     item_id: str
     scale: Scale | None
+    # the occasions whose judges must not see it
+    held_for: HeldFor = ()
 
 
 @dataclass(frozen=True)
 class UserHistory:
-    """One user with all events that are not held out, newest first; events without a time come last."""
+    """One user with all events that judges may be shown, newest first; events without a time come last."""
 
     user_id: str
     attributes: dict[str, str]
@@ -46,20 +50,30 @@ class UserHistory:
         return sum(1 for _ in takewhile(lambda event: event.timestamp >= time, self.events)) if time else 0
 
     @property
+    def differs_by_context(self) -> bool:
+        """Whether an event is shown in one context and not in another."""
+        return any(held.context for event in self.events for held in event.held_for)
+
+    @property
     def undated(self) -> int:
         """The number of events without a time."""
         # they come last
         return sum(1 for _ in takewhile(lambda event: not event.timestamp, reversed(self.events)))
 
-    def within(self, since: str, until: str, limit: int, *, before: str = "") -> list[ShownEvent]:
-        """The events from `since` to `until` (inclusive; empty: any), without those at `before` or later.
+    def within(
+        self, since: str, until: str, limit: int, *, before: str = "", occasion: Occasion = NO_OCCASION
+    ) -> list[ShownEvent]:
+        """The events from `since` to `until` (inclusive; empty: any), without those at `before` or later and copies of what
+        is held out for the occasion.
 
         At most `limit` of each type, so that a thousand clicks do not hide the purchases. Events without a time count.
         """
         taken: dict[str, int] = {}
         places = []
-        for place, (type_, time, *_) in enumerate(self.events):
+        for place, (type_, time, *_, held_for) in enumerate(self.events):
             if time and (time < since or (until and time > until) or (before and time >= before)):
+                continue
+            if held_for and is_held_for(held_for, occasion):
                 continue
             taken[type_] = taken.get(type_, 0) + 1
             if taken[type_] <= limit:
@@ -96,16 +110,17 @@ def read_histories(
             (project_id, wanted),
         )
     }
-    scales = _scales(db, project_id)
+    scales, copies = _scales(db, project_id), occasion_copies(db, project_id, wanted)
     events: dict[str, list[_EventRow]] = {user: [] for user in users}
     for user, type_, time, text, value, item, source in db.rows(
         f"""SELECT user_id, type, timestamp, text, value, item_id, min(import_id) FROM events
-            WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?)) AND {shown_type()}
+            WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?)) AND {shown_event()}
             GROUP BY user_id, type, timestamp, text, value, item_id
             ORDER BY user_id, timestamp DESC, min(id) DESC""",
         (project_id, wanted),
     ):
-        events[user].append(_EventRow(type_, time, text, value, item, scales.get(source)))
+        held_for = copies.get((user, type_, time, text, value, item), ()) if copies else ()
+        events[user].append(_EventRow(type_, time, text, value, item, scales.get(source), held_for))
     return {
         user: UserHistory(user, attributes.get(user, {}), tuple(rows), items) for user, rows in events.items()
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import shown_type
+from recjudge_tui.store.facts import shown_event
 
 Owner = Literal["item", "user", "explanation"]
 _FIRST_CASES = 5
@@ -78,7 +78,7 @@ def _users(db: Database, project_id: int) -> Iterator[DataText]:
 def _searches(db: Database, project_id: int) -> Iterator[DataText]:
     rows = db.execute(
         f"""SELECT DISTINCT user_id, type, text FROM events
-            WHERE project_id = ? AND {shown_type()}""",
+            WHERE project_id = ? AND {shown_event()}""",
         (project_id,),
     )
     for row in rows:
@@ -148,7 +148,7 @@ _SHOWN: dict[Owner, str] = {
         WHERE si.item_id IN (SELECT id FROM wanted) AND c.project_id = ?1
       UNION SELECT e.item_id, c.id FROM events e
         JOIN cases c ON c.project_id = ?1 AND c.kind IN ('list', 'pair', 'explanation') AND c.user_id = e.user_id
-        WHERE e.project_id = ?1 AND e.item_id IN (SELECT id FROM wanted) AND {shown_type("e.type")}
+        WHERE e.project_id = ?1 AND e.item_id IN (SELECT id FROM wanted) AND {shown_event("e")}
       UNION SELECT item_id, id FROM cases WHERE project_id = ?1 AND item_id IN (SELECT id FROM wanted)""",
     "user": "SELECT user_id, id FROM cases WHERE project_id = ?1 AND user_id IN (SELECT id FROM wanted)",
     "explanation": """SELECT CAST(explanation_id AS TEXT), id FROM cases WHERE project_id = ?1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from recjudge_tui.domain.records import ImportKind
@@ -12,8 +12,10 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.annotation.tasks import reopen_unanswered
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.data.catalogue import LISTS, TEXTS, Replaceable
+from recjudge_tui.store.data.held_out_copies import held_out_users, mark_again
 from recjudge_tui.store.data.images import delete_unused_images
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.facts import held_out_type
 
 
 class UndoneImport(NamedTuple):
@@ -46,14 +48,27 @@ def finish_import(
     )
 
 
-def same_import(db: Database, project_id: int, kind: ImportKind, layout: str, sha256: str) -> int | None:
-    """The newest import, not undone, of the same bytes with the same kind and layout."""
-    import_id: int | None = db.value(
-        """SELECT id FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
-           AND undone_at IS NULL ORDER BY id DESC LIMIT 1""",
+def same_import(
+    db: Database,
+    project_id: int,
+    kind: ImportKind,
+    layout: str,
+    sha256: str,
+    is_alike: Callable[[int, str], bool],
+) -> int | None:
+    """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike` (id, path)."""
+    rows = db.rows(
+        """SELECT id, path FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
+           AND undone_at IS NULL ORDER BY id DESC""",
         (project_id, kind, layout, sha256),
     )
-    return import_id
+    return next((import_id for import_id, path in rows if is_alike(import_id, path)), None)
+
+
+def brought_visible_events(db: Database, import_id: int) -> bool:
+    """Whether any event of the import is not held out."""
+    sql = f"SELECT EXISTS (SELECT 1 FROM events WHERE import_id = ? AND NOT {held_out_type()})"
+    return bool(db.value(sql, (import_id,)))
 
 
 def is_displaced(db: Database, import_id: int, kind: ImportKind) -> bool:
@@ -133,8 +148,10 @@ def undo_import(db: Database, import_id: int) -> UndoneImport:
             raise UsageError(f"import {import_id} was already undone", f"On {row['undone_at']}.")
         removed = _remove_labels(db, import_id)
         db.execute("DELETE FROM scales WHERE import_id = ?", (import_id,))
+        held_out = held_out_users(db, import_id)
         for table in ("items", "users", "events"):
             removed[table] = db.execute(f"DELETE FROM {table} WHERE import_id = ?", (import_id,)).rowcount
+        mark_again(db, row["project_id"], held_out)
         if removed["items"]:
             delete_unused_images(db)
         kept: dict[str, int] = {}

@@ -7,7 +7,7 @@ import sqlite3
 from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import about_systems, held_out_type, shown_type
+from recjudge_tui.store.facts import about_systems, held_out_type, shown_event
 
 
 def create_project(db: Database, name: str) -> int:
@@ -63,7 +63,7 @@ def project_counts(db: Database, identity: int) -> sqlite3.Row:
         SELECT
           (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :p) AS items,
           (SELECT count(DISTINCT user_id) FROM users WHERE project_id = :p) AS users,
-          (SELECT count(*) FROM events WHERE project_id = :p AND {shown_type()}) AS events,
+          (SELECT count(*) FROM events WHERE project_id = :p AND {shown_event()}) AS events,
           (SELECT count(*) FROM events WHERE project_id = :p AND {held_out_type()}) AS heldout,
           (SELECT count(*) FROM v_current_slates WHERE project_id = :p) AS slates,
           (SELECT count(*) FROM v_current_explanations WHERE project_id = :p) AS explanations,

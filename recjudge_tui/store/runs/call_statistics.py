@@ -7,7 +7,7 @@ import sqlite3
 from typing import NamedTuple
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import shown_type, with_unit_in
+from recjudge_tui.store.facts import shown_event, with_unit_in
 
 
 class RaterRun(NamedTuple):
@@ -155,7 +155,7 @@ def shown_lists(db: Database, project_id: int, rater_id: int, protocol: str) -> 
     """The lists shown in the rater's runs of a protocol, one row per list of a case, as its newest run showed it."""
     rows = db.rows(
         f"""WITH met AS MATERIALIZED (SELECT item_id, count(*) AS n FROM events
-                         WHERE project_id = ?1 AND item_id <> '' AND {shown_type()}
+                         WHERE project_id = ?1 AND item_id <> '' AND {shown_event()}
                          GROUP BY item_id),
                  sides AS (SELECT rc.case_id, c.system_a AS system, c.user_id, rc.slate_a_snapshot AS snapshot, ru.id AS run
                            FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id JOIN cases c ON c.id = rc.case_id

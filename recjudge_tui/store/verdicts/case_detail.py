@@ -13,9 +13,10 @@ from recjudge_tui.domain.material import ExplanationView, ItemView, ShownEvent, 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import NotFoundError
+from recjudge_tui.store.data.held_out_copies import HELD_FOR
 from recjudge_tui.store.data.images import image_contents
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import shown_type, sql_list
+from recjudge_tui.store.facts import shown_event, sql_list
 from recjudge_tui.store.runs.calls import profile_reply
 from recjudge_tui.store.verdicts.triage_log import LogEntry, verdict_entries
 
@@ -311,7 +312,7 @@ def _imported(db: Database, row: sqlite3.Row) -> ShownMaterial:
         text = db.value("SELECT text FROM explanations WHERE id = ?", (row["explanation_id"],))
         item = _items(db, row["project_id"], [row["item_id"]])[row["item_id"]]
         explanation = ExplanationView(item=item, text=text)
-    user = _user(db, row["project_id"], row["user_id"], row["served_at"])
+    user = _user(db, row["project_id"], row["user_id"], Occasion(row["context"], row["served_at"]))
     return user, slates, explanation, None
 
 
@@ -334,16 +335,17 @@ def _items(db: Database, project_id: int, ids: list[str]) -> dict[str, ItemView]
     return {key: known.get(key) or ItemView(item_id=key, title=key) for key in ids}
 
 
-def _user(db: Database, project_id: int, user_id: str, served_at: str) -> UserView:
-    """The user's newest events, of those before `served_at` where that is known."""
+def _user(db: Database, project_id: int, user_id: str, occasion: Occasion) -> UserView:
+    """The user's newest events, of those that a judge may see with a list of the occasion."""
     attributes: Any = db.value(
         "SELECT attributes FROM v_current_users WHERE project_id = ? AND user_id = ?", (project_id, user_id)
     )
     events = db.rows(
         f"""SELECT type, item_id, text, timestamp, value FROM events
-           WHERE project_id = ?1 AND user_id = ?2 AND {shown_type()} AND (?3 = '' OR timestamp < ?3)
-           ORDER BY timestamp DESC, id DESC LIMIT ?4""",
-        (project_id, user_id, served_at, _RECENT_EVENTS),
+           WHERE project_id = :project AND user_id = :user AND {shown_event()} AND NOT {HELD_FOR}
+             AND (:served_at = '' OR timestamp < :served_at)
+           ORDER BY timestamp DESC, id DESC LIMIT :limit""",
+        {"project": project_id, "user": user_id, "limit": _RECENT_EVENTS, **occasion._asdict()},
     )
     items = _items(db, project_id, [e["item_id"] for e in events if e["item_id"]])
     history = tuple(

@@ -351,7 +351,8 @@ def _import(db: Database, request: ImportRequest) -> Change:
     says = [_import_words(done, len(every) > 1) for done in every]
     kinds = [f"{kind}: {number(count)}" for done in every for kind, count in done.warning_kinds.items()]
     warnings = [warning for done in every for warning in done.warnings]
-    return Change(request.project, " ".join(says), "\n".join([*every[0].aside, *kinds, *warnings]))
+    notes = [note for done in every for note in done.notes]
+    return Change(request.project, " ".join(says), "\n".join([*every[0].aside, *notes, *kinds, *warnings]))
 
 
 def _import_words(done: ImportSummary, several: bool) -> str:

@@ -305,6 +305,7 @@ def estimate_facts(estimate: Estimate, rater: str, prompt: str, look: Glyphs) ->
         facts.append(("domain", estimate.domain_note))
     if estimate.undated_note:
         facts.append(("history", estimate.undated_note))
+    facts += [("history", sentence) for sentence in estimate.copies_notes]
     facts += [("drawn", f"{plural(n, 'user')} with {level}") for level, n in estimate.strata.items()]
     facts += [
         ("left out", f"{number(n)} × {one_line(reason, 60)}") for reason, n in estimate.left_out.items()

@@ -76,6 +76,8 @@ def make_films(db: Database, users: int = 6) -> int:
     project = make_project(db, users)
     illustrated(db, db.path.parent / f"illustrated-{project}")
     names = [f"u{n:02d}" for n in range(users)]
+    clicks = [("u00", "i7", "click", "later"), ("u00", "i7", "heldout_click", "later")]
+    load(db, "events", [("user_id", "item_id", "type", "context"), *clicks])
     load(db, "users", [("user_id", "age"), *((user, 30 + n) for n, user in enumerate(names))])
     texts = [(user, item, system) for user in names for item in ("i0", "i1", "i2") for system in SYSTEMS]
     load(
