@@ -6,6 +6,7 @@ whose ranking task computes nDCG with gains of 1.0, 0.1, 0.01 and 0.0.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from recjudge_tui.domain.event_types import JUDGEMENT
@@ -21,6 +22,7 @@ from recjudge_tui.importers.plain.tables import records_of
 # by the first letter: some copies of the data write the whole word
 _GAINS = {"e": "1", "s": "0.1", "c": "0.01", "i": "0"}
 _WORDS = ("exact", "substitute", "complement", "irrelevant")
+_PARTS = {"product_locale": "locale:", "split": "split:", "small_version": "small_version:"}
 _QUERIES = ("query_id", "query", "product_locale")
 _COLUMNS: dict[ImportKind, tuple[str, ...]] = {
     "items": ("product_id", "product_title"),
@@ -36,7 +38,8 @@ _PRODUCT = {
 
 
 def read_esci(request: Request) -> Iterator[LocatedRecord]:
-    """Products as items, queries as users; each query is also a search, and each judgement is held out.
+    """Products as items, queries as users with their locale and split; each query is also a search, and each judgement is
+    held out.
 
     A judgement of a product for a query is what TREC calls a qrel: it says nothing about one system's list, so it is
     an event of type `heldout_relevance` (as of trec-qrels) and not a label. Raises InputError for a file without the
@@ -53,7 +56,8 @@ def read_esci(request: Request) -> Iterator[LocatedRecord]:
     if request.kind == "items":
         rows = _products(table.rows)
     else:
-        rows = _queries(table.rows) if request.kind == "users" else _judgements(table.rows, request.notes)
+        counted = _counted(table.rows, request.notes)
+        rows = _queries(counted) if request.kind == "users" else _judgements(counted, request.notes)
     yield from records_of(request, rows)
 
 
@@ -73,12 +77,33 @@ def _products(rows: Iterator[Row]) -> Iterator[Row]:
         yield line, {**{name: row.get(column, "") for name, column in _PRODUCT.items()}, **fixed}
 
 
+def _counted(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
+    """The rows; at their end a remark says how many belong to each locale and split, which are all imported."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in _PARTS}
+    for line, row in rows:
+        for column, count in counts.items():
+            count[row.get(column, "")] += 1
+        yield line, row
+    parts = [
+        f"{_PARTS[column]} {', '.join(f'{shown(name)} {n:,}' for name, n in sorted(count.items()) if name)}"
+        for column, count in counts.items()
+        if any(count)
+    ]
+    if parts:
+        notes.remark(
+            f"rows by {'; '.join(parts)}: all are imported; “--by locale” and “--by heldout_split” report their queries"
+            " apart, and a file that holds only some rows brings only these"
+        )
+
+
 def _queries(rows: Iterator[Row]) -> Iterator[Row]:
     seen: set[str] = set()
     for line, row in rows:
         if row["query_id"] not in seen:
             seen.add(row["query_id"])
-            yield line, {"user_id": row["query_id"], "locale": row["product_locale"]}
+            # an attribute with this beginning is not shown to a judge
+            split = {"heldout_split": row["split"]} if row.get("split") else {}
+            yield line, {"user_id": row["query_id"], "locale": row["product_locale"], **split}
 
 
 def _judgements(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.importers.files.notes import RowFault
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _COMPACT_DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])", re.ASCII)
 _FRACTION = re.compile(r"\.(\d+)", re.ASCII)
@@ -33,7 +34,8 @@ def number(value: str, column: str) -> float:
             return parsed
     except ValueError:
         pass
-    raise RowFault("not a finite number", f"{column} {shown(value)} is not a finite number") from None
+    comma = " (write 0.95 and 1000, without commas)" if _WITH_COMMA.fullmatch(text) else ""
+    raise RowFault("not a finite number", f"{column} {shown(value)} is not a finite number{comma}") from None
 
 
 def whole(value: str, column: str) -> int:

@@ -83,6 +83,8 @@ ITEM = (
     "itemid", "iid", "item", "i", "movieid", "productid", "product", "asin", "businessid", "articleid", "newsid",
     "bookid", "songid", "trackid", "videoid", "docid", "docno", "documentid", "contentid", "sku", "recommendeditem",
 )  # fmt: skip
+# an item where no column has a clearer name; in a catalogue it often stands beside the id
+ISBN = ("isbn", "isbn13")
 # a model's own estimate, and nothing else
 PREDICTION = (
     "prediction", "predict", "predicted", "predictedscore", "predictedrating", "pred", "est", "estimate",
@@ -94,7 +96,7 @@ LIST = (
     "list", "slate", "ranking", "rankeditems", "rankedlist", "topk", "topn", "topitems", "predictions", "predicteditems",
 )  # fmt: skip
 RANK = ("rank", "position", "pos", "itemrank")
-RATING = ("rating", "ratings", "stars", "rui")
+RATING = ("rating", "ratings", "stars", "rui", "bookrating")
 TIME = (
     "timestamp", "time", "ts", "datetime", "date", "eventtime", "createdat", "unixreviewtime", "unixtimestamp",
 )  # fmt: skip
@@ -126,7 +128,7 @@ _OCCASION = {
 # kind -> its columns, each with the squashed names that stand for it, the likeliest first
 ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
     "items": {
-        "item_id": (*ITEM, "id"),
+        "item_id": (*ITEM, "id", *ISBN),
         "title": TITLE,
         "category": ("categories", "genre", "genres"),
         "image": ("imagepath", "imagefile", "imageurl"),
@@ -134,7 +136,7 @@ ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
     "users": {"user_id": (*USER, "id")},
     "events": {
         "user_id": USER,
-        "item_id": ITEM,
+        "item_id": (*ITEM, *ISBN),
         "type": TYPE,
         "timestamp": TIME,
         "value": (*RATING, "score"),
@@ -143,7 +145,7 @@ ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
     },
     "lists": {
         "user_id": USER,
-        "item_id": ITEM,
+        "item_id": (*ITEM, *ISBN),
         "system": SYSTEM,
         "rank": RANK,
         "score": (*SCORE, *RATING),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Collection
 from typing import NamedTuple
 
 from recjudge_tui.domain.records import ImportKind
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.column_names import WantedColumns, squashed
 from recjudge_tui.importers.files.layout import Choice, Sample
@@ -16,6 +20,7 @@ from recjudge_tui.importers.plain.columns import (
     ALIASES,
     CASE,
     EXPLANATION,
+    ISBN,
     ITEM,
     KNOWN,
     LIST,
@@ -43,6 +48,20 @@ _EVENTS = Choice("events", "events of a type that you name", "--type TYPE")
 _EXPLANATIONS = Choice("explanations", "explanations that were shown", "--system NAME")
 _USERS = Choice("users", "users with attributes")
 _ITEMS = Choice("items", "items")
+# at the end of the name of a column: it may not be about the user alone
+_ABOUT_ITEMS = (
+    "rating",
+    "score",
+    "rank",
+    "prediction",
+    "item",
+    "product",
+    "movie",
+    "recommendation",
+    "recommendations",
+)
+_BETWEEN_IDS, _DIGIT = re.compile(r"[|;,\s]+"), re.compile(r"\d")
+_MOST_COLUMNS = 4
 
 
 class Guess(NamedTuple):
@@ -88,12 +107,14 @@ def guess(sample: Sample, system: str | None = None) -> Guess:
     as_labels = set(wanted_columns("labels").renamed(columns))
     if holds_counts(as_labels) and "system_b" in as_labels:
         return Guess("labels")
+    if {"rater", "user_id", "value", "system_a", "system_b"} <= as_labels:
+        return Guess("labels")
     if roles.rater and roles.value and (roles.user or {CASE, TASK} & set(columns)):
         return Guess("labels")
     if roles.user and (roles.item or roles.several):
         return _of_pairs(roles, sample, system)
     if roles.user:
-        return _of_users(roles, sample)
+        return _of_users(roles, columns, sample)
     if roles.title and (roles.item or not roles.bare_name):
         return Guess("items") if roles.item or roles.bare_id else Guess()
     return Guess(choices=(_USERS, _ITEMS)) if roles.bare_id and not roles.item else Guess()
@@ -107,7 +128,7 @@ def _roles(columns: Collection[str], system: str | None) -> _Roles:
 
     return _Roles(
         user=has(USER),
-        item=has(ITEM),
+        item=has((*ITEM, *ISBN)),
         several=has(LIST) or bool(numbered(columns)),
         system=has(SYSTEM) or bool(system),
         rank=has(RANK),
@@ -159,15 +180,52 @@ def _of_numbers(roles: _Roles, sample: Sample, system: str | None) -> Guess:
     return Guess(choices=(_IN_ORDER, _EVENTS))
 
 
-def _of_users(roles: _Roles, sample: Sample) -> Guess:
-    """A table of users without items."""
+def _of_users(roles: _Roles, columns: Collection[str], sample: Sample) -> Guess:
+    """A table of users without a column of items; columns that may be about items under another name are asked about."""
     if roles.text and roles.type:
         return Guess("events")
     numbers = roles.rank or roles.score or roles.prediction or roles.rating
-    if not (numbers or roles.time or roles.text or roles.type) and not _repeats(sample):
+    in_cells = _in_cells(sample)
+    about_items = any(squashed(name).endswith(_ABOUT_ITEMS) for name in columns)
+    if not (numbers or roles.time or roles.text or roles.type or about_items or in_cells) and not _repeats(
+        sample
+    ):
         return Guess("users")
     searches = (Choice("events", "searches", "--type search"),) if roles.text else ()
-    return Guess(choices=(_USERS, *searches))
+    return Guess(choices=(_USERS, *searches, *in_cells))
+
+
+def _in_cells(sample: Sample) -> tuple[Choice, ...]:
+    """A choice for each column whose cells in the file's beginning all hold several ids."""
+    try:
+        table = read_table(sample.path, wanted_columns("users"), Dialect(), Notes(sample.path))
+        rows = [row for _, (_, row) in zip(range(200), table.rows, strict=False)]
+    except InputError:
+        return ()
+    if "user_id" not in table.columns or not rows:
+        return ()
+    user = header_of(sample.text)[table.columns.index("user_id")]
+    columns = [
+        name for name in table.columns if name != "user_id" and all(_holds_ids(row[name]) for row in rows)
+    ]
+    return tuple(_in_column(user, column) for column in columns[:_MOST_COLUMNS])
+
+
+def _in_column(user: str, column: str) -> Choice:
+    fields = (
+        f"user_id = {json.dumps(user, ensure_ascii=False)}, items = {json.dumps(column, ensure_ascii=False)}"
+    )
+    return Choice(
+        "lists",
+        f"lists in the cells of “{one_line(column, 60)}”, with a FILE.toml that says: lists = {{ {one_line(fields, 300)} }}",
+        f"--system {shlex.quote(one_line(column, 60))} --mapping FILE.toml",
+    )
+
+
+def _holds_ids(cell: str) -> bool:
+    """Whether the cell is words with a digit between separators, at least two of them."""
+    parts = [part for part in _BETWEEN_IDS.split(cell.strip("[]() ")) if part]
+    return len(parts) > 1 and all(_DIGIT.search(part) for part in parts)
 
 
 def _headerless(rows: list[list[str]], system: str | None) -> Guess:

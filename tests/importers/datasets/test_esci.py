@@ -56,7 +56,13 @@ def test_a_folder_of_examples_and_products(db: Database, tmp_path: Path) -> None
         ("B07X3Y6B1V", "Homewerks Bath Fan", "Homewerks"),
     ]
     assert json.loads(items[1][3]) == {"color": "80 CFM", "description": "Quiet.", "locale": "us"}
-    assert json.loads(db.value("SELECT attributes FROM users WHERE user_id = '17'")) == {"locale": "us"}
+    assert json.loads(db.value("SELECT attributes FROM users WHERE user_id = '17'")) == {
+        "locale": "us", "heldout_split": "test",
+    }  # fmt: skip
+    (remark,) = summaries[2].files[0].remarks
+    assert remark.startswith(
+        "rows by locale: “us” 4; split: “test” 2, “train” 2; small_version: “0” 2, “1” 2"
+    )
     assert summaries[0].warning_kinds == {"disagrees with earlier content": 1}
 
 

@@ -35,7 +35,11 @@ CERTAIN: list[tuple[str, str, ImportKind]] = [
     ("wide", "user,rec1,rec2\n1,10,11\n", "lists"),
     ("explanations", "user,item,model,explanation\n1,10,gpt,Because\n", "explanations"),
     ("labels", "annotator,user,model_a,model_b,winner\nann,1,a,b,A\n", "labels"),
+    ("battles", "question_id,model_a,model_b,winner,judge\n1,a,b,A,ann\n", "labels"),
+    ("Book-Crossing", "User-ID;ISBN;Book-Rating\n276725;034545104X;0\n", "events"),
     ("users", "user,age,country\n1,33,NZ\n2,40,DK\n", "users"),
+    ("users with words in cells", "user,likes\n1,drama|comedy\n2,drama\n", "users"),
+    ("items with a second number", "id,title,isbn\n1,Lamp,978\n", "items"),
     ("items", "asin,title,price\n1,Lamp,3\n", "items"),
     ("items by another name", "id,title\n1,Lamp\n", "items"),
 ]  # fmt: skip
@@ -62,6 +66,9 @@ UNCERTAIN = [
     ("users twice", "user,colour\n1,red\n2,red\n1,blue\n", ["users"]),
     ("users with ratings", "user,rating\n1,4\n", ["users"]),
     ("users with times", "user,date\n1,2024-05-01\n", ["users"]),
+    ("users with marks", "user,film_score\n1,4\n", ["users"]),
+    ("lists under another name", "customer_id,prediction\n1,0568 0569\n2,0570 0571\n", ["users", "lists"]),
+    ("a column for each system", "user,als,pop\n1,\"i1,i2\",\"i3,i4\"\n", ["users", "lists", "lists"]),
     ("ids and names", "id,name\n1,Ann\n", ["users", "items"]),
 ]  # fmt: skip
 
@@ -95,6 +102,17 @@ def test_the_answer_to_the_question_imports(
     path.write_text(text)
     [summary] = import_paths(db, "p", [path], kind, **options)  # type: ignore[arg-type]
     assert (summary.stored, summary.skipped) == (2, 0)
+
+
+def test_the_mapping_that_the_question_proposes_imports(db: Database, tmp_path: Path) -> None:
+    path, mapping = tmp_path / "in.csv", tmp_path / "map.toml"
+    path.write_text("Customer ID,prédiction\n1,0568 0569\n2,0570 0571\n")
+    with pytest.raises(InputError) as raised:
+        import_paths(db, "p", [path], None)
+    assert "--system prédiction --mapping FILE.toml" in raised.value.next_step.replace("'", "")
+    mapping.write_text(raised.value.next_step.split("that says: ")[1])
+    [summary] = import_paths(db, "p", [path], "lists", system="als", mapping=mapping)
+    assert summary.stored == 4
 
 
 def test_a_system_on_the_command_line_makes_pairs_lists(db: Database, tmp_path: Path) -> None:
