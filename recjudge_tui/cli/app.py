@@ -84,7 +84,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
-@click.option("--db", metavar="FILE", help="The database file for the app.")
+@click.option("--db", metavar="FILE", help="The database file, for the app and for every command.")
 @click.version_option(__version__, prog_name="recjudge")
 @click.pass_context
 def recjudge(ctx: click.Context, db: str | None) -> None:

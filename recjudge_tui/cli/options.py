@@ -25,12 +25,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def db_option(command: Command) -> Command:
-    """`--db FILE`, passed on as `db` (text or None)."""
+    """`--db FILE`, passed on as `db` (text or None); what stands before the command's name is its default."""
     return click.option(
         "--db",
         metavar="FILE",
+        default=_db_before_command,
         help="The database file. Default: RECJUDGE_DB, else the platform's data folder.",
     )(command)
+
+
+def _db_before_command() -> str | None:
+    before: str | None = click.get_current_context().find_root().params.get("db")
+    return before
 
 
 def project_option(command: Command) -> Command:
