@@ -11,6 +11,7 @@ from recjudge_tui.nights.new_files import Copy, FileImport, NewFile, WatchFile, 
 from recjudge_tui.nights.night import FAILED, Night, Say
 from recjudge_tui.nights.reports import gate_report, write_trend
 from recjudge_tui.nights.watch_file import JudgeEntry, Watch
+from recjudge_tui.reports.projects.run_settings import failure_lines
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import find_project
 from recjudge_tui.store.projects.watches import save_watched_file
@@ -121,6 +122,11 @@ def _judge(
     say(f"{what}: {verb} {judged.run_id}, {judged.judged:,} calls done{failed}{cost}")
     if judged.reason:
         say(f"{what}: {judged.reason}")
+    if judged.failed and not judged.judged:
+        night.failures.append(what)
+        say(f"failed: {what}: nothing was judged")
+        for line in failure_lines(db, judged.run_id):
+            say(line)
     return judged
 
 

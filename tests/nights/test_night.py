@@ -98,10 +98,10 @@ def test_a_bad_file_is_named_and_tried_again_and_keeps_nothing_else_away(nights:
     good = bad.read_text(encoding="utf-8")
     bad.write_text(good.replace(",1,", ",first,").replace(",2,", ",second,").replace(",3,", ",x,").replace(
         ",4,", ",y,"), encoding="utf-8")  # fmt: skip
-    assert nights.night().exit_code == 1
+    assert nights.night().exit_code == 1, nights.said
     assert nights.heard(f"{bad}:2")
     assert nights.count("verdicts") == len(USERS)
-    assert nights.night().exit_code == 1
+    assert nights.night().exit_code == 1, nights.said
     assert nights.heard("failed: ")
     assert not nights.heard("nothing new")
     bad.write_text(good, encoding="utf-8")
@@ -131,7 +131,7 @@ def test_a_dead_server_keeps_what_was_imported_for_the_next_night(nights: Nights
         port = taken.getsockname()[1]
     nights.describe(judge(f"http://127.0.0.1:{port}"))
     nights.lists("one.csv", "2026-05-06")
-    assert nights.night().exit_code == 1
+    assert nights.night().exit_code == 1, nights.said
     assert nights.heard("failed: pointwise by model")
     assert (nights.count("verdicts"), nights.count("slates")) == (0, len(USERS))
     with start("openai_api", "--port", port):
@@ -174,7 +174,7 @@ def test_a_second_watch_is_refused_and_names_the_first(nights: Nights) -> None:
 def test_the_lock_of_a_dead_process_is_free(nights: Nights) -> None:
     nights.describe()
     assert take_watch(nights.db, 1, f"{socket.gethostname()}|999999999|1|word", None)
-    assert nights.night().exit_code == 1  # there are no lists
+    assert nights.night().exit_code == 1, nights.said  # there are no lists
     assert watch_owner(nights.db, 1) == (None, None)
 
 
@@ -299,3 +299,15 @@ def test_a_table_in_two_formats_is_imported_once(nights: Nights) -> None:
     nights.lists("two.csv", "2026-05-06")
     nights.night()
     assert nights.heard("two.csv was not imported, because two.parquet beside it")
+
+
+def test_a_night_in_which_nothing_was_judged_fails(nights: Nights) -> None:
+    with start("openai_api", "--faults", "refusal:1", "--fault-attempts", 99) as server:
+        nights.describe(
+            '[[judge]]\nspec = "openai:hash-judge"\nname = "model"\n'
+            f'protocols = ["pointwise"]\nbase_urls = ["{server.url}/v1"]\n'
+        )
+        nights.lists("1.csv", "2026-05-06")
+        assert nights.night().exit_code == 1, nights.said
+    assert nights.heard("nothing was judged")
+    assert nights.heard("3 calls failed (refusal), for instance: ")

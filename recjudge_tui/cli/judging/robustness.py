@@ -9,9 +9,11 @@ import click
 
 from recjudge_tui.cli.judging.start import (
     exit_if_interrupted,
+    exit_if_nothing_judged,
     how_to_resume,
     outcome,
     plan_and_tell,
+    print_failures,
     work_here,
 )
 from recjudge_tui.cli.options import (
@@ -368,5 +370,7 @@ def _judged(
             continue
         result = work_here(database, run_id)
         narrate(outcome(result))
+        print_failures(database, result)
         exit_if_interrupted(result, *map(how_to_resume, planned[number:]))
+        exit_if_nothing_judged(result)
     return () if options["dry_run"] or options["detach"] else tuple(raters)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.judging.start import exit_if_interrupted, outcome, work_here
+from recjudge_tui.cli.judging.start import (
+    exit_if_interrupted,
+    exit_if_nothing_judged,
+    outcome,
+    print_failures,
+    work_here,
+)
 from recjudge_tui.cli.options import narrate, put_page
 
 if TYPE_CHECKING:
@@ -62,7 +68,9 @@ def work_on_group(database: Database, group_id: int, fmt: str | None, out: Path 
             narrate(f"{stage.protocol}: run {stage.run_id}, {stage.estimate.calls:,} calls")
         result = work_here(database, stage.run_id)
         narrate(f"{stage.protocol}: {outcome(result)}")
+        print_failures(database, result)
         exit_if_interrupted(result, "to resume, repeat the same command; answered calls are not repeated")
+        exit_if_nothing_judged(result)
     saer = result_of(database, group_id)
     stages = Stages(saer.rater, saer.first, saer.second, saer.left_out, saer.drop_poor_over, saer.why_none)
     put_page(saer_page(database, saer.project_id, stages), fmt, out)

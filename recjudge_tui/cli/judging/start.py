@@ -36,12 +36,14 @@ def work_and_print(database: Database, run_id: int) -> None:
 
     result = work_here(database, run_id)
     click.echo(outcome(result))
+    print_failures(database, result)
     if RunSettings.model_validate_json(run_row(database, run_id)["settings"]).until:
         from recjudge_tui.reports.leaderboard.early_stopping import stop_lines
 
         for line in stop_lines(database, run_id):
             narrate(line)
     exit_if_interrupted(result, how_to_resume(run_id))
+    exit_if_nothing_judged(result)
 
 
 def work_here(database: Database, run_id: int) -> WorkResult:
@@ -73,3 +75,22 @@ def exit_if_interrupted(result: WorkResult, *next_steps: str) -> None:
         if line:
             narrate(line)
     raise click.exceptions.Exit(130)
+
+
+def print_failures(database: Database, result: WorkResult) -> None:
+    """Print why calls failed, one line for each kind of error."""
+    from recjudge_tui.reports.projects.run_settings import failure_lines
+
+    if result.progress.failed:
+        for line in failure_lines(database, result.run_id):
+            narrate(line)
+
+
+def exit_if_nothing_judged(result: WorkResult) -> None:
+    """Exit with 1 if calls were made and none was answered."""
+    if result.progress.done or not result.progress.failed:
+        return
+    narrate(
+        f"nothing was judged; when the cause is removed, ask again with: recjudge runs retry {result.run_id}"
+    )
+    raise click.exceptions.Exit(1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.early_stopping import stop_lines
+from recjudge_tui.reports.projects.run_settings import failure_lines
 from recjudge_tui.reports.verdicts.case_page import case_page
 from recjudge_tui.store.cases.cases import case_count, list_cases
 from recjudge_tui.store.data.catalogue import event_counts, heldout_types, systems
@@ -17,7 +18,6 @@ from recjudge_tui.store.imports.imports import list_imports
 from recjudge_tui.store.projects.projects import project_counts, project_names, project_overview
 from recjudge_tui.store.prompts.prompts import list_prompts
 from recjudge_tui.store.raters.raters import list_raters
-from recjudge_tui.store.runs.progress import run_failures
 from recjudge_tui.store.runs.runs import list_runs, run_row, run_summary
 
 __all__ = [
@@ -206,10 +206,7 @@ def run_table(db: Database, run_id: int) -> Table:
         ),
     ]
     notes += cost_notes(summary)
-    notes += [
-        f"{row['calls']} calls failed ({row['error_kind']}), for instance: {one_line(row['example'] or '', 300)}"
-        for row in run_failures(db, run_id)
-    ]
+    notes += failure_lines(db, run_id)
     settings = {
         key: value for key, value in json.loads(stored["settings"]).items() if value not in ("", [], None)
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs.progress import run_failures
@@ -103,3 +103,12 @@ def failures_table(db: Database, project_id: int) -> Table:
             for failure in run_failures(db, run["id"])
         ]
     return Table("Failed calls", _FAILURES, tuple(rows), () if rows else ("no call failed",))
+
+
+def failure_lines(db: Database, run_id: int) -> list[str]:
+    """Why calls of a run failed, a line for each kind of error, most frequent first; its example is nearly whole."""
+    return [
+        f"{quantity(failure['calls'], 'call')} failed ({failure['error_kind']}), for instance:"
+        f" {one_line(failure['example'] or '', 2000 if first else 300)}"
+        for first, failure in zip([True, *[False] * 50], run_failures(db, run_id), strict=False)
+    ]

@@ -64,7 +64,7 @@ def test_runs_have_the_documented_keys(project: Project) -> None:
         assert name in row
     assert (row["calls"], row["done"], row["failed"], row["prompt"]) == (6, 5, 1, "pairwise-media@1")
     shown = run_table(project.db, 1)
-    assert any("1 calls failed (timeout), for instance: no answer in 60 s" in note for note in shown.notes)
+    assert any("1 call failed (timeout), for instance: no answer in 60 s" in note for note in shown.notes)
     with pytest.raises(NotFoundError):
         run_table(project.db, 99)
 
