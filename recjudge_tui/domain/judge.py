@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from recjudge_tui.domain.base import Model
+
+LONGEST_WORD = 20
+
+
+def is_variable_name(text: str) -> bool:
+    """Whether the text can be the name of an environment variable, and does not look like a key: keys have dashes, or
+    more than twenty characters without an underscore."""
+    is_word = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text, re.ASCII) is not None
+    return is_word and max(map(len, text.split("_"))) <= LONGEST_WORD
 
 
 class JudgeSpec(Model):

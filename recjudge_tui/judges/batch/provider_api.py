@@ -15,6 +15,7 @@ from recjudge_tui.domain.calls import whole
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError
 from recjudge_tui.judges.batch.lines import JSONL, MESSAGE_BATCH, Shape
+from recjudge_tui.judges.http.body import body_json, body_text
 from recjudge_tui.judges.http.failures import UnreachableError, error_of, failure, sound_text
 from recjudge_tui.judges.http.request import CONNECT_S, broken
 from recjudge_tui.judges.providers.vendor import BatchAccess
@@ -204,11 +205,11 @@ class _Wire:
             raise broken(self._url, error) from None
         self._check(response)
         try:
-            body = response.json()
+            body = body_json(response)
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            begin = one_line(self._target.scrub(response.text), 120)
+            begin = one_line(self._target.scrub(body_text(response)), 120)
             raise CallError("bad_body", f"{self._url}{path} did not answer with JSON", begin, retry=True)
         return body
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+from base64 import b64encode, urlsafe_b64encode
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
+from urllib.parse import quote
+
+import httpx
 
 from recjudge_tui.errors import JudgeError
 
@@ -29,11 +36,61 @@ class Key:
     def scrub(self, text: str) -> str:
         """The text with the key replaced by the variable's name, in case a server sent the key back.
 
-        Placeholders shorter than 8 characters are not secret and are left in.
+        Its base64 and its form in a URL count as the key. Placeholders shorter than 8 characters are not secret and
+        are left in.
         """
-        if len(self._secret) < _SHORTEST_SECRET or self._secret not in text:
+        if len(self._secret) < _SHORTEST_SECRET:
             return text
-        return text.replace(self._secret, f"[{self.variable}]")
+        for form in _forms(self._secret):
+            if form in text:
+                text = text.replace(form, f"[{self.variable}]")
+        return text
+
+    def scrub_answer(self, response: httpx.Response) -> httpx.Response:
+        """The answer with `scrub` applied to its body and headers, also where JSON hides the key behind escapes."""
+        body = response.content
+        clean = self.scrub(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        if b"\\" in clean:
+            clean = self._scrub_json(clean)
+        raw = response.headers.raw
+        headers = [(name, self.scrub(value.decode("latin-1")).encode("latin-1")) for name, value in raw]
+        if clean == body and headers == raw:
+            return response
+        kept = [(name, value) for name, value in headers if name.lower() != b"content-length"]
+        return httpx.Response(response.status_code, headers=kept, content=clean)
+
+    def _scrub_json(self, body: bytes) -> bytes:
+        """JSON with every string scrubbed as it is read; what is no JSON stays."""
+        try:
+            whole: list[Any] = [json.loads(body)]
+        except (ValueError, RecursionError):
+            return body
+        changed = False
+        parts: list[Any] = [whole]
+        while parts:
+            part = parts.pop()
+            for place, value in list(part.items() if isinstance(part, dict) else enumerate(part)):
+                if isinstance(value, dict | list):
+                    parts.append(value)
+                elif isinstance(value, str) and self.scrub(value) != value:
+                    part[place], changed = self.scrub(value), True
+                if isinstance(place, str) and self.scrub(place) != place:
+                    part[self.scrub(place)], changed = part.pop(place), True
+        return json.dumps(whole[0]).encode() if changed else body
+
+
+@lru_cache(maxsize=16)
+def _forms(secret: str) -> tuple[str, ...]:
+    """How a key may look in a text: as it is, percent-encoded, and in base64, alone or within a longer text."""
+    raw = secret.encode()
+    forms = [secret, quote(secret, safe=""), quote(secret), "".join(f"%{byte:02X}" for byte in raw)]
+    forms += [form.lower() for form in forms[-1:]] + [raw.hex()]
+    for before in range(3):
+        begin, end = -(-8 * before // 6), 8 * (before + len(raw)) // 6
+        for encoded in (b64encode(bytes(before) + raw), urlsafe_b64encode(bytes(before) + raw)):
+            # the characters that hold bits of the key alone, whatever stands around it
+            forms.append(encoded.decode()[begin:end])
+    return tuple(dict.fromkeys(forms))
 
 
 def find_key(variable: str) -> Key | None:

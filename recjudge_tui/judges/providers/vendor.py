@@ -223,7 +223,11 @@ class HttpJudge(VendorJudge, Generic[Facts]):
             content=content,
             timeout_s=max(deadline - begin, 0.001),
         )
-        return url, response, time.monotonic() - begin
+        return url, self._scrubbed(response), time.monotonic() - begin
+
+    def _scrubbed(self, response: httpx.Response) -> httpx.Response:
+        """The answer without the key: whatever a server sends may be stored or shown."""
+        return response if self._key is None else self._key.scrub_answer(response)
 
     async def _fetch(
         self, url: str, method: str = "GET", content: bytes | None = None, hint: str = ""
@@ -231,9 +235,10 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         """The answer to a question about the model. Raises UnreachableError; JudgeError for any other failure."""
         timeout_s = min(PREPARE_S, self._timeout_s)
         try:
-            return await send(
+            response = await send(
                 self._http(), method, url, headers=self._headers, content=content, timeout_s=timeout_s
             )
+            return self._scrubbed(response)
         except UnreachableError:
             raise
         except CallError as error:
@@ -302,5 +307,5 @@ class BatchJudge(HttpJudge[Facts]):
 
     def read_batch(self, body: bytes, request: Request) -> Reply:
         """The reply in the body of a batch's result. Raises like `ask`."""
-        response = httpx.Response(200, content=body)
+        response = self._scrubbed(httpx.Response(200, content=body))
         return self._read_counted(response, self._endpoints.urls[0], request, self._body(request), None)
