@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from recjudge_tui.cli.options import occasion_options, project_option, segment_option, systems_option
+from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 
 if TYPE_CHECKING:
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 @project_option
 @click.option("--protocol", required=True, metavar="P", help="pointwise, pairwise, arena, ...")
 @click.option("--rater", metavar="R", help="Only this rater. Default: all.")
+@click.option(
+    "--crowd",
+    metavar="A,B,...|all",
+    help="One board from the verdicts of these raters, or of all annotators: users and raters are clusters of the"
+    " intervals.",
+)
 @click.option("--aspect", metavar="A", help="Only this aspect.")
 @click.option(
     "--method",
@@ -79,6 +85,7 @@ def leaderboard(
     project_id: int,
     protocol: str,
     rater: str | None,
+    crowd: str | None,
     aspect: str | None,
     method: str,
     table: str,
@@ -108,6 +115,7 @@ def leaderboard(
       recjudge leaderboard -p movies --protocol arena --method bt --ties half
       recjudge leaderboard -p movies --protocol arena --aspect overall --table matrix
       recjudge leaderboard -p movies --protocol pointwise --rater rules --format md
+      recjudge leaderboard -p movies --protocol pairwise --crowd all --method bt
       recjudge leaderboard -p films --protocol explanation --table pairs
       recjudge leaderboard -p shop --protocol pairwise --by plan --context home --from 2024-05-01 --to 2024-05-31
     """
@@ -120,6 +128,7 @@ def leaderboard(
         protocol, rater=rater, aspect=aspect, method=method, resamples=resamples, seed=seed, ties=ties,
         k_factor=k_factor,
         orders=orders,
+        crowd=names(crowd),
     )  # fmt: skip
 
     def board(chosen: CaseSelection) -> Table:

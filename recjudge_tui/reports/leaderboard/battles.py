@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode
-from recjudge_tui.stats.ranking.battles import UserCounts, user_counts
+from recjudge_tui.stats.ranking.battles import UserCounts, crowd_counts, user_counts
 from recjudge_tui.stats.ranking.separability import PairTest, pair_tests
 from recjudge_tui.store.verdicts.ratings import Question, Ratings
 
@@ -59,8 +59,8 @@ class Battles:
 
 
 def battles(ratings: Ratings, question: Question, resamples: int, seed: int, groups: int = 1) -> Battles:
-    """The verdicts of one question on pairs; only the sign of a value counts. `groups`: how many such tables are looked
-    at, for which the p values are corrected."""
+    """The verdicts of one question on pairs, or of a crowd; only the sign of a value counts. `groups`: how many such
+    tables are looked at, for which the p values are corrected."""
     verdicts, cases = ratings.verdicts[question], ratings.cases
     order = (
         np.arange(verdicts.row.size)
@@ -72,8 +72,13 @@ def battles(ratings: Ratings, question: Question, resamples: int, seed: int, gro
     codes, size = encode(both)
     names = tuple(cases.systems[place] for place in np.unique(both).tolist())
     a, b, user = codes[: row.size], codes[row.size :], cases.user[row]
+    crowd = ratings.crowds.get(question)
+    if crowd is None:
+        counts = user_counts(a, b, outcome, user, size)
+    else:
+        counts = crowd_counts(a, b, outcome, user, crowd.rater[order], size)
     return Battles(
-        question, names, a, b, outcome, user, user_counts(a, b, outcome, user, size),
+        question, names, a, b, outcome, user, counts,
         _meetings(a, b, np.isnan(outcome), size), _meetings(a, b, flipped & (outcome == 0), size),
         resamples, seed, groups,
     )  # fmt: skip

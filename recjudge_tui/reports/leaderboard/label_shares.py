@@ -10,7 +10,8 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import is_metric, label_names, rules_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.resampling.intervals import SHARE, share_estimate
+from recjudge_tui.stats.resampling.two_way import crowd_mean_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import IntArray, Question, Ratings
 
@@ -28,6 +29,7 @@ _COLUMNS = (
 )
 _MOST_BETWEEN = 20
 _EXACT = "Clopper and Pearson's interval where every user has one row"
+_CROWD = "interval over users and raters"
 _EFFECTIVE = "interval for the effective number of users where users have several rows"
 
 
@@ -102,9 +104,14 @@ def _rows(
     beyond = {float(v): f"{v:g}" for v in np.unique(values[kept]) if float(v) not in names}
     distinct = np.unique(users[kept]).size
     one_each = distinct == kept.sum()
+    crowd = ratings.crowds.get(question)
     for value, name in (names | beyond).items():
         hits = np.where(kept, values == value, np.nan)
-        estimate = share_estimate(hits, users, resamples=resamples, seed=seed)
+        if crowd is None:
+            estimate = share_estimate(hits, users, resamples=resamples, seed=seed)
+        else:
+            who = crowd.rater[here]
+            estimate = crowd_mean_estimate(hits, users, who, SHARE, resamples=resamples, seed=seed)
         yield {
             "system": ratings.cases.systems[system],
             "rater": question.rater,
@@ -116,7 +123,7 @@ def _rows(
             "n": estimate.n,
             "users": distinct,
             "note": estimate.note.partition("; ")[0] if estimate.value is None else "",
-            "interval": _EXACT if one_each else _EFFECTIVE,
+            "interval": _CROWD if crowd else _EXACT if one_each else _EFFECTIVE,
         }
 
 

@@ -19,6 +19,7 @@ from recjudge_tui.reports.common.scales import (
 )
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.leaderboard.battles import battles
+from recjudge_tui.reports.leaderboard.crowd import as_crowd, crowd_notes, crowd_raters
 from recjudge_tui.reports.leaderboard.early_stopping import decided_notes
 from recjudge_tui.reports.leaderboard.label_shares import share_table
 from recjudge_tui.reports.leaderboard.mean_scores import ABOUT, mean_table
@@ -52,7 +53,8 @@ class LeaderboardOptions:
     """`method` empty: q for pairs of lists, mean for scores (absolute, explanation), share for the rest. `rater` and
     `aspect` None: all of them.
 
-    `ties` is for bt; `k_factor` and `orders` (0: the order of the cases) are for elo.
+    `crowd`: these raters' verdicts make one board, ALL_PEOPLE of all annotators. `ties` is for bt; `k_factor` and `orders`
+    (0: the order of the cases) are for elo.
     """
 
     protocol: str
@@ -65,6 +67,7 @@ class LeaderboardOptions:
     k_factor: float = K_FACTOR
     orders: int = 0
     selection: CaseSelection = EVERY_CASE
+    crowd: tuple[str, ...] = ()
 
 
 class Method(NamedTuple):
@@ -94,11 +97,14 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
             f"method “{name}” does not fit {options.protocol}",
             next_step=f"Use {', '.join(fitting[:-1])} or {fitting[-1]}.",
         )
+    if options.crowd and name == "elo":
+        raise UsageError("elo makes no board of a crowd", next_step="Use bt, q or winrate.")
     ratings = board_ratings(db, project_id, options)
     table = METHODS[name].build(db, project_id, ratings, options)
     about_runs = (
-        *origin_notes(db, project_id, ratings.verdicts),
-        *decided_notes(db, project_id, ratings.verdicts),
+        *crowd_notes(ratings),
+        *origin_notes(db, project_id, ratings.asked),
+        *decided_notes(db, project_id, ratings.asked),
     )
     return replace(table, notes=(*table.notes, *about_runs))
 
@@ -106,19 +112,23 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
 def board_ratings(db: Database, project_id: int, options: LeaderboardOptions) -> Ratings:
     """The verdicts of a leaderboard; raises UsageError for an unknown protocol or an aspect without verdicts,
     NotFoundError for an unknown rater."""
+    if options.rater is not None and options.crowd:
+        raise UsageError("a board is of one rater or of a crowd", next_step="Leave out one of them.")
     if options.rater is not None:
         rater_row(db, project_id, options.rater)
     protocols = protocols_meeting(options.protocol)
     if options.aspect is not None:
         _check_aspect(project_questions(db, project_id), protocols, options.aspect)
-    return load_ratings(
+    chosen = [options.rater] if options.rater is not None else crowd_raters(db, project_id, options.crowd)
+    ratings = load_ratings(
         db,
         project_id,
-        raters=None if options.rater is None else [options.rater],
+        raters=chosen or None,
         protocols=protocols,
         aspect=options.aspect,
         chosen=options.selection,
     )
+    return as_crowd(ratings) if options.crowd else ratings
 
 
 def _check_aspect(questions: Iterable[Question], protocols: Collection[str] | None, aspect: str) -> None:

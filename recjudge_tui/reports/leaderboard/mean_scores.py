@@ -22,6 +22,7 @@ from recjudge_tui.reports.leaderboard.mean_pairs import (
 )
 from recjudge_tui.stats.ranking.win_rates import ranks
 from recjudge_tui.stats.resampling.intervals import mean_estimate
+from recjudge_tui.stats.resampling.two_way import crowd_mean_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import Question, Ratings
 
@@ -65,7 +66,7 @@ def mean_table(
         row for question in ordered for row in _ranked(db, project_id, ratings, question, resamples, seed)
     ]
     about_rules = rules_notes(ratings.raters[question.rater] for question in questions)
-    tested = _tested(db, project_id, ratings, ordered, groups) if resamples else []
+    tested = _tested(db, project_id, ratings, ordered, groups) if resamples and not ratings.crowds else []
     notes = (
         (*pair_notes(tested, "aspects"), ABOUT, *earlier_notes(ratings, questions), *about_rules)
         if rows
@@ -146,11 +147,16 @@ def _ranked(
     verdicts, cases = ratings.verdicts[question], ratings.cases
     bounds = value_bounds(db, project_id, question, verdicts.value)
     of = cases.system_a[verdicts.row]
+    crowd = ratings.crowds.get(question)
     rows: list[Row] = []
     for system in np.unique(of):
         values = verdicts.value[of == system]
         users = cases.user[verdicts.row[of == system]]
-        estimate = mean_estimate(values, users, bounds, resamples=resamples, seed=seed)
+        if crowd is None:
+            estimate = mean_estimate(values, users, bounds, resamples=resamples, seed=seed)
+        else:
+            who = crowd.rater[of == system]
+            estimate = crowd_mean_estimate(values, users, who, bounds, resamples=resamples, seed=seed)
         rows.append(
             {
                 "system": cases.systems[int(system)],

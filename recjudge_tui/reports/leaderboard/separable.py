@@ -44,6 +44,8 @@ def separability_notes(battles: Battles, scores: Scores) -> tuple[list[str], boo
 
 def _words(battles: Battles, pair: Neighbours) -> str:
     start = f"{_two(battles, pair)} are not separable at n = {battles.n:,} (p = {pair.p_holm or 0:.2g})"
+    if battles.counts.crowd is not None:
+        return start
     if pair.more is None:
         return f"{start}, and no practical number of users would separate them"
     return f"{start}; about {_round(pair.more):,} more users would be enough"

@@ -5,7 +5,7 @@ An outcome is from the view of the first system of its row: 1 win, 0 tie, -1 los
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,12 +87,14 @@ def _cells(
 class UserCounts:
     """The same counts for each user, with equal rows stored once.
 
-    `rows` (profiles, pairs * 3) is sparse, `users` (profiles,) is the number of users with each row.
+    `rows` (profiles, pairs * 3) is sparse, `users` (profiles,) is the number of users with each row. `crowd`: the same
+    battles by rater, where several raters made them.
     """
 
     total: PairCounts
     rows: csr_matrix
     users: IntArray
+    crowd: Crowd | None = None
 
     @property
     def count(self) -> int:
@@ -125,6 +127,28 @@ class UserCounts:
         met = np.unique(owner * max(things, 1) + thing)
         weights = self.users[met // max(things, 1)]
         return np.bincount(met % max(things, 1), weights=weights, minlength=things).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """The counts of the same battles for each rater, and for each cell of one rater and one user."""
+
+    raters: UserCounts
+    cells: UserCounts
+
+
+def crowd_counts(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    users: IntArray,
+    raters: IntArray,
+    systems: int,
+) -> UserCounts:
+    """Counts by pair and user of battles that several raters made, from one row per battle; as `user_counts`."""
+    cells = users * (int(raters.max(initial=0)) + 1) + raters
+    of_raters, of_cells = (user_counts(a, b, outcome, codes, systems) for codes in (raters, cells))
+    return replace(user_counts(a, b, outcome, users, systems), crowd=Crowd(of_raters, of_cells))
 
 
 def user_counts(

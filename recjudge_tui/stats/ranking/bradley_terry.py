@@ -24,7 +24,8 @@ from recjudge_tui.stats.ranking.connectivity import (
     subset,
 )
 from recjudge_tui.stats.resampling.intervals import LEVEL, student_interval
-from recjudge_tui.stats.resampling.jackknife import spreads
+from recjudge_tui.stats.resampling.jackknife import Spread, spreads
+from recjudge_tui.stats.resampling.two_way import enough_raters, two_way
 
 SCALE = 400 / math.log(10)
 MEAN = 1000.0
@@ -80,6 +81,21 @@ def rating_intervals(
     out = [Interval(None, None, note) for note in fitted.connectivity.notes]
     if not rated.size:
         return out
+    by_system = _spreads(users, fitted, ties)
+    if users.crowd is not None:
+        of_raters, of_cells = (
+            _spreads(counts, fitted, ties) for counts in (users.crowd.raters, users.crowd.cells)
+        )
+        by_system = list(map(two_way, by_system, of_raters, of_cells))
+    for system, spread in zip(rated.tolist(), by_system, strict=True):
+        interval = student_interval(float(fitted.ratings[system]), spread, level)
+        out[system] = interval if users.crowd is None else enough_raters(users.crowd.raters.count, interval)
+    return out
+
+
+def _spreads(users: UserCounts, fitted: BradleyTerry, ties: Ties) -> list[Spread]:
+    """The spread of the rating of each rated system."""
+    rated = fitted.connectivity.rated
     inside = np.flatnonzero(np.isin(users.total.first, rated) & np.isin(users.total.second, rated))
     inner = _one(subset(users.total, rated))
     theta = (fitted.ratings[rated] - MEAN) / SCALE
@@ -92,12 +108,11 @@ def rating_intervals(
     moved = np.linalg.solve(information, gradient[met].T)[: rated.size]
     moved -= moved.mean(axis=0)
     repeated = np.repeat(np.arange(moved.shape[1]), users.users[met])
-    for place, system in enumerate(rated.tolist()):
-        influence = SCALE * repeated.size * moved[place, repeated]
-        one = np.zeros(repeated.size, dtype=np.int64)
-        spread = spreads(influence, one, np.array([MEAN]))[0]
-        out[system] = student_interval(float(fitted.ratings[system]), spread, level)
-    return out
+    one = np.zeros(repeated.size, dtype=np.int64)
+    return [
+        spreads(SCALE * repeated.size * moved[place, repeated], one, np.array([MEAN]))[0]
+        for place in range(rated.size)
+    ]
 
 
 def _one(pairs: PairCounts) -> PairCounts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -10,7 +12,8 @@ from recjudge_tui.stats.arrays import FloatArray, ratio
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.battles import UserCounts, incidence
 from recjudge_tui.stats.resampling.intervals import LEVEL, ONE_USER, SHARE, count_interval, interval_of
-from recjudge_tui.stats.resampling.jackknife import spreads
+from recjudge_tui.stats.resampling.jackknife import Spread, spreads
+from recjudge_tui.stats.resampling.two_way import enough_raters, two_way
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -28,66 +31,102 @@ class _Sides(NamedTuple):
 
 def pair_intervals(users: UserCounts, figure: Figure, level: float = LEVEL) -> list[Interval]:
     """The interval of each pair's figure, seen from the pair's first system."""
-    return _intervals(_pairs(users), users, users.total.first.size, figure, level)
+    return _intervals(_pairs, users, users.total.first.size, figure, level)
 
 
 def system_intervals(users: UserCounts, figure: Figure, level: float = LEVEL) -> list[Interval]:
     """The interval of each system's figure against all its opponents."""
-    from scipy.sparse import csr_matrix
-
-    total, pairs = users.total, _pairs(users)
-    first, second = (csr_matrix(incidence(total.systems, members)) for members in (total.first, total.second))
-    sides = _Sides(
-        pairs.wins @ first + pairs.losses @ second,
-        pairs.ties @ (first + second),
-        pairs.losses @ first + pairs.wins @ second,
-    )
-    return _intervals(sides, users, total.systems, figure, level)
+    return _intervals(_systems, users, users.total.systems, figure, level)
 
 
 def _pairs(users: UserCounts) -> _Sides:
     return _Sides(*(users.rows[:, at::3] for at in range(3)))
 
 
-def _intervals(sides: _Sides, users: UserCounts, things: int, figure: Figure, level: float) -> list[Interval]:
+def _systems(users: UserCounts) -> _Sides:
+    from scipy.sparse import csr_matrix
+
+    total, pairs = users.total, _pairs(users)
+    first, second = (csr_matrix(incidence(total.systems, members)) for members in (total.first, total.second))
+    return _Sides(
+        pairs.wins @ first + pairs.losses @ second,
+        pairs.ties @ (first + second),
+        pairs.losses @ first + pairs.wins @ second,
+    )
+
+
+def _intervals(
+    sides_of: Callable[[UserCounts], _Sides], users: UserCounts, things: int, figure: Figure, level: float
+) -> list[Interval]:
     """Q is s / (1 - s) of the share s = (wins + ties) / (wins + 2 ties + losses), whose interval is transformed."""
+    shares = _shares(sides_of(users), users, things, figure)
+    if not shares.thing.size:
+        return [Interval(None, None, ONE_USER)] * things
+    if users.crowd is None:
+        return [_of_figure(interval, figure) for interval in _ratio_intervals(shares, level)]
+    raters, cells = (
+        _shares(sides_of(counts), counts, things, figure)
+        for counts in (users.crowd.raters, users.crowd.cells)
+    )
+    value = shares.value()
+    together = map(two_way, shares.spreads(), raters.spreads(), cells.spreads())
+    known = np.bincount(raters.thing, minlength=things)
+    return [
+        _of_figure(enough_raters(int(known[at]), interval_of(float(value[at]), spread, SHARE, level)), figure)
+        for at, spread in enumerate(together)
+    ]
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """sum(above) / sum(below) of each thing, one row for each user of the thing."""
+
+    above: FloatArray
+    below: FloatArray
+    tied: np.typing.NDArray[np.bool_]
+    thing: np.typing.NDArray[np.int64]
+    things: int
+
+    def sums(self) -> tuple[FloatArray, FloatArray]:
+        total, size = (
+            np.bincount(self.thing, weights=part, minlength=self.things).astype(np.float64)
+            for part in (self.above, self.below)
+        )
+        return total, size
+
+    def value(self) -> FloatArray:
+        return np.nan_to_num(ratio(*self.sums()))
+
+    def spreads(self) -> list[Spread]:
+        thing, users = self.thing, np.bincount(self.thing, minlength=self.things)
+        (total, size), value = self.sums(), self.value()
+        without = ratio(total[thing] - self.above, size[thing] - self.below)
+        influence = np.where(users[thing] > 1, (users[thing] - 1) * (value[thing] - without), 0.0)
+        return spreads(influence, thing, value)
+
+
+def _shares(sides: _Sides, users: UserCounts, things: int, figure: Figure) -> _Shares:
     met = (sides.wins + sides.ties + sides.losses).tocoo()
     filled = met.data > 0
     profile, thing = met.row[filled], met.col[filled].astype(np.int64)
-    if not profile.size:
-        return [Interval(None, None, ONE_USER)] * things
     wins, ties, losses = (np.asarray(side[profile, thing], dtype=np.float64).reshape(-1) for side in sides)
     if figure == "q":
         above, below = wins + ties, wins + 2 * ties + losses
     else:
         above, below = wins + ties / 2, wins + ties + losses
     repeated = np.repeat(np.arange(profile.size), users.users[profile])
-    return [
-        _of_figure(interval, figure)
-        for interval in _ratio_intervals(
-            above[repeated], below[repeated], (ties > 0)[repeated], thing[repeated], things, level
-        )
-    ]
+    return _Shares(above[repeated], below[repeated], (ties > 0)[repeated], thing[repeated], things)
 
 
-def _ratio_intervals(
-    above: FloatArray,
-    below: FloatArray,
-    tied: np.typing.NDArray[np.bool_],
-    thing: np.typing.NDArray[np.int64],
-    things: int,
-    level: float,
-) -> list[Interval]:
-    """The interval of sum(above) / sum(below) of each thing, one row for each user of the thing."""
-    users = np.bincount(thing, minlength=things)
-    total, size = (
-        np.bincount(thing, weights=part, minlength=things).astype(np.float64) for part in (above, below)
+def _ratio_intervals(shares: _Shares, level: float) -> list[Interval]:
+    above, below, thing, things = shares.above, shares.below, shares.thing, shares.things
+    users, (_, size), value, spread = (
+        np.bincount(thing, minlength=things),
+        shares.sums(),
+        shares.value(),
+        shares.spreads(),
     )
-    value = np.nan_to_num(ratio(total, size))
-    without = ratio(total[thing] - above, size[thing] - below)
-    influence = np.where(users[thing] > 1, (users[thing] - 1) * (value[thing] - without), 0.0)
-    spread = spreads(influence, thing, value)
-    one_way = ~tied & ((above == 0) | (above == below))
+    one_way = ~shares.tied & ((above == 0) | (above == below))
     counts = np.bincount(thing[one_way], minlength=things)
     largest = np.zeros(things)
     np.maximum.at(largest, thing, below)

@@ -25,7 +25,8 @@ class PairTest:
     """The sign test over users of two systems, `first` < `second`.
 
     `users` compared them, of whom `users_for` prefer the first and `users_against` the second. `direct`: they met; else
-    they are compared through the opponents that both met. `p` and `p_holm` are None if no user prefers either.
+    they are compared through the opponents that both met. `p` and `p_holm` are None if no user prefers either. `of_crowd`: p
+    is the larger one of the test over users and the test over raters.
     """
 
     first: int
@@ -36,6 +37,7 @@ class PairTest:
     direct: bool
     p: float | None
     p_holm: float | None
+    of_crowd: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,33 @@ def pair_tests(users: UserCounts, groups: int = 1) -> dict[Pair, PairTest]:
     are; ties and even users prefer neither. Two systems that no user compared directly are compared by each user's mean
     outcomes against the opponents that both met there. If the two systems are equally good, either sign is as
     likely, so the exact sign test (Dixon and Mood 1946) errs in at most 5 % of rankings, with Holm's adjustment over
-    all pairs. Every ranking and the matrix of pairs use these p values, so they cannot disagree.
+    all pairs. Every ranking and the matrix of pairs use these p values, so they cannot disagree. Where several raters
+    judged (`crowd`), the verdicts of one rater on different users are alike too: the same test is made over raters, each
+    counted once, and the larger p stands.
     """
     counted = [*_direct(users), *_through_others(users)]
     p_values = [sign_test(test.users_for, test.users_against) for test in counted]
+    if users.crowd is not None:
+        raters = users.crowd.raters
+        over_raters = {
+            (test.first, test.second): sign_test(test.users_for, test.users_against)
+            for test in (*_direct(raters), *_through_others(raters))
+        }
+        p_values = [
+            None if p is None else max(p, over_raters.get((test.first, test.second)) or 1.0)
+            for test, p in zip(counted, p_values, strict=True)
+        ]
     return {
         (test.first, test.second): PairTest(
-            test.first, test.second, test.users, test.users_for, test.users_against, test.direct, p, adjusted
+            test.first,
+            test.second,
+            test.users,
+            test.users_for,
+            test.users_against,
+            test.direct,
+            p,
+            adjusted,
+            users.crowd is not None,
         )
         for test, p, adjusted in zip(counted, p_values, holm(p_values, groups), strict=True)
     }
@@ -146,9 +168,8 @@ def _neighbours(upper: int, lower: int, tests: Mapping[Pair, PairTest], tested: 
     if lead < 0:
         return Neighbours(upper, lower, test.p, test.p_holm, False, None, CONTRARY)
     separable = test.p_holm < ALPHA
-    return Neighbours(
-        upper, lower, test.p, test.p_holm, separable, None if separable else _more(test, tested)
-    )
+    more = None if separable or test.of_crowd else _more(test, tested)
+    return Neighbours(upper, lower, test.p, test.p_holm, separable, more)
 
 
 def _more(test: PairTest, tested: int) -> int | None:

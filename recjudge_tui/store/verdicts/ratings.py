@@ -96,16 +96,34 @@ class EarlierLists(NamedTuple):
     n: int
 
 
+class Crowd(NamedTuple):
+    """Several raters' verdicts taken as one question: `rater` (n,) is a code of who gave each, `questions` are theirs."""
+
+    rater: IntArray
+    questions: tuple[Question, ...]
+
+
 @dataclass(frozen=True)
 class Ratings:
     """Verdicts by question. `earlier` names the questions whose verdicts are not all about the current lists, where
-    each question is about the newest lists judged. `untimed` counts the cases with verdicts that a time leaves out."""
+    each question is about the newest lists judged. `untimed` counts the cases with verdicts that a time leaves out.
+    `crowds`: the questions of which several raters' verdicts count as one."""
 
     cases: CaseColumns
     raters: dict[str, Rater]
     verdicts: dict[Question, Verdicts]
     earlier: dict[Question, EarlierLists] = field(default_factory=dict)
     untimed: int = 0
+    crowds: Mapping[Question, Crowd] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> list[Question]:
+        """The questions of single raters, those in a crowd too."""
+        return [
+            single
+            for question in self.verdicts
+            for single in (self.crowds[question].questions if question in self.crowds else (question,))
+        ]
 
 
 def project_raters(db: Database, project_id: int) -> dict[str, Rater]:

@@ -1,0 +1,75 @@
+"""Verdicts that share users and share raters: both are clusters of the interval."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.stats.arrays import Ids, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.estimate import Estimate, Interval, undefined
+from recjudge_tui.stats.resampling.intervals import LEVEL, NOT_REQUESTED, Bounds, check_bounds, interval_of
+from recjudge_tui.stats.resampling.jackknife import RESAMPLES, Spread, sums_by_user, sums_spread
+
+FEWEST_RATERS = 5
+FEW_RATERS = f"no interval: a crowd needs at least {FEWEST_RATERS} raters"
+
+
+def two_way(users: Spread, raters: Spread, cells: Spread) -> Spread:
+    """The spread of a figure over users and over raters at once.
+
+    The variance is that over users plus that over raters less that over cells, a cell being one rater on one user, which the
+    first two both count (Cameron, Gelbach and Miller 2011, J. Bus. Econ. Stat. 29:238); at least the larger of the two,
+    because the difference may fall below. Its degrees of freedom are Satterthwaite's of the two. The number of units is
+    that of the scarcer kind. benchmarks/coverage.py measures how often the interval holds the true value.
+    """
+    few = min(users.users, raters.users)
+    missing = max(users.undefined, raters.undefined)
+    if missing or math.isnan(users.variance + raters.variance):
+        return Spread(few, math.nan, math.nan, math.nan, undefined=missing)
+    variance = max(users.variance, raters.variance, users.variance + raters.variance - cells.variance)
+    larger = users if users.variance >= raters.variance else raters
+    summed = users.variance**2 / users.freedom + raters.variance**2 / raters.freedom
+    freedom = (users.variance + raters.variance) ** 2 / summed if summed else larger.freedom
+    freedom = min(freedom, max(users.freedom, raters.freedom))
+    return Spread(few, variance, freedom, larger.skewness, min(users.apart, raters.apart))
+
+
+def enough_raters(raters: int, interval: Interval) -> Interval:
+    """The interval; none, with the reason, for too few raters."""
+    return interval if raters >= FEWEST_RATERS else Interval(None, None, FEW_RATERS)
+
+
+def crowd_mean_estimate(
+    values: npt.ArrayLike,
+    users: Ids,
+    raters: Ids,
+    bounds: Bounds | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> Estimate:
+    """Mean over rows with its interval, users and raters taken as clusters; arguments as `mean_estimate`. NaN rows are left
+    out. Raises ValueError for a value outside the bounds."""
+    array = as_floats(values)
+    kept = ~np.isnan(array)
+    rows = array[kept]
+    if rows.size == 0:
+        return undefined("no values")
+    check_bounds(rows, bounds)
+    (of_users, n_users), (of_raters, n_raters) = (encode(rows_of(ids, kept)) for ids in (users, raters))
+    of_cells, n_cells = encode(of_users * n_raters + of_raters)
+    value = float(rows.mean())
+    if not resamples:
+        return Estimate(value, None, None, rows.size, note=NOT_REQUESTED)
+    columns = np.stack([rows, np.ones(rows.size)])
+    over = [
+        sums_spread(sums_by_user(columns, codes, count), lambda s: ratio(s[:, 0], s[:, 1]), resamples, seed)
+        if count > 1
+        else Spread(count, math.nan, math.nan, math.nan)
+        for codes, count in ((of_users, n_users), (of_raters, n_raters), (of_cells, n_cells))
+    ]
+    interval = enough_raters(n_raters, interval_of(value, two_way(*over), bounds, level))
+    return Estimate(value, interval.low, interval.high, rows.size, note=interval.note)
