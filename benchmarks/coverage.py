@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -33,9 +34,10 @@ from recjudge_tui.stats.confidence.calibration import calibration_error
 from recjudge_tui.stats.estimate import Estimate, Interval
 from recjudge_tui.stats.experiments.online import Arm, lift
 from recjudge_tui.stats.experiments.prediction_powered import prediction_powered_mean
-from recjudge_tui.stats.ranking.battles import user_counts
+from recjudge_tui.stats.ranking.battles import crowd_counts, user_counts
 from recjudge_tui.stats.ranking.bradley_terry import MEAN, SCALE, bradley_terry, rating_intervals
 from recjudge_tui.stats.ranking.elo import elo, elo_intervals
+from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import (
     SHARE,
@@ -44,6 +46,7 @@ from recjudge_tui.stats.resampling.intervals import (
     quantile_estimate,
     share_estimate,
 )
+from recjudge_tui.stats.resampling.two_way import crowd_mean_estimate
 
 DRAWS = 2000
 USERS = (2, 3, 5, 10, 20, 50)
@@ -282,6 +285,30 @@ def rating_setting(
     return Setting(name, draw, truth)
 
 
+def crowd_setting(name: str, win: float, taste: float, lean: float, raters: int) -> Setting:
+    """A win rate, a mean and a rating of two systems from a crowd: each user is judged by three of `raters` raters. Users
+    differ by `taste`, raters by `lean`; both have standard deviation 1 where they are 1."""
+    middle = float(ndtri(win)) * math.sqrt(1 + taste**2 + lean**2)
+
+    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
+        owner = np.repeat(np.arange(users), 3)
+        rater = np.concatenate([rng.choice(raters, 3, replace=False) for _ in range(users)])
+        latent = middle + taste * rng.normal(size=users)[owner] + lean * rng.normal(size=raters)[rater]
+        won = latent + rng.normal(size=owner.size) > 0
+        first = np.zeros(owner.size, dtype=np.int64)
+        counts = crowd_counts(first, first + 1, np.where(won, 1.0, -1.0), owner, rater, 2)
+        shown: dict[str, Shown] = {
+            "win rate": system_intervals(counts, "win_rate")[0],
+            "mean": crowd_mean_estimate(won.astype(np.float64), owner, rater, SHARE),
+        }
+        if 0 < won.mean() < 1:
+            shown["bt"] = rating_intervals(counts, bradley_terry(counts.total), "davidson")[0]
+        return shown
+
+    rating = MEAN + SCALE * math.log(win / (1 - win)) / 2
+    return Setting(name, draw, lambda _: {"win rate": win, "mean": win, "bt": rating})
+
+
 def elo_setting(name: str, strength: tuple[float, ...], tie: float, users: int) -> Setting:
     """Elo's rating of the first system. Its true value is the mean over samples of this size: it depends on the size."""
     true = np.array(strength)
@@ -405,6 +432,12 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         rating_setting("two lopsided", (0.0, 2.9), 0.01),
         rating_setting("three, tastes differ, 3 rows", (0.0, 0.5, 1.0), 0.3, 3, 1.0),
         *(elo_setting(f"Elo, three apart, {n}", (0.0, 0.5, 1.0), 0.3, n) for n in (10, 20, 50)),
+    ),
+    "crowd": (
+        crowd_setting("all alike, 10 raters", 0.5, 0.0, 0.0, 10), crowd_setting("raters lean, 5", 0.6, 0.0, 1.0, 5),
+        crowd_setting("raters lean, 10", 0.6, 0.0, 1.0, 10), crowd_setting("users differ, 10", 0.6, 1.0, 0.0, 10),
+        crowd_setting("users and raters differ, 10", 0.8, 0.7, 0.7, 10),
+        crowd_setting("users and raters differ, 30", 0.8, 0.7, 0.7, 30),
     ),
     "other": (
         calibration_setting("calibrated", 0.0), calibration_setting("too sure by .1", 0.1), bias_setting(),

@@ -44,6 +44,10 @@ def arena_table(
         return leaderboard_table(db, project_id, options)
     if table not in (*TABLES, PAIRS):
         raise UsageError(f"no table “{table}”", f"There are: {', '.join((*TABLES, PAIRS))}.")
+    if options.crowd and table != "matrix":
+        raise UsageError(
+            f"table “{table}” is not made of a crowd", next_step="Use the ranking or --table matrix."
+        )
     protocols_meeting(options.protocol)
     if table == PAIRS:
         return _means_of_pairs(db, project_id, options)

@@ -109,6 +109,8 @@ def _shares(sides: _Sides, users: UserCounts, things: int, figure: Figure) -> _S
     met = (sides.wins + sides.ties + sides.losses).tocoo()
     filled = met.data > 0
     profile, thing = met.row[filled], met.col[filled].astype(np.int64)
+    if not profile.size:
+        return _Shares(np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.bool_), thing, things)
     wins, ties, losses = (np.asarray(side[profile, thing], dtype=np.float64).reshape(-1) for side in sides)
     if figure == "q":
         above, below = wins + ties, wins + 2 * ties + losses

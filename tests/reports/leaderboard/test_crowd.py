@@ -1,0 +1,167 @@
+"""Many raters as one board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.reports.leaderboard.arena import arena_table
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.stats.ranking.battles import crowd_counts, user_counts
+from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
+from recjudge_tui.stats.ranking.separability import pair_tests
+from recjudge_tui.stats.resampling.multiplicity import sign_test
+from recjudge_tui.stats.resampling.two_way import FEW_RATERS, crowd_mean_estimate
+from tests.support.verdicts import Project, give, list_case, new_project, pair_case, text_case
+
+ALL = ("all",)
+WORKERS, USERS = 6, 12
+
+
+def _frame() -> pd.DataFrame:
+    """Every user is judged by three of six workers, who lean to one system or the other."""
+    rng = np.random.default_rng(3)
+    lean = rng.normal(0.4, 0.8, WORKERS)
+    rows = [
+        (f"w{worker}", f"u{user}", float(np.sign(lean[worker] + rng.normal())))
+        for user in range(USERS)
+        for worker in rng.choice(WORKERS, 3, replace=False)
+    ]
+    return pd.DataFrame(rows, columns=["worker", "user", "value"])
+
+
+def _variance(frame: pd.DataFrame, by: list[str]) -> float:
+    """The jackknife's variance of the share of wins, one cluster left out in turn."""
+    won = frame["value"] > 0
+    parts = frame.groupby(by).indices.values()
+    without = np.array([np.delete(won.to_numpy(), part).mean() for part in parts])
+    n = without.size
+    return float((n - 1) / n * ((without - without.mean()) ** 2).sum())
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    return _frame()
+
+
+@pytest.fixture
+def project(project_db: Path, frame: pd.DataFrame) -> Project:
+    project = new_project(project_db)
+    cases = {user: pair_case(project, str(user), "new", "old") for user in frame["user"].unique()}
+    for worker, part in frame.groupby("worker"):
+        given = {cases[user]: value for user, value in zip(part["user"], part["value"], strict=True)}
+        give(project, str(worker), given, protocol_name="pairwise")
+    return project
+
+
+def test_one_set_of_rows_from_all_workers(project: Project, frame: pd.DataFrame) -> None:
+    options = LeaderboardOptions("pairwise", method="winrate", crowd=ALL)
+    table = leaderboard_table(project.db, project.id, options)
+    new = next(row for row in table.rows if row["system"] == "new")
+    assert len(table.rows) == 2
+    assert [new[name] for name in ("rater", "n", "users", "wins")] == [
+        "crowd of 6", len(frame), USERS, int((frame["value"] > 0).sum()),
+    ]  # fmt: skip
+    assert any(note.startswith("crowd of 6, overall: 36 verdicts of w0, w1, w2") for note in table.notes)
+    assert any("users and raters are both clusters" in note for note in table.notes)
+    some = leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", crowd=("w1", "w4")))
+    assert {row["rater"] for row in some.rows} == {"crowd of 2"}
+    assert some.rows[0]["note"] == FEW_RATERS
+
+
+def test_the_interval_has_the_two_way_variance(frame: pd.DataFrame) -> None:
+    """The variance is recomputed with pandas; the interval is wider than the one over users alone."""
+    users, raters = (frame[name].astype("category").cat.codes.to_numpy() for name in ("user", "worker"))
+    won = (frame["value"] > 0).to_numpy().astype(float)
+    over = [_variance(frame, by) for by in (["user"], ["worker"], ["user", "worker"])]
+    expected = max(over[0], over[1], over[0] + over[1] - over[2])
+    from recjudge_tui.stats.resampling.jackknife import sums_by_user, sums_spread
+    from recjudge_tui.stats.resampling.two_way import two_way
+
+    columns = np.stack([won, np.ones(won.size)])
+    spreads = [
+        sums_spread(sums_by_user(columns, codes, codes.max() + 1), lambda s: s[:, 0] / s[:, 1])
+        for codes in (users, raters, np.unique(users * 100 + raters, return_inverse=True)[1])
+    ]
+    assert two_way(*spreads).variance == pytest.approx(expected)
+    assert over[1] > over[0]
+    first = np.zeros(won.size, dtype=np.int64)
+    crowd = crowd_counts(first, first + 1, frame["value"], users.astype(int), raters.astype(int), 2)
+    alone = user_counts(first, first + 1, frame["value"], users, 2)
+    both, own = (system_intervals(counts, "win_rate")[0] for counts in (crowd, alone))
+    mean = crowd_mean_estimate(won, users, raters, (0.0, 1.0))
+    assert (both.low, both.high) == (pytest.approx(mean.ci_low), pytest.approx(mean.ci_high))
+    assert float(both.high or 0) - float(both.low or 0) > float(own.high or 0) - float(own.low or 0)
+
+
+def test_separable_needs_users_and_raters(frame: pd.DataFrame) -> None:
+    """One worker of two says A of everybody: twenty users prefer A, and no two workers do."""
+    users = np.repeat(np.arange(20), 2)
+    raters = np.tile([0, 1], 20)
+    first = np.zeros(40, dtype=np.int64)
+    outcome = np.where(raters == 0, 1.0, 0.0)
+    alone = pair_tests(user_counts(first, first + 1, outcome, users, 2))[0, 1]
+    crowd = pair_tests(crowd_counts(first, first + 1, outcome, users, raters, 2))[0, 1]
+    assert alone.p == pytest.approx(sign_test(20, 0))
+    assert (crowd.users_for, crowd.users_against) == (20, 0)
+    assert crowd.p == sign_test(1, 0) == 1.0
+
+
+@pytest.mark.parametrize("method", ["q", "bt"])
+def test_other_methods_and_the_matrix(project: Project, method: str) -> None:
+    options = LeaderboardOptions("pairwise", method=method, crowd=ALL)
+    row = leaderboard_table(project.db, project.id, options).rows[0]
+    low, score, high = (float(str(row[name])) for name in ("ci_low", "score", "ci_high"))
+    assert low < score < high
+    matrix = arena_table(project.db, project.id, options, "matrix")
+    assert {entry["rater"] for entry in matrix.rows} == {"crowd of 6"}
+
+
+def test_scores_and_labels_of_a_crowd(project: Project) -> None:
+    rng = np.random.default_rng(1)
+    texts = [text_case(project, f"u{at}", "i", "x") for at in range(8)]
+    lists = [list_case(project, f"u{at}", "x") for at in range(8)]
+    scores = rng.integers(1, 6, (6, 8)).astype(float)
+    for worker, row in enumerate(scores):
+        give(
+            project,
+            f"w{worker}",
+            dict(zip(texts, row, strict=True)),
+            protocol_name="explanation",
+            aspect="fit",
+        )
+        give(project, f"w{worker}", dict(zip(lists, np.minimum(row, 3) - 1, strict=True)))
+    means = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation", crowd=ALL))
+    assert [(row["rater"], row["n"], row["users"]) for row in means.rows] == [("crowd of 6", 48, 8)]
+    assert means.rows[0]["score"] == pytest.approx(scores.mean())
+    assert (
+        1 <= float(str(means.rows[0]["ci_low"])) < scores.mean() < float(str(means.rows[0]["ci_high"])) <= 5
+    )
+    shares = leaderboard_table(project.db, project.id, LeaderboardOptions("pointwise", crowd=ALL))
+    count = {row["label"]: row["count"] for row in shares.rows}
+    assert count == {
+        "Good": int((scores >= 3).sum()),
+        "Partial": int((scores == 2).sum()),
+        "Poor": int((scores == 1).sum()),
+    }
+    assert "interval over users and raters" in shares.notes
+
+
+def test_what_is_no_crowd(project: Project) -> None:
+    def board(table: str = "ranking", **options: object) -> None:
+        arena_table(project.db, project.id, LeaderboardOptions("pairwise", **options), table)  # type: ignore[arg-type]
+
+    with pytest.raises(UsageError, match="at least two raters"):
+        board(crowd=("w1", "w1"))
+    with pytest.raises(NotFoundError, match="no rater “w9”"):
+        board(crowd=("w1", "w9"))
+    with pytest.raises(UsageError, match="elo makes no board of a crowd"):
+        board(crowd=ALL, method="elo")
+    with pytest.raises(UsageError, match="of one rater or of a crowd"):
+        board(crowd=ALL, rater="w1")
+    with pytest.raises(UsageError, match="is not made of a crowd"):
+        board("side-by-side", crowd=ALL)
