@@ -99,6 +99,17 @@ def test_the_demo_runs_from_the_wheel_alone(installed: Path) -> None:
     assert str(installed) in where.stdout
     demo = run(installed, "demo", "--no-tui")
     assert demo.returncode == 0, demo.stderr
-    for part in ("annotator_1", "annotator_2", "cooccurrence", "synthetic", "not a language model"):
+    for part in (
+        "people-conservative",
+        "cooccurrence",
+        "Synthetic data",
+        "not a language\nmodel",
+        "with each other",
+    ):
         assert part in demo.stdout
+    assert len(demo.stdout.splitlines()) <= 30
+    tables = run(installed, "demo", "--no-tui", "--tables")
+    assert tables.returncode == 0, tables.stderr
+    for part in ("annotator_1", "annotator_2", "Leaderboard: arena", "Agreement"):
+        assert part in tables.stdout
     assert (installed / "data" / "recjudge" / "recjudge.db").exists()

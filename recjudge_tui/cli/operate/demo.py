@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 PROJECTS = {"synthetic-shop": "shop", "synthetic-films": "films"}
 ANNOTATORS = ("annotator_1", "annotator_2")
+_EXAMPLE = "synthetic-shop"
+_NEXT = """
+next:
+  recjudge                                 the app; ? lists the keys of a screen
+  recjudge demo --tables                   every leaderboard and agreement table
+  recjudge import FILE... -p NAME          your own data
+  recjudge project delete synthetic-shop   and synthetic-films: delete the demo"""
 
 
 class _ProtocolSummary(NamedTuple):
@@ -51,10 +58,11 @@ _FILES: tuple[tuple[ImportKind, tuple[str, ...]], ...] = (
 
 
 @click.command()
-@click.option("--no-tui", is_flag=True, help="Only print the tables, even on a terminal.")
+@click.option("--tables", is_flag=True, help="Print every leaderboard and agreement table.")
+@click.option("--no-tui", is_flag=True, help="Only print, even on a terminal.")
 @db_option
-def demo(no_tui: bool, db: str | None) -> None:
-    """Judge the synthetic sample data with the built-in judge, print the tables, then open the app.
+def demo(tables: bool, no_tui: bool, db: str | None) -> None:
+    """Judge the synthetic sample data with the built-in judge, print what was found, then open the app.
 
     Creates the projects synthetic-shop and synthetic-films. Running it again judges nothing twice. The built-in
     judge “rules” is not a language model; it is the published list guidelines written as code.
@@ -65,10 +73,14 @@ def demo(no_tui: bool, db: str | None) -> None:
     """
     with open_db(db) as database:
         for project, folder in PROJECTS.items():
+            narrate(f"{project}: importing and judging …")
             _load(database, project, folder)
             _judge(database, project)
-            _print(database, project)
-    narrate("delete the demo with: recjudge project delete synthetic-shop (and synthetic-films)")
+        if tables:
+            for project in PROJECTS:
+                _print_tables(database, project)
+        else:
+            _print_summary(database)
     if not no_tui and sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty():
         from recjudge_tui.cli.app import open_app
 
@@ -102,15 +114,67 @@ def _judge(database: Database, project: str) -> None:
             request = RunRequest(identity, JudgeSpec(spec="rules"), settings, shown.rater)
             (plan,) = start.plan(database, [request])
             assert plan.run_id is not None
-            narrate(
-                f"{project}: {name}, {plan.estimate.calls} calls to the judge “rules” (not a language model)"
-            )
             start.work(database, plan.run_id)
     for consensus, rule in _CONSENSUS.items():
         make_consensus(database, identity, consensus, rule, ANNOTATORS)
 
 
-def _print(database: Database, project: str) -> None:
+def _print_summary(database: Database) -> None:
+    """What was judged, a leaderboard, the judge's agreement beside that of people, and what to do next."""
+    from dataclasses import replace
+
+    from recjudge_tui.reports.common.table import write_table
+    from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+    from recjudge_tui.store.projects.projects import project_id
+    from recjudge_tui.store.runs.runs import list_runs
+
+    click.echo(
+        "Synthetic data, judged by “rules” (the published guidelines as code, not a language\nmodel). Calls of each protocol:"
+    )
+    for project in PROJECTS:
+        runs = list_runs(database, project_id(database, project))
+        click.echo(
+            f"  {project}: " + " · ".join(f"{run['protocol']} {run['calls']}" for run in reversed(runs))
+        )
+    click.echo()
+    identity = project_id(database, _EXAMPLE)
+    people = _SHOWN["pairwise"].consensus
+    board = leaderboard_table(database, identity, LeaderboardOptions("pairwise"))
+    write_table(
+        replace(
+            board,
+            title=f"{board.title} · {_EXAMPLE}",
+            rows=tuple(row for row in board.rows if row["rater"] in ("rules", people)),
+            notes=tuple(note for note in board.notes if note.startswith(("rules, ", f"{people}, "))),
+        )
+    )
+    click.echo(f"\n{_agreement_line(database, identity, people)}")
+    click.echo(_NEXT)
+
+
+def _agreement_line(database: Database, project: int, people: str) -> str:
+    from recjudge_tui.stats.agreement.registry import STATISTICS
+    from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+
+    options = AgreementOptions(
+        "pairwise", "overall", raters=("rules", people), truth=people, stats=("kappa",)
+    )
+    row = agreement_table(database, project, options).rows[0]
+
+    def figure(name: str, low: str, high: str) -> str:
+        value, ends = row[name], (row[low], row[high])
+        if value is None:
+            return "undefined"
+        interval = "" if None in ends else f" [{float(str(ends[0])):.2f}, {float(str(ends[1])):.2f}]"
+        return f"{float(str(value)):.2f}{interval}"
+
+    return (
+        f"{STATISTICS['kappa'].label}, {row['n']} pairs: rules with people {figure('value', 'ci_low', 'ci_high')},\n"
+        f"people with each other {figure('ceiling', 'ceiling_low', 'ceiling_high')}"
+    )
+
+
+def _print_tables(database: Database, project: str) -> None:
     from dataclasses import replace
 
     from recjudge_tui.domain.protocols import with_unit
