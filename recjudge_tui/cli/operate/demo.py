@@ -129,7 +129,8 @@ def _print_summary(database: Database) -> None:
     from recjudge_tui.store.runs.runs import list_runs
 
     click.echo(
-        "Synthetic data, judged by “rules” (the published guidelines as code, not a language\nmodel). Calls of each protocol:"
+        "Synthetic data, judged by “rules” (the published guidelines as code, not a language\n"
+        "model). Calls of each protocol:"
     )
     for project in PROJECTS:
         runs = list_runs(database, project_id(database, project))
@@ -144,8 +145,8 @@ def _print_summary(database: Database) -> None:
         replace(
             board,
             title=f"{board.title} · {_EXAMPLE}",
-            rows=tuple(row for row in board.rows if row["rater"] in ("rules", people)),
-            notes=tuple(note for note in board.notes if note.startswith(("rules, ", f"{people}, "))),
+            rows=tuple(row for row in board.rows if row["rater"] == "rules"),
+            notes=tuple(note for note in board.notes if note.startswith("rules, ")),
         )
     )
     click.echo(f"\n{_agreement_line(database, identity, people)}")
@@ -153,8 +154,8 @@ def _print_summary(database: Database) -> None:
 
 
 def _agreement_line(database: Database, project: int, people: str) -> str:
-    from recjudge_tui.stats.agreement.registry import STATISTICS
     from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+    from recjudge_tui.stats.agreement.registry import STATISTICS
 
     options = AgreementOptions(
         "pairwise", "overall", raters=("rules", people), truth=people, stats=("kappa",)
