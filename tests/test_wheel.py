@@ -100,7 +100,7 @@ def test_the_demo_runs_from_the_wheel_alone(installed: Path) -> None:
     demo = run(installed, "demo", "--no-tui")
     assert demo.returncode == 0, demo.stderr
     for part in (
-        "people-conservative",
+        "rules with people",
         "cooccurrence",
         "Synthetic data",
         "not a language\nmodel",
