@@ -118,6 +118,29 @@ def systems_option(command: Command) -> Command:
     )(command)
 
 
+def interval_options(resamples: int, none: str = "", seeds: str = "") -> Callable[[Command], Command]:
+    """`--resamples` and `--seed`; `none` is what else 0 leaves out, `seeds` what else the seed decides."""
+
+    def decorate(command: Command) -> Command:
+        seeded = click.option(
+            "--seed",
+            type=int,
+            default=0,
+            show_default=True,
+            help=f"The seed by which users are put into these groups{seeds}.",
+        )(command)
+        return click.option(
+            "--resamples",
+            type=click.IntRange(0),
+            default=resamples,
+            show_default=True,
+            help="Where intervals leave out each user in turn, they leave out groups of users if there are more users than"
+            f" this; 0: no intervals{none}.",
+        )(seeded)
+
+    return decorate
+
+
 def segment_option(more: str = "") -> Callable[[Command], Command]:
     """`--by NAME`, passed on as `by`; `more` is said of it first."""
     explanation = (

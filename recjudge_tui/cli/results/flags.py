@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option, systems_option
+from recjudge_tui.cli.options import (
+    interval_options,
+    names,
+    occasion_options,
+    project_option,
+    segment_option,
+    systems_option,
+)
 from recjudge_tui.cli.report_command import project_report
 
 if TYPE_CHECKING:
@@ -42,16 +49,7 @@ if TYPE_CHECKING:
     help="How far raters flag the same items: precision, recall, F1, kappa, and the same issue.",
 )
 @click.option("--truth", metavar="RATER", help="--agreement: compare everyone with this rater.")
-@click.option(
-    "--resamples",
-    type=click.IntRange(0),
-    default=2000,
-    show_default=True,
-    help="Intervals leave out each user in turn, or groups of users if there are more than this; 0: no intervals.",
-)
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="The seed by which these groups are drawn."
-)
+@interval_options(2000)
 @systems_option
 @segment_option("“system” (the default); “rank”: the share of items at each place of the lists.")
 @occasion_options

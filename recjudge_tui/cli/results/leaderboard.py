@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option, systems_option
+from recjudge_tui.cli.options import (
+    interval_options,
+    names,
+    occasion_options,
+    project_option,
+    segment_option,
+    systems_option,
+)
 from recjudge_tui.cli.report_command import project_report
 
 if TYPE_CHECKING:
@@ -66,16 +73,7 @@ if TYPE_CHECKING:
 @click.option(
     "--k", type=click.IntRange(1), default=5, show_default=True, help="Cutoff of the offline metrics."
 )
-@click.option(
-    "--resamples",
-    type=click.IntRange(0),
-    default=2000,
-    show_default=True,
-    help="Intervals leave out each user in turn, or groups of users if there are more than this; 0: no intervals.",
-)
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="The seed by which these groups are drawn."
-)
+@interval_options(2000, " and no tests of means", "; also for the random orders of --orders")
 @systems_option
 @segment_option()
 @occasion_options

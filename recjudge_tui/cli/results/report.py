@@ -8,6 +8,7 @@ import click
 
 from recjudge_tui.cli.options import (
     db_option,
+    interval_options,
     narrate,
     output_option,
     project_option,
@@ -32,17 +33,8 @@ _SECTIONS = (
     type=click.Choice(_SECTIONS),
     help="Only this section; repeatable. Default: all.",
 )
-@click.option(
-    "--resamples",
-    type=click.IntRange(0),
-    default=1000,
-    show_default=True,
-    help="Intervals leave out each user in turn, or groups of users if there are more than this; 0: no intervals.",
-)
+@interval_options(1000, " and no tests of means")
 @systems_option
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="The seed by which these groups are drawn."
-)
 @db_option
 def report(
     project: str,

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import names, project_option, setting_options
+from recjudge_tui.cli.options import (
+    interval_options,
+    names,
+    project_option,
+    setting_options,
+)
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.domain.periods import OVER, Over
 
@@ -38,16 +43,7 @@ if TYPE_CHECKING:
 @setting_options("contexts")
 @click.option("--from", "since", metavar="PERIOD", default="", help="The first period, such as 2026-03.")
 @click.option("--to", "until", metavar="PERIOD", default="", help="The last period, such as 2026-03-31.")
-@click.option(
-    "--resamples",
-    type=click.IntRange(0),
-    default=2000,
-    show_default=True,
-    help="Intervals leave out each user in turn, or groups of users if there are more than this; 0: no intervals.",
-)
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="The seed by which these groups are drawn."
-)
+@interval_options(2000)
 @project_report
 def trend(
     database: Database,
