@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -13,29 +14,38 @@ from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.experiments.power import ALPHA
 from recjudge_tui.stats.resampling.intervals import Bounds, mean_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm
-from recjudge_tui.stats.resampling.sign_flips import sign_flip_test, user_means
+from recjudge_tui.stats.resampling.sign_flips import STEPS, sign_flip_test, user_means
 
 NO_COMMON_USER = "no user has a value of both"
 NO_DIFFERENCE = "no user has a higher value of one of them"
 Pair = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MeanTest:
     """The sign-flip test over users of two systems, `first` < `second`.
 
-    `difference`: the mean over the users with values of both of their mean of the first minus that of the second; `apart` of
-    these users have a difference other than 0. `p` and `p_holm` are None, with the reason in `note`, if nothing could be
-    tested.
+    `differences` (users,): of each user with values of both, the mean of the first minus that of the second; `reach` are
+    their lowest and highest value. `p` and `p_holm` are None, with the reason in `note`, if nothing could be tested.
     """
 
     first: int
     second: int
-    difference: Estimate
-    apart: int
+    differences: FloatArray
+    reach: Bounds | None
     p: float | None
     p_holm: float | None
     note: str = ""
+
+    @cached_property
+    def difference(self) -> Estimate:
+        """The mean difference with its interval; only few of many pairs are asked for it."""
+        return mean_estimate(self.differences, np.arange(self.differences.size), self.reach)
+
+    @property
+    def apart(self) -> int:
+        """How many users have a difference other than 0."""
+        return int(np.count_nonzero(self.differences))
 
     @property
     def separable(self) -> bool:
@@ -52,27 +62,30 @@ class MeanTest:
         return low is not None and high is not None and low <= 0 <= high
 
 
-def mean_tests(values: FloatArray, users: IntArray, bounds: Bounds | None = None) -> dict[Pair, MeanTest]:
+def mean_tests(
+    values: FloatArray, users: IntArray, bounds: Bounds | None = None, steps: int = STEPS
+) -> dict[Pair, MeanTest]:
     """The test of every pair of systems, not adjusted yet.
 
     `values` (occasions, systems) of one figure, NaN where a system has none; `users` (occasions,) says whose an occasion is;
     `bounds` are the figure's lowest and highest value. Two systems are compared on the occasions that have both, and every
-    user counts once.
+    user counts once. `steps` as in `sign_flip_test`.
     """
+    reach = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
     return {
-        (first, second): _tested(first, second, values[:, first] - values[:, second], users, bounds)
+        (first, second): _tested(first, second, values[:, first] - values[:, second], users, reach, steps)
         for first, second in combinations(range(values.shape[1]), 2)
     }
 
 
-def _tested(first: int, second: int, gaps: FloatArray, users: IntArray, bounds: Bounds | None) -> MeanTest:
+def _tested(
+    first: int, second: int, gaps: FloatArray, users: IntArray, reach: Bounds | None, steps: int
+) -> MeanTest:
     known = ~np.isnan(gaps)
-    mean = user_means(gaps[known], users[known])
-    reach = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    difference = mean_estimate(mean, np.arange(mean.size), reach)
-    p = sign_flip_test(mean)
-    note = "" if p is not None else NO_DIFFERENCE if mean.size else NO_COMMON_USER
-    return MeanTest(first, second, difference, int(np.count_nonzero(mean)), p, None, note)
+    differences = user_means(gaps[known], users[known])
+    p = sign_flip_test(differences, steps)
+    note = "" if p is not None else NO_DIFFERENCE if differences.size else NO_COMMON_USER
+    return MeanTest(first, second, differences, reach, p, None, note)
 
 
 def adjusted(families: Sequence[Mapping[Pair, MeanTest]], groups: int = 1) -> list[dict[Pair, MeanTest]]:
