@@ -160,8 +160,8 @@ ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
         "user_id": (*USER, "questionid", "promptid"),
         "item_id": ITEM,
         "system": SYSTEM,
-        "system_a": ("modela", "model1"),
-        "system_b": ("modelb", "model2", "opponent"),
+        "system_a": ("systema", "modela", "model1", "system1"),
+        "system_b": ("systemb", "modelb", "model2", "system2", "opponent"),
         "value": ("label", "answer", "verdict", "rating", "score", "preference", "winner", "choice"),
         "aspect": ("dimension", "criterion"),
         # a table of counts

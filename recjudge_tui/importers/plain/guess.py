@@ -38,6 +38,7 @@ from recjudge_tui.importers.plain.columns import (
     wanted_columns,
 )
 from recjudge_tui.importers.plain.counts import holds_counts
+from recjudge_tui.importers.plain.games import two_game_columns
 from recjudge_tui.importers.plain.headerless import headerless_rows
 
 _RANKED = Choice("lists", "ranked lists", "--system NAME")
@@ -105,7 +106,7 @@ def guess(sample: Sample, system: str | None = None) -> Guess:
     columns = header_of(sample.text, everything)
     roles = _roles(columns, system)
     as_labels = set(wanted_columns("labels").renamed(columns))
-    if holds_counts(as_labels) and "system_b" in as_labels:
+    if "system_b" in as_labels and (holds_counts(as_labels) or two_game_columns(as_labels)):
         return Guess("labels")
     if {"rater", "user_id", "value", "system_a", "system_b"} <= as_labels:
         return Guess("labels")

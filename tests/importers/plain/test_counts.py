@@ -123,7 +123,7 @@ def test_a_mapping_names_the_columns(load: Load, db: Database, tmp_path: Path) -
 
 def test_found_without_a_kind_and_undone(db: Database, tmp_path: Path) -> None:
     path = tmp_path / "counts.tsv"
-    path.write_text(COUNTS.replace(",", "\t"))
+    path.write_text(COUNTS.replace(",", "\t").replace("system_a", "System A"))
     (dry,) = import_paths(db, "p", [path], None, dry_run=True)
     assert "new (A) against old (B)" in dry.files[0].examples[0]
     assert db.value("SELECT count(*) FROM verdicts") == 0

@@ -169,6 +169,13 @@ def test_a_third_game_is_a_repeated_vote(load: Load, db: Database) -> None:
     assert len(_verdicts(db)) == 7
 
 
+def test_found_without_a_kind(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps({**swap, "question_id": n}) + "\n" for n, swap in enumerate(SWAPS)))
+    (summary,) = import_paths(db, "p", [path], None)
+    assert (summary.kind, summary.stored) == ("labels", 4)
+
+
 def test_dry_run_and_undo(db: Database, tmp_path: Path) -> None:
     path = tmp_path / "games.csv"
     path.write_text(GAMES)
