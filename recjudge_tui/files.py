@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from recjudge_tui.errors import UsageError
@@ -47,6 +48,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
+    _remove_abandoned_drafts(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield draft
@@ -54,6 +56,27 @@ def whole_file(path: Path) -> Iterator[Path]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _remove_abandoned_drafts(path: Path) -> None:
+    """Delete the drafts of `path` that killed processes left behind."""
+    if os.name != "posix":
+        return
+    with suppress(OSError):
+        for draft in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+            process = draft.name.removesuffix(".part").rpartition(".")[2]
+            if process.isdecimal() and not _is_alive(int(process)):
+                draft.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def refuse_database(path: Path) -> None:

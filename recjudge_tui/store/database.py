@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 import time
@@ -193,6 +194,7 @@ def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError | OverflowErr
 def open_file(path: Path, *, one_thread: bool = True) -> Database:
     """A connection to the file, its schema as it is. Without `one_thread`, threads may take turns to use it."""
     with explained(path):
+        _own_file(path)
         connection = sqlite3.connect(
             path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=one_thread
         )
@@ -206,6 +208,12 @@ def open_file(path: Path, *, one_thread: bool = True) -> Database:
             connection.close()
             raise
     return Database(connection, path)
+
+
+def _own_file(path: Path) -> None:
+    """Create a missing file, empty and for its owner alone; SQLite gives its logs the same permissions."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def distrust(connection: sqlite3.Connection) -> None:
@@ -241,6 +249,7 @@ def backup(database: Database, target: Path) -> None:
         raise StoreError(f"{target} exists already", next_step="Name a file that does not exist yet.")
     try:
         with explained(target), whole_file(target) as draft:
+            _own_file(draft)
             copy = sqlite3.connect(draft)
             try:
                 database.connection.backup(copy)

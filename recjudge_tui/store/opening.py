@@ -26,7 +26,7 @@ def connect(
     if must_exist and not path.exists():
         raise StoreError(f"no database at {path}", next_step="Name it with --db or RECJUDGE_DB.")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
             f"the folder {path.parent} cannot be created", f"{error.strerror}.", "Choose another with --db."

@@ -166,6 +166,12 @@ class RecjudgeApp(App[None]):
         if not isinstance(self.screen, KeyHelp):
             self.push_screen(KeyHelp(keys_of(self.screen)))
 
+    def action_command_palette(self) -> None:
+        from recjudge_tui.tui.kit.palette import Palette, is_palette
+
+        if not is_palette(self.screen):
+            self.push_screen(Palette())
+
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The actions available now, the screens to go to, and the theme."""
         yield from actions(self, screen)

@@ -241,3 +241,8 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(InputError, match="is a pipe, not a file"):
         contents_of(tmp_path / "pipe.csv")
+
+
+@pytest.mark.parametrize("first", ["\n", "  \n", ",\n", ",,\r\n;\n", "\t\n \n"])
+def test_blank_lines_before_the_header_are_skipped(first: str, load: Load) -> None:
+    assert load("items", first + ITEMS).files[0].stored == 5

@@ -64,7 +64,7 @@ def test_a_copy_made_while_somebody_writes_is_whole(db: Database, project_db: Pa
             while not stop.is_set():
                 with other.transaction():
                     for half in ("left", "right"):
-                        create_project(other, f"{half} {number} {'x' * 2000}")
+                        create_project(other, f"{half} {number} {'x' * 280}")
                 number += 1
 
     writer = threading.Thread(target=write)

@@ -23,6 +23,7 @@ from recjudge_tui.importers.files.notes import Notes, Row
 from recjudge_tui.importers.files.parquet import is_parquet
 from recjudge_tui.importers.files.reading import MAX_FIELD, UTF8, text_lines
 
+_EMPTY_CELLS = " \t\r\n,;|\ufeff"
 _DELIMITERS = (",", "\t", ";", "|")
 _SWALLOWED_LINES = 20
 
@@ -73,7 +74,8 @@ def read_table(path: Path, wanted: Collection[str] | WantedColumns, dialect: Dia
     lines = text_lines(path, dialect.encoding)
     blank = []
     for line in lines:
-        if line.strip():
+        # also a row of empty cells, as a spreadsheet writes it
+        if line.strip(_EMPTY_CELLS):
             break
         blank.append(line)
     else:
@@ -91,7 +93,7 @@ def header_of(text: str, wanted: Collection[str] | WantedColumns = ()) -> list[s
         wanted = WantedColumns(wanted)
     if keys := json_keys(text):
         return [name.strip() for name in keys]
-    first = next((line for line in text.splitlines() if line.strip()), "").strip()
+    first = next((line for line in text.splitlines() if line.strip(_EMPTY_CELLS)), "").strip()
     return [name.strip() for name in fields_of(first, wanted)]
 
 
@@ -108,7 +110,7 @@ def _csv_table(
 ) -> Table:
     reader = _reader(lines, dialect.delimiter or delimiter_of(header, wanted, dialect.quote), dialect.quote)
     try:
-        names = next(fields for fields in reader if fields)
+        names = next(fields for fields in reader if any(field.strip(_EMPTY_CELLS) for field in fields))
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: the header cannot be read", f"{error}.") from error
     original = tuple(name.strip() for name in names)

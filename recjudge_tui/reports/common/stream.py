@@ -12,7 +12,7 @@ from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import whole_file
 from recjudge_tui.reports.common.table import Screen, Table, render, save_text
 from recjudge_tui.reports.common.writers.csv_text import guard_note, write_csv
-from recjudge_tui.reports.common.writers.json_text import harmless
+from recjudge_tui.reports.common.writers.json_text import finite, harmless
 from recjudge_tui.reports.common.writers.parquet import write_parquet
 
 ExportFormat = Literal["csv", "jsonl", "json", "parquet"]
@@ -126,7 +126,7 @@ def _json(columns: Sequence[str], rows: Rows, file: TextIO) -> ExportCounts:
 
 
 def _object(columns: Sequence[str], row: Sequence[Any]) -> str:
-    return harmless(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
+    return harmless(json.dumps(dict(zip(columns, map(finite, row), strict=True)), ensure_ascii=False))
 
 
 _WRITERS: dict[ExportFormat, Callable[[Sequence[str], Rows, TextIO], ExportCounts]] = {

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 
 from recjudge_tui.errors import StoreError, UsageError
 from recjudge_tui.importers.files.tables import long_fields
+from recjudge_tui.reports.common.stream import ExportFormat, write_rows
 from recjudge_tui.reports.common.table import FORMATS, Column, Row, Screen, Table, render, write_table
 from tests.support.hostile import HOSTILE
 
@@ -326,3 +327,12 @@ def test_write_to_a_file_replaces_it_whole(tmp_path: Path) -> None:
 def test_write_to_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
         write_table(TABLE, "json", tmp_path / "none" / "t.json")
+
+
+@pytest.mark.parametrize("fmt", ["json", "jsonl"])
+def test_exported_rows_have_no_numbers_that_json_does_not_have(fmt: ExportFormat) -> None:
+    rows = [(float("nan"), [1.5, float("inf"), {"z": float("-inf")}])]
+    file = io.StringIO()
+    write_rows(("x", "y"), rows, fmt, file)
+    written = json.loads(file.getvalue(), parse_constant=pytest.fail)
+    assert (written if fmt == "jsonl" else written[0]) == {"x": None, "y": [1.5, None, {"z": None}]}

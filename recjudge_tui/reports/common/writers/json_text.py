@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 from recjudge_tui.reports.common.table import Column, Screen, Table, TableText
@@ -37,6 +38,15 @@ def _kind(column: Column) -> str:
 def dumped(value: dict[str, object]) -> str:
     """JSON text that is safe on a terminal."""
     return harmless(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)) + "\n"
+
+
+def finite(value: object) -> object:
+    """The value with null for NaN and infinite numbers, which JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return {name: finite(part) for name, part in value.items()} if isinstance(value, dict) else value
 
 
 def harmless(text: str) -> str:

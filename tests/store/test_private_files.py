@@ -1,0 +1,58 @@
+"""The database is for its owner alone, and killed writers leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.errors import UsageError
+from recjudge_tui.files import whole_file
+from recjudge_tui.store.database import backup
+from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.projects import create_project
+
+
+def test_a_new_database_its_log_and_its_backup_are_for_the_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "r.db"
+    with connect(path) as db:
+        backup(db, path.with_name("copy.db"))
+        modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert set(modes.values()) == {0o600}
+    assert {"r.db", "copy.db"} <= set(modes)
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_permissions_of_an_existing_database_stay(tmp_path: Path) -> None:
+    path = tmp_path / "r.db"
+    connect(path).close()
+    path.chmod(0o640)
+    connect(path).close()
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_drafts_of_killed_processes_are_removed_by_the_next_writer(tmp_path: Path) -> None:
+    target = tmp_path / "out[1].bak"
+    script = (
+        "import os, sys; from pathlib import Path; from recjudge_tui.files import whole_file\n"
+        f"with whole_file(Path({str(target)!r})) as draft: draft.write_text('half'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
+    alive = tmp_path / f".out[1].bak.{os.getppid()}.part"
+    alive.write_text("of a living process")
+    other = tmp_path / ".other.bak.999999999.part"
+    other.write_text("not ours")
+    assert len(list(tmp_path.iterdir())) == 3
+    with whole_file(target) as draft:
+        draft.write_text("whole")
+    assert sorted(tmp_path.iterdir()) == sorted([target, alive, other])
+
+
+def test_the_name_of_a_project_has_an_end(tmp_path: Path) -> None:
+    with connect(tmp_path / "r.db") as db:
+        create_project(db, "é" * 300)
+        with pytest.raises(UsageError, match="has 301 characters It may have 300"):
+            create_project(db, "é" * 301)
