@@ -109,11 +109,19 @@ def following_run(calls: int) -> Iterator[Callable[[Progress], None]]:
         nonlocal last
         if time.monotonic() - last >= PLAIN_EVERY_S:
             last = time.monotonic()
-            line = f"{progress.done + progress.failed}/{progress.calls} calls, {progress.failed} failed"
+            line = f"{progress.done + progress.failed}/{progress.calls} calls, {progress.failed} failed{_waiting(progress)}"
             with suppress(OSError):  # nobody reads stderr any more; the run continues
                 click.echo(line, err=True)
 
     yield say
+
+
+def _waiting(progress: Progress) -> str:
+    """The pause that the server asked for, so that a run that does nothing says why."""
+    if not progress.waiting_s:
+        return ""
+    left = f"{progress.waiting_s:.0f} s" if progress.waiting_s < 90 else f"{progress.waiting_s / 60:.0f} min"
+    return f", waiting {left} more because the server asked for a pause"
 
 
 @contextmanager
@@ -125,11 +133,13 @@ def _bar(calls: int) -> Iterator[Callable[[Progress], None]]:
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("calls · {task.fields[failed]} failed · {task.fields[cached]} from cache"),
+        TextColumn(
+            "calls · {task.fields[failed]} failed · {task.fields[cached]} from cache{task.fields[waiting]}"
+        ),
         TimeRemainingColumn(),
     )
     bar = Bar(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("", total=calls, failed=0, cached=0)
+    task = bar.add_task("", total=calls, failed=0, cached=0, waiting="")
 
     def show(progress: Progress) -> None:
         with suppress(OSError):
@@ -138,6 +148,7 @@ def _bar(calls: int) -> Iterator[Callable[[Progress], None]]:
                 completed=progress.done + progress.failed,
                 failed=progress.failed,
                 cached=progress.cached,
+                waiting=_waiting(progress),
             )
 
     # when the terminal goes away, the run continues without it

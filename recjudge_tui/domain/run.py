@@ -132,7 +132,7 @@ class Progress(Model):
 
     `cost_usd` is the known cost, `unknown_usd` the most that may have been billed beside it: for calls without usage,
     for attempts that were lost, and for calls in flight. `impossible_costs` calls have a stored cost that cannot be (from
-    an older version) and is left out of the sum.
+    an older version) and is left out of the sum. `waiting_s` is how long the server asked to be left alone.
     """
 
     calls: int
@@ -144,6 +144,7 @@ class Progress(Model):
     cost_usd: float | None
     unknown_usd: float = 0.0
     impossible_costs: int = 0
+    waiting_s: float = 0.0
     state: RunState = "running"
 
     @property

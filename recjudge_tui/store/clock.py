@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 
-def now() -> str:
-    """The current time, ISO 8601 in UTC, with milliseconds."""
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+def now(later_s: float = 0.0) -> str:
+    """The current time, or one so many seconds later, ISO 8601 in UTC, with milliseconds."""
+    return (datetime.now(timezone.utc) + timedelta(seconds=later_s)).isoformat(timespec="milliseconds")

@@ -11,6 +11,7 @@ from recjudge_tui.reports.leaderboard.early_stopping import stop_lines
 from recjudge_tui.reports.projects.run_settings import failure_lines
 from recjudge_tui.reports.verdicts.case_page import case_page
 from recjudge_tui.store.cases.cases import case_count, list_cases
+from recjudge_tui.store.clock import now
 from recjudge_tui.store.data.catalogue import event_counts, heldout_types, systems
 from recjudge_tui.store.data.held_out_copies import held_out_copies
 from recjudge_tui.store.database import Database, StoredRow
@@ -169,14 +170,14 @@ def prompts_table(db: Database) -> Table:
 def runs_table(db: Database, project_id: int | None = None) -> Table:
     """One row per run, newest first; tokens and cost of new calls only, not of cached answers."""
     runs = list_runs(db, project_id)
-    notes = tuple(note for run in runs for note in cost_notes(run))
+    notes = tuple(note for run in runs for note in run_notes(run))
     if not runs:
         notes = ("no run yet: start one with “recjudge run”",)
     return Table("Runs", _RUN_COLUMNS, _rows(runs, _RUN_COLUMNS), notes)
 
 
-def cost_notes(run: StoredRow) -> tuple[str, ...]:
-    """What the figures of a row of v_runs leave open, as sentences."""
+def run_notes(run: StoredRow) -> tuple[str, ...]:
+    """What the figures of a row of v_runs leave open, and a pause that its server asked for, as sentences."""
     notes = []
     if run["impossible"]:
         notes.append(
@@ -187,6 +188,10 @@ def cost_notes(run: StoredRow) -> tuple[str, ...]:
         notes.append(
             f"run {run['id']}: up to ${run['unknown_usd']:.4f} more may have been billed, for answers without a count"
             " of tokens, lost answers and calls in flight; a budget counts it as spent"
+        )
+    if run["state"] == "running" and (run["waiting_until"] or "") > now():
+        notes.append(
+            f"run {run['id']}: waits until {run['waiting_until']}, because its server asked for a pause"
         )
     return tuple(notes)
 
@@ -205,7 +210,7 @@ def run_table(db: Database, run_id: int) -> Table:
             if summary[key]
         ),
     ]
-    notes += cost_notes(summary)
+    notes += run_notes(summary)
     notes += failure_lines(db, run_id)
     settings = {
         key: value for key, value in json.loads(stored["settings"]).items() if value not in ("", [], None)

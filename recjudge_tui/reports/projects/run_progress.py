@@ -76,6 +76,7 @@ class RunWatch:
     done: tuple[FinishedCall, ...]
     failed: tuple[FinishedCall, ...]
     finished_at: str
+    waiting_until: str
     other: OtherStage | None
 
 
@@ -113,8 +114,16 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         done=tuple(newest_calls(db, run_id, "done", newest)),
         failed=tuple(newest_calls(db, run_id, "failed", newest)),
         finished_at=row["finished_at"] or "",
+        waiting_until=row["waiting_until"] or "",
         other=other_stage(db, run_id),
     )
+
+
+def seconds_until(moment: str) -> float:
+    """Seconds from now to a stored time; 0 for none, negative for one that has passed."""
+    if not moment:
+        return 0.0
+    return (datetime.fromisoformat(moment) - datetime.now(timezone.utc)).total_seconds()
 
 
 def pace_of(times: Sequence[tuple[str, float | None]], moment: datetime | None) -> Pace:

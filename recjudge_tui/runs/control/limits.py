@@ -146,9 +146,13 @@ class CallLimits:
             self._come_back()
             raise
 
+    def pause_left(self) -> float:
+        """Seconds until the pause is over that a server asked for; 0 without one."""
+        return max(0.0, self.until - time.monotonic())
+
     async def wait_out_pause(self) -> None:
         """Wait until the pause is over that a server asked for. Raises StoppedWaiting when the run is to stop."""
-        while (left := self.until - time.monotonic()) > 0:
+        while (left := self.pause_left()) > 0:
             await self.sleep(left)
 
     def _turn(self, tokens: int) -> float:

@@ -34,6 +34,7 @@ from recjudge_tui.store.runs.runs import (
     run_progress,
     run_row,
     set_identity,
+    set_waiting,
     wanted,
 )
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from recjudge_tui.runs.engine.early_stopping import Watch
 
 LOOK_EVERY_S = 0.5
+SHOWN_FROM_S = 5.0  # a shorter pause of the server is not worth a line
 
 OnProgress = Callable[[Progress], None]
 
@@ -192,6 +194,7 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
     """Twice a second: keep the lease, read requests to the run, report progress."""
     run = job.run
     planned = run.setup.settings.concurrency or run.judge.concurrency
+    told = 0.0
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         job.limits.look()
@@ -202,5 +205,9 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
         concurrency = (control and control.concurrency) or planned
         if concurrency != job.concurrency:
             job.work_with(concurrency)
+        left = job.limits.pause_left()
+        if job.limits.until != told and left > SHOWN_FROM_S:
+            told = job.limits.until
+            set_waiting(run.db, run.id, left)
         if on_progress:
-            on_progress(job.progress)
+            on_progress(job.progress.model_copy(update={"waiting_s": left if left > SHOWN_FROM_S else 0.0}))

@@ -162,6 +162,12 @@ def set_wanted_concurrency(db: Database, run_id: int, calls: int | None) -> None
         db.execute("UPDATE runs SET wanted_concurrency = ? WHERE id = ?", (calls, run_id))
 
 
+def set_waiting(db: Database, run_id: int, seconds: float) -> None:
+    """Store until when the run waits because its server asked for a pause."""
+    with db.transaction():
+        db.execute("UPDATE runs SET waiting_until = ? WHERE id = ?", (now(seconds), run_id))
+
+
 def lease_owner(db: Database, run_id: int) -> tuple[str | None, str | None]:
     """(owner, time of its last heartbeat) or (None, None)."""
     row = db.row("SELECT lease_owner, heartbeat_at FROM runs WHERE id = ?", (run_id,))
@@ -182,7 +188,7 @@ def take_lease(db: Database, run_id: int, owner: str, instead_of: str | None) ->
         cursor = db.execute(
             f"""UPDATE runs SET lease_owner = ?1, heartbeat_at = ?2, state = 'running', wanted = 'run', error = '',
                  started_at = ifnull(started_at, ?2), attempt_started_at = ?2, seconds = seconds + {_UNRECORDED_SECONDS},
-                 finished_at = NULL
+                 finished_at = NULL, waiting_until = NULL
                WHERE id = ?3 AND lease_owner IS ?4""",
             (owner, now(), run_id, instead_of),
         )

@@ -12,7 +12,7 @@ from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.projects.estimate import cost_range, duration
-from recjudge_tui.reports.projects.run_progress import RunWatch, eta_s
+from recjudge_tui.reports.projects.run_progress import RunWatch, eta_s, seconds_until
 from recjudge_tui.store.runs.progress import FinishedCall
 from recjudge_tui.tui.kit.charts import spark, stacked
 from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, number, plural, short_label
@@ -138,11 +138,14 @@ def estimate_content(watch: RunWatch, look: Glyphs) -> Content:
     if watch.estimate is None:
         return _facts(("plan", calls))
     used = "" if progress.cost_usd is None else f"; ${progress.cost_usd:,.2f} so far"
-    return _facts(
+    facts = [
         ("plan", calls),
         ("tokens", tokens_expected(watch.estimate, look)),
         ("cost", cost_range(watch.estimate) + (used if progress.cost_usd else "")),
-    )
+    ]
+    if watch.state == "running" and (left := seconds_until(watch.waiting_until)) > 0:
+        facts.append(("waits", f"{left:.0f} s more, because the server asked for a pause"))
+    return _facts(*facts)
 
 
 def at_once(watch: RunWatch, look: Glyphs) -> str:
