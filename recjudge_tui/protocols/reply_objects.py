@@ -22,9 +22,13 @@ _UNREADABLE = (ValueError, RecursionError)
 _BEGINS_OBJECT = re.compile(r"""\{\s*(?:["'“}\\]|\w+\s*["':])""")
 # a brace that is still open, after some words, where an object begins
 _OPEN_BEFORE = re.compile(r"\{[^{}\w]*\w[^{}]*(?:\{\s*)*?(?=\{\s*[^\s{])")
+_LONE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"\w+")
 # a string without an end reaches to the end of the text, so that no part of it is looked at twice
-_TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\]]|,(?=\s*[}\]])', re.DOTALL)
+_TOKEN = re.compile(
+    r'[^"{}\[\],]*(?:"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|(?P<bracket>[{}\[\]])|(?P<trailing>,(?=\s*[}\]]))|,)',
+    re.DOTALL,
+)
 
 
 class TextObject(NamedTuple):
@@ -114,13 +118,13 @@ def _without_trailing_commas(text: str, start: int) -> tuple[str, int]:
     """The object at `start` without commas before a closing bracket, and its end in the text."""
     open_marks, copied, parts = [], start, []
     for token in _TOKEN.finditer(text, start):
-        mark = token[0]
-        if mark == ",":
-            parts.append(text[copied : token.start()])
+        mark = token["bracket"]
+        if token["trailing"]:
+            parts.append(text[copied : token.end() - 1])
             copied = token.end()
-        elif mark in "{[":
+        elif mark in ("{", "["):
             open_marks.append(mark)
-        elif mark in "}]":
+        elif mark:
             if open_marks.pop() + mark not in ("{}", "[]"):
                 break
             if not open_marks:
@@ -133,7 +137,7 @@ def _sound(text: str, value: Any) -> Any:
     if "\\ud" not in text and "\\uD" not in text:
         return value
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return _LONE.sub("\ufffd", value)
     if isinstance(value, list):
         return [_sound(text, part) for part in value]
     if isinstance(value, dict):
