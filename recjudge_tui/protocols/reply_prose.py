@@ -31,6 +31,7 @@ _WORDS_FOR_ANSWER = ("answer", "verdict", "category", "winner", "rating", "score
 _VERBS = "is|was|are|of|would|should|must|be|to|remains|as"
 _NUMBERING = re.compile(r"\d{1,4}[.)][ \t*]*")
 _SUMMARY = re.compile(r"summary[ \t*]*:", re.IGNORECASE)
+_DOTS = ("...", "…")
 _WORD = re.compile(r"\w+")
 _DIGITS = re.compile(r"\d[\d \t]*")
 _ENUMERATION = r"(?![\"”'’*`]{0,3}\s{0,3}(?:,|/|\||or\b))"
@@ -85,7 +86,7 @@ def summary_lines(lines: list[str]) -> list[SummaryLine]:
 def is_placeholder(value: str, labels: tuple[str, ...]) -> bool:
     """Whether a value stands for any label, as in a form repeated from the instructions: “...”, or all labels."""
     value = value[:200]
-    if value.strip("<> ") in ("...", "…"):
+    if value.strip("<> ") in _DOTS:
         return True
     named = {_label_key(match[0]) for match in _any_of(labels).finditer(value)} if labels else set()
     if len(labels) < 2 or len(named) < len(labels):
@@ -95,7 +96,7 @@ def is_placeholder(value: str, labels: tuple[str, ...]) -> bool:
 
 def argues(value: str, labels: tuple[str, ...]) -> bool:
     """Whether what stands after “category:” is a sentence that argues, and no label, spelled wrong or not."""
-    if is_placeholder(value, labels):
+    if value.strip("<> ") in _DOTS:
         return True
     words = _WORD.findall(value[:200].casefold())
     if len(words) < 3 or words[0][0].isdigit():
