@@ -6,6 +6,7 @@ write for a judge (`output/*_correlation_results.csv`, annot.py).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -60,6 +61,8 @@ _RATERS = {
     SHOWN: ("user",),
     SCORES: ("annotator_1", "annotator_2"),
 }
+# the scripts' score of a reply that they could not read
+_UNREAD = re.compile(r"0+(\.0*)?")
 _JUDGE = ("user", "movie_id", "explanation_type", "metric", "llm_value")
 
 
@@ -159,7 +162,10 @@ def _misaligned(shown: Path, scores: Path, cause: str) -> InputError:
 
 
 def read_judge(request: Request) -> Iterator[LocatedRecord]:
-    """The scores of one judge as labels of a rater that is a judge, named after the file."""
+    """The scores of one judge as labels of a rater that is a judge, named after the file.
+
+    A score of 0, which the scripts write for a reply that could not be read, is a failed answer.
+    """
     table = read_table(request.path, _JUDGE, Dialect(delimiter="\t", quote=""), request.notes)
     if missing := [name for name in _JUDGE if name not in table.columns]:
         raise InputError(f"{request.path} has no column {missing[0]}", f"Found: {', '.join(table.columns)}.")
@@ -181,6 +187,7 @@ def _scores_of(rows: Iterator[Row], rater: str) -> Iterator[Row]:
                 "system": row["explanation_type"],
                 "aspect": "satisfaction" if metric == "satisfactory" else metric,
                 "value": row["llm_value"],
+                "state": "failed" if _UNREAD.fullmatch(row["llm_value"].strip()) else "ok",
             },
         )
 

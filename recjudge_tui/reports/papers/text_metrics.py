@@ -80,7 +80,7 @@ def rouge_l_as_printed(candidate: Words, reference: Words) -> float:
 
 
 def rouge_1(candidate: Words, reference: Words) -> float:
-    """The usual ROUGE-1 F1: 2 · shared words / (words of both); 0 if nothing is shared."""
+    """ROUGE-1, the balanced F of single words: 2 · shared words / (words of both); 0 if nothing is shared."""
     shared = (_grams(candidate, 1) & _grams(reference, 1)).total()
     return 2 * shared / (len(candidate) + len(reference)) if shared else 0.0
 

@@ -29,8 +29,8 @@ from recjudge_tui.reports.papers.zhang_evaluators import (
     AVERAGE,
     BOTH,
     LEVELS,
+    ROUGE_1,
     TEXT_METRICS,
-    USUAL_ROUGE,
     Evaluator,
     Figure,
     FillValues,
@@ -127,9 +127,9 @@ def zhang_table(
         *tally_notes([*rows, *costs], "section"),
         *notes,
     ]
-    if ratings and USUAL_ROUGE in evaluators:
-        figures = figures_of(ratings, evaluators[USUAL_ROUGE], missing)
-        rows += _own_rows("Reference-based Metric", USUAL_ROUGE, figures, {}, "not in the paper")
+    if ratings and ROUGE_1 in evaluators:
+        figures = figures_of(ratings, evaluators[ROUGE_1], missing)
+        rows += _own_rows("Reference-based Metric", ROUGE_1, figures, {}, "not in the paper")
     if own is not None:
         rows += _rater_rows(own, raters, missing, lines, notes)
         costs += _own_costs(own, raters)

@@ -18,7 +18,8 @@ from recjudge_tui.store.verdicts.ratings import FloatArray, IntArray, Question, 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 AVERAGE = "average"
 LEVELS = ("dataset", "user", "pair")
-USUAL_ROUGE = "ROUGE-1 (usual)"
+# by its definition: not printed in the paper, whose ROUGE-1-F has the figures of ROUGE-L-F
+ROUGE_1 = "ROUGE-1 F1 of single words"
 # the names of the paper's rows
 ANNOTATORS = {"Annotator-1": "annotator_1", "Annotator-2": "annotator_2"}
 BOTH = "Average"
@@ -85,7 +86,7 @@ def _mean(a: Verdicts, b: Verdicts) -> Verdicts:
 
 
 def text_metrics(db: Database, project_id: int, ratings: Ratings) -> Iterator[Evaluator]:
-    """TEXT_METRICS and the usual ROUGE-1, the user's text against the explanation."""
+    """TEXT_METRICS and ROUGE-1 by its definition, the user's text against the explanation."""
     texts = [text for text in explanation_texts(db, project_id) if text.reference.strip()]
     cut = jieba_words() if texts else None
     if cut is None:
@@ -99,7 +100,7 @@ def text_metrics(db: Database, project_id: int, ratings: Ratings) -> Iterator[Ev
         "BLEU-4": [bleu(own, shown, 4) for own, shown in pairs],
         "ROUGE-1-F": as_printed,  # printed with the figures of ROUGE-L-F
         "ROUGE-L-F": as_printed,
-        USUAL_ROUGE: [rouge_1(own, shown) for own, shown in pairs],
+        ROUGE_1: [rouge_1(own, shown) for own, shown in pairs],
     }
     row = np.searchsorted(ratings.cases.ids, [text.case_id for text in texts])
     never = np.zeros(row.size, dtype=np.bool_)

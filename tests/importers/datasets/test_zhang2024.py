@@ -140,5 +140,6 @@ def test_a_published_judge_and_ones_own(
     found = {row["rater_a"]: row["n"] for row in json.loads(out)["rows"]}
     assert found == {"gpt-4_T1_None": 40, "mine": 40, "annotator_1": 40}
     code, out, _ = ran(capsys, "rater", "list", "--format", "json", *to_db)
-    kinds = {row["name"]: row["kind"] for row in json.loads(out)["rows"]}
-    assert kinds["gpt-4_T1_None"] == "judge"
+    raters = {row["name"]: row for row in json.loads(out)["rows"]}
+    judge = raters["gpt-4_T1_None"]
+    assert (judge["kind"], judge["verdicts"], judge["failed"]) == ("judge", 160, 40)

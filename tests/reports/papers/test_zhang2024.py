@@ -90,7 +90,7 @@ def test_figures_are_marked_against_the_printed_ones(table: Make, tmp_path: Path
     row = row_of(found, "Annotator-1", "persuasiveness", "dataset")
     assert (row["printed"], row["published"], row["result"]) == ("19.88", 19.88, "does not follow")
     assert row["difference"] == pytest.approx(float(str(row["recomputed"])) - 19.88)
-    usual = row_of(found, "ROUGE-1 (usual)", "accuracy", "user")
+    usual = row_of(found, "ROUGE-1 F1 of single words", "accuracy", "user")
     assert usual["result"] == "not compared"
     assert usual["recomputed"] is not None
     assert len(found.rows) == 320
