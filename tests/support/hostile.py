@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects.projects import LONGEST_NAME, create_project
+
 NAMED: dict[str, str] = {
     "ansi_colours_and_clear": "\x1b[31mred\x1b[0m \x1b[2J\x1b[H",
     "osc_title": "\x1b]0;new title\x07",
@@ -62,3 +65,10 @@ NAMED: dict[str, str] = {
 }
 HOSTILE: tuple[str, ...] = tuple(NAMED.values())
 LONE_SURROGATE = "half \ud83d a character"
+
+
+def project_of_any_name(db: Database, name: str) -> int:
+    """A project whose name may be longer than names of new projects: earlier versions stored any."""
+    project = create_project(db, name.strip()[:LONGEST_NAME])
+    db.execute("UPDATE projects SET name = ? WHERE id = ?", (name.strip(), project))
+    return project

@@ -20,7 +20,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import begin_import
 from recjudge_tui.store.imports.loading import Target
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters.raters import ensure_rater
 from recjudge_tui.store.runs.calls import (
@@ -32,6 +31,7 @@ from recjudge_tui.store.runs.calls import (
     save_verdicts,
 )
 from recjudge_tui.store.runs.runs import NewRun, PlannedCall, add_calls, add_cases, create_run
+from tests.support.hostile import project_of_any_name
 
 MATCH = {2.0: "Good", 1.0: "Partial", 0.0: "Poor"}
 PAIR = {1.0: "A", 0.0: "Tie", -1.0: "B"}
@@ -50,7 +50,7 @@ def new_project(path: Path, name: str = "films") -> Project:
     db = connect(path)
     # closed with the last reference to it: an open connection that is collected is a warning, so an error here
     weakref.finalize(db, db.connection.close)
-    return Project(db, create_project(db, name))
+    return Project(db, project_of_any_name(db, name))
 
 
 def import_target(project: Project) -> Target:

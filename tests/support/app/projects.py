@@ -11,8 +11,8 @@ from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.store.raters.raters import ensure_rater
+from tests.support.hostile import project_of_any_name
 
 FILMS = ("Heat", "Heat 2", "Ronin", "Collateral", "Thief", "The Insider", "Manhunter", "Drive")
 REASON = "List A repeats the two sequels this user already rated, while B adds one new genre."
@@ -25,7 +25,7 @@ def make_project(path: Path, name: str = "movies", cases: int = 6, text: str = "
     is put into every place where data or a model may put it.
     """
     with connect(path) as db, db.transaction():
-        project = create_project(db, f"{name}{text}" if text.strip() else name)
+        project = project_of_any_name(db, f"{name}{text}" if text.strip() else name)
         source = _import(db, project, text)
         _catalogue(db, project, source, text)
         run = _run(db, project, "qwen2.5:14b" + text, "pairwise")
