@@ -11,6 +11,8 @@ from recjudge_tui.errors import UsageError
 
 WHY = ("swap", "flag", "failed", "disagree")
 STATES = ("ok", "failed")
+# reasons to put a verdict into the queue, in the order of the queue
+QUEUED = ("people", "split", "flip", "confidence", "failed", "orders")
 TRIAGED = ("yes", "no", "accepted", "dismissed", "overridden")
 
 # key -> how to write it, for messages and completion
@@ -19,6 +21,7 @@ KEYS: dict[str, str] = {
     "judge": "judge:NAME, any part of a rater's name",
     "label": "label:poor, label:A, label:tie",
     "aspect": "aspect:accuracy",
+    "queue": f"queue:any or queue:{'|'.join(QUEUED)}, what needs a decision and has none",
     "why": f"why:{'|'.join(WHY)}",
     "system": "system:NAME, any part of a system's name",
     "user": "user:ID, the whole id",
@@ -42,7 +45,7 @@ HINT = " ".join(COMPARED.get(key, f"{key}:") for key in KEYS)
 _NUMBERED = ("case", "run")
 OCCASIONS = ("context", "from", "to")
 OCCASION_HINT = " ".join(f"{key}:" for key in OCCASIONS)
-_WORDS = {"why": WHY, "state": STATES, "triaged": TRIAGED}
+_WORDS = {"why": WHY, "state": STATES, "triaged": TRIAGED, "queue": ("any", *QUEUED)}
 # a quote within quotes is doubled
 _QUOTED = r'"((?:[^"]|"")*)"?'
 _TOKEN = re.compile(rf"([A-Za-z_]+)(:|<=|>=|<|>|=)(?:{_QUOTED}|(\S*))|{_QUOTED}|(\S+)")
@@ -90,6 +93,14 @@ class VerdictFilter(NamedTuple):
         for key in sorted({term.key for term in self.terms} & {term.key for term in more}):
             raise UsageError(f"--{key} and “{key}:” in the filter say the same", next_step="Use one of them.")
         return VerdictFilter(self.terms + more)
+
+    def queue(self) -> frozenset[str]:
+        """The reasons of the queue that it asks for (of QUEUED); empty without such a term."""
+        asked = {term.value for term in self.terms if term.key == "queue"}
+        return frozenset(QUEUED if "any" in asked else asked)
+
+    def without(self, key: str) -> VerdictFilter:
+        return VerdictFilter(tuple(term for term in self.terms if term.key != key))
 
     def without_last(self) -> VerdictFilter:
         return VerdictFilter(self.terms[:-1])

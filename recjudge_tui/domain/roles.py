@@ -28,6 +28,8 @@ COMBINED: tuple[RaterKind, ...] = ("ensemble", "consensus")
 FIRST_HAND: tuple[RaterKind, ...] = ("annotator", "ground_truth")
 # all persons, with the reader, who overrides verdicts of judges
 PERSONS: tuple[RaterKind, ...] = ("annotator", "ground_truth", "reader")
+# who overrides single verdicts: a choice of cases, so figures leave these raters out until asked for them
+READERS: tuple[RaterKind, ...] = ("reader",)
 # raters that represent people, including a consensus of their verdicts
 PEOPLE: tuple[RaterKind, ...] = ("annotator", "consensus", "ground_truth", "reader")
 # what a judge can be compared with; figures take the first kind that a project has

@@ -63,6 +63,7 @@ class RecjudgeApp(App[None]):
         super().__init__()
         self.db_path = db_path
         self.active: list[ActiveRun] = []
+        self.chosen: dict[tuple[str, int], object] = {}
         self.animation_level = "none"
         self._looked_at = 0.0
         self._poll: Timer | None = None

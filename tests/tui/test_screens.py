@@ -180,7 +180,7 @@ async def test_agreement(copy: Copy, screens: SnapshotAssertion) -> None:
         await at_each_size(pilot, screens, "agreement")
         await press(pilot, "m")
         await at_each_size(pilot, screens, "agreement-choice", SMALL)
-        await press(pilot, "escape", "v")
+        await press(pilot, "escape", "f")
         for name, key in FIGURE_KEYS.items():
             await press(pilot, key)
             await until(pilot, partial(_drawn, pilot, name), 20)
@@ -193,7 +193,7 @@ async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("shop")) as pilot:
         await _agreement(pilot)
         await at_each_size(pilot, screens, "agreement-shop", SMALL)
-        await press(pilot, "v", "3")
+        await press(pilot, "f", "3")
         await until(pilot, partial(_drawn, pilot, "q-metric"), 20)
         await settle(pilot)
         await at_each_size(pilot, screens, "view-q-metric")
@@ -257,11 +257,11 @@ async def test_prompts(copy: Copy, screens: SnapshotAssertion) -> None:
         await settle(pilot)
         await at_each_size(pilot, screens, "prompts")
         for name, keys in (
-            ("prompt-case", ["enter", "c"]),
+            ("prompt-case", ["enter", "tab"]),
             ("prompt-case-number", ["number_sign"]),
             ("prompt-picker", ["escape", "D"]),
             ("prompt-diff", ["enter"]),
-            ("prompt-try", ["escape", "t"]),
+            ("prompt-try", ["escape", "T"]),
         ):
             await press(pilot, *keys)
             await at_each_size(pilot, screens, name, SIZES[:2])
@@ -283,7 +283,7 @@ async def test_annotate(copy: Copy, screens: SnapshotAssertion) -> None:
             await settle(pilot)
             await at_each_size(pilot, screens, f"annotation-{protocol}")
             if protocol == "pointwise":
-                await press(pilot, "x")
+                await press(pilot, "f")
                 await at_each_size(pilot, screens, "annotation-flag", SMALL)
                 await press(pilot, "escape")
             await press(pilot, "escape")

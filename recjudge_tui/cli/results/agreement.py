@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     help="pointwise, pairwise, ...; arena is compared with people's pairwise labels.",
 )
 @click.option("--aspect", metavar="A", help="Only this aspect.")
-@click.option("--raters", metavar="A,B,...", help="Only these raters. Default: everyone.")
+@click.option("--raters", metavar="A,B,...", help="Only these raters. Default: everyone but readers.")
+@click.option("--readers", is_flag=True, help="Also who overrode single verdicts in the app.")
 @click.option(
     "--truth", metavar="RATER", help="Compare everyone with this rater. Default: all pairs of raters."
 )
@@ -91,6 +92,7 @@ def agreement(
     protocol: str | None,
     aspect: str | None,
     raters: str | None,
+    readers: bool,
     truth: str | None,
     stats: str | None,
     levels: str,
@@ -162,6 +164,7 @@ def agreement(
         missing_truth=missing_truth,
         missing_judge=missing_judge,
         by_system=by_system,
+        readers=readers,
     )
 
     def compared(chosen: CaseSelection) -> Table:

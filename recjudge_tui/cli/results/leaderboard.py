@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 @click.command()
 @project_option
 @click.option("--protocol", required=True, metavar="P", help="pointwise, pairwise, arena, ...")
-@click.option("--rater", metavar="R", help="Only this rater. Default: all.")
+@click.option("--rater", metavar="R", help="Only this rater. Default: all but readers.")
+@click.option("--readers", is_flag=True, help="Also who overrode single verdicts in the app.")
 @click.option(
     "--crowd",
     metavar="A,B,...|all",
@@ -84,6 +85,7 @@ def leaderboard(
     protocol: str,
     rater: str | None,
     crowd: str | None,
+    readers: bool,
     aspect: str | None,
     method: str,
     table: str,
@@ -127,6 +129,7 @@ def leaderboard(
         k_factor=k_factor,
         orders=orders,
         crowd=names(crowd),
+        readers=readers,
     )  # fmt: skip
 
     def board(chosen: CaseSelection) -> Table:

@@ -17,7 +17,7 @@ from recjudge_tui.reports.agreement.human_ceiling import (
     references,
 )
 from recjudge_tui.reports.common.comparison import Comparison, Side, compare, estimates, parts
-from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.estimate_cells import few_cases, interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
 from recjudge_tui.reports.common.orientation import Orientation, orientation_notes
 from recjudge_tui.reports.common.pairing import (
@@ -37,6 +37,7 @@ from recjudge_tui.reports.common.scales import (
     categories,
     is_judging,
     protocol_questions,
+    reader_notes,
     rules_notes,
     scale_notes,
 )
@@ -135,6 +136,9 @@ def agreement_table(
     notes += scale_notes(db, project_id, ((pair.protocol, pair.aspect) for pair in pairs))
     notes += [] if options.stats else _fraction_notes(ratings, labels)
     notes += rules_notes(ratings.raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater))
+    if not options.raters and not options.readers:
+        about = protocol_questions(questions, raters, options.protocol)
+        notes += reader_notes(raters[q.rater] for q in about if q.rater != options.truth)
     if rows and "pair" in options.levels and not ratings.cases.has_item.any():
         notes.append("no case is about a single item, so the level pair equals the level user")
     if not rows:
@@ -231,7 +235,10 @@ def _rows(
                 "groups": estimate.groups,
                 "groups_undefined": None if estimate.groups is None else estimate.groups_undefined,
                 "note": join_notes(
-                    estimate.note, _remark(stat, estimate, skewed), _side(stat, estimate, pair, compared.seen)
+                    estimate.note,
+                    few_cases(estimate.n),
+                    _remark(stat, estimate, skewed),
+                    _side(stat, estimate, pair, compared.seen),
                 ),
             }
             yield {**row, "system": system} if options.by_system else row

@@ -16,8 +16,6 @@ from recjudge_tui.store.annotation.other_annotators import Vote, done_seconds, v
 from recjudge_tui.store.annotation.tasks import Assignment, project_assignments
 from recjudge_tui.store.database import Database
 
-# with fewer cases the figure would reveal another person's single answers
-LEAST_SHOWN = 5
 _COLUMNS = (
     Column("annotator", "Annotator"),
     Column("protocol", "Protocol"),
@@ -45,18 +43,6 @@ class RunningAgreement(NamedTuple):
     estimate: Estimate
     n: int
     side: str = ""
-
-    def words(self) -> str:
-        """`κ .61 (n 14)`; only n if there are too few cases for a figure."""
-        if self.n < LEAST_SHOWN or self.estimate.value is None:
-            return f"n {self.n} shared"
-        sign = "κ" if self.stat == "qwk" else "r"
-        return f"{sign} {_short(self.estimate.value)} (n {self.n})"
-
-
-def _short(value: float) -> str:
-    text = f"{value:.2f}"
-    return text.replace("0.", ".", 1) if abs(value) < 0.995 else text
 
 
 def annotation_table(db: Database, project_id: int) -> Table:

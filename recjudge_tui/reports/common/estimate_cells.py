@@ -6,6 +6,15 @@ from recjudge_tui.reports.common.table import Column, Kind, Row
 from recjudge_tui.stats.agreement.association import Association
 from recjudge_tui.stats.estimate import Estimate
 
+# below this, one case more or less changes what a statistic says
+FEWEST_CASES = 10
+
+
+def few_cases(n: int) -> str:
+    """A warning about a statistic of fewer than FEWEST_CASES cases; empty from there on, and without a case."""
+    cases = "case" if n == 1 else "cases"
+    return f"only {n} {cases}: too few to conclude from" if 0 < n < FEWEST_CASES else ""
+
 
 def interval_columns(kind: Kind = "ci") -> tuple[Column, Column]:
     """The columns of a 95 % interval, in the unit of `kind`."""

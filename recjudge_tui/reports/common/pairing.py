@@ -14,6 +14,7 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.scales import (
     is_metric,
+    is_reader,
     label_names,
     protocol_questions,
     protocols_meeting,
@@ -33,7 +34,8 @@ OF_METRICS = "a metric has its own scale: only correlations apply"
 
 @dataclass(frozen=True)
 class AgreementOptions:
-    """What to compare. Empty `raters`: everyone; `truth`: everyone against this one, else all pairs.
+    """What to compare. Empty `raters`: everyone, and readers only with `readers`; `truth`: everyone against this one, else
+    all pairs.
 
     Empty `stats`: qwk and percent (Pearson and Spearman on a scale without labels, and for metrics; all correlations where a
     rater gives values between the labels; kappa and percent for categories without an order), and concurrence for pairs of
@@ -50,6 +52,7 @@ class AgreementOptions:
     missing_truth: float | None = None
     missing_judge: float | None = None
     by_system: bool = False
+    readers: bool = False
     selection: CaseSelection = EVERY_CASE
     resamples: int = RESAMPLES
     seed: int = 0
@@ -104,7 +107,7 @@ def pairs_of(
 
     A metric is compared with every aspect that others judged on its kind of case, and with other metrics.
     """
-    wanted = [q for q in questions if not options.raters or q.rater in (*options.raters, options.truth)]
+    wanted = [q for q in questions if _is_asked(raters[q.rater], options)]
     metrics = [question for question in wanted if is_metric(raters[question.rater])]
     pairs: list[Pair] = []
     for (same, aspect), asked_alike in _alike(wanted, raters, options):
@@ -125,6 +128,12 @@ def pairs_of(
             if a.rater != b.rater and options.truth in (None, b.rater):
                 pairs.append(Pair(a, b, protocol, aspect))
     return pairs
+
+
+def _is_asked(rater: Rater, options: AgreementOptions) -> bool:
+    if rater.name in (*options.raters, options.truth):
+        return True
+    return not options.raters and (options.readers or not is_reader(rater))
 
 
 def _alike(

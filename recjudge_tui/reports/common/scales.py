@@ -8,7 +8,7 @@ import numpy as np
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import offered, protocol_facts, question_of, same_question
-from recjudge_tui.domain.roles import FIRST_HAND, RATER_KINDS, REFERENCES, RUN_RATERS
+from recjudge_tui.domain.roles import FIRST_HAND, RATER_KINDS, READERS, REFERENCES, RUN_RATERS
 from recjudge_tui.errors import UsageError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import run_prompts
@@ -33,6 +33,17 @@ def speaks_for_people(rater: Rater) -> bool:
 def is_people(rater: Rater) -> bool:
     """Whether the rater is an annotator or a user. A consensus is derived from people and is not one of them."""
     return rater.kind in FIRST_HAND
+
+
+def is_reader(rater: Rater) -> bool:
+    """Whether the rater overrides single verdicts in the app, on cases of its own choice."""
+    return rater.kind in READERS
+
+
+def reader_notes(raters: Iterable[Rater]) -> list[str]:
+    """The note of a report that leaves these raters out if they are readers; none if there are none."""
+    names = sorted({rater.name for rater in raters if is_reader(rater)})
+    return [f"without the overrides of {', '.join(names)}; --readers includes them"] if names else []
 
 
 def rules_notes(raters: Iterable[Rater]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.reports.common.estimate_cells import few_cases
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Estimate, Forest, Sentence
@@ -104,7 +105,13 @@ def system_sentence(row: Row) -> Sentence:
         Bold(interval_text(row, "score", decimals=3)),
         f"{rate}, n={row['n']}, {row['failed']} failed outside n",
         note_text(row, "score"),
+        _few(row),
     )
+
+
+def _few(row: Row) -> str:
+    warning = few_cases(row["n"]) if isinstance(row["n"], int) else ""
+    return f" ({warning})" if warning else ""
 
 
 def cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSelection:

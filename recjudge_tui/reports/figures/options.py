@@ -75,13 +75,15 @@ class FigureContext(NamedTuple):
 def project_topics(db: Database, project_id: int) -> tuple[Topic, ...]:
     """The questions that people and judges answered: `overall` first, then those with the most raters.
 
-    Metrics do not answer questions; in a project with metrics only, they are the topics.
+    A reader's overrides do not change their order. Metrics do not answer questions; in a project with metrics only, they
+    are the topics.
     """
+    from recjudge_tui.reports.common.scales import is_reader
     from recjudge_tui.store.verdicts.ratings import project_questions, project_raters
 
     raters = project_raters(db, project_id)
     questions = project_questions(db, project_id)
-    judged = [question for question in questions if raters[question.rater].kind != "metric"]
+    judged = [q for q in questions if raters[q.rater].kind != "metric" and not is_reader(raters[q.rater])]
     answers: dict[Topic, int] = {}
     for question in judged or questions:
         topic = Topic(question.protocol, question.aspect)

@@ -11,10 +11,12 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import (
+    is_reader,
     origin_notes,
     protocol_questions,
     protocols_meeting,
     rater_rank,
+    reader_notes,
     rules_notes,
 )
 from recjudge_tui.reports.common.table import Row, Table
@@ -45,13 +47,19 @@ from recjudge_tui.stats.ranking.elo import K_FACTOR
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings, project_questions
+from recjudge_tui.store.verdicts.ratings import (
+    Question,
+    Ratings,
+    load_ratings,
+    project_questions,
+    project_raters,
+)
 
 
 @dataclass(frozen=True)
 class LeaderboardOptions:
     """`method` empty: q for pairs of lists, mean for scores (absolute, explanation), share for the rest. `rater` and
-    `aspect` None: all of them.
+    `aspect` None: all of them, of raters without readers unless `readers`.
 
     `crowd`: these raters' verdicts make one board, ALL_PEOPLE of all annotators. `ties` is for bt; `k_factor` and `orders`
     (0: the order of the cases) are for elo.
@@ -68,6 +76,7 @@ class LeaderboardOptions:
     orders: int = 0
     selection: CaseSelection = EVERY_CASE
     crowd: tuple[str, ...] = ()
+    readers: bool = False
 
 
 class Method(NamedTuple):
@@ -106,7 +115,7 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
         *origin_notes(db, project_id, ratings.asked),
         *decided_notes(db, project_id, ratings.asked),
     )
-    return replace(table, notes=(*table.notes, *about_runs))
+    return replace(table, notes=(*table.notes, *about_runs, *_left_out(db, project_id, options)))
 
 
 def board_ratings(db: Database, project_id: int, options: LeaderboardOptions) -> Ratings:
@@ -119,16 +128,36 @@ def board_ratings(db: Database, project_id: int, options: LeaderboardOptions) ->
     protocols = protocols_meeting(options.protocol)
     if options.aspect is not None:
         _check_aspect(project_questions(db, project_id), protocols, options.aspect)
-    chosen = [options.rater] if options.rater is not None else crowd_raters(db, project_id, options.crowd)
     ratings = load_ratings(
         db,
         project_id,
-        raters=chosen or None,
+        raters=_ranking_raters(db, project_id, options),
         protocols=protocols,
         aspect=options.aspect,
         chosen=options.selection,
     )
     return as_crowd(ratings) if options.crowd else ratings
+
+
+def _ranking_raters(db: Database, project_id: int, options: LeaderboardOptions) -> list[str] | None:
+    if options.rater is not None:
+        return [options.rater]
+    if options.crowd:
+        return crowd_raters(db, project_id, options.crowd)
+    if options.readers:
+        return None
+    return [rater.name for rater in project_raters(db, project_id).values() if not is_reader(rater)]
+
+
+def _left_out(db: Database, project_id: int, options: LeaderboardOptions) -> list[str]:
+    if options.rater is not None or options.crowd or options.readers:
+        return []
+    raters, asked = project_raters(db, project_id), protocols_meeting(options.protocol)
+    return reader_notes(
+        raters[question.rater]
+        for question in project_questions(db, project_id)
+        if asked is not None and question.protocol in asked and options.aspect in (None, question.aspect)
+    )
 
 
 def _check_aspect(questions: Iterable[Question], protocols: Collection[str] | None, aspect: str) -> None:

@@ -17,8 +17,9 @@ from recjudge_tui.reports.common.stream import (
     format_of,
     write_rows,
 )
+from recjudge_tui.reports.verdicts.listing import listed_verdicts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.listing import EXPORTED, exported_rows, filtered_ids
+from recjudge_tui.store.verdicts.listing import EXPORTED, exported_rows
 
 __all__ = ["EXPORT_FORMATS", "ExportCounts", "ExportFormat", "format_of", "save_verdicts", "write_verdicts"]
 
@@ -40,7 +41,7 @@ def write_verdicts(
 
     Raises UsageError for an invalid filter, RecjudgeError when the file cannot be written.
     """
-    ids = filtered_ids(db, project_id, parse_filter(filter_text).at(occasions))
+    ids = listed_verdicts(db, project_id, parse_filter(filter_text).at(occasions)).ids
     return write_rows(EXPORTED, exported_rows(db, ids), fmt, target)
 
 
@@ -60,7 +61,7 @@ def save_verdicts(
             f"Use {' '.join(SAVED_AS)}.",
         )
     if ids is None:
-        ids = filtered_ids(db, project_id, parse_filter(filter_text))
+        ids = listed_verdicts(db, project_id, parse_filter(filter_text)).ids
     if fmt is None:
         return write_rows(EXPORTED, exported_rows(db, ids), format_of(path), path)
     from recjudge_tui.reports.common.table import Column, Screen, Table, render, save_text

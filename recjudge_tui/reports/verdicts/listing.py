@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 
-from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.domain.filters import VerdictFilter, parse_filter
 from recjudge_tui.domain.protocols import with_unit
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Column, Row, Table
@@ -47,11 +48,7 @@ def verdicts_table(
     if sort not in ORDERS:
         raise UsageError(f"no order “{sort}”", f"There are: {', '.join(ORDERS)}.")
     chosen = parse_filter(filter_text)
-    listing = (
-        queue(db, project_id, chosen, suspect_cases(db, project_id))
-        if sort == ATTENTION
-        else Queue(filtered_ids(db, project_id, chosen, sort), ())
-    )
+    listing = listed_verdicts(db, project_id, chosen, sort)
     ids = listing.ids
     place = {key: at for at, key in enumerate(ids[:limit])}
     rows = tuple(_row(row, listing.reason(place[row.verdict_id])) for row in verdict_rows(db, ids[:limit]))
@@ -63,6 +60,21 @@ def verdicts_table(
         notes.append("“recjudge cases show CASE” shows a case with every reasoning")
     settings = {"filter": chosen.text(), "sort": sort, "limit": limit, "verdicts": len(ids)}
     return Table("Verdicts", _COLUMNS, rows, tuple(notes), settings)
+
+
+def listed_verdicts(db: Database, project_id: int, chosen: VerdictFilter, sort: str = "id") -> Queue:
+    """The verdicts that match, in the order `sort` (one of ORDERS), with their reasons where they stand as in the queue.
+
+    With `queue:` in the filter these are verdicts of the queue, in its order unless another one than `id` is asked for.
+    """
+    if sort != ATTENTION and not chosen.queue():
+        return Queue(filtered_ids(db, project_id, chosen, sort), ())
+    queued = queue(db, project_id, chosen, suspect_cases(db, project_id))
+    if sort in (ATTENTION, "id"):
+        return queued
+    kept = set(queued.ids)
+    ordered = filtered_ids(db, project_id, chosen.without("queue"), sort)
+    return Queue(array("q", (key for key in ordered if key in kept)), ())
 
 
 def _row(row: VerdictRow, reason: str) -> Row:

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from recjudge_tui.domain.filters import VerdictFilter
+from recjudge_tui.domain.filters import QUEUED, VerdictFilter
 from recjudge_tui.domain.roles import PEOPLE, REVIEWED
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import (
@@ -27,7 +27,6 @@ LOW_CONFIDENCE = 0.6
 _RATERS = "(SELECT id FROM raters WHERE project_id = :project AND kind IN {})"
 _JUDGES = _RATERS.format(sql_list(REVIEWED))
 _PEOPLE = _RATERS.format(sql_list(PEOPLE))
-_LIST = "SELECT v.id FROM verdicts v WHERE {where} AND {reason} ORDER BY {order}"
 
 
 class Queue(NamedTuple):
@@ -40,15 +39,23 @@ class Queue(NamedTuple):
         """Why the verdict at an index is in the queue."""
         return next((name for name, start in reversed(self.starts) if place >= start), "")
 
+    def sizes(self) -> dict[str, int]:
+        """reason -> how many verdicts are in the queue for it."""
+        ends = [start for _, start in self.starts[1:]] + [len(self.ids)]
+        return {name: end - start for (name, start), end in zip(self.starts, ends, strict=True)}
+
 
 def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterable[int] = ()) -> Queue:
-    """The undecided verdicts matching `chosen` that a reader should see, each once, in this order:
+    """The undecided verdicts matching `chosen` that a reader should see, each once, in this order (with `queue:` in the
+    filter, for these reasons alone; a verdict with several is there for the first of them):
 
     a judge apart from a person on the question (the widest first, as a share of the scale), judges apart from each
     other, answers that flip with the order of the lists, confidence below 0.6 (the lowest first), failed, and cases in
     which a text instructs the judge (`suspects`, their ids). Apart: one step of A/Tie/B or of the labels, half of
     0..1, two steps of 1..5.
     """
+    wanted = chosen.queue() or frozenset(QUEUED)
+    chosen = chosen.without("queue")
     where, parameters = conditions(project_id, chosen)
     if not any(term.key in EXACT for term in chosen.terms):
         # what tests a judge is looked at in its own report
@@ -59,9 +66,9 @@ def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterab
         seen[row[0]] = 1
     ids: array[int] = array("q")
     starts = []
-    for reason, sql in _reasons().items():
+    for name, (reason, sql) in _reasons().items():
         starts.append((reason, len(ids)))
-        if reason == "judges split" and one_judge:
+        if name not in wanted or (name == "split" and one_judge):
             continue
         values = {**parameters, "suspects": json.dumps(list(suspects))}
         _take(db, sql.replace("{where}", where), values, seen, ids)
@@ -96,17 +103,18 @@ def _split() -> str:
   ORDER BY v.case_id, v.aspect, v.id"""
 
 
-def _reasons() -> dict[str, str]:
-    """Reason -> its verdicts, the most important first; a verdict is listed under its first reason."""
+def _reasons() -> dict[str, tuple[str, str]]:
+    """Name in a filter (of QUEUED) -> (reason, its verdicts), the most important first."""
+    unsure = f"(v.confidence IS NULL) = 0 AND v.confidence < {LOW_CONFIDENCE}"
     return {
-        "judge against people": _against_people(),
-        "judges split": _split(),
-        "order flip": _LIST.replace("{reason}", "v.order_consistent = 0").replace("{order}", "v.id"),
-        "low confidence": _LIST.replace(
-            "{reason}", f"(v.confidence IS NULL) = 0 AND v.confidence < {LOW_CONFIDENCE}"
-        ).replace("{order}", "v.confidence, v.id"),
-        "failed": _LIST.replace("{reason}", "v.state = 'failed'").replace("{order}", "v.id"),
-        "gives orders": _LIST.replace(
-            "{reason}", "v.case_id IN (SELECT value FROM json_each(:suspects))"
-        ).replace("{order}", "v.id"),
+        "people": ("judge against people", _against_people()),
+        "split": ("judges split", _split()),
+        "flip": ("order flip", _those("v.order_consistent = 0")),
+        "confidence": ("low confidence", _those(unsure, "v.confidence, v.id")),
+        "failed": ("failed", _those("v.state = 'failed'")),
+        "orders": ("gives orders", _those("v.case_id IN (SELECT value FROM json_each(:suspects))")),
     }
+
+
+def _those(reason: str, order: str = "v.id") -> str:
+    return f"SELECT v.id FROM verdicts v WHERE {{where}} AND {reason} ORDER BY {order}"

@@ -80,7 +80,7 @@ class CaseDetail(NamedTuple):
     None if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect.
     `aspects` are those with verdicts, in the order of the prompt. `profile` is the reply with the user's profile (may
     be empty), `example` the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are
-    those shown, digest -> JPEG.
+    those shown, digest -> JPEG. `flags_beyond` counts other raters' flags on places of the lists that were not shown here.
     """
 
     verdict_id: int
@@ -116,6 +116,7 @@ class CaseDetail(NamedTuple):
     triage: tuple[LogEntry, ...] = ()
     occasion: Occasion = NO_OCCASION
     images: Mapping[str, bytes] = MappingProxyType({})
+    flags_beyond: int = 0
 
     @property
     def answers(self) -> tuple[CallAnswer, ...]:
@@ -141,6 +142,7 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
     )
     user, slates, explanation, example = _snapshots(db, row, shown) if shown else _imported(db, row)
     opinions = _opinions(db, row)
+    flags, flags_beyond = _flags(db, row, {item.item_id for _, slate in slates for item in slate.items})
     return CaseDetail(
         verdict_id=verdict_id,
         case_id=row["case_id"],
@@ -166,7 +168,7 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         opinions=opinions,
         aspects=_aspects(db, row, opinions),
         run_answers=_run_answers(db, row),
-        flags=_flags(db, row),
+        flags=flags,
         user=user,
         slates=slates,
         explanation=explanation,
@@ -175,6 +177,7 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         example=example,
         triage=verdict_entries(db, verdict_id),
         images=_images(db, slates, explanation),
+        flags_beyond=flags_beyond,
     )
 
 
@@ -261,7 +264,9 @@ def _run_answers(db: Database, row: sqlite3.Row) -> tuple[CallAnswer, ...]:
     )
 
 
-def _flags(db: Database, row: sqlite3.Row) -> tuple[CaseFlag, ...]:
+def _flags(db: Database, row: sqlite3.Row, shown: set[str]) -> tuple[tuple[CaseFlag, ...], int]:
+    """The flags on the items shown and on items of no list; and the number on places that were not shown here, which only
+    raters of more places could flag."""
     rows = db.rows(
         """SELECT r.name, f.item_id, f.issue, f.reason, k.list_order, k.run_id IS :run AS mine
              FROM calls k JOIN flags f ON f.call_id = k.id JOIN runs ru ON ru.id = k.run_id
@@ -273,13 +278,20 @@ def _flags(db: Database, row: sqlite3.Row) -> tuple[CaseFlag, ...]:
            LIMIT 400""",
         {"case": row["case_id"], "verdict": row["id"], "run": row["run_id"] or -1},
     )
-    flags = (
+    flags = [
         CaseFlag(
             f["name"], f["item_id"], f["issue"], f["reason"], _set_one(f["list_order"], row), bool(f["mine"])
         )
         for f in rows
-    )
-    return tuple(sorted(flags, key=lambda flag: not flag.mine))
+    ]
+    listed = {
+        key
+        for (key,) in db.rows(
+            "SELECT item_id FROM slate_items WHERE slate_id IN (?, ?)", (row["slate_a"], row["slate_b"])
+        )
+    }
+    kept = [flag for flag in flags if flag.mine or flag.item_id not in listed - shown]
+    return tuple(sorted(kept, key=lambda flag: not flag.mine)), len(flags) - len(kept)
 
 
 def _snapshots(db: Database, row: sqlite3.Row, shown: sqlite3.Row) -> ShownMaterial:

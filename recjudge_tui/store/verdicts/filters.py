@@ -9,6 +9,7 @@ from typing import Any
 
 from recjudge_tui.domain.filters import COMPARED, OCCASIONS, Term, VerdictFilter, term_occasions
 from recjudge_tui.domain.roles import BASELINES, PEOPLE
+from recjudge_tui.errors import UsageError
 from recjudge_tui.store.facts import about_systems, apart, same_question, sql_list, with_unit_in
 from recjudge_tui.store.occasions import occasion_condition
 
@@ -50,7 +51,12 @@ _TRIAGED = {
 
 
 def conditions(project_id: int, chosen: VerdictFilter, *, by_case: bool = False) -> tuple[str, Parameters]:
-    """A WHERE clause over `verdicts v` and its parameters; `by_case` if the result is sorted by case."""
+    """A WHERE clause over `verdicts v` and its parameters; `by_case` if the result is sorted by case.
+
+    Raises UsageError for a term about the queue, which is no condition on a single verdict: `queue` reads it.
+    """
+    if chosen.queue():
+        raise UsageError("“queue:” cannot be used here", next_step="Leave it out of the filter.")
     grouped: dict[str, list[Term]] = defaultdict(list)
     for term in chosen.terms:
         grouped[term.key].append(term)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import question_of, smallest_disagreement
-from recjudge_tui.domain.roles import BASELINES, PEOPLE
+from recjudge_tui.domain.roles import BASELINES, FIRST_HAND, PEOPLE, REVIEWED
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import sql_list
+from recjudge_tui.store.facts import about_systems, sql_list
 from recjudge_tui.store.occasions import of_several_occasions
 from recjudge_tui.store.verdicts.filters import (
     FIRST_IN_REASONING,
@@ -38,14 +38,24 @@ SORTS: dict[str, str] = {
 _CHUNK = 512
 _FIRST_ANSWERS = 1000
 _EVERYTHING = VerdictFilter()
-_MARKED = "(v.flag_count > 0 OR v.order_consistent = 0 OR v.state = 'failed')"
+# case, aspect and question
+_Question = tuple[int, str, str]
+
+
+class Opinions(NamedTuple):
+    """How many people gave one answer."""
+
+    label: str
+    value: float
+    n: int
 
 
 class VerdictRow(NamedTuple):
     """One row of the list.
 
-    `votes` are the numbers of people and judges per value on this question, highest first; `spread` is the highest
-    value minus the lowest (None with fewer than two votes). `several_occasions`: the user has others too.
+    `people` are the answers of annotators and users on this question, the most frequent first. `votes` are the numbers of
+    people and judges per value on it, highest first; `spread` is the highest value minus the lowest (None with fewer
+    than two votes). `several_occasions`: the user has others too.
     """
 
     verdict_id: int
@@ -71,6 +81,7 @@ class VerdictRow(NamedTuple):
     systems: tuple[str, ...] = ()
     occasion: Occasion = NO_OCCASION
     several_occasions: bool = False
+    people: tuple[Opinions, ...] = ()
 
 
 def filtered_ids(
@@ -143,11 +154,12 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
         WHERE v.id IN (SELECT value FROM json_each(?))""",
         (wanted,),
     )
-    votes = _votes(db, {row["case_id"] for row in listed})
+    votes, people = _votes(db, {row["case_id"] for row in listed})
     touched = triage_states(db, ids)
     rows = {}
     for row in listed:
-        others = votes.get((row["case_id"], row["aspect"], question_of(row["protocol"])), {})
+        question = row["case_id"], row["aspect"], question_of(row["protocol"])
+        others = votes.get(question, {})
         rows[row["id"]] = VerdictRow(
             verdict_id=row["id"],
             case_id=row["case_id"],
@@ -172,23 +184,31 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
             systems=tuple(name for name in (row["system_a"], row["system_b"]) if name),
             occasion=Occasion(row["context"], row["served_at"]),
             several_occasions=bool(row["several"]),
+            people=tuple(sorted(people.get(question, ()), key=lambda given: (-given.n, -given.value))),
         )
     return [rows[key] for key in ids if key in rows]
 
 
-def _votes(db: Database, cases: Iterable[int]) -> dict[tuple[int, str, str], dict[float, int]]:
-    """Case, aspect and question -> value -> how many people and judges said it."""
+def _votes(
+    db: Database, cases: Iterable[int]
+) -> tuple[dict[_Question, dict[float, int]], dict[_Question, list[Opinions]]]:
+    """Question -> value -> how many people and judges said it; question -> what people said at first hand."""
     rows = db.rows(
-        f"""SELECT o.case_id, o.aspect, o.protocol, o.value, count(*) AS n
+        f"""SELECT o.case_id, o.aspect, o.protocol, o.value, max(o.label) AS label, count(*) AS n,
+              sum(q.kind IN {sql_list(FIRST_HAND)}) AS people
             FROM verdicts o JOIN raters q ON q.id = o.rater_id
             WHERE o.case_id IN (SELECT value FROM json_each(?)) AND o.state = 'ok' AND q.kind NOT IN {sql_list(BASELINES)}
             GROUP BY o.case_id, o.aspect, o.protocol, o.value""",
         (json.dumps(list(cases)),),
     )
-    votes: dict[tuple[int, str, str], dict[float, int]] = defaultdict(lambda: defaultdict(int))
+    votes: dict[_Question, dict[float, int]] = defaultdict(lambda: defaultdict(int))
+    people: dict[_Question, list[Opinions]] = defaultdict(list)
     for row in rows:
-        votes[row["case_id"], row["aspect"], question_of(row["protocol"])][row["value"]] += row["n"]
-    return votes
+        question = row["case_id"], row["aspect"], question_of(row["protocol"])
+        votes[question][row["value"]] += row["n"]
+        if row["people"]:
+            people[question].append(Opinions(row["label"], row["value"], row["people"]))
+    return votes, people
 
 
 def _apart(value: float | None, others: dict[float, int], protocol: str) -> bool:
@@ -196,21 +216,25 @@ def _apart(value: float | None, others: dict[float, int], protocol: str) -> bool
     return value is not None and any(abs(other - value) >= least for other in others)
 
 
-def next_marked(db: Database, ids: Sequence[int]) -> int | None:
-    """The first of `ids` that is flagged, flipped or failed, and has no decision yet; None if there is none."""
+def next_undecided(db: Database, ids: Sequence[int]) -> int | None:
+    """The first of `ids` without a decision; None if all have one."""
     for start in range(0, len(ids), _CHUNK):
-        chunk = list(ids[start : start + _CHUNK])
-        marked = {
-            row[0]
-            for row in db.rows(
-                f"SELECT v.id FROM verdicts v WHERE v.id IN (SELECT value FROM json_each(?)) AND {_MARKED}",
-                (json.dumps(chunk),),
-            )
-        }
-        left = undecided(db, [key for key in chunk if key in marked])
+        left = undecided(db, list(ids[start : start + _CHUNK]))
         if left:
             return left[0]
     return None
+
+
+def newest_judged_run(db: Database, project_id: int) -> int | None:
+    """The newest run of a judge with verdicts about systems; None if there is none."""
+    run: int | None = db.value(
+        f"""SELECT ru.id FROM runs ru JOIN raters r ON r.id = ru.rater_id
+            WHERE ru.project_id = ? AND r.kind IN {sql_list(REVIEWED)}
+              AND EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id AND {about_systems("v.protocol")})
+            ORDER BY ru.id DESC LIMIT 1""",
+        (project_id,),
+    )
+    return run
 
 
 EXPORTED = (

@@ -17,6 +17,16 @@ from recjudge_tui.store.database import Database
 DEFAULT_LEVEL = "dataset"
 
 
+class AgreementChoice(NamedTuple):
+    """What the user chose to see; empty or None where the default holds. `readers`: with those who override verdicts."""
+
+    topic: Topic | None = None
+    stat: str = ""
+    method: str = ""
+    level: str = DEFAULT_LEVEL
+    readers: bool = False
+
+
 class Agreement(NamedTuple):
     """The two tables about one topic. `people` are the raters whose agreement with each other is the human ceiling.
 
@@ -39,16 +49,13 @@ class Agreement(NamedTuple):
 def load_agreement(
     db: Database,
     project_id: int,
-    topic: Topic | None,
-    stat: str,
-    method: str = "",
-    level: str = DEFAULT_LEVEL,
+    choice: AgreementChoice,
     occasions: OccasionFilter = EVERY_OCCASION,
 ) -> Agreement:
-    """The tables about `topic` on these occasions, or about the project's first topic if it is None or no longer exists.
+    """The tables about the topic chosen on these occasions, or about the project's first if there is none of that name.
 
-    An empty `stat` means quadratic weighted kappa, or Pearson's correlation for scores. If `method` does not fit the
-    topic, the default is used, and so it is for a `level` over groups that the statistic does not have.
+    An empty statistic means quadratic weighted kappa, or Pearson's correlation for scores. If the method does not fit the
+    topic, the default is used, and so it is for a level over groups that the statistic does not have.
     Loads NumPy and SciPy and resamples, so call it in a worker. Raises NotFoundError for an unknown context.
     """
     from recjudge_tui.reports.agreement.agreement import agreement_table
@@ -61,18 +68,24 @@ def load_agreement(
     raters = project_raters(db, project_id)
     topics = project_topics(db, project_id)
     people = frozenset(rater.name for rater in raters.values() if is_people(rater))
-    chosen = topic if topic in topics else next(iter(topics), None)
+    chosen = choice.topic if choice.topic in topics else next(iter(topics), None)
+    stat, level = choice.stat, choice.level
     if chosen is None:
-        return Agreement((), None, stat, level, people, (), "", None, None)
+        return Agreement((), None, choice.stat, choice.level, people, (), "", None, None)
     stat = stat or usual_statistic(not protocol_facts(chosen.protocol).scores)
     level = level if STATISTICS[stat].correlation else DEFAULT_LEVEL
     fitting = tuple(
         name for name, ranking in METHODS.items() if ranking.of_pairs == compares_lists(chosen.protocol)
     )
     ranking = LeaderboardOptions(
-        chosen.protocol, aspect=chosen.aspect, method=method if method in fitting else ""
+        chosen.protocol,
+        aspect=chosen.aspect,
+        method=choice.method if choice.method in fitting else "",
+        readers=choice.readers,
     )
-    compared = AgreementOptions(chosen.protocol, chosen.aspect, stats=(stat,), levels=(level,))
+    compared = AgreementOptions(
+        chosen.protocol, chosen.aspect, stats=(stat,), levels=(level,), readers=choice.readers
+    )
 
     def ranked(cases: CaseSelection) -> Table:
         return leaderboard_table(db, project_id, replace(ranking, selection=cases))

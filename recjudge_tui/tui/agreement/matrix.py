@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.reports.common.estimate_cells import few_cases
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.marks import Bold, Sentence
 from recjudge_tui.reports.figures.words import LEVEL_NAMES, interval_text, note_text
@@ -43,10 +44,10 @@ def _cell(
     if row is None:
         return TableCell(Text("   ", justify="right"), None)
     human = a in people and b in people
-    value = short_number(row["value"], look)
-    return TableCell(
-        Text(f"{value}{' h' if human else '  '}", "bold cyan" if human else "", justify="right"), row
-    )
+    few = row["value"] is not None and isinstance(row["n"], int) and bool(few_cases(row["n"]))
+    value = f"{short_number(row['value'], look)}{'?' if few else ''}"
+    style = "dim" if few else "bold cyan" if human else ""
+    return TableCell(Text(f"{value}{' h' if human else '  '}", style, justify="right"), row)
 
 
 def short_number(value: object, look: Glyphs) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,12 +17,13 @@ from recjudge_tui.reports.figures.words import METHOD_NAMES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS
 from recjudge_tui.tui.agreement.matrix import short_number
 from recjudge_tui.tui.kit.charts import interval, is_ascii, tick
-from recjudge_tui.tui.kit.glyphs import Glyphs, fit
+from recjudge_tui.tui.kit.glyphs import Glyphs, fit, short_label
 
 OF_PAIRS = tuple(name for name, method in METHODS.items() if method.of_pairs)
 _SCORE_HEADS = {"q": "Q", "mean": "mean"}
 _COUNT_HEADS = ("W", "T", "pos", "L")
-_SHARE_HEADS = ("system", "rater", "shares", "labels", "n")
+# what a narrow panel leaves out, first to last; a number is never cut
+_LEFT_OUT = ("fail", "pos", "interval", "T", "W", "L", "rater")
 NUMBER_HEADS = ("#", *_SCORE_HEADS.values(), "score", *_COUNT_HEADS, "fail", "n")
 _WIDEST, _NARROWEST = 40, 8
 _SHADES = ("█", "▓", "▒", "░")
@@ -52,7 +53,7 @@ def ranking(table: Table, width: int, look: Glyphs) -> Ranking:
     method = str(table.settings.get("method", ""))
     title = f"{one_line(table.title, 50)}, 95% CI"
     if method == "share":
-        return Ranking(title, _SHARE_HEADS, _share_lines(table, width, look), many_pairs=False)
+        return Ranking(title, *_share_lines(table, width, look), many_pairs=False)
     # rows against one opponent belong to the Q matrix
     table = replace(table, rows=tuple(row for row in table.rows if row.get("opponent") is None))
     heads, cells = _score_cells(table, method, width, look)
@@ -86,15 +87,36 @@ def _score_cells(
     key = "q" if method == "q" else "score"
     cells = [_number_cells(row, key, of_pairs, width, look) for row in table.rows]
     taken = [max([len(head), *(row[at].cell_len for row in cells)]) for at, head in enumerate(heads)]
-    # a cell of padding on either side of every column, and the scroll bar
-    room = max(min(width - sum(taken) - 2 * (len(heads) + 1) - 1, _WIDEST), _NARROWEST)
     bounds = _bounds(table)
     low, high = tick(bounds[0]), tick(bounds[1])
-    heads.insert(3, low + high.rjust(max(room - len(low), len(high) + 1)))
-    for row, line in zip(table.rows, cells, strict=True):
-        values = _maybe(row["ci_low"]), _maybe(row["score"]), _maybe(row["ci_high"])
-        line.insert(3, Text(interval(*values, bounds, room, look), "cyan"))
-    return tuple(heads), cells
+    widths = {**dict(zip(heads, taken, strict=True)), "interval": max(_NARROWEST, len(low) + len(high) + 1)}
+    left_out = _without(widths, width)
+    kept = [at for at, head in enumerate(heads) if head not in left_out]
+    shown = [heads[at] for at in kept]
+    cells = [[line[at] for at in kept] for line in cells]
+    if "interval" not in left_out:
+        room = min(widths["interval"] + width - _table_width(widths, left_out), _WIDEST)
+        at = shown.index("system") + (1 if "rater" in left_out else 2)
+        shown.insert(at, low + high.rjust(room - len(low)))
+        for row, line in zip(table.rows, cells, strict=True):
+            values = _maybe(row["ci_low"]), _maybe(row["score"]), _maybe(row["ci_high"])
+            line.insert(at, Text(interval(*values, bounds, room, look), "cyan"))
+    return tuple(shown), cells
+
+
+def _without(widths: dict[str, int], width: int) -> set[str]:
+    """The columns that a panel `width` cells wide has no room for."""
+    left_out: set[str] = set()
+    for head in _LEFT_OUT:
+        if _table_width(widths, left_out) <= width:
+            break
+        left_out.add(head)
+    return left_out
+
+
+def _table_width(widths: dict[str, int], left_out: Collection[str]) -> int:
+    """With a cell of padding on either side of every column, and the scroll bar."""
+    return sum(cells + 2 for head, cells in widths.items() if head not in left_out) + 1
 
 
 def _bounds(table: Table) -> tuple[float, float]:
@@ -127,24 +149,31 @@ def _score_text(value: object, look: Glyphs) -> str:
     return f"{value:.0f}" if isinstance(value, float) and abs(value) >= 100 else short_number(value, look)
 
 
-def _share_lines(table: Table, width: int, look: Glyphs) -> tuple[RankingLine, ...]:
-    """A line for each system and rater, with its labels from the best to the worst."""
+def _share_lines(table: Table, width: int, look: Glyphs) -> tuple[tuple[str, ...], tuple[RankingLine, ...]]:
+    """The headings, and a line for each system and rater, with its labels from the best to the worst."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in table.rows:
         groups.setdefault((str(row["system"]), str(row["rater"])), []).append(row)
-    return tuple(
-        RankingLine(_share_cells(system, rater, rows, width, look), rows[0], shares_sentence(rows))
-        for (system, rater), rows in groups.items()
+    lines = [_share_cells(system, rater, rows, look) for (system, rater), rows in groups.items()]
+    heads = ["system", "rater", "labels", "n"]
+    widths = {head: max([len(head), *(line[at].cell_len for line in lines)]) for at, head in enumerate(heads)}
+    room = min(width - _table_width(widths, ()) - 2, _WIDEST)
+    # the bar repeats the numbers, so it goes first
+    if room >= _NARROWEST:
+        heads.insert(2, "shares")
+        for line, rows in zip(lines, groups.values(), strict=True):
+            line.insert(2, _stack([_float(row["share"]) for row in rows], room, look))
+    of_groups = zip(lines, groups.values(), strict=True)
+    return tuple(heads), tuple(RankingLine(line, rows[0], shares_sentence(rows)) for line, rows in of_groups)
+
+
+def _share_cells(system: str, rater: str, rows: Sequence[Row], look: Glyphs) -> list[Text]:
+    labels = "  ".join(
+        f"{one_line(short_label(str(row['label'])), 8)} {_percent(row['share'], look)}" for row in rows[:4]
     )
-
-
-def _share_cells(system: str, rater: str, rows: Sequence[Row], width: int, look: Glyphs) -> list[Text]:
-    room = max(min(width - 76, 40), 12)
-    labels = "  ".join(f"{one_line(row['label'], 8)} {_percent(row['share'], look)}" for row in rows[:5])
     return [
         Text(one_line(system, 15), "bold"),
         Text(one_line(rater, 12), "dim"),
-        _stack([_float(row["share"]) for row in rows], room, look),
         Text(labels),
         _right(rows[0]["n"]),
     ]

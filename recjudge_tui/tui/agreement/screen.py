@@ -15,9 +15,9 @@ from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.reports.common.estimate_cells import FEWEST_CASES
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.marks import Sentence
-from recjudge_tui.reports.figures.options import Topic
 from recjudge_tui.reports.figures.words import LEVEL_NAMES, METHOD_NAMES
 from recjudge_tui.stats.agreement.registry import STATISTICS, label_of
 from recjudge_tui.store.projects.projects import project_name
@@ -25,6 +25,7 @@ from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.agreement.jobs import (
     DEFAULT_LEVEL,
     Agreement,
+    AgreementChoice,
     board_filter,
     load_agreement,
     pair_filter,
@@ -45,6 +46,8 @@ _EMPTY = """Nothing was judged yet.
 To import labels, press i on the Projects screen.
 To start a run, press r there."""
 _LONGEST_NOTES = 12
+_FEW = f"?: fewer than {FEWEST_CASES} cases"
+_READERS = [(str(False), "left out"), (str(True), "counted as raters")]
 
 
 class AgreementScreen(OccasionScreen):
@@ -67,7 +70,7 @@ class AgreementScreen(OccasionScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "panel", "panel", key_display="tab", priority=True, id="agreement.panel"),
         Binding("m", "choose", "choose", id="agreement.choose"),
-        Binding("v", "views", "figures", id="agreement.views"),
+        Binding("f", "views", "figures", id="agreement.views"),
         Binding("e", "export", "export", id="agreement.export"),
         Binding("J", "scroll_details(2)", "scroll the details down", show=False, id="agreement.details_down"),
         Binding("K", "scroll_details(-2)", "scroll the details up", show=False, id="agreement.details_up"),
@@ -80,10 +83,7 @@ class AgreementScreen(OccasionScreen):
         super().__init__()
         self.project_id = project_id
         self.agreement: Agreement | None = None
-        self._topic: Topic | None = None
-        self._stat = ""
-        self._method = ""
-        self._level = DEFAULT_LEVEL
+        self._choice = AgreementChoice()
         self._matrix: list[tuple[str, list[TableCell]]] = []
         self._ranking: Ranking | None = None
         self._was_live = False
@@ -104,6 +104,9 @@ class AgreementScreen(OccasionScreen):
 
     def on_mount(self) -> None:
         self.query_one("#matrix").focus()
+        chosen = self.host.chosen.get((type(self).__name__, self.project_id))
+        if isinstance(chosen, AgreementChoice):
+            self._choice = chosen
         self.action_compute()
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
@@ -120,10 +123,7 @@ class AgreementScreen(OccasionScreen):
         job = partial(
             load_agreement,
             project_id=self.project_id,
-            topic=self._topic,
-            stat=self._stat,
-            method=self._method,
-            level=self._level,
+            choice=self._choice,
             occasions=self.occasions,
         )
         self.background.start("figures", job, self._show, self._show_failure)
@@ -136,7 +136,7 @@ class AgreementScreen(OccasionScreen):
         self.occasions_shown()
         self.set_class(agreement.topic is None, "-empty")
         if agreement.topic is not None and agreement.pairs is not None and agreement.board is not None:
-            self._topic = agreement.topic
+            self._choice = self._choice._replace(topic=agreement.topic)
             self._show_matrix(agreement, agreement.pairs)
             self._show_ranking(agreement.board)
             if not self._matrix and self.takes_keys:
@@ -162,7 +162,9 @@ class AgreementScreen(OccasionScreen):
         level = "" if agreement.level == DEFAULT_LEVEL else f", {LEVEL_NAMES[agreement.level]}"
         pane.border_title = Content(f"{stat}{level} {look.rule} {n_range(table.rows) or 'no two raters'}")
         human = any(cell.text.plain.endswith(" h") for _, cells in self._matrix for cell in cells)
-        pane.border_subtitle = Content("h: people with each other" if human else "")
+        few = any("?" in cell.text.plain for _, cells in self._matrix for cell in cells)
+        legend = (*(["h: people with each other"] if human else []), *([_FEW] if few else []))
+        pane.border_subtitle = Content(f" {look.dot} ".join(legend))
 
     def _show_ranking(self, table: Table) -> None:
         pane, board = self.query_one("#ranking"), self.query_one("#board", FigureTable)
@@ -176,7 +178,7 @@ class AgreementScreen(OccasionScreen):
         if board.is_valid_row_index(cursor):
             board.move_cursor(row=cursor, animate=False)
         pane.border_title = Content(self._ranking.title)
-        pane.border_subtitle = Content("v: each against each" if self._ranking.many_pairs else "")
+        pane.border_subtitle = Content("f: each against each" if self._ranking.many_pairs else "")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._resized)
@@ -288,6 +290,7 @@ class AgreementScreen(OccasionScreen):
             ChoiceField("stat", "statistic", [(name, label_of(name)) for name in STATISTICS], agreement.stat),
             ChoiceField("level", "level", list(LEVEL_NAMES.items()), agreement.level),
             ChoiceField("method", "ranking", methods, agreement.method),
+            ChoiceField("readers", "overrides", _READERS, str(self._choice.readers)),
         )
         self.app.push_screen(ChoiceForm(fields), partial(self._choose, agreement=agreement))
 
@@ -297,8 +300,14 @@ class AgreementScreen(OccasionScreen):
         topic = agreement.topics[int(chosen["topic"])]
         # another question has a default statistic of its own, unless one was chosen with it
         use_default = topic != agreement.topic and chosen["stat"] == agreement.stat
-        self._topic, self._stat = topic, "" if use_default else chosen["stat"]
-        self._method, self._level = chosen.get("method", ""), chosen["level"]
+        self._choice = AgreementChoice(
+            topic,
+            "" if use_default else chosen["stat"],
+            chosen.get("method", ""),
+            chosen["level"],
+            chosen["readers"] == str(True),
+        )
+        self.host.chosen[type(self).__name__, self.project_id] = self._choice
         self.action_compute()
 
     def action_views(self) -> None:

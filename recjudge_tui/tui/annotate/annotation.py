@@ -17,7 +17,6 @@ from recjudge_tui.tui.annotate.jobs import (
     give_and_go_on,
     reveal_view,
     skip_and_go_on,
-    so_far,
     view_beside,
 )
 from recjudge_tui.tui.annotate.judging import JudgingScreen
@@ -32,7 +31,7 @@ class AnnotationScreen(JudgingScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *JudgingScreen.ANSWER_KEYS,
-        Binding("u,left", "beside(-1)", "back", key_display="u", id="annotation.back"),
+        Binding("left", "beside(-1)", "back", key_display="←", id="annotation.back"),
         Binding("right", "beside(1)", "next case", show=False, id="annotation.forward"),
         Binding("R", "reveal", "reveal", show=False, id="annotation.reveal"),
         *JudgingScreen.LAST_KEYS,
@@ -42,11 +41,9 @@ class AnnotationScreen(JudgingScreen):
         super().__init__(project_id, "Annotate")
         self.rater_id, self.protocol, self.reveal_at_end = rater_id, protocol, reveal_at_end
         self.view: View | None = None
-        self._agreement = ""
 
     def on_mount(self) -> None:
         self._go(partial(first_view, rater_id=self.rater_id, protocol=self.protocol))
-        self._ask_agreement()
 
     # ---- coming and going
 
@@ -88,14 +85,11 @@ class AnnotationScreen(JudgingScreen):
             self.busy = False
             self.refresh_bindings()
             return
-        settled = self.view is not None and self.view.assignment != view.assignment
         self.view = view
         questions: tuple[AspectQuestion, ...] = view.shown.questions if view.shown is not None else ()
         locked = view.task is not None and view.task.revealed
         if self.show_case(view.shown, questions, view.own, self._case_title(), locked=locked):
             self._show_progress()
-            if settled:
-                self._ask_agreement()
 
     def _case_title(self) -> str:
         task = self.view.task if self.view else None
@@ -113,25 +107,15 @@ class AnnotationScreen(JudgingScreen):
             assignment.rater,
             assignment.protocol,
             f"{assignment.done + assignment.skipped}/{assignment.all}",
-            self._agreement,
         ]
         self.query_one(TopBar).show(right=f" {glyphs().dot} ".join(part for part in parts if part))
-
-    def _ask_agreement(self) -> None:
-        job = partial(so_far, project_id=self.project_id, rater_id=self.rater_id, protocol=self.protocol)
-        self.background.start("agreement", job, self._show_agreement)
-
-    def _show_agreement(self, agreement: str) -> None:
-        self._agreement = agreement
-        if self.view is not None:
-            self._show_progress()
 
     def head(self, width: int) -> Content | None:
         view, symbols = self.view, glyphs()
         if view is None:
             return None
         if view.task is None:
-            return _end(view, self._agreement)
+            return _end(view)
         if not view.task.revealed or view.shown is None:
             return None
         own = ", ".join(_own_words(view, answer.aspect) for answer in view.own.answers) or "skipped"
@@ -189,13 +173,12 @@ def _own_words(view: View, aspect: str) -> str:
     return words if len(view.shown.questions) == 1 else f"{aspect.replace('_', ' ')} {words}"
 
 
-def _end(view: View, agreement: str) -> Content:
+def _end(view: View) -> Content:
+    """No figure of agreement: it would tell a blind annotator how the others answer."""
     assignment = view.assignment
     skipped = f", {assignment.skipped} skipped" if assignment.skipped else ""
     lines = [f"All your cases are judged: {assignment.done} given{skipped}."]
-    if agreement:
-        lines.append(f"Agreement with the others so far: {agreement}")
-    lines += ["", "u  return to your last case, where you can still change your answers"]
+    lines += ["", "←  return to your last case, where you can still change your answers"]
     if assignment.revealed < assignment.all:
         lines.append("R  show everybody's verdicts; after that your answers are final")
     return Content("\n".join([*lines, "q  leave; everything is saved"]))

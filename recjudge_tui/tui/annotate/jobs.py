@@ -104,14 +104,6 @@ def reveal_view(db: Database, rater_id: int, protocol: str, task_id: int | None)
     return _view(db, rater_id, protocol, ids[0])
 
 
-def so_far(db: Database, project_id: int, rater_id: int, protocol: str) -> str:
-    """Agreement with the other annotators in a few words; empty if they share no case."""
-    from recjudge_tui.reports.agreement.annotation import running_agreement
-
-    agreement = running_agreement(db, project_id, rater_id, protocol)
-    return agreement.words() if agreement.n else ""
-
-
 def _view(db: Database, rater_id: int, protocol: str, task_id: int | None) -> View:
     from recjudge_tui.annotation.case import shown_case
     from recjudge_tui.store.annotation.other_annotators import other_verdicts

@@ -72,9 +72,9 @@ class JudgingScreen(BaseScreen):
         Binding("pageup", "page(-1)", "page up", show=False, id="judging.page_up"),
         Binding("J", "lines(2)", "scroll down", show=False, id="judging.lines_down"),
         Binding("K", "lines(-2)", "scroll up", show=False, id="judging.lines_up"),
-        Binding("X", "drop_flag", "remove the last flag", show=False, id="judging.drop_flag"),
+        Binding("F", "drop_flag", "remove the last flag", show=False, id="judging.drop_flag"),
         Binding("enter", "keep", "confirm", key_display="enter", id="judging.keep"),
-        Binding("x", "flag", "flag", id="judging.flag"),
+        Binding("f", "flag", "flag", id="judging.flag"),
         Binding("w", "note", "note", id="judging.note"),
         Binding("s", "skip", "skip", id="judging.skip"),
     ]

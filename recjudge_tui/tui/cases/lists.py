@@ -14,7 +14,7 @@ from textual.content import Content
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.verdicts.case_detail import CaseDetail, CaseFlag
-from recjudge_tui.tui.kit.glyphs import Glyphs, fit
+from recjudge_tui.tui.kit.glyphs import Glyphs, fit, plural
 
 _GAP = 2
 _SHARED = "="
@@ -67,6 +67,11 @@ def lists(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
             yield Content.assemble(name, (" is in no list", "dim"))
             for flag in raised:
                 yield from _flag(flag, width)
+    if case.flags_beyond:
+        beyond = plural(case.flags_beyond, "flag")
+        yield Content.styled(
+            f"not shown: {beyond} of other raters on places that this verdict did not see", "dim"
+        )
 
 
 def event_line(event: ShownEvent, symbols: Glyphs) -> Content:

@@ -18,11 +18,11 @@ from recjudge_tui.domain.filters import HINT, parse_filter
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_name
-from recjudge_tui.store.verdicts.attention import ATTENTION
 from recjudge_tui.store.verdicts.listing import (
     VerdictRow,
     filtered_ids,
-    next_marked,
+    newest_judged_run,
+    next_undecided,
     verdict_rows,
 )
 from recjudge_tui.store.verdicts.triage_log import count_triaged
@@ -53,7 +53,7 @@ _ABOUT_VERDICTS = (
     "note",
     "tag",
     "keep",
-    "next_marked",
+    "next_undecided",
     "copy",
     "save",
     "page",
@@ -62,7 +62,8 @@ _ABOUT_VERDICTS = (
 
 
 class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
-    """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure.
+    """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure; without a filter, on the queue
+    of the newest run, or on all verdicts where no judge has run.
 
     With `only`, it lists nothing but the verdicts on these cases, and `name` describes them in the top line.
     """
@@ -73,7 +74,7 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
         Binding("backspace", "drop_chip", "drop the last filter", show=False, id="cases.drop_chip"),
         Binding("s", "sort", "sort", show=False, id="cases.sort"),
         Binding("Q", "queue", "queue", id="cases.queue"),
-        Binding("n", "next_marked", "next", id="cases.next_marked"),
+        Binding("n", "next_undecided", "next untriaged", id="cases.next_marked"),
         Binding("J", "scroll_case(3)", "scroll the case down", show=False, id="cases.scroll_down"),
         Binding("K", "scroll_case(-3)", "scroll the case up", show=False, id="cases.scroll_up"),
         Binding("right", "step(1)", "next verdict", show=False, id="cases.step_next"),
@@ -87,7 +88,11 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
     ]
 
     def __init__(
-        self, project_id: int, filter_text: str = "", only: tuple[int, ...] | None = None, name: str = ""
+        self,
+        project_id: int,
+        filter_text: str | None = None,
+        only: tuple[int, ...] | None = None,
+        name: str = "",
     ) -> None:
         super().__init__()
         self.only = only
@@ -112,8 +117,12 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        if self._asked_for:
-            self.query_one(FilterBar).apply(self._asked_for)
+        asked_for = self._asked_for
+        if asked_for is None and self.only is None:
+            run = newest_judged_run(self.host.db, self.project_id)
+            asked_for = f"run:{run} queue:any" if run is not None else ""
+        if asked_for:
+            self.query_one(FilterBar).apply(asked_for)
             return
         if self.only is None:
             # the first rows are read now; a worker reads the whole list
@@ -140,7 +149,9 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
     # ---- triage
 
     def _count(self) -> None:
-        job = partial(count_triaged, project_id=self.project_id, chosen=self.chosen, only=self.only)
+        job = partial(
+            count_triaged, project_id=self.project_id, chosen=self.chosen.without("queue"), only=self.only
+        )
         self.background.start("count", job, self._show_count)
 
     def _show_count(self, triaged: int) -> None:
@@ -161,7 +172,7 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
     def _progress(self) -> None:
         """The progress of triage, once it has begun."""
         symbols, total = glyphs(), len(self.query_one(VerdictList).ids)
-        if self.sort == ATTENTION:
+        if self.in_queue:
             total += self._decided_before or 0
         progress = ""
         if self.triaged and total:
@@ -170,7 +181,7 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
         self.query_one("#verdicts").border_subtitle = Content(progress)
 
     def _empty(self) -> str:
-        if self.sort == ATTENTION and not self.chosen:
+        if self.in_queue:
             return (
                 "The queue is empty: every disagreement, flip, uncertain verdict and failure has a decision.\n"
                 "Q shows all verdicts; / flag:any shows those with flagged items."
@@ -237,17 +248,15 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
 
     # ---- search
 
-    def action_next_marked(self) -> None:
+    def action_next_undecided(self) -> None:
         rows = self.query_one(VerdictList)
         if rows.ids:
-            job = partial(next_marked, ids=rows.ids[rows.cursor + 1 :])
-            self.background.start("next", job, self._go_to_marked)
+            job = partial(next_undecided, ids=rows.ids[rows.cursor + 1 :])
+            self.background.start("next", job, self._go_to_undecided)
 
-    def _go_to_marked(self, verdict_id: int | None) -> None:
+    def _go_to_undecided(self, verdict_id: int | None) -> None:
         if verdict_id is None:
-            self.notify(
-                "No flagged, flipped or failed verdict without a decision after this one.", markup=False
-            )
+            self.notify("Every verdict after this one has a decision.", markup=False)
         else:
             self.query_one(VerdictList).go_to(verdict_id)
 

@@ -112,7 +112,8 @@ class TriageActions(BaseScreen):
         from recjudge_tui.tui.cases.triage_dialogs import OverrideDialog
 
         rows = verdict_rows(self.host.db, [verdict_id])
-        if not rows:
+        # the cursor may have moved on while the choices were read
+        if not rows or verdict_id != self.query_one(VerdictList).cursor_id:
             return
         whose = f"case {case_number(rows[0].case_id)}, {one_line(rows[0].rater, 24)}"
         about = f"{whose}: your verdict is stored beside it, as the rater “{reader_name()}”"

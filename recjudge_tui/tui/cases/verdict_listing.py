@@ -11,10 +11,10 @@ from typing import NamedTuple
 from textual import on
 from textual.content import Content
 
-from recjudge_tui.domain.filters import VerdictFilter, parse_filter
+from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.progress import ActiveRun
-from recjudge_tui.store.verdicts.attention import ATTENTION, Queue, queue
+from recjudge_tui.store.verdicts.attention import ATTENTION, Queue
 from recjudge_tui.store.verdicts.listing import SORTS, count_verdicts, filtered_ids, first_ids, verdicts_on
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.kit.base_screen import BaseScreen
@@ -70,7 +70,7 @@ class VerdictListing(BaseScreen):
         """Read the list again. `first`: the list is a different one, so show a page of it until all of it is read."""
         self._listing, self._asked_at = True, time.monotonic()
         whole = partial(self._list_all, follow=follow, stay=stay)
-        if first and self.only is None and self.sort != ATTENTION:
+        if first and self.only is None and not self.in_queue:
             page = partial(
                 first_ids, project_id=self.project_id, chosen=self.chosen, sort=self.sort, limit=FIRST_PAGE
             )
@@ -78,6 +78,11 @@ class VerdictListing(BaseScreen):
         else:
             whole()
         self._title()
+
+    @property
+    def in_queue(self) -> bool:
+        """Whether the list is the queue, or a part of it."""
+        return bool(self.chosen.queue())
 
     def _list_all(self, *, follow: bool, stay: bool) -> None:
         job = partial(
@@ -138,15 +143,16 @@ class VerdictListing(BaseScreen):
             self.relist(follow=False)
 
     def action_sort(self) -> None:
-        names = [*SORTS, ATTENTION]
-        self._sort_by(names[(names.index(self.sort) + 1) % len(names)])
+        names = list(SORTS)
+        self.sort, self._starts = names[(names.index(self.sort) + 1) % len(names)], ()
+        self.relist(follow=False, first=True)
 
     def action_queue(self) -> None:
-        self._sort_by("id" if self.sort == ATTENTION else ATTENTION)
-
-    def _sort_by(self, sort: str) -> None:
-        self.sort, self._starts = sort, ()
-        self.relist(follow=False, first=True)
+        """Show the queue of what the filter lets through, or all of that."""
+        chosen = self.chosen.without("queue")
+        if not self.in_queue:
+            chosen = VerdictFilter((*chosen.terms, Term("queue", ":", "any")))
+        self.query_one(FilterBar).apply(chosen.text())
 
     def queue_reason(self) -> str:
         """Why the verdict under the cursor is in the queue; empty in other orders."""
@@ -158,7 +164,7 @@ class VerdictListing(BaseScreen):
     def _follow_run(self) -> None:
         """Show what a run wrote since the list was read: at the end if sorted by id, anywhere in other orders."""
         ids = self.query_one(VerdictList).ids
-        if self.sort != "id" or self.only is not None or not ids:
+        if self.sort != "id" or self.in_queue or self.only is not None or not ids:
             self.relist(follow=True)
             return
         job = partial(list_more, project_id=self.project_id, chosen=self.chosen, after=ids[-1])
@@ -177,7 +183,8 @@ class VerdictListing(BaseScreen):
     def _title(self) -> None:
         symbols, rows = glyphs(), self.query_one(VerdictList)
         count = "counting" if self._listing else f"{number(len(rows.ids))} of {number(self.total or 0)}"
-        self.query_one("#verdicts").border_title = Content(f"{count} {symbols.rule} sort: {self.sort}")
+        order = ATTENTION if self.in_queue and self.sort == "id" else self.sort
+        self.query_one("#verdicts").border_title = Content(f"{count} {symbols.rule} sort: {order}")
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
@@ -199,16 +206,16 @@ def list_verdicts(
 ) -> Listing:
     """With `only`, nothing but the verdicts on these cases is listed and counted."""
     starts: tuple[tuple[str, int], ...] = ()
-    if sort == ATTENTION:
-        from recjudge_tui.reports.verdicts.hostile_texts import suspect_cases
+    if chosen.queue():
+        from recjudge_tui.reports.verdicts.listing import listed_verdicts
 
-        ids, starts = queue(db, project_id, chosen, suspect_cases(db, project_id))
+        ids, starts = listed_verdicts(db, project_id, chosen, sort)
     else:
         ids = filtered_ids(db, project_id, chosen, sort)
     if only is not None:
         kept = verdicts_on(db, only)
         return Listing(array("q", (identity for identity in ids if identity in kept)), len(kept), ())
-    return Listing(ids, count_verdicts(db, project_id) if chosen or starts else len(ids), starts)
+    return Listing(ids, count_verdicts(db, project_id) if chosen else len(ids), starts)
 
 
 def list_more(db: Database, project_id: int, chosen: VerdictFilter, after: int) -> tuple[array[int], int]:

@@ -75,8 +75,8 @@ class CompareScreen(OccasionScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "choose", "choose", id="compare.choose"),
-        Binding("x", "swap", "swap", id="compare.swap"),
-        Binding("c", "cases", "open all", id="compare.cases"),
+        Binding("s", "swap", "swap", id="compare.swap"),
+        Binding("o", "cases", "open all", id="compare.cases"),
         Binding("p", "prompt", "prompts", id="compare.prompt"),
         Binding("e", "export", "export", id="compare.export"),
         Binding("r", "runs", "runs", show=False, id="compare.runs"),

@@ -7,6 +7,7 @@ from textual.content import Content
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.agreement.by_run import ProjectAgreement, RunFigure
+from recjudge_tui.reports.common.estimate_cells import few_cases
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.projects.panel import ProjectPanel
 from recjudge_tui.store.runs.progress import ActiveRun
@@ -55,6 +56,8 @@ def _agreement(agreement: ProjectAgreement | None, symbols: Glyphs) -> str:
     if agreement is None:
         return symbols.none
     value = symbols.none if agreement.value is None else f"{agreement.value:.2f}"
+    if few_cases(agreement.n):
+        value = f"n={agreement.n}"
     runs = agreement.by_run[-_RUNS_DRAWN:]
     if len(runs) < 2:
         return value
@@ -67,7 +70,8 @@ def _agreement_lines(agreement: ProjectAgreement, symbols: Glyphs) -> list[str]:
     stat = {"qwk": "quadratic weighted κ", "pearson": "Pearson's r"}[agreement.stat]
     value = "undefined: all labels are the same" if agreement.value is None else f"{agreement.value:.2f}"
     who = f"{one_line(agreement.judge, 24)} with {one_line(agreement.people, 24)}"
-    lines = [f"agreement  {stat} {value}  {who}, n={number(agreement.n)}"]
+    few = " (too few)" if few_cases(agreement.n) else ""
+    lines = [f"agreement  {stat} {value}  {who}, n={number(agreement.n)}{few}"]
     if len(agreement.by_run) > 1:
         shown = [_run_figure(run, agreement.n, symbols) for run in agreement.by_run[: -_RUNS_NAMED - 1 : -1]]
         lines.append("by run     " + f" {symbols.dot} ".join(shown))

@@ -70,8 +70,7 @@ class PromptsScreen(EditingScreen):
     .-ascii PromptsScreen #prompt:focus { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("c", "case", "text/case", id="prompts.case"),
-        Binding("tab", "case", "text or case", show=False, priority=True, id="prompts.tab"),
+        Binding("tab", "case", "text/case", key_display="tab", priority=True, id="prompts.case"),
         Binding("left", "step('previous')", "previous case", show=False, priority=True, id="prompts.previous"),
         Binding("right", "step('next')", "next case", show=False, priority=True, id="prompts.next"),
         Binding("number_sign", "number", "case by its number", show=False, key_display="#", id="prompts.number"),
@@ -79,7 +78,7 @@ class PromptsScreen(EditingScreen):
         Binding("d", "diff", "diff", id="prompts.diff"),
         Binding("D", "diff_with", "diff with another prompt", show=False, id="prompts.diff_with"),
         Binding("E", "edit", "edit", id="prompts.edit"),
-        Binding("t", "try", "try", id="prompts.try"),
+        Binding("T", "try", "try", id="prompts.try"),
         Binding("j", "move(1)", "next", show=False, id="prompts.down"),
         Binding("k", "move(-1)", "previous", show=False, id="prompts.up"),
         Binding("slash", "filter", "filter", key_display="/", id="prompts.filter"),

@@ -21,6 +21,7 @@ from recjudge_tui.runs.control.concurrency import step_concurrency
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen
+from recjudge_tui.tui.kit.dialogs import Confirm
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.option_cursor import move_cursor
@@ -78,7 +79,7 @@ class MonitorScreen(BaseScreen):
         Binding("plus", "concurrency(1)", "concurrency", key_display="+/-", id="monitor.more"),
         Binding("minus", "concurrency(0)", "fewer calls at once", show=False, id="monitor.fewer"),
         Binding("o", "open_case", "open case", id="monitor.open_case"),
-        Binding("v", "open_run", "verdicts", id="monitor.open_run"),
+        Binding("V", "open_run", "verdicts", id="monitor.open_run"),
         Binding("n", "other", "other stage", id="monitor.other"),
         Binding("f", "follow", "follow the newest", show=False, id="monitor.follow"),
         Binding("j", "move(1)", "down", show=False, id="monitor.down"),
@@ -296,7 +297,15 @@ class MonitorScreen(BaseScreen):
         self._order(partial(interrupt, run_id=self.run_id, wanted="pause"))
 
     def action_stop(self) -> None:
-        self._order(partial(interrupt, run_id=self.run_id, wanted="stop"))
+        text = (
+            "Calls in flight are finished and stored; the rest stays open. Resuming it asks only for these."
+        )
+        question = Confirm(f"Stop run {self.run_id}?", text, "stop", "let it run")
+        self.app.push_screen(question, self._stop)
+
+    def _stop(self, sure: bool | None) -> None:
+        if sure:
+            self._order(partial(interrupt, run_id=self.run_id, wanted="stop"))
 
     def action_resume(self) -> None:
         self._order(partial(resume, run_id=self.run_id))

@@ -74,7 +74,7 @@ class RunsScreen(ExportScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new", "new run", id="runs.new"),
-        Binding("v", "verdicts", "verdicts", id="runs.verdicts"),
+        Binding("V", "verdicts", "verdicts", id="runs.verdicts"),
         Binding("D", "delete", "delete", id="runs.delete"),
         Binding("e", "export", "export", id="runs.export"),
         Binding("j", "move(1)", "next", show=False, id="runs.down"),

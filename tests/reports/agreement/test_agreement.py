@@ -192,7 +192,9 @@ def test_arena_meets_pairwise_labels_but_not_pairwise_judges(project: Project) -
     assert {(row["rater_a"], row["rater_b"]) for row in table.rows} == {("llm", "anna")}
     concurrence = only(table, stat="concurrence")
     assert (concurrence["value"], concurrence["n"]) == (0.5, 4)
-    assert concurrence["note"] == "agrees on 2 of the 4 cases where the reference preferred a system"
+    assert concurrence["note"] == (
+        "only 4 cases: too few to conclude from; agrees on 2 of the 4 cases where the reference preferred a system"
+    )
 
 
 def test_concurrence_rests_on_cases_with_a_direction(project: Project) -> None:
@@ -239,7 +241,7 @@ def test_low_agreement_without_skew_is_not_explained_away(project: Project) -> N
     give(project, "ben", dict(zip(cases, [0.0, 1.0, 2.0, 2.0, 0.0, 1.0, 1.0, 2.0, 0.0], strict=True)))
     row = only(agreement_table(project.db, project.id), stat="qwk")
     assert figure(row, "value") < 0.2
-    assert row["note"] == ""
+    assert row["note"] == "only 9 cases: too few to conclude from"
 
 
 def test_levels_of_explanations(project: Project) -> None:
@@ -284,7 +286,9 @@ def test_values_that_are_no_labels_have_no_kappa(project: Project) -> None:
             aspect="accuracy",
         )
     table = agreement_table(project.db, project.id, AgreementOptions(stats=("qwk", "pearson")))
-    assert only(table, stat="qwk")["note"] == "values between the labels, such as 1.5: use a correlation"
+    assert only(table, stat="qwk")["note"] == (
+        "values between the labels, such as 1.5: use a correlation; only 3 cases: too few to conclude from"
+    )
     assert only(table, stat="pearson")["value"] == pytest.approx(1.0)
 
 

@@ -6,9 +6,12 @@ import pytest
 
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import NotFoundError
+from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.verdicts.case_detail import CaseDetail, case_detail
 from recjudge_tui.store.verdicts.listing import filtered_ids
+from tests.support import runs
 from tests.support.app.projects import ASPECTS, make_arena, make_explanations, make_project
 
 
@@ -35,6 +38,35 @@ def test_lists_belong_to_their_systems(project_db: Path) -> None:
     ]
     assert case.run_shown == case.run_id
     assert [(flag.item_id, flag.set_one, flag.mine) for flag in case.flags] == [("i1", "als", True)]
+
+
+def test_flags_on_places_that_the_verdict_did_not_see_are_counted_apart(db: Database) -> None:
+    runs.make_project(db, users=2, systems=("als",), length=6)
+    short, long = (runs.planned(db, top_k=k) for k in (3, 6))
+    for run in (short, long):
+        work(db.path, run)
+    call = db.value("SELECT id FROM calls WHERE run_id = ?", (long,))
+    case = db.value("SELECT case_id FROM calls WHERE id = ?", (call,))
+    places = [
+        key
+        for (key,) in db.rows(
+            "SELECT item_id FROM slate_items WHERE slate_id = (SELECT slate_a FROM cases WHERE id = ?) ORDER BY rank",
+            (case,),
+        )
+    ]
+    for item in (places[0], places[4], "unheard of"):
+        db.execute(
+            "INSERT INTO flags (call_id, item_id, issue, reason) VALUES (?, ?, 'other', 'r')", (call, item)
+        )
+    verdicts = {
+        row["run_id"]: row["id"]
+        for row in db.rows("SELECT id, run_id FROM verdicts WHERE case_id = ?", (case,))
+    }
+    seen = {run: case_detail(db, verdicts[run]) for run in (short, long)}
+    of_short = [flag.item_id for flag in seen[short].flags if flag.issue == "other"]
+    assert of_short == [places[0], "unheard of"]
+    assert seen[short].flags_beyond >= 1
+    assert seen[long].flags_beyond == 0
 
 
 def test_a_failed_call_says_how(project_db: Path) -> None:

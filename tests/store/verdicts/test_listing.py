@@ -16,10 +16,11 @@ from recjudge_tui.store.verdicts.listing import (
     count_verdicts,
     exported_rows,
     filtered_ids,
-    next_marked,
+    next_undecided,
     verdict_rows,
     verdicts_on,
 )
+from recjudge_tui.store.verdicts.triage_log import record
 from tests.support.app.projects import ASPECTS, make_arena, make_explanations, make_project
 
 # make_project(cases=6) stores, for pair n: the judge's verdict 3n-2, then anna's and bert's
@@ -148,12 +149,13 @@ def test_after_gives_what_came_since(db: Database) -> None:
     assert filtered_ids(db, 2, after=ids[-3]) == ids[-2:]
 
 
-def test_next_marked(db: Database) -> None:
+def test_next_undecided(db: Database) -> None:
     ids = filtered_ids(db, 2)
-    assert next_marked(db, ids) == ids[3]
-    assert next_marked(db, ids[4:]) == ids[6]
-    assert next_marked(db, ids[7:]) == ids[9]
-    assert next_marked(db, ids[10:]) is None
+    for key in (*ids[:3], ids[-1]):
+        record(db, key, "ana", "accept")
+    assert next_undecided(db, ids) == ids[3]
+    assert next_undecided(db, ids[4:]) == ids[4]
+    assert next_undecided(db, ids[-1:]) is None
 
 
 def test_explanations_carry_their_aspect(project_db: Path) -> None:

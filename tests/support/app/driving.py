@@ -10,9 +10,11 @@ from typing import Any
 from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.worker import WorkerCancelled
 
 from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.cases.screen import CasesScreen
 
 SIZES = ((80, 24), (120, 40))
 # a screen that polls a run never rests
@@ -20,11 +22,26 @@ MOST_ROUNDS = 20
 LONGEST_DELAY_S = 0.3
 
 
+class AllVerdicts(RecjudgeApp):
+    """Opens on all verdicts of the project, by number, and not on a queue."""
+
+    def get_default_screen(self) -> Screen[Any]:
+        if self._open_first is None:
+            return super().get_default_screen()
+        return CasesScreen(self._open_first, "")
+
+
 @asynccontextmanager
 async def running(
-    path: Path, project: str | None = None, size: tuple[int, int] = (80, 24), *, toasts: bool = True
+    path: Path,
+    project: str | None = None,
+    size: tuple[int, int] = (80, 24),
+    *,
+    toasts: bool = True,
+    app_class: type[RecjudgeApp] = AllVerdicts,
 ) -> AsyncIterator[Pilot[Any]]:
-    app = RecjudgeApp(path, project)
+    """The app on a project: on all of its verdicts, or with `RecjudgeApp` where users find themselves."""
+    app = app_class(path, project)
     async with app.run_test(size=size, notifications=toasts) as pilot:
         await settle(pilot)
         yield pilot

@@ -15,9 +15,12 @@ from recjudge_tui.stats.agreement import weighted_cells
 from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS, Statistic, label_of
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.verdicts.triage_log import record
 from recjudge_tui.tui.agreement.matrix import short_number
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.cases.screen import CasesScreen
+from recjudge_tui.tui.cases.verdict_list import VerdictList
+from recjudge_tui.tui.kit.figure_table import FigureTable
 from recjudge_tui.tui.kit.glyphs import UNICODE
 from tests.support.app.driving import SIZES, press, running, shown, until
 from tests.support.app.lists import import_labels, import_lists, judge
@@ -57,7 +60,7 @@ async def test_the_matrix_shows_the_figures_of_the_report(rated: Path, size: tup
         text = shown(pilot)
         assert "Quadratic weighted κ" in text
         assert "n=6" in text
-        assert f"{short_number(rows['anna', 'bert']['value'], UNICODE)} h" in text
+        assert f"{short_number(rows['anna', 'bert']['value'], UNICODE)}? h" in text
         assert "h: people with each other" in text
         for pair in (("rules", "anna"), ("rules", "bert")):
             assert short_number(rows[pair]["value"], UNICODE) in text
@@ -72,6 +75,39 @@ async def test_the_details_give_interval_and_n_of_the_figure(rated: Path) -> Non
         await until(pilot, lambda: wanted in shown(pilot))
         await press(pilot, "down", "right")
         await until(pilot, lambda: "anna with bert (people with each other: human ceiling)" in shown(pilot))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_no_number_of_the_ranking_is_cut(rated: Path, size: tuple[int, int]) -> None:
+    async with running(rated, "shop", size) as pilot:
+        screen = await open_screen(pilot)
+        board = screen.query_one("#board", FigureTable)
+        for _ in range(2):
+            await until(pilot, lambda: board.row_count > 0)
+            assert board.virtual_size.width <= board.size.width
+            await press(pilot, "m", "right", "enter")
+
+
+async def test_an_override_changes_no_figure_until_it_is_asked_for(rated: Path) -> None:
+    async with running(rated, "shop") as pilot:
+        screen = await open_screen(pilot)
+        await press(pilot, "m", "right", "enter")
+        assert screen.agreement is not None
+        chosen = screen.agreement.topic
+        assert chosen != screen.agreement.topics[0]
+        await press(pilot, "q")
+        verdict = pilot.app.screen.query_one(VerdictList).cursor_id
+        with connect(rated) as db:
+            assert verdict is not None
+            record(db, verdict, "reader", "override", label="Tie", value=0.0)
+        screen = await open_screen(pilot)
+        assert screen.agreement is not None
+        assert screen.agreement.topic == chosen
+        await press(pilot, "m", "left", "enter")
+        assert "reader" not in shown(pilot)
+        await press(pilot, "m", "up", "right", "enter")
+        assert "reader" in shown(pilot)
+        assert "?" in shown(pilot)
 
 
 async def test_enter_on_a_figure_opens_the_cases_behind_it(rated: Path) -> None:
@@ -249,7 +285,7 @@ async def test_ascii(rated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECJUDGE_ASCII", "1")
     async with running(rated) as pilot:
         await open_screen(pilot)
-        for key in ("v", "2", "3", "4"):
+        for key in ("f", "2", "3", "4"):
             odd = {c for c in shown(pilot) if not c.isascii()}
             assert odd <= {"κ", *"▁▂▃▄▅▆▇", "‹", "›"}
             await press(pilot, key)

@@ -63,9 +63,9 @@ def painted(pilot: Pilot[Any]) -> str:
 @pytest.mark.parametrize(("planted", "protocol"), [(name, name) for name in PROTOCOLS], indirect=["planted"])
 async def test_nothing_of_others_is_seen_before_ones_own_verdict(planted: Path, protocol: str) -> None:
     project_db = planted
-    everything = "question_mark escape G pagedown G w escape u R right".split()
+    everything = "question_mark escape G pagedown G w escape left R right".split()
     if protocol == "pointwise":
-        everything += "colon escape J K pagedown pageup s escape x enter escape left right tab tab".split()
+        everything += "colon escape J K pagedown pageup s escape f enter escape left right tab tab".split()
     async with annotating(project_db, protocol=protocol, size=(120, 40)) as pilot:
         with connect(project_db) as db:
             cases = len(tasks(db, "ana", protocol))
@@ -79,7 +79,7 @@ async def test_nothing_of_others_is_seen_before_ones_own_verdict(planted: Path, 
             assert not [text for text in seen if PLANT in text]
             assert PLANT not in pilot.app.export_screenshot()
         assert "All your cases are judged" in shown(pilot)
-        await press(pilot, "u")
+        await press(pilot, "left")
         assert PLANT not in painted(pilot), "not before it is wished for"
         await press(pilot, "R", "n")
         assert PLANT not in painted(pilot)
@@ -98,7 +98,7 @@ async def test_nothing_of_others_is_seen_before_ones_own_verdict(planted: Path, 
 async def test_a_single_case_is_revealed_only_outside_the_seal(planted: Path) -> None:
     project_db = planted
     async with annotating(project_db) as pilot:
-        await press(pilot, "1", "enter", "u", "R")
+        await press(pilot, "1", "enter", "left", "R")
         assert "Reveal?" not in shown(pilot)
     async with running(project_db, PROJECT) as pilot:
         with connect(project_db) as db:
@@ -108,7 +108,7 @@ async def test_a_single_case_is_revealed_only_outside_the_seal(planted: Path) ->
         await settle(pilot)
         await press(pilot, "R")
         assert "Reveal?" not in shown(pilot), "the case on the screen is still open"
-        await press(pilot, "u", "R", "y")
+        await press(pilot, "left", "R", "y")
         assert "PLANTBEN" in shown(pilot)
         await press(pilot, "right")
         assert PLANT not in shown(pilot)

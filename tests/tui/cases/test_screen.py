@@ -15,7 +15,6 @@ from textual.pilot import Pilot
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.verdicts.attention import queue
 from recjudge_tui.store.verdicts.listing import filtered_ids
 from recjudge_tui.tui.cases.panel import CasePanel
 from recjudge_tui.tui.cases.screen import CasesScreen
@@ -101,15 +100,18 @@ async def test_the_case_follows_the_cursor(project_db: Path) -> None:
         assert "case 0000002 · anna" in shown(pilot)
 
 
-async def test_next_marked_goes_round_flags_flips_and_failures(project_db: Path) -> None:
+async def test_next_goes_to_the_next_without_a_decision(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
-        for case in ("0000002", "0000003", "0000004"):
-            await press(pilot, "n")
-            assert f"case {case} · qwen" in shown(pilot)
+        await press(pilot, "x", "x", "j", "c")
+        await press(pilot, "home")
         await press(pilot, "n")
-        assert "without a decision after" in shown(pilot)
-        assert rows(pilot).cursor == 9
+        assert rows(pilot).cursor == 2
+        await press(pilot, "n")
+        assert rows(pilot).cursor == 4
+        await press(pilot, "end")
+        await press(pilot, "n")
+        assert "Every verdict after this" in shown(pilot)
 
 
 async def test_filter_shows_chips_and_counts(project_db: Path) -> None:
@@ -158,21 +160,20 @@ async def test_sorts_go_round(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         seen = []
-        for _ in range(5):
+        for _ in range(4):
             await press(pilot, "s")
             seen.append(list(rows(pilot).ids))
         with connect(project_db) as db:
             wanted = [list(filtered_ids(db, 1, sort=sort)) for sort in ("label", "confidence", "case")]
-            attention = list(queue(db, 1, parse_filter("")).ids)
-        assert seen == [*wanted, attention, list(range(1, 19))]
+        assert seen == [*wanted, list(range(1, 19))]
         assert "sort: id" in shown(pilot)
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_reading_one_case_and_back_by_layers(project_db: Path, size: tuple[int, int]) -> None:
     make_project(project_db)
-    async with running(project_db, size=size) as pilot:
-        await press(pilot, "enter", "enter")
+    async with running(project_db, "movies", size=size) as pilot:
+        await press(pilot, "enter")
         assert "18 of 18" not in shown(pilot)
         assert "B cooc" in shown(pilot) or size[1] == 24
         await press(pilot, "G")

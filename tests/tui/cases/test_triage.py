@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from textual.pilot import Pilot
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.opening import connect
 from recjudge_tui.tui.cases.output import page
+from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.kit.dialogs import ErrorDialog
-from tests.support.app.driving import SIZES, filter_by, press, running, shown, type_text
+from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text
 from tests.support.app.projects import make_absolute, make_explanations, make_project
 
 
@@ -144,6 +146,43 @@ async def test_the_queue_says_why_and_next_goes_past_what_is_decided(
         assert "reason: failed" in shown(pilot)
         await press(pilot, "Q")
         assert "reason: " not in shown(pilot)
+
+
+async def test_the_queue_is_a_filter_and_is_what_is_exported(project_db: Path, tmp_path: Path) -> None:
+    make_project(project_db)
+    file = tmp_path / "queue.csv"
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "Q")
+        assert "queue:any" in shown(pilot)
+        queued = list(pilot.app.screen.query_one(VerdictList).ids)
+        assert 0 < len(queued) < 18
+        await press(pilot, "e")
+        await press(pilot, *["backspace"] * len("verdicts.csv"))
+        await type_text(pilot, str(file))
+        await press(pilot, "enter")
+        await press(pilot, "backspace")
+        assert "18 of 18" in shown(pilot)
+    with file.open(encoding="utf-8", newline="") as written:
+        assert len(list(csv.DictReader(written))) == len(queued)
+
+
+async def test_next_in_the_queue_leaves_no_disagreement_out(project_db: Path) -> None:
+    make_project(project_db, cases=12)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "Q")
+        await press(pilot, "n")
+        assert pilot.app.screen.query_one(VerdictList).cursor == 1
+
+
+async def test_an_override_that_comes_late_is_not_about_another_verdict(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, CasesScreen)
+        screen.action_override()
+        screen.query_one(VerdictList).action_move(1)
+        await settle(pilot)
+        assert pilot.app.screen is screen
 
 
 async def test_an_override_is_kept_as_a_label(project_db: Path) -> None:

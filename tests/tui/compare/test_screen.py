@@ -149,7 +149,7 @@ async def test_enter_on_a_figure_lists_its_cases_and_enter_on_one_opens_it(judge
 
 async def test_c_opens_all_that_is_listed_with_what_both_said(judged: Path) -> None:
     async with opened(judged) as (pilot, screen):
-        await press(pilot, "right", "enter", "c")
+        await press(pilot, "right", "enter", "o")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
         await until(pilot, lambda: "30 of" in shown(pilot))
@@ -233,7 +233,7 @@ async def test_export_of_the_panel_in_use(
         assert Path("prompts.diff").read_text(encoding="utf-8").splitlines() == list(prompt.lines)
         await press(pilot, "e", "enter")
         await until(pilot, lambda: "exists already" in shown(pilot))
-        await press(pilot, "escape", "e", *["backspace"] * 4, "x", "enter")
+        await press(pilot, "escape", "e", *["backspace"] * 4, "s", "enter")
         await until(pilot, lambda: "Use .diff .patch" in shown(pilot))
 
 
@@ -252,7 +252,7 @@ async def test_empty_states_name_the_next_key(project_db: Path) -> None:
     project = new_project(project_db)
     async with opened(project_db) as (pilot, screen):
         assert "Nothing has been judged yet. Press r to start a run" in words(pilot)
-        await press(pilot, "m", "x", "c", "p", "e", "backspace")
+        await press(pilot, "m", "s", "o", "p", "e", "backspace")
         assert pilot.app.screen is screen
     case = list_case(project, "u")
     judge_lists(project, "v1", {case: 1.0})

@@ -47,7 +47,7 @@ def rated(project_db: Path) -> Path:
 async def open_views(pilot: Pilot[Any]) -> FiguresScreen:
     await pilot.press("a")
     await until(pilot, lambda: "Quadratic weighted" in shown(pilot), 20)
-    await press(pilot, "v")
+    await press(pilot, "f")
     screen = pilot.app.screen
     assert isinstance(screen, FiguresScreen)
     await until(pilot, lambda: screen.figure is not None, 20)

@@ -32,6 +32,18 @@ def faults(**keys: str) -> list[str]:
     return [fault.sentence("c") for fault in settle(settings(**keys), BINDINGS)[1]]
 
 
+def test_the_keys_that_decide_mean_nothing_else() -> None:
+    """A key pressed once too often, or on the wrong screen, does not write a verdict."""
+    deciding = {"judging.note", "judging.answer_t"}
+    other = {
+        (key, name)
+        for name, keys in BINDINGS.shipped.items()
+        for key in keys
+        if key in tuple("cxvwtu") and not name.startswith("triage.") and name not in deciding
+    }
+    assert not other
+
+
 def configure(folder: Path, text: str) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "config.toml").write_text(text, encoding="utf-8")

@@ -81,7 +81,7 @@ async def test_figures_open_on_the_occasions_of_the_agreement(visited: Path) -> 
     async with running(visited, "films") as pilot:
         await open_agreement(pilot)
         await filter_by(pilot, "context:home")
-        await press(pilot, "v")
+        await press(pilot, "f")
         screen = pilot.app.screen
         assert isinstance(screen, FiguresScreen)
         await until(pilot, lambda: screen.figure is not None, 20)
@@ -111,7 +111,7 @@ async def test_a_comparison_is_about_the_occasions_of_the_filter(visited: Path) 
         assert comparison.summary is not None
         assert comparison.summary["changed"] == len(comparison.ids) < changed
         assert "home, 2024-05-01 08:00" in shown(pilot)
-        await press(pilot, "c")
+        await press(pilot, "o")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
         assert cases.chosen.text().endswith("context:home")

@@ -107,7 +107,7 @@ async def test_the_list_is_filtered(project_db: Path, project: int) -> None:
 
 async def test_cases_are_stepped_through_and_turned(project_db: Path, project: int) -> None:
     async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-        await press(pilot, "c")
+        await press(pilot, "tab")
         assert screen.case is not None
         assert screen.case.request is not None
         first = screen.case.case
@@ -139,7 +139,7 @@ async def test_keys_that_come_faster_than_texts_all_count(project_db: Path, proj
     with connect(project_db) as db:
         pairs = [row[0] for row in db.rows("SELECT id FROM cases WHERE kind = 'pair' ORDER BY id")]
     async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-        await press(pilot, "c")
+        await press(pilot, "tab")
         for key in ("right", "right", "right", "left"):
             pilot.app.post_message(events.Key(key, None))
         await settle(pilot)
@@ -150,7 +150,7 @@ async def test_keys_that_come_faster_than_texts_all_count(project_db: Path, proj
 
 async def test_a_case_by_its_number(project_db: Path, project: int) -> None:
     async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-        await press(pilot, "c")
+        await press(pilot, "tab")
         with connect(project_db) as db:
             last = db.value("SELECT max(id) FROM cases WHERE kind = 'pair'")
         await press(pilot, *str(last))
@@ -172,12 +172,12 @@ async def test_a_case_by_its_number(project_db: Path, project: int) -> None:
 
 async def test_a_project_without_a_fitting_case_says_what_makes_one(project_db: Path, project: int) -> None:
     async with prompts(project_db, project, "explanation-media") as (pilot, screen):
-        await press(pilot, "c")
+        await press(pilot, "tab")
         assert "no case that this prompt can show" in shown(pilot)
         assert "an explanation" in shown(pilot)
         await press(pilot, "right", "o", "3")
         assert front(pilot) is screen
-        await press(pilot, "t", "f5")
+        await press(pilot, "T", "f5")
         assert "no case to ask about" in shown(pilot)
 
 
@@ -185,7 +185,7 @@ async def test_a_project_with_nothing_at_all(project_db: Path) -> None:
     with connect(project_db) as db, db.transaction():
         empty = create_project(db, "empty")
     async with prompts(project_db, empty, "pointwise-media") as (pilot, _):
-        await press(pilot, "c")
+        await press(pilot, "tab")
         assert "no case that this prompt can show" in shown(pilot)
 
 
@@ -195,7 +195,7 @@ async def test_a_template_that_names_an_unknown_variable(project_db: Path, proje
         prompt = get_prompt(db, "pairwise-media")[2]
         store_prompt(db, prompt.model_copy(update={"user": prompt.user + "\n{{ nix }}"}))
     async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-        await press(pilot, "c")
+        await press(pilot, "tab")
         assert "cannot be rendered" in shown(pilot)
         assert "'nix' is undefined" in shown(pilot)
         await press(pilot, "right")
@@ -290,7 +290,7 @@ def shown_hints(pilot: Pilot[Any]) -> list[str]:
 async def test_keys_are_told(project_db: Path, project: int) -> None:
     async with prompts(project_db, project, "pairwise-media") as (pilot, _):
         assert len(shown_hints(pilot)) == 8
-        await press(pilot, "c")
+        await press(pilot, "tab")
         assert len(shown_hints(pilot)) <= 8
         assert "← → case" in shown(pilot)
         assert "o order" in shown(pilot)

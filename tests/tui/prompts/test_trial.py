@@ -30,7 +30,7 @@ def project(project_db: Path) -> int:
 
 
 async def open_try(pilot: Pilot[Any], spec: str, url: str = "") -> PromptTryScreen:
-    await press(pilot, "t")
+    await press(pilot, "T")
     screen = pilot.app.screen
     assert isinstance(screen, PromptTryScreen)
     screen.query_one("#try-judge", Input).value = spec
@@ -51,7 +51,7 @@ async def test_a_prompt_is_tried_on_the_case_shown(project_db: Path, project: in
     said["usage"] = {"prompt_tokens": 1234, "completion_tokens": 21}
     with serving(lambda line, _: answer(200, said) if "POST" in line else answer(404, {})) as stub:
         async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
-            await press(pilot, "c", "right", "o")
+            await press(pilot, "tab", "right", "o")
             assert screen.case is not None
             assert screen.case.case is not None
             case = screen.case.case["id"]

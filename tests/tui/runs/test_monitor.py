@@ -70,7 +70,9 @@ async def test_pause_resume_and_stop(project_db: Path, slow_server: ServerProces
         assert 0 < halfway < 40
         await pilot.press("p")
         await until(pilot, lambda: screen.run_status == "running" and done(screen) > halfway)
-        await pilot.press("s")
+        await press(pilot, "s", "n")
+        assert screen.run_status == "running"
+        await press(pilot, "s", "y")
         await until(pilot, lambda: screen.run_status == "stopped")
         await until(pilot, lambda: "■ stopped" in shown(pilot))
         await pilot.press("p")
@@ -179,7 +181,7 @@ async def test_the_case_of_a_line_is_opened(project_db: Path) -> None:
         assert pilot.app.screen.chosen.text() == f"run:{run_id} case:{case}"
         assert "1 of 3" in shown(pilot)
         await press(pilot, "q")
-        await press(pilot, "v")
+        await press(pilot, "V")
         assert isinstance(pilot.app.screen, CasesScreen)
         assert pilot.app.screen.chosen.text() == f"run:{run_id}"
 
