@@ -17,7 +17,7 @@ from recjudge_tui.store.verdicts.case_detail import CallAnswer, CaseDetail, Case
 from recjudge_tui.store.verdicts.listing import VerdictRow
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.text import case_content, case_title
-from recjudge_tui.tui.cases.verdict_line import columns_for, verdict_cells
+from recjudge_tui.tui.cases.verdict_line import Needs, columns_for, verdict_cells
 from recjudge_tui.tui.kit.glyphs import ASCII, UNICODE, Glyphs
 from recjudge_tui.tui.projects.screen import ProjectsScreen
 from recjudge_tui.tui.projects.text import project_cells
@@ -81,10 +81,12 @@ def test_a_row_has_its_width_whatever_is_in_it(text: str, look: Glyphs) -> None:
     )
     for width in (30, 38, 60, 100):
         for shown_row in (row, row._replace(failed=True), row._replace(aspect="overall", reviewed=True)):
-            for columns in (columns_for(width), columns_for(width, occasions=True)):
-                line = "".join(cell for cell, _ in verdict_cells(shown_row, columns, look))
-                assert cell_len(line) == width
-                assert not FORBIDDEN & set(line)
+            columns = columns_for(
+                width, Needs().with_rows([shown_row._replace(several_occasions=True)], look)
+            )
+            line = "".join(cell for cell, _ in verdict_cells(shown_row, columns, look))
+            assert cell_len(line) == width
+            assert not FORBIDDEN & set(line)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

@@ -83,9 +83,9 @@ WALKS = {
         "ProjectsScreen AskLine Confirm ImportForm KeyHelp",
     ),
     "cases": Walk(
-        "j n J K enter pagedown G escape s Q v escape w escape t escape v 1 plus escape u F D escape escape"
+        "j n J K enter pagedown G escape s P J G escape Q v escape w escape t escape v 1 plus escape u F D escape escape"
         " y Y escape e escape slash f l a g colon tab escape question_mark escape",
-        "CasesScreen OverrideDialog KeepDialog SavedFilters KeyHelp AskLine",
+        "CasesScreen SentScreen OverrideDialog KeepDialog SavedFilters KeyHelp AskLine",
         _cases(""),
     ),
     "arena": Walk("j enter pagedown G escape", "CasesScreen", _cases("protocol:arena")),
@@ -96,25 +96,25 @@ WALKS = {
         "RunsScreen MonitorScreen",
         _of("runs"),
     ),
-    "monitor": Walk("j k v escape", "MonitorScreen", _of("monitor")),
+    "monitor": Walk("j k V escape", "MonitorScreen", _of("monitor")),
     "launch": Walk("down down up up right right down enter escape", "LaunchScreen JudgePicker", _of("launch")),
     "agreement": Walk(
-        "j l tab j tab tab J K m right escape v 2 3 4 5 6 7 8 9 1 j l J m escape e escape enter escape",
+        "j l tab j tab tab J K m right escape f 2 3 4 5 6 7 8 9 1 j l J m escape e escape enter escape",
         "AgreementScreen FiguresScreen ChoiceForm CasesScreen",
         _of("agreement"),
     ),
     "compare": Walk(
-        "j l m right escape x tab j J p escape e escape c escape enter", "CompareScreen ChoiceForm", _of("compare")
+        "j l m right escape s tab j J p escape e escape o escape enter", "CompareScreen ChoiceForm", _of("compare")
     ),
     "prompts": Walk(
-        "j enter c right o number_sign escape d escape D enter escape t escape slash a escape",
+        "j enter tab right o number_sign escape d escape D enter escape T escape slash a escape",
         "PromptsScreen PromptPicker PromptTryScreen",
         _of("prompts"),
     ),
     "prompt_draft": Walk("escape", "DraftDialog", _draft),
     "annotate": Walk("j n escape question_mark escape", "AnnotateScreen AnnotationForm", _of("annotate", LABELLED)),
-    "annotation": Walk("1 w escape G G s escape u y u R y G j j pagedown", "AnnotationScreen", _annotation("pairwise")),
-    "flags": Walk("x 1 1 escape 2 enter", "AnnotationScreen FlagForm", _annotation("pointwise")),
+    "annotation": Walk("1 w escape G G s escape left y left R y G j j pagedown", "AnnotationScreen", _annotation("pairwise")),
+    "flags": Walk("f 1 1 escape 2 enter", "AnnotationScreen FlagForm", _annotation("pointwise")),
     "scores": Walk("1 2 3 4 enter", "AnnotationScreen", _annotation("explanation")),
     "adjudicate": Walk("1 w escape G s escape enter enter", "AdjudicateScreen", _adjudication),
     "paper": Walk("j pagedown G escape", "PaperScreen", lambda path: PaperScreen(JUDGED)),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from recjudge_tui.domain.judge import Capabilities, Identity, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.http.body import body_json
+from recjudge_tui.judges.http.curl import WireCall
 from recjudge_tui.judges.http.endpoints import Endpoints
 from recjudge_tui.judges.http.failures import (
     CallTarget,
@@ -262,6 +264,24 @@ class HttpJudge(VendorJudge, Generic[Facts]):
 
     def _key_header(self, key: Key) -> dict[str, str]:
         return key.bearer()
+
+    def wire(self, request: Request, recorded: Mapping[str, Any], dropped: Sequence[str]) -> WireCall:
+        """The call that asked `request`, with the parameters `recorded` with it and without those the server refused.
+
+        No key is looked up: its header holds `$NAME`.
+        """
+        body: dict[str, Any] = json.loads(self._body(request).content)
+        # the schema is recorded by its mode only
+        body.update({k: v for k, v in recorded.items() if k in body and v != "json_schema"})
+        body = {k: v for k, v in body.items() if k not in dropped}
+        url = self._endpoints.urls[0]
+        headers = {"Content-Type": "application/json"}
+        variable = self._key_variable or (
+            self.default_key if urlsplit(url).hostname == self.keyed_host else ""
+        )
+        if variable:
+            headers |= self._key_header(Key(variable, f"${variable}"))
+        return WireCall(f"{url}{self.chat_path}", headers, body)
 
     def _http(self) -> Client:
         if self._client is None:

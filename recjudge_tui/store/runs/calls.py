@@ -19,7 +19,7 @@ from recjudge_tui.domain.calls import (
 )
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, StoredRow
 
 _write_json = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -41,6 +41,16 @@ class CallOutcome(NamedTuple):
     content_hash: str
     request_hash: str | None
     result: CallResult
+
+
+def calls_of_verdict(db: Database, verdict_id: int) -> list[StoredRow]:
+    """The calls that a verdict rests on, in the order of the plan, with the systems of its case; none without a run."""
+    return db.rows(
+        """SELECT k.*, c.system_a, c.system_b FROM verdicts v
+           JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN cases c ON c.id = v.case_id
+           WHERE v.id = ? AND k.aspect IN ('', v.aspect, ?) ORDER BY k.id""",
+        (verdict_id, PROFILE),
+    )
 
 
 class CaseCall(NamedTuple):

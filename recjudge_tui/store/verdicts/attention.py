@@ -109,7 +109,8 @@ def _reasons() -> dict[str, tuple[str, str]]:
     return {
         "people": ("judge against people", _against_people()),
         "split": ("judges split", _split()),
-        "flip": ("order flip", _those("v.order_consistent = 0")),
+        # answers drawn at random flip by themselves
+        "flip": ("order flip", _those(f"v.order_consistent = 0 AND v.rater_id IN {_JUDGES}")),
         "confidence": ("low confidence", _those(unsure, "v.confidence, v.id")),
         "failed": ("failed", _those("v.state = 'failed'")),
         "orders": ("gives orders", _those("v.case_id IN (SELECT value FROM json_each(:suspects))")),

@@ -145,7 +145,7 @@ def _row(
         letter = "" if on_one_line else "BA"[place]
         text = "" if cell is None else _item(cell, bool(flagged), letter, len(cells) > 1, column, symbols)
         shared = cell is not None and cell.other is not None
-        parts.append((fit(text, column, symbols), "$warning" if flagged else "$success" if shared else ""))
+        parts.append((fit(text, column, symbols), "$warning" if flagged else "dim" if shared else ""))
         if place + 1 < len(cells):
             parts.append(" " * _GAP)
     yield Content.assemble(*parts).rstrip()

@@ -58,6 +58,7 @@ _ABOUT_VERDICTS = (
     "save",
     "page",
     "export",
+    "sent",
 )
 
 
@@ -75,6 +76,7 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
         Binding("s", "sort", "sort", show=False, id="cases.sort"),
         Binding("Q", "queue", "queue", id="cases.queue"),
         Binding("n", "next_undecided", "next untriaged", id="cases.next_marked"),
+        Binding("P", "sent", "sent/raw", id="cases.sent"),
         Binding("J", "scroll_case(3)", "scroll the case down", show=False, id="cases.scroll_down"),
         Binding("K", "scroll_case(-3)", "scroll the case up", show=False, id="cases.scroll_up"),
         Binding("right", "step(1)", "next verdict", show=False, id="cases.step_next"),
@@ -102,6 +104,8 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
         # number of decisions that the queue left out when it was built
         self._decided_before: int | None = None
         self._asked_for = filter_text
+        # filters to open on, one after the other, until one shows a verdict
+        self._first_looks: list[str] = []
         self._read_again = False
         self._delay: Timer | None = None
 
@@ -117,12 +121,15 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        asked_for = self._asked_for
-        if asked_for is None and self.only is None:
+        run = None
+        if self._asked_for is None and self.only is None:
             run = newest_judged_run(self.host.db, self.project_id)
-            asked_for = f"run:{run} queue:any" if run is not None else ""
-        if asked_for:
-            self.query_one(FilterBar).apply(asked_for)
+        if run is not None:
+            self._first_looks = [f"run:{run} queue:any", "queue:any", f"run:{run}"]
+            self._look_first()
+            return
+        if self._asked_for:
+            self.query_one(FilterBar).apply(self._asked_for)
             return
         if self.only is None:
             # the first rows are read now; a worker reads the whole list
@@ -132,7 +139,17 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
     def _read(self, ids: Sequence[int]) -> list[VerdictRow]:
         return verdict_rows(self.host.db, ids)
 
+    def _look_first(self) -> bool:
+        """Open on the next filter that may have something to read; False when all were tried."""
+        if not self._first_looks:
+            return False
+        self.query_one(FilterBar).apply(self._first_looks.pop(0))
+        return True
+
     def listed(self) -> None:
+        if not self.query_one(VerdictList).ids and self._look_first():
+            return
+        self._first_looks.clear()
         if not self.query_one(VerdictList).ids:
             self.query_one(CasePanel).show_case(None, self._empty())
         elif self._read_again:
@@ -191,8 +208,9 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
         return "No verdicts yet. Press r to start a run. To import labels, press i on the Projects screen."
 
     @on(VerdictList.Resized)
-    def _header(self, message: VerdictList.Resized) -> None:
-        self.query_one("#verdict-header", Static).update(Content(" " + header_line(message.columns)))
+    def _header(self) -> None:
+        columns = self.query_one(VerdictList).columns
+        self.query_one("#verdict-header", Static).update(Content(" " + header_line(columns)))
 
     # ---- the case beside it
 
@@ -261,6 +279,13 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
             self.query_one(VerdictList).go_to(verdict_id)
 
     # ---- other screens
+
+    def action_sent(self) -> None:
+        from recjudge_tui.tui.cases.sent_screen import SentScreen
+
+        verdict_id = self.query_one(VerdictList).cursor_id
+        if verdict_id is not None:
+            self.app.push_screen(SentScreen(self.project_id, verdict_id))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):

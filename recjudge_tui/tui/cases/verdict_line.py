@@ -1,102 +1,205 @@
-"""One verdict in one line: which columns fit a width, and their content."""
+"""One verdict in one line: which columns the verdicts need, which of them fit a width, and their content."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
 from recjudge_tui.domain.occasions import occasion_text
-from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.protocols import protocol_facts, smallest_disagreement
+from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.verdicts.listing import VerdictRow
-from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, fraction, score, short_label
+from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, fraction, middle, score, short_label
+
+_MARK = 2
+# the columns in order, and the most cells that each is given; `why` takes the rest
+_WIDEST = {
+    "case": 7,
+    "user": 14,
+    "occasion": 24,
+    "systems": 44,
+    "rater": 18,
+    "judge": 18,
+    "sure": 4,
+    "people": 14,
+}
+_NARROWEST = {"systems": 11, "rater": 6, "user": 5, "judge": 6, "people": 5, "occasion": 11}
+_LEAST_WHY = 14
+# what a narrow list leaves out, first to last
+_LEFT_OUT = ("case", "rater", "people", "user", "sure")
+_HEADS = {"sure": "sure", "systems": "systems", "rater": "rater"}
 
 
-class Columns(NamedTuple):
-    """Widths in cells; `why` takes the rest. `occasion` is 0 where none is shown, `case` where it leaves no room."""
+class Needs(NamedTuple):
+    """The cells that the widest content of each column takes; 0 for a column that is empty in every row.
 
-    rater: int
-    label: int
-    why: int
+    `raters` are those seen: one alone needs no column.
+    """
+
+    user: int = 0
+    systems: int = 0
+    judge: int = 0
+    sure: int = 0
+    people: int = 0
     occasion: int = 0
-    case: int = 8
+    raters: frozenset[str] = frozenset()
+
+    def with_rows(self, rows: Iterable[VerdictRow], symbols: Glyphs) -> Needs:
+        user, systems, judge, sure, people, occasion, raters = self
+        for row in rows:
+            user = max(user, cell_len(one_line(row.user_id, 30)))
+            systems = max(systems, cell_len(_systems(row, 200, symbols)))
+            judge = max(judge, cell_len(_label(row, 60, symbols)))
+            sure = 4 if row.confidence is not None else sure
+            people = max(people, cell_len(_people(row, symbols)))
+            if row.several_occasions:
+                occasion = max(occasion, cell_len(_occasion(row)))
+            raters |= {row.rater}
+        return Needs(user, systems, judge, sure, people, occasion, raters)
 
 
-_FIXED = 2 + 8 + 4  # glyph, case, confidence, each with its space
-_LEAST = 30
+Columns = dict[str, int]
 
 
-def columns_for(width: int, *, occasions: bool = False) -> Columns:
-    """The widths for a list `width` cells wide, with a column of `occasions` if there is room; usable from 30."""
-    if occasions:
-        own = min(max(width // 5, 12), 24)
-        if width - own >= _LEAST:
-            return columns_for(width - own)._replace(occasion=own)
-        if width - 4 >= _LEAST:
-            # the case is named beside the list
-            return columns_for(width - 4)._replace(occasion=12, case=0)
-    room = max(width - _FIXED, 12)
-    label = 8 if room < 30 else 9 if room < 36 else 12 if room < 50 else 20
-    rater = max(min((room - label - 1) // 2, 18), 4)
-    return Columns(rater, label, max(room - label - rater, 4))
+def columns_for(width: int, needs: Needs) -> Columns:
+    """Column -> its cells with a space, for a list `width` cells wide; `why` last."""
+    rater = max(map(cell_len, needs.raters)) if len(needs.raters) > 1 else 0
+    wanted = {"case": 7, "user": needs.user, "occasion": needs.occasion, "systems": needs.systems, "rater": rater, "judge": needs.judge,
+              "sure": needs.sure, "people": needs.people}  # fmt: skip
+    columns = {
+        name: min(max(cells, len(_HEADS.get(name, name))), _WIDEST[name]) + 1
+        for name, cells in wanted.items()
+        if cells
+    }
+    room = width - _MARK - _LEAST_WHY
+    columns = _squeezed(columns, room)
+    for name in _LEFT_OUT:
+        if sum(columns.values()) <= room:
+            break
+        columns.pop(name, None)
+    # what became free goes back to the names
+    wider = {name: min(max(wanted[name], len(name)), _WIDEST[name]) + 1 for name in columns}
+    columns = _squeezed(wider, room)
+    return {**columns, "why": max(width - _MARK - sum(columns.values()), 4)}
+
+
+def _squeezed(columns: Columns, room: int) -> Columns:
+    """The columns with names shortened as far as `room` asks for, and no further than _NARROWEST."""
+    squeezed = dict(columns)
+    for name, least in _NARROWEST.items():
+        if name in squeezed:
+            over = sum(squeezed.values()) - room
+            squeezed[name] -= max(min(over, squeezed[name] - least - 1), 0)
+    return squeezed
 
 
 def header_line(columns: Columns) -> str:
-    return (
-        "  "
-        + (_cell("case", columns.case) if columns.case else "")
-        + (_cell("occasion", columns.occasion) if columns.occasion else "")
-        + _cell("rater", columns.rater)
-        + _cell("label", columns.label)
-        + _cell("cnf", 4)
-        + "why"
+    return " " * _MARK + "".join(
+        set_cell_size(_HEADS.get(name, name), cells) for name, cells in columns.items()
     )
 
 
 def verdict_cells(row: VerdictRow, columns: Columns, symbols: Glyphs) -> list[tuple[str, str]]:
     """(text, kind) in order; kind is marked, failed, reviewed, dim or empty."""
     glyph, kind = _glyph(row, symbols)
-    label_text = short_label(row.label) if protocol_facts(row.protocol).labels else ""
-    label = symbols.none if row.failed else label_text or score(row.value, symbols)
-    if row.aspect != "overall":
-        label = f"{_short_aspect(row.aspect, columns.label - 5, symbols)} {label}"
-    return [
-        (glyph + " ", kind),
-        *([(_cell(case_number(row.case_id), columns.case), "")] if columns.case else []),
-        *(
-            [(_cell(occasion_text(row.occasion), columns.occasion, symbols.cut), "")]
-            if columns.occasion
-            else []
-        ),
-        (_cell(row.rater, columns.rater, symbols.cut), "dim"),
-        (_cell(label, columns.label, symbols.cut), kind if row.failed else ""),
-        (_cell(fraction(row.confidence, symbols.none), 4), "dim"),
-        (_cell(why(row, short=columns.why < 13), columns.why, symbols.cut), kind),
-    ]
+    texts = {
+        "case": (case_number(row.case_id), "dim"),
+        "user": (one_line(row.user_id, 30), ""),
+        "occasion": (_occasion(row), ""),
+        "systems": (_systems(row, columns.get("systems", 1) - 1, symbols), ""),
+        "rater": (one_line(row.rater, 30), "dim"),
+        "judge": (_label(row, columns["judge"] - 1, symbols), kind if row.failed else ""),
+        "sure": (fraction(row.confidence, ""), "dim"),
+        "people": (_people(row, symbols), ""),
+        "why": (why(row), kind),
+    }
+    cells = [(glyph + " ", kind)]
+    for name, width in columns.items():
+        text, style = texts[name]
+        shown = middle(text, width - 1, symbols) if name in ("user", "rater") else text
+        cells.append((_cell(shown, width, symbols.cut), style))
+    return cells
 
 
-def why(row: VerdictRow, *, short: bool = False) -> str:
+def why(row: VerdictRow) -> str:
     """Why the verdict is worth reading, the most telling reason first; empty if there is none.
 
-    `disagree 2/1`: two people or judges give one answer and one gives another; `dis` if `short`. Scores of
-    explanations show their spread instead.
+    `disagree 2/1`: two raters give one answer and one gives another. Scores of explanations show their spread instead.
     """
     reasons = [_decided(row)] if row.triage.decision else ["reviewed"] if row.reviewed else []
     reasons += [f"#{one_line(tag, 20)}" for tag in row.triage.tags]
     if row.failed:
         reasons.append(row.error_kind.replace("_", " ") or "failed")
-    if row.flipped:
-        reasons.append("swap")
-    if row.flag_count:
-        reasons.append(row.issue or "flag")
-        if row.flag_count > 1:
-            reasons[-1] += f" x{row.flag_count}"
+    against = _against_people(row)
     if row.disagrees and protocol_facts(row.protocol).unit == "explanation" and row.spread is not None:
         reasons.append(f"spread {row.spread:.3g}")
+    elif against:
+        reasons.append(against)
     elif row.disagrees:
-        reasons.append(("dis " if short else "disagree ") + "/".join(str(votes) for votes in row.votes))
+        reasons.append("disagree " + "/".join(str(votes) for votes in row.votes))
+    if row.flipped:
+        reasons.append("flips on swap")
+    if row.flag_count:
+        reasons.append(row.issue.replace("_", " ") or "flag")
+        if row.flag_count > 1:
+            reasons[-1] += f" x{row.flag_count}"
     return ", ".join(reasons)
+
+
+def _against_people(row: VerdictRow) -> str:
+    if row.rater_kind not in REVIEWED or row.value is None or row.failed:
+        return ""
+    least, people = smallest_disagreement(row.protocol), sum(said.n for said in row.people)
+    apart = sum(said.n for said in row.people if abs(said.value - row.value) >= least)
+    return "" if not apart else "against people" if apart == people else f"against {apart} of {people} people"
+
+
+def _occasion(row: VerdictRow) -> str:
+    return one_line(occasion_text(row.occasion), 40)
+
+
+def _systems(row: VerdictRow, width: int, symbols: Glyphs) -> str:
+    """`als ◂ cooc`: the sign points to the system that was chosen; a single system by its name."""
+    names = [one_line(name, 60) for name in row.systems]
+    if len(names) < 2:
+        return middle(names[0] if names else "", width, symbols)
+    sign = symbols.empty
+    if row.flipped:
+        sign = symbols.swapped
+    elif row.value is not None and not row.failed:
+        sign = symbols.first if row.value > 0 else symbols.crumb if row.value < 0 else "="
+    room = width - cell_len(sign) - 2
+    left = max(room - cell_len(names[1]), room // 2)
+    first = middle(names[0], left, symbols)
+    return f"{first} {sign} {middle(names[1], room - cell_len(first), symbols)}"
+
+
+def _label(row: VerdictRow, width: int, symbols: Glyphs) -> str:
+    text = short_label(row.label) if protocol_facts(row.protocol).labels else ""
+    label = symbols.failed if row.failed else one_line(text, 30) or score(row.value, symbols)
+    if row.aspect == "overall":
+        return label
+    aspect = one_line(row.aspect, 40).replace("_", " ")
+    room = max(width - cell_len(label) - 1, 2)
+    short = aspect if cell_len(aspect) <= room else fit(aspect, room, symbols) if room > 5 else aspect[:room]
+    return f"{short} {label}"
+
+
+def _people(row: VerdictRow, symbols: Glyphs) -> str:
+    """`A A` or `Good×2 Poor`: what each person said, the most frequent answer first."""
+    given = []
+    for said in row.people:
+        label = one_line(short_label(said.label), 12) or score(said.value, symbols)
+        short = len(label) == 1 and said.n < 4
+        given.append(
+            " ".join([label] * said.n)
+            if short
+            else label + (f"{symbols.times}{said.n}" if said.n > 1 else "")
+        )
+    return " ".join(given)
 
 
 def _glyph(row: VerdictRow, symbols: Glyphs) -> tuple[str, str]:
@@ -118,13 +221,7 @@ def _decided(row: VerdictRow) -> str:
     return {"accept": "accepted", "dismiss": "dismissed"}[row.triage.decision]
 
 
-def _short_aspect(aspect: str, room: int, symbols: Glyphs) -> str:
-    """The beginning of the aspect's name, leaving room for a label of three cells."""
-    name = one_line(aspect, 40).replace("_", " ")
-    return fit(name, room, symbols) if room > 5 else set_cell_size(name, max(room, 2))
-
-
-def _cell(text: str, width: int, cut: str = "…") -> str:
+def _cell(text: str, width: int, cut: str) -> str:
     """The text in exactly `width` cells, the last one a space."""
     line = one_line(text, max(width * 2, 8))
     if cell_len(line) > width - 1:

@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from recjudge_tui.store.verdicts.listing import VerdictRow
-from recjudge_tui.tui.cases.verdict_line import Columns, columns_for, verdict_cells
+from recjudge_tui.tui.cases.verdict_line import Columns, Needs, columns_for, verdict_cells
 from recjudge_tui.tui.kit.glyphs import glyphs
 
 WINDOW = 128
@@ -28,7 +28,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows `ids`, an array of verdict ids in the order of the list; the rows come from `read`, in windows.
 
     The cursor belongs to a verdict, not to a row number. When the list changes it follows its verdict; if that is
-    gone, it stays at the same place on the screen. Occasions have a column from the first row on whose user has several.
+    gone, it stays at the same place on the screen.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"verdict-list--cursor", "verdict-list--marked", "verdict-list--failed",
@@ -59,11 +59,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         """`enter` on a verdict."""
 
     class Resized(Message):
-        """From now on a line has these `columns`."""
-
-        def __init__(self, columns: Columns) -> None:
-            super().__init__()
-            self.columns = columns
+        """From now on a line has other `columns`."""
 
     class WantsLast(Message):
         """The user asked for the end of the list."""
@@ -73,7 +69,8 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         self._read = read
         self._windows: OrderedDict[int, dict[int, VerdictRow]] = OrderedDict()
         self._announced: int | None = None
-        self._any_occasion = False
+        # what the rows read so far need; a column that one of them needs stays until there is another list
+        self._needs = Needs()
         self.ids: array[int] = array("q")
         self.cursor = 0
 
@@ -92,6 +89,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         before, offset = anchor or self.cursor_id, self.cursor - self.scroll_offset.y
         self.ids = ids
         self._windows.clear()
+        self._needs = Needs()
         if not follow or before is None:
             self.cursor, offset = 0, 0
         else:
@@ -133,15 +131,24 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         number, within = divmod(place, WINDOW)
         if number not in self._windows:
             ids = self.ids[number * WINDOW : (number + 1) * WINDOW]
-            self._windows[number] = {row.verdict_id: row for row in self._read(ids)}
-            if not self._any_occasion and any(r.several_occasions for r in self._windows[number].values()):
-                self._any_occasion = True
-                self.call_later(self.on_resize)
-                self.call_later(self.refresh)
+            rows = self._read(ids)
+            self._windows[number] = {row.verdict_id: row for row in rows}
+            self._widen(rows)
             while len(self._windows) > KEPT_WINDOWS:
                 self._windows.popitem(last=False)
         self._windows.move_to_end(number)
         return self._windows[number].get(self.ids[number * WINDOW + within])
+
+    def _widen(self, rows: Sequence[VerdictRow]) -> None:
+        needs = self._needs.with_rows(rows, glyphs())
+        if needs != self._needs:
+            self._needs = needs
+            self.refresh()
+            self.post_message(self.Resized())
+
+    @property
+    def columns(self) -> Columns:
+        return columns_for(max(self.size.width - 1, 1), self._needs)
 
     def render_line(self, y: int) -> Strip:
         width, base = self.size.width, self.rich_style
@@ -149,6 +156,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         if place >= len(self.ids):
             return Strip.blank(width, base)
         row = self._row(place)
+        columns = self.columns
         chosen = (
             self.get_component_rich_style("verdict-list--cursor") if place == self.cursor else Style.null()
         )
@@ -157,7 +165,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         if row is None:
             segments.append(Segment("(gone)", base + chosen))
         else:
-            for text, kind in verdict_cells(row, self._columns, glyphs()):
+            for text, kind in verdict_cells(row, columns, glyphs()):
                 style = (
                     self.get_component_rich_style(f"verdict-list--{kind}", partial=True)
                     if kind
@@ -190,13 +198,9 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         if place < len(self.ids):
             self._move_to(place)
 
-    @property
-    def _columns(self) -> Columns:
-        return columns_for(max(self.size.width - 1, 1), occasions=self._any_occasion)
-
     def on_resize(self) -> None:
         self._into_view()
-        self.post_message(self.Resized(self._columns))
+        self.post_message(self.Resized())
 
     def _move_to(self, place: int) -> None:
         if not self.ids:

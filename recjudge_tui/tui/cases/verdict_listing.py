@@ -157,7 +157,7 @@ class VerdictListing(BaseScreen):
     def queue_reason(self) -> str:
         """Why the verdict under the cursor is in the queue; empty in other orders."""
         rows = self.query_one(VerdictList)
-        return Queue(rows.ids, self._starts).reason(rows.cursor) if self._starts else ""
+        return Queue(rows.ids, self._starts).reason(rows.cursor) if self._starts and rows.ids else ""
 
     # ---- an active run
 

@@ -71,5 +71,5 @@ class BaseScreen(Screen[None]):
         """Close the innermost thing that is open; a screen with nothing open goes back."""
         self.host.leave_screen()
 
-    def open_screen(self, name: str, identity: int) -> None:
-        self.app.push_screen(make_screen(name, identity))
+    def open_screen(self, name: str, identity: int, **more: object) -> None:
+        self.app.push_screen(make_screen(name, identity, **more))

@@ -29,10 +29,17 @@ class Glyphs(NamedTuple):
     eighths: str
     cut: str
     border: str
+    first: str
+    swapped: str
+    times: str
 
 
-UNICODE = Glyphs("✓", "▲", "✗", "▶", "✓", "‖", "■", "·", "▸", "·", "–", "─", "█", " ▏▎▍▌▋▊▉", "…", "round")
-ASCII = Glyphs("v", "^", "x", ">", "v", "=", "#", ".", ">", "-", "-", "-", "#", " ", "~", "ascii")
+UNICODE = Glyphs(
+    "✓", "▲", "✗", "▶", "✓", "‖", "■", "·", "▸", "·", "–", "─", "█", " ▏▎▍▌▋▊▉", "…", "round", "◂", "⇄", "×"
+)
+ASCII = Glyphs(
+    "v", "^", "x", ">", "v", "=", "#", ".", ">", "-", "-", "-", "#", " ", "~", "ascii", "<", "<>", "x"
+)
 
 
 def ascii_wanted() -> bool:
@@ -108,3 +115,16 @@ def fit(text: str, width: int, symbols: Glyphs) -> str:
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     return set_cell_size(text, width - 1) + symbols.cut if width > 0 else ""
+
+
+def middle(text: str, width: int, symbols: Glyphs) -> str:
+    """The text in at most `width` cells, shortened in the middle, so that names that begin alike stay apart."""
+    if cell_len(text) <= width:
+        return text
+    if width < 5:
+        return fit(text, max(width, 0), symbols).rstrip()
+    tail = (width - 1) // 2
+    end = text[-tail:]
+    while cell_len(end) > tail:
+        end = end[1:]
+    return set_cell_size(text, width - 1 - tail).rstrip() + symbols.cut + end

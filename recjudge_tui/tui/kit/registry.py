@@ -7,7 +7,7 @@
 | launch | project_id: the form that starts a run |
 | monitor | run_id: the progress of a run |
 | agreement | project_id: agreement and leaderboard |
-| prompts | project_id: the prompts, rendered for its cases |
+| prompts | project_id: the prompts, rendered for its cases; `prompt` (name, version) and `case` (kind, id) to begin with |
 | compare | project_id: two raters case by case |
 | annotate | project_id: blind labels by people |
 """
@@ -40,7 +40,7 @@ def is_screen(name: str, screen: Screen[Any]) -> bool:
     return (type(screen).__module__, type(screen).__name__) == _SCREENS[name]
 
 
-def make_screen(name: str, identity: int) -> Screen[Any]:
-    """The screen called `name` for the project or run `identity`."""
+def make_screen(name: str, identity: int, **more: object) -> Screen[Any]:
+    """The screen called `name` for the project or run `identity`; `more` as the table says."""
     module, screen = _SCREENS[name]
-    return cast("Screen[Any]", getattr(import_module(module), screen)(identity))
+    return cast("Screen[Any]", getattr(import_module(module), screen)(identity, **more))

@@ -85,17 +85,20 @@ class PromptsScreen(EditingScreen):
         *COMMON,
     ]  # fmt: skip
 
-    def __init__(self, project_id: int) -> None:
+    def __init__(
+        self, project_id: int, prompt: tuple[str, int] | None = None, case: tuple[str, int] | None = None
+    ) -> None:
+        """With `prompt` (name, version) and `case` (kind, id) it opens on that prompt as it reads for that case."""
         super().__init__()
         self.project_id = project_id
-        self.view: View = "text"
+        self.view: View = "text" if case is None else "case"
         self.case: CasePreview | None = None
         self.rows: list[StoredRow] = []
         self._wanted = ""
-        self._places: dict[str, int] = {}
+        self._places: dict[str, int] = {} if case is None else dict([case])
         self._order: Order | None = None
         self._against: int | None = None
-        self._select: tuple[str, int] | None = None
+        self._select: tuple[str, int] | None = prompt
         self._seen = False
         self._ahead = 0
 

@@ -1,0 +1,73 @@
+"""What was sent for a verdict, rendered again: in both orders, as text, JSON and curl."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.prompting.sent import sent_text, sent_verdict
+from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.database import Database
+from tests.support import runs
+from tests.support.stub_server import answer, completion, serving
+
+REPLY = json.dumps({"reasoning": "It's better: $HOME `id` 'x'.", "winner": "Set 1"})
+SECRET = "sk-very-secret-key-1234"
+
+
+@pytest.fixture
+def judged(db: Database, monkeypatch: pytest.MonkeyPatch) -> tuple[Database, int, list[bytes]]:
+    """A verdict of a server that needs a key, and the bodies it was sent."""
+    monkeypatch.setenv("MY_KEY", SECRET)
+    runs.make_project(db, users=1)
+    with serving(
+        lambda line, _: answer(200, completion(REPLY)) if "POST" in line else answer(404, {})
+    ) as stub:
+        spec = runs.server_judge(stub.url).model_copy(update={"api_key_env": "MY_KEY"})
+        work(db.path, runs.planned(db, spec, "pairwise"))
+    return db, db.value("SELECT id FROM verdicts"), [body for body in stub.bodies if body]
+
+
+def test_both_orders_as_they_were_sent(judged: tuple[Database, int, list[bytes]]) -> None:
+    db, verdict, bodies = judged
+    sent = sent_verdict(db, verdict)
+    assert sent is not None
+    assert [call.first for call in sent.calls] == ["als", "pop"]
+    assert [call.same for call in sent.calls] == [True, True]
+    assert all(call.reply == REPLY for call in sent.calls)
+    seen = sorted(json.loads(body)["messages"][-1]["content"] for body in bodies)
+    assert sorted(call.request.messages[-1].content for call in sent.calls if call.request) == seen
+    assert all(text in sent_text(sent, "text") for text in seen)
+    written = json.loads(sent_text(sent, "json"))
+    assert [call["messages"][-1]["content"] for call in written] == [
+        call.request.messages[-1].content for call in sent.calls if call.request
+    ]
+
+
+def test_the_command_line_sends_the_same_body_and_names_the_key_only(
+    judged: tuple[Database, int, list[bytes]], tmp_path: Path
+) -> None:
+    db, verdict, bodies = judged
+    sent = sent_verdict(db, verdict)
+    assert sent is not None
+    for form in ("text", "json", "curl"):
+        assert SECRET not in sent_text(sent, form)
+    command = sent.calls[0].curl
+    assert '"Authorization: Bearer $MY_KEY"' in command
+    # a shell hands the body to the program as it stands here
+    fake = tmp_path / "curl"
+    fake.write_text(
+        '#!/bin/sh\nfor word in "$@"; do last="$word"; done\nprintf %s "$last"\n', encoding="utf-8"
+    )
+    fake.chmod(0o755)
+    out = subprocess.run(["sh", "-c", f"PATH={shlex.quote(str(tmp_path))}:$PATH; {command}"],
+                         capture_output=True, check=True)  # fmt: skip
+    assert json.loads(out.stdout) in [json.loads(body) for body in bodies]
+
+
+def test_a_verdict_of_a_person_was_sent_nowhere(db: Database) -> None:
+    assert sent_verdict(db, 1) is None
