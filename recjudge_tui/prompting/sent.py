@@ -6,7 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from recjudge_tui.domain.calls import PROFILE, Request
+from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.judges.http.curl import curl_command
 from recjudge_tui.judges.registry import make_judge
@@ -77,16 +80,28 @@ def sent_verdict(db: Database, verdict_id: int) -> SentVerdict | None:
     if not rows:
         return None
     run = run_row(db, rows[0]["run_id"])
-    setup = setup_of(db, run)
-    calls = tuple(_call(db, run["id"], setup, row) for row in rows)
+    setup, fault = _setup(db, run)
+    calls = tuple(_call(db, run["id"], setup, fault, row) for row in rows)
     prompt = next((p["name"], p["version"]) for p in list_prompts(db) if p["id"] == run["prompt_id"])
-    return SentVerdict(
-        run["id"], setup.spec.spec, prompt, setup.protocol.facts.unit, rows[0]["case_id"], calls
-    )
+    unit = protocol_facts(run["protocol"]).unit
+    judge = "" if setup is None else setup.spec.spec
+    return SentVerdict(run["id"], judge, prompt, unit, rows[0]["case_id"], calls)
 
 
-def _call(db: Database, run_id: int, setup: Setup, row: StoredRow) -> SentCall:
-    request, fault = _request(db, run_id, setup, row)
+def _setup(db: Database, run: StoredRow) -> tuple[Setup | None, str]:
+    """The setup of the run, or why it cannot be read any more: what came back is shown all the same."""
+    try:
+        return setup_of(db, run), ""
+    except RecjudgeError as error:
+        return None, str(error)
+    except ValidationError:
+        return None, "its stored settings cannot be read"
+
+
+def _call(db: Database, run_id: int, setup: Setup | None, fault: str, row: StoredRow) -> SentCall:
+    request = None
+    if setup is not None:
+        request, fault = _request(db, run_id, setup, row)
     stored = json.loads(row["sent"]) if row["sent"] else {}
     parameters: dict[str, Any] = stored.get("sent", {})
     same = (
@@ -113,7 +128,9 @@ def _call(db: Database, run_id: int, setup: Setup, row: StoredRow) -> SentCall:
         error_kind=row["error_kind"] or "",
         error=row["error"] or "",
         finished_at=row["finished_at"] or "",
-        curl="" if request is None else _curl(setup, request, parameters, stored.get("dropped", ())),
+        curl=""
+        if request is None or setup is None
+        else _curl(setup, request, parameters, stored.get("dropped", ())),
     )
 
 

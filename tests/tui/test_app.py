@@ -133,7 +133,7 @@ async def test_a_newer_job_ends_the_older_one(project_db: Path) -> None:
         background.start("work", lambda db: db.value(endless), _ignore)
         await until(pilot, lambda: bool(background._open))
         await pilot.pause(0.05)
-        background.start("work", lambda db: 16, screen._go_to_marked)
+        background.start("work", lambda db: 16, screen._go_to_undecided)
         await until(pilot, lambda: screen.query_one(verdict_list.VerdictList).cursor == 15)
         background.start("work", lambda db: db.value(endless), _ignore)
         await until(pilot, lambda: bool(background._open))

@@ -83,7 +83,7 @@ WALKS = {
         "ProjectsScreen AskLine Confirm ImportForm KeyHelp",
     ),
     "cases": Walk(
-        "j n J K enter pagedown G escape s P J G escape Q v escape w escape t escape v 1 plus escape u F D escape escape"
+        "j n J K enter pagedown G escape s P J G escape Q Q v escape w escape t escape v 1 plus escape u F D escape escape"
         " y Y escape e escape slash f l a g colon tab escape question_mark escape",
         "CasesScreen SentScreen OverrideDialog KeepDialog SavedFilters KeyHelp AskLine",
         _cases(""),
@@ -113,7 +113,9 @@ WALKS = {
     ),
     "prompt_draft": Walk("escape", "DraftDialog", _draft),
     "annotate": Walk("j n escape question_mark escape", "AnnotateScreen AnnotationForm", _of("annotate", LABELLED)),
-    "annotation": Walk("1 w escape G G s escape left y left R y G j j pagedown", "AnnotationScreen", _annotation("pairwise")),
+    "annotation": Walk(
+        "1 w escape G G s escape left y left R y G j j pagedown", "AnnotationScreen", _annotation("pairwise")
+    ),
     "flags": Walk("f 1 1 escape 2 enter", "AnnotationScreen FlagForm", _annotation("pointwise")),
     "scores": Walk("1 2 3 4 enter", "AnnotationScreen", _annotation("explanation")),
     "adjudicate": Walk("1 w escape G s escape enter enter", "AdjudicateScreen", _adjudication),

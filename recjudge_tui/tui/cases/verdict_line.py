@@ -67,8 +67,16 @@ Columns = dict[str, int]
 def columns_for(width: int, needs: Needs) -> Columns:
     """Column -> its cells with a space, for a list `width` cells wide; `why` last."""
     rater = max(map(cell_len, needs.raters)) if len(needs.raters) > 1 else 0
-    wanted = {"case": 7, "user": needs.user, "occasion": needs.occasion, "systems": needs.systems, "rater": rater, "judge": needs.judge,
-              "sure": needs.sure, "people": needs.people}  # fmt: skip
+    wanted = {
+        "case": 7,
+        "user": needs.user,
+        "occasion": needs.occasion,
+        "systems": needs.systems,
+        "rater": rater,
+        "judge": needs.judge,
+        "sure": needs.sure,
+        "people": needs.people,
+    }
     columns = {
         name: min(max(cells, len(_HEADS.get(name, name))), _WIDEST[name]) + 1
         for name, cells in wanted.items()

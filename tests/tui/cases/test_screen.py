@@ -293,6 +293,7 @@ async def test_explanations_show_text_and_scores_as_bars(project_db: Path) -> No
         await press(pilot, "enter")
         screen = shown(pilot)
         assert "rules-text: 4 of 5 on accuracy" in screen
+        assert "Why accuracy" in screen
         assert screen.index("You liked Heat, so Ronin is for you.") < screen.index("Scores, 1 to 5")
         lines = [" ".join(line.strip("│ ").split()) for line in screen.splitlines()]
         place = next(i for i, line in enumerate(lines) if line.startswith("▸ accuracy ▲ spread 2"))
@@ -301,7 +302,6 @@ async def test_explanations_show_text_and_scores_as_bars(project_db: Path) -> No
         await press(pilot, "G")
         screen = shown(pilot)
         assert "metrics, 0 to 1" in screen
-        assert "Why accuracy" in screen
         assert "Why transparency" in screen
         assert "Example shown before it" in screen
 
