@@ -83,11 +83,12 @@ WALKS = {
         "ProjectsScreen AskLine Confirm ImportForm KeyHelp",
     ),
     "cases": Walk(
-        "j n J K enter pagedown G escape s P J G escape Q Q v escape w escape t escape v 1 plus escape u F D escape escape"
+        "j n J K enter pagedown G escape s Q Q v escape w escape t escape v 1 plus escape u F D escape escape"
         " y Y escape e escape slash f l a g colon tab escape question_mark escape",
-        "CasesScreen SentScreen OverrideDialog KeepDialog SavedFilters KeyHelp AskLine",
+        "CasesScreen OverrideDialog KeepDialog SavedFilters KeyHelp AskLine",
         _cases(""),
     ),
+    "sent": Walk("P J G escape j P pagedown escape", "SentScreen", _cases("")),
     "arena": Walk("j enter pagedown G escape", "CasesScreen", _cases("protocol:arena")),
     "explanation": Walk("j enter pagedown G escape", "CasesScreen", _cases("protocol:explanation")),
     "absolute": Walk("j enter G escape", "CasesScreen", _cases("protocol:absolute")),
