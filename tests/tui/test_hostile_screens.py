@@ -80,10 +80,10 @@ def _draft(path: Path) -> Screen[Any]:
 WALKS = {
     "projects": Walk(
         "j k n escape i escape D escape e escape question_mark escape colon escape slash a escape",
-        "ProjectsScreen AskLine Confirm ImportForm KeyHelp",
+        "ProjectsScreen AskLine Confirm ImportForm KeyHelp Palette",
     ),
     "cases": Walk(
-        "j n J K enter pagedown G escape s Q Q v escape w escape t escape v 1 plus escape u F D escape escape"
+        "j n J K enter pagedown G escape s s s s Q Q v escape w escape t escape v 1 plus escape u F D escape escape"
         " y Y escape e escape slash f l a g colon tab escape question_mark escape",
         "CasesScreen OverrideDialog KeepDialog SavedFilters KeyHelp AskLine",
         _cases(""),
