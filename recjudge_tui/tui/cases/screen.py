@@ -74,7 +74,7 @@ class CasesScreen(VerdictListing, TriageActions, CaseOutput, FilterActions):
         Binding("slash", "filter", "filter", key_display="/", id="cases.filter"),
         Binding("backspace", "drop_chip", "drop the last filter", show=False, id="cases.drop_chip"),
         Binding("s", "sort", "sort", show=False, id="cases.sort"),
-        Binding("Q", "queue", "queue", id="cases.queue"),
+        Binding("Q", "queue", "queue", show=False, id="cases.queue"),
         Binding("n", "next_undecided", "next untriaged", id="cases.next_marked"),
         Binding("P", "sent", "sent/raw", id="cases.sent"),
         Binding("J", "scroll_case(3)", "scroll the case down", show=False, id="cases.scroll_down"),

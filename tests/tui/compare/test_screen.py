@@ -119,7 +119,7 @@ async def test_it_opens_on_the_two_newest_runs(judged: Path, size: tuple[int, in
         beside = size[0] >= 120
         assert ("+++ pointwise-media@2" in text) == beside
         assert max(cell_len(line) for line in text.splitlines()) <= size[0]
-        assert [line.strip() for line in text.splitlines()][-1].startswith("enter list m choose x swap")
+        assert [line.strip() for line in text.splitlines()][-1].startswith("enter list m choose s swap")
 
 
 async def test_enter_on_a_figure_lists_its_cases_and_enter_on_one_opens_it(judged: Path) -> None:
@@ -184,7 +184,7 @@ async def test_the_prompts_come_and_go(judged: Path) -> None:
 
 async def test_x_turns_it_round_and_m_chooses_who(judged: Path) -> None:
     async with opened(judged) as (pilot, screen):
-        await compared(pilot, screen, "x")
+        await compared(pilot, screen, "s")
         text = shown(pilot)
         assert "v2 to v1" in text
         assert "25 milder, 0 harsher" in text
@@ -312,7 +312,7 @@ def hostile_project(path: Path) -> Project:
 async def test_hostile_names_are_shown_and_not_obeyed(project_db: Path) -> None:
     hostile_project(project_db)
     async with opened(project_db, (100, 30)) as (pilot, _):
-        for keys in ((), ("enter",), ("p",), ("escape",), ("m",), ("escape",), ("e",), ("escape",), ("x",)):
+        for keys in ((), ("enter",), ("p",), ("escape",), ("m",), ("escape",), ("e",), ("escape",), ("s",)):
             await press(pilot, *keys)
             text = shown(pilot)
             assert not BAD & set(text)
