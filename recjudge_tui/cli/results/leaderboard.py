@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 @project_option
 @click.option("--protocol", required=True, metavar="P", help="pointwise, pairwise, arena, ...")
 @click.option("--rater", metavar="R", help="Only this rater. Default: all but readers.")
+@click.option(
+    "--raters", metavar="A,B,...", help="Only these raters, a board each. Default: all but readers."
+)
 @click.option("--readers", is_flag=True, help="Also who overrode single verdicts in the app.")
 @click.option(
     "--crowd",
@@ -84,6 +87,7 @@ def leaderboard(
     project_id: int,
     protocol: str,
     rater: str | None,
+    raters: str | None,
     crowd: str | None,
     readers: bool,
     aspect: str | None,
@@ -114,7 +118,7 @@ def leaderboard(
       recjudge leaderboard -p movies --protocol pairwise
       recjudge leaderboard -p movies --protocol arena --method bt --ties half
       recjudge leaderboard -p movies --protocol arena --aspect overall --table matrix
-      recjudge leaderboard -p movies --protocol pointwise --rater rules --format md
+      recjudge leaderboard -p movies --protocol pointwise --raters rules,anna --format md
       recjudge leaderboard -p movies --protocol pairwise --crowd all --method bt
       recjudge leaderboard -p films --protocol explanation --table pairs
       recjudge leaderboard -p shop --protocol pairwise --by plan --context home --from 2024-05-01 --to 2024-05-31
@@ -124,8 +128,9 @@ def leaderboard(
     from recjudge_tui.reports.leaderboard.large_boards import readable
     from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 
+    named = (*((rater,) if rater else ()), *names(raters))
     options = LeaderboardOptions(
-        protocol, rater=rater, aspect=aspect, method=method, resamples=resamples, seed=seed, ties=ties,
+        protocol, raters=named, aspect=aspect, method=method, resamples=resamples, seed=seed, ties=ties,
         k_factor=k_factor,
         orders=orders,
         crowd=names(crowd),

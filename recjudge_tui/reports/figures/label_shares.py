@@ -23,7 +23,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     table = leaderboard_table(
         context.db,
         context.project_id,
-        LeaderboardOptions(topic.protocol, rater, topic.aspect, "share", selection=context.selection),
+        LeaderboardOptions(topic.protocol, (rater,), topic.aspect, "share", selection=context.selection),
     )
     caption = (
         f"Shares of the labels that {name_text(rater)} gave each system: {topic.text()},"

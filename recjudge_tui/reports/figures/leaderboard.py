@@ -46,10 +46,11 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per rater and ranked system, as in `leaderboard_table`."""
     topic, method = context.topic, chosen["method"]
     rater = None if chosen["rater"] == EVERYONE else chosen["rater"]
+    raters = () if rater is None else (rater,)
     table = leaderboard_table(
         context.db,
         context.project_id,
-        LeaderboardOptions(topic.protocol, rater, topic.aspect, method, selection=context.selection),
+        LeaderboardOptions(topic.protocol, raters, topic.aspect, method, selection=context.selection),
     )
     # rows against one opponent belong to the Q matrix
     rows = tuple(row for row in table.rows if row.get("opponent") is None)

@@ -49,7 +49,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     table = q_matrix_table(
         context.db,
         context.project_id,
-        LeaderboardOptions(topic.protocol, rater, topic.aspect, "q", selection=context.selection),
+        LeaderboardOptions(topic.protocol, (rater,), topic.aspect, "q", selection=context.selection),
     )
     caption = (
         f"Q = (wins + ties) / (losses + ties) of the row's system against the column's, judged by {name_text(rater)}:"

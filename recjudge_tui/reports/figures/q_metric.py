@@ -49,7 +49,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per ranked system with both a finite Q and the metric: its leaderboard row with `measured`."""
     topic, rater, metric = context.topic, chosen["rater"], chosen["metric"]
-    ranking = LeaderboardOptions(topic.protocol, rater, topic.aspect, "q", selection=context.selection)
+    ranking = LeaderboardOptions(topic.protocol, (rater,), topic.aspect, "q", selection=context.selection)
     board = leaderboard_table(context.db, context.project_id, ranking)
     related = arena_table(context.db, context.project_id, ranking, "metrics")
     measured = _measured(context, rater)
@@ -70,7 +70,9 @@ def _measured(context: FigureContext, rater: str) -> Table:
     ratings = board_ratings(
         context.db,
         context.project_id,
-        LeaderboardOptions(context.topic.protocol, rater, context.topic.aspect, selection=context.selection),
+        LeaderboardOptions(
+            context.topic.protocol, (rater,), context.topic.aspect, selection=context.selection
+        ),
     )
     question = ranked_questions(ratings, context.topic.protocol)[0]
     judged = JudgedLists(context.db, context.project_id, ratings.cases)

@@ -58,15 +58,15 @@ from recjudge_tui.store.verdicts.ratings import (
 
 @dataclass(frozen=True)
 class LeaderboardOptions:
-    """`method` empty: q for pairs of lists, mean for scores (absolute, explanation), share for the rest. `rater` and
-    `aspect` None: all of them, of raters without readers unless `readers`.
+    """`method` empty: q for pairs of lists, mean for scores (absolute, explanation), share for the rest. `raters` empty
+    and `aspect` None: all of them, of raters without readers unless `readers`.
 
     `crowd`: these raters' verdicts make one board, ALL_PEOPLE of all annotators. `ties` is for bt; `k_factor` and `orders`
     (0: the order of the cases) are for elo.
     """
 
     protocol: str
-    rater: str | None = None
+    raters: tuple[str, ...] = ()
     aspect: str | None = None
     method: str = ""
     resamples: int = RESAMPLES
@@ -121,10 +121,10 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
 def board_ratings(db: Database, project_id: int, options: LeaderboardOptions) -> Ratings:
     """The verdicts of a leaderboard; raises UsageError for an unknown protocol or an aspect without verdicts,
     NotFoundError for an unknown rater."""
-    if options.rater is not None and options.crowd:
-        raise UsageError("a board is of one rater or of a crowd", next_step="Leave out one of them.")
-    if options.rater is not None:
-        rater_row(db, project_id, options.rater)
+    if options.raters and options.crowd:
+        raise UsageError("a board is of single raters or of a crowd", next_step="Leave out one of them.")
+    for rater in options.raters:
+        rater_row(db, project_id, rater)
     protocols = protocols_meeting(options.protocol)
     if options.aspect is not None:
         _check_aspect(project_questions(db, project_id), protocols, options.aspect)
@@ -140,8 +140,8 @@ def board_ratings(db: Database, project_id: int, options: LeaderboardOptions) ->
 
 
 def _ranking_raters(db: Database, project_id: int, options: LeaderboardOptions) -> list[str] | None:
-    if options.rater is not None:
-        return [options.rater]
+    if options.raters:
+        return list(options.raters)
     if options.crowd:
         return crowd_raters(db, project_id, options.crowd)
     if options.readers:
@@ -150,7 +150,7 @@ def _ranking_raters(db: Database, project_id: int, options: LeaderboardOptions) 
 
 
 def _left_out(db: Database, project_id: int, options: LeaderboardOptions) -> list[str]:
-    if options.rater is not None or options.crowd or options.readers:
+    if options.raters or options.crowd or options.readers:
         return []
     raters, asked = project_raters(db, project_id), protocols_meeting(options.protocol)
     return reader_notes(

@@ -60,7 +60,7 @@ def q_metrics_table(db: Database, project_id: int, options: LeaderboardOptions, 
     questions = [
         question
         for question in ranked_questions(ratings, options.protocol)
-        if options.rater is not None or not is_metric(ratings.raters[question.rater])
+        if options.raters or not is_metric(ratings.raters[question.rater])
     ]
     judged = JudgedLists(db, project_id, ratings.cases)
     rows: list[Row] = []

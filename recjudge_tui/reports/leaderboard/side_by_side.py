@@ -84,13 +84,13 @@ def side_by_side_table(db: Database, project_id: int, options: LeaderboardOption
     alone_only = [
         (rater, "overall")
         for rater in absolute
-        if rater not in scored_by.values() and options.rater in (None, rater)
+        if rater not in scored_by.values() and (not options.raters or rater in options.raters)
     ]
     judged = JudgedLists(db, project_id, alone.cases)
     rows: list[Row] = []
     lone_notes: list[str] = []
     for rater, aspect in [*pairs, *alone_only]:
-        if options.rater is None and is_metric(ratings.raters[rater]):
+        if not options.raters and is_metric(ratings.raters[rater]):
             continue
         scorer, question = scored_by.get(rater, rater), pairs.get((rater, aspect))
         in_pairs = None if question is None else ratings.verdicts[question]

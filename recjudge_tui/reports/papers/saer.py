@@ -72,7 +72,7 @@ def saer_page(
 
 def _findings(db: Database, project_id: int, stages: Stages, resamples: int, seed: int) -> Findings:
     options = LeaderboardOptions(
-        SAER[1], stages.rater, "overall", method="winrate", resamples=resamples, seed=seed
+        SAER[1], (stages.rater,), "overall", method="winrate", resamples=resamples, seed=seed
     )
     shares = leaderboard_table(db, project_id, replace(options, protocol=SAER[0], method="share"))
     board = leaderboard_table(db, project_id, options)

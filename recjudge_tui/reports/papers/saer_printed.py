@@ -212,7 +212,7 @@ def _why_people_differ() -> str:
 
 def _wins(db: Database, project_id: int, rater: str) -> dict[str, int]:
     """The wins of both systems, and the ties."""
-    options = LeaderboardOptions(SAER[1], rater, resamples=0)
+    options = LeaderboardOptions(SAER[1], (rater,), resamples=0)
     rows = {str(row["system"]): row for row in leaderboard_table(db, project_id, options).rows}
     wins = {system: int(str(rows[system]["wins"])) for system in SYSTEMS}
     return wins | {"Tie": int(str(rows[SYSTEMS[0]]["ties"]))}

@@ -41,7 +41,7 @@ def pair_counts_table(
     raw = raw_counts_table(db, project_id, resamples=resamples, seed=seed)
     position = position_table(db, project_id, resamples=resamples, seed=seed)
     board = leaderboard_table(
-        db, project_id, LeaderboardOptions(SAER[1], rater=judge, resamples=resamples, seed=seed)
+        db, project_id, LeaderboardOptions(SAER[1], raters=(judge,), resamples=resamples, seed=seed)
     )
     adjudicated = {(r["system"], r["opponent"]): r for r in _between(board)}
     rows: list[Row] = []

@@ -192,3 +192,15 @@ def test_no_csv_under_the_name_of_another_format(db: str, tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="no export format"):
         run(export, "-p", "films", "--db", db, "verdicts", "-o", str(tmp_path / "v.xlsx"))
     assert not (tmp_path / "v.xlsx").exists()
+
+
+def test_the_leaderboard_of_chosen_raters(db: str) -> None:
+    every = table(leaderboard, db, "--protocol", "pointwise")["rows"]
+    raters = sorted({row["rater"] for row in every})
+    assert len(raters) > 1
+    chosen = table(leaderboard, db, "--protocol", "pointwise", "--raters", ",".join(raters[:2]))["rows"]
+    assert chosen == [row for row in every if row["rater"] in raters[:2]]
+    assert (
+        table(leaderboard, db, "--protocol", "pointwise", "--raters", raters[0])["rows"]
+        == table(leaderboard, db, "--protocol", "pointwise", "--rater", raters[0])["rows"]
+    )

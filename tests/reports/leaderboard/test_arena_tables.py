@@ -88,7 +88,7 @@ def test_a_user_counts_once_in_the_sign_test(project: Project) -> None:
         ]
     others = [pair_case(project, f"u{at}", "s0", "s1") for at in range(1, 6)]
     give(project, "anna", dict.fromkeys(mine, -1.0) | dict.fromkeys(others, 1.0), protocol_name="pairwise")
-    row = table(project, "matrix", "pairwise", rater="anna").rows[0]
+    row = table(project, "matrix", "pairwise", raters=("anna",)).rows[0]
     assert (row["wins"], row["losses"], row["users_for"], row["users_against"]) == (5, 3, 5, 1)
     assert row["p"] == pytest.approx(2 * 7 / 64)
 
@@ -96,7 +96,7 @@ def test_a_user_counts_once_in_the_sign_test(project: Project) -> None:
 def test_two_systems_have_a_matrix_too_and_failures_stand_outside(project: Project) -> None:
     cases = [pair_case(project, f"w{at}", "s0", "s1") for at in range(3)]
     give(project, "ben", dict(zip(cases, (1.0, None, None), strict=True)), protocol_name="pairwise")
-    rows = table(project, "matrix", "pairwise", rater="ben").rows
+    rows = table(project, "matrix", "pairwise", raters=("ben",)).rows
     assert [(row["system"], row["n"], row["failed"], row["q"]) for row in rows] == [
         ("s0", 1, 2, None), ("s1", 1, 2, 0.0),
     ]  # fmt: skip
@@ -123,7 +123,7 @@ def test_q_against_metrics(project: Project) -> None:
 
 def test_fewer_than_three_systems_have_no_correlation(project: Project) -> None:
     battles(project, {("s0", "s1"): (3, 1, 1)}, rater="anna")
-    rows = table(project, "metrics", "pairwise", rater="anna").rows
+    rows = table(project, "metrics", "pairwise", raters=("anna",)).rows
     assert {row["pearson"] for row in rows} == {None}
     assert all("three are needed" in str(row["note"]) for row in rows)
 
@@ -179,7 +179,7 @@ def test_side_by_side_on_one_scale(project: Project) -> None:
 
 def test_side_by_side_needs_three_systems_for_one_scale(project: Project) -> None:
     battles(project, {("s0", "s1"): (3, 1, 1)}, rater="anna")
-    rows: tuple[Row, ...] = table(project, "side-by-side", "pairwise", rater="anna").rows
+    rows: tuple[Row, ...] = table(project, "side-by-side", "pairwise", raters=("anna",)).rows
     assert [row["q_scaled"] for row in rows] == [None, None]
     assert [row["q"] for row in rows] == [2.0, 0.5]
     assert all("at least 3 systems" in str(row["note"]) for row in rows)
@@ -197,14 +197,14 @@ def test_absolute_scores_of_the_same_judge_under_another_name_are_found(project:
         (project.id,),
     )
     battles(project, {("s0", "s1"): (3, 1, 1)}, rater="rules-2", protocol="arena", kind="rules")
-    unmatched = table(project, "side-by-side", rater="rules-2").rows
+    unmatched = table(project, "side-by-side", raters=("rules-2",)).rows
     assert all(row["absolute"] is None for row in unmatched)
     project.db.execute(
         """INSERT INTO runs (project_id, rater_id, prompt_id, protocol, judge, settings, state, created_at)
            SELECT project_id, (SELECT id FROM raters WHERE name = 'rules-2'), prompt_id, 'arena', judge, settings,
              state, created_at FROM runs LIMIT 1"""
     )
-    rows = {row["system"]: row for row in table(project, "side-by-side", rater="rules-2").rows}
+    rows = {row["system"]: row for row in table(project, "side-by-side", raters=("rules-2",)).rows}
     assert rows["s0"]["absolute"] == 2.0
     assert rows["s0"]["absolute_rater"] == "rules"
 
@@ -216,15 +216,15 @@ def test_wrong_words_and_nothing_yet(project: Project) -> None:
         with pytest.raises(UsageError):
             table(project, name, "duel")
         with pytest.raises(NotFoundError):
-            table(project, name, rater="nobody")
+            table(project, name, raters=("nobody",))
     with pytest.raises(UsageError, match="two lists"):
         table(project, "matrix", "pointwise")
     for name in ("matrix", "metrics", "side-by-side"):
         with pytest.raises(UsageError, match="there are no verdicts on an aspect"):
-            table(project, name, aspect="nothing", rater="llm")
+            table(project, name, aspect="nothing", raters=("llm",))
     project.db.execute("DELETE FROM verdicts")
     for name in ("matrix", "metrics", "side-by-side"):
-        empty = table(project, name, rater="llm")
+        empty = table(project, name, raters=("llm",))
         assert empty.rows == ()
         nothing = (
             "there are no verdicts yet" if name == "side-by-side" else "no pair of lists has been judged yet"

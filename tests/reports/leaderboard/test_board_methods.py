@@ -161,7 +161,7 @@ def test_the_built_in_rules_are_named_for_what_they_are(project: Project) -> Non
     battles(project, {("x", "y"): (9, 0, 3)})
     told = [note for note in board(project).notes if "not a language model" in note]
     assert told == ["rules is not a language model: the published guidelines written as code"]
-    assert not any("not a language model" in note for note in board(project, rater="anna").notes)
+    assert not any("not a language model" in note for note in board(project, raters=("anna",)).notes)
 
 
 def test_failed_verdicts_count_nowhere(project: Project) -> None:

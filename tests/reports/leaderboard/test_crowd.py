@@ -161,7 +161,7 @@ def test_what_is_no_crowd(project: Project) -> None:
         board(crowd=("w1", "w9"))
     with pytest.raises(UsageError, match="elo makes no board of a crowd"):
         board(crowd=ALL, method="elo")
-    with pytest.raises(UsageError, match="of one rater or of a crowd"):
-        board(crowd=ALL, rater="w1")
+    with pytest.raises(UsageError, match="of single raters or of a crowd"):
+        board(crowd=ALL, raters=("w1",))
     with pytest.raises(UsageError, match="is not made of a crowd"):
         board("side-by-side", crowd=ALL)

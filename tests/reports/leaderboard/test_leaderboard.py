@@ -132,7 +132,7 @@ def test_wrong_words(project: Project) -> None:
         with pytest.raises(UsageError):
             leaderboard_table(project.db, project.id, options)
     with pytest.raises(NotFoundError):
-        leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", rater="dora"))
+        leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", raters=("dora",)))
     with pytest.raises(UsageError, match="two lists"):
         position_table(project.db, project.id, "pointwise")
 

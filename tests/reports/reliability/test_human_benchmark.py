@@ -76,7 +76,7 @@ def row_of(table: Table, **wanted: object) -> Row:
 
 
 def test_adjudicated_counts(project: Project) -> None:
-    table = leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", rater="llm"))
+    table = leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", raters=("llm",)))
     row = row_of(table, system="alpha", opponent=None)
     assert (row["wins"], row["losses"], row["ties"], row["n"]) == (103, 66, 31, 200)
     assert row["position_ties"] == 24

@@ -72,7 +72,7 @@ async def judged_by_anna(pilot: Pilot[Any]) -> str:
 async def test_every_figure_shows_what_its_report_says(rated: Path, size: tuple[int, int]) -> None:
     with connect(rated) as db:
         cells = confusion_table(db, 1, AgreementOptions("pairwise", "overall", ("rules", "anna"))).rows
-        ranked = leaderboard_table(db, 1, LeaderboardOptions("pairwise", "anna", "overall", "q")).rows
+        ranked = leaderboard_table(db, 1, LeaderboardOptions("pairwise", ("anna",), "overall", "q")).rows
     async with running(rated, size=size) as pilot:
         screen = await open_views(pilot)
         text = shown(pilot)
