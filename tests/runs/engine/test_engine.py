@@ -24,6 +24,7 @@ from tests.support.runs import (
     add_lists,
     calls,
     intact,
+    load,
     make_project,
     planned,
     server_judge,
@@ -167,6 +168,34 @@ def test_the_same_run_again_asks_nothing(db: Database, server: ServerProcess) ->
     assert (work(db.path, third).cached, stats(server)["requests"]) == (0, 24)
     delete_run(db, first)
     assert (len(verdicts(db, second)), intact(db)) == (6, True)
+
+
+def twins(db: Database, users: int) -> None:
+    """Both systems give each user the same list, so that every prompt stands in the plan twice."""
+    make_project(db, users=users, systems=("als",))
+    lists = db.rows(
+        "SELECT s.user_id, 'twin', i.item_id, i.rank FROM slate_items i JOIN slates s ON s.id = i.slate_id"
+    )
+    load(db, "lists", [("user_id", "system", "item_id", "rank"), *map(tuple, lists)])
+
+
+def test_equal_requests_in_flight_are_asked_once(db: Database) -> None:
+    twins(db, 6)
+    with start("openai_api", "--delay-ms", 40, "--faults", "500:0.3") as server:
+        run = planned(db, server_judge(server.url), concurrency=8)
+        ended = work(db.path, run)
+        asked = stats(server)
+    assert ended.calls >= 8
+    answered = asked["requests"] - sum(asked["faults"].values())
+    assert ended.done == ended.calls == 2 * ended.cached == 2 * answered
+    assert len({(row[1], row[7]) for row in verdicts(db, run)}) == ended.cached
+
+
+def test_an_equal_request_is_asked_after_one_that_failed(db: Database) -> None:
+    twins(db, 2)
+    with start("openai_api", "--delay-ms", 40, "--faults", "refusal:1") as server:
+        ended = work(db.path, planned(db, server_judge(server.url), concurrency=8))
+        assert (ended.done, ended.failed, stats(server)["requests"]) == (2, 2, 4)
 
 
 def test_a_system_more_asks_only_for_the_new_pairs(db: Database, server: ServerProcess) -> None:
