@@ -95,6 +95,13 @@ def make_films(db: Database, users: int = 6) -> int:
         (rater, user, "als", label, "pointwise")
         for user in names for rater, label in (("anna", "Good"), ("ben", "Poor"))
     )])  # fmt: skip
+    load(db, "labels", [
+        ("rater", "user_id", "system_a", "system_b", "shown_first", "winner"),
+        *(("gpt-4", user, *SYSTEMS, first, "als") for user in names for first in SYSTEMS),
+    ])  # fmt: skip
+    load(db, "labels", [
+        ("rater", *header[1:6], "protocol", "scale"), ("cy", *texts[0], "useful", 7, "explanation", "0 to 10")
+    ])  # fmt: skip
     return project
 
 
