@@ -35,6 +35,7 @@ from recjudge_tui.reports.common.pairing import (
 )
 from recjudge_tui.reports.common.scales import (
     categories,
+    combined_notes,
     is_judging,
     protocol_questions,
     reader_notes,
@@ -131,11 +132,17 @@ def agreement_table(
             if not system:
                 seen[where_of(pair)] = compared.seen
             lacks.append(MissingInPair(pair, compared.missing, system))
-    notes = orientation_notes(seen) + missing_notes(lacks) + untimed_notes(ratings)
+    compared_raters = [ratings.raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater)]
+    notes = (
+        combined_notes(compared_raters)
+        + orientation_notes(seen)
+        + missing_notes(lacks)
+        + untimed_notes(ratings)
+    )
     notes += ceiling_notes(rows)
     notes += scale_notes(db, project_id, ((pair.protocol, pair.aspect) for pair in pairs))
     notes += [] if options.stats else _fraction_notes(ratings, labels)
-    notes += rules_notes(ratings.raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater))
+    notes += rules_notes(compared_raters)
     if not options.raters and not options.readers:
         about = protocol_questions(questions, raters, options.protocol)
         notes += reader_notes(raters[q.rater] for q in about if q.rater != options.truth)

@@ -24,7 +24,7 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import is_metric
+from recjudge_tui.reports.common.scales import combined_notes, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.registry import CORRELATIONS
 from recjudge_tui.stats.combining.ensembles import MOST_RATERS, SizeFigures, subset_figures
@@ -89,7 +89,11 @@ def ensembles_table(db: Database, project_id: int, options: AgreementOptions) ->
     ratings = load_questions(db, project_id, questions_in(pairs), options.selection)
     check_fill(label_sets(db, project_id, ratings, pairs), options)
     rows: list[Row] = []
-    notes: list[str] = [_RULE, *untimed_notes(ratings)]
+    notes: list[str] = [
+        *combined_notes([raters[name] for name in (options.truth,) if name]),
+        _RULE,
+        *untimed_notes(ratings),
+    ]
     for alike in _by_question(pairs):
         rows += _rows(ratings, alike, options, notes)
     if not rows:

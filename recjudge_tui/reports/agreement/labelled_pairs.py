@@ -21,7 +21,7 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import label_names
+from recjudge_tui.reports.common.scales import combined_notes, label_names
 from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import FloatArray, load_questions, project_questions, project_raters
@@ -89,6 +89,7 @@ def labelled_pairs(db: Database, project_id: int, options: AgreementOptions) -> 
         labelled.append(LabelledPair(pair, a, b, users, values, names, compared.row.size))
         lacks.append(MissingInPair(pair, compared.missing))
         seen[where_of(pair)] = compared.seen
+    notes += combined_notes(raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater))
     notes += [*orientation_notes(seen), *_TWICE[: any(how.mirrored for how in seen.values())]]
     notes += missing_notes(lacks) + untimed_notes(ratings)
     if not pairs:

@@ -28,7 +28,7 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import categories, is_people, rules_notes, scale_notes
+from recjudge_tui.reports.common.scales import categories, is_people, rater_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
 from recjudge_tui.stats.agreement.registry import MANY_RATERS, NO_ORDER
@@ -105,7 +105,7 @@ def together_table(db: Database, project_id: int, options: AgreementOptions) -> 
             notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
     notes = [_ABOUT, *orientation_notes(seen), *notes, *untimed_notes(ratings)]
     notes += scale_notes(db, project_id, alike)
-    notes += rules_notes(ratings.raters[name] for by_rater in alike.values() for name in by_rater)
+    notes += rater_notes(ratings.raters[name] for by_rater in alike.values() for name in by_rater)
     if not rows:
         notes = [*notes[1:], _nothing(questions, raters, options)]
     return Table("Agreement of all together", _COLUMNS, tuple(rows), tuple(notes), settings_of(options))

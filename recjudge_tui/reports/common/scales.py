@@ -8,7 +8,7 @@ import numpy as np
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import offered, protocol_facts, question_of, same_question
-from recjudge_tui.domain.roles import FIRST_HAND, RATER_KINDS, READERS, REFERENCES, RUN_RATERS
+from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, RATER_KINDS, READERS, REFERENCES, RUN_RATERS
 from recjudge_tui.errors import UsageError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import run_prompts
@@ -46,10 +46,25 @@ def reader_notes(raters: Iterable[Rater]) -> list[str]:
     return [f"without the overrides of {', '.join(names)}; --readers includes them"] if names else []
 
 
+def rater_notes(raters: Iterable[Rater]) -> list[str]:
+    """The notes that must accompany all figures of raters made from others and of the built-in rules."""
+    named = list(raters)
+    return [*combined_notes(named), *rules_notes(named)]
+
+
 def rules_notes(raters: Iterable[Rater]) -> list[str]:
-    """The note that must accompany all figures of the built-in rules; none if there are no such figures."""
+    """What the built-in rules are; none without them."""
     names = sorted({rater.name for rater in raters if rater.kind == "rules"})
     return [f"{name} is not a language model: the published guidelines written as code" for name in names]
+
+
+def combined_notes(raters: Iterable[Rater]) -> list[str]:
+    """What a consensus or a jury is worth as a reference; none without one. A mean of metrics is no reference."""
+    names = sorted({rater.name for rater in raters if rater.kind in COMBINED and not is_metric(rater)})
+    return [
+        f"{name} is made from other raters: its answer is taken to be right and is not known to be"
+        for name in names
+    ]
 
 
 def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:

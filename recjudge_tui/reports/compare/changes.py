@@ -24,7 +24,7 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import label_names, protocol_questions, rater_rank, rules_notes
+from recjudge_tui.reports.common.scales import label_names, protocol_questions, rater_notes, rater_rank
 from recjudge_tui.reports.compare.run_differences import PromptChange, prompt_change, run_differences
 from recjudge_tui.reports.compare.tests import Tally, tallied
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
@@ -183,7 +183,7 @@ def compare_on(
     notes = orientation_notes(
         {f"{p.pair.protocol}, {p.pair.aspect}": p.tally.seen for p in parts if not p.system}
     )
-    notes += rules_notes(ratings.raters[side.rater] for side in sides)
+    notes += rater_notes(ratings.raters[side.rater] for side in sides)
     about_lists = (f"{p.pair.protocol}, {p.pair.aspect}: {note}" for p in parts for note in p.other_lists)
     notes[:0] = dict.fromkeys(about_lists)
     if not pairs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.scales import is_judging, origin_notes, rules_notes
+from recjudge_tui.reports.common.scales import is_judging, origin_notes, rater_notes
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.documents.passport_parts import (
     PassportSource,
@@ -67,9 +67,13 @@ def passport_table(
     holder = PassportSource(db, project_id, raters[rater], runs, protocols, commands, resamples, seed)
     rows: list[Row] = [row for part in _PARTS for row in part(holder)]
     questions = [question for question in project_questions(db, project_id) if question.rater == rater]
+    compared = {rater, *(str(row.get("against")) for row in rows)}
     notes = [
-        *rules_notes([raters[rater]]), *origin_notes(db, project_id, questions), _INTERVALS, FORMULA,
-    ]  # fmt: skip
+        *rater_notes(raters[name] for name in compared if name in raters),
+        *origin_notes(db, project_id, questions),
+        _INTERVALS,
+        FORMULA,
+    ]
     settings = {"rater": rater, "judge": judge.spec, "resamples": resamples, "seed": seed}
     return Table(f"Passport of {rater}", COLUMNS, tuple(rows), tuple(notes), settings)
 

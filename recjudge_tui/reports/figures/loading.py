@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Protocol, cast
@@ -35,6 +35,7 @@ _MISSING = {
     "rater": "only people judged this; to start a run, press r on the Projects screen or use “recjudge run”",
     "metric": "no offline metric can be computed for these lists; “recjudge metrics” says why",
 }
+_OF_RATERS = ("rater", "rater_a", "rater_b", "truth", "against")
 
 
 class FigureModule(Protocol):
@@ -109,11 +110,25 @@ def _data(name: str, kind: FigureKind, context: FigureContext, options: FigureOp
     table = about_occasions(content.table, options.occasions)
     if not table.rows:
         return replace(empty, notes=table.notes)
-    caption = content.caption
+    caption = " ".join([content.caption, *_about_raters(context, choices, table.rows)])
     if options.occasions != EVERY_OCCASION:
         note = occasions_note(options.occasions)
         caption = f"{caption} {note[:1].upper()}{note[1:]}."
     return replace(empty, title=content.title, caption=caption, table=table, notes=table.notes)
+
+
+def _about_raters(
+    context: FigureContext, choices: Mapping[str, Choice], rows: Iterable[Row]
+) -> Iterator[str]:
+    """What a reader must know of the raters in a figure, as sentences of its caption."""
+    from recjudge_tui.reports.common.scales import combined_notes
+    from recjudge_tui.store.verdicts.ratings import project_raters
+
+    raters = project_raters(context.db, context.project_id)
+    shown = {choices[key].value for key in _OF_RATERS if key in choices}
+    shown |= {str(row[key]) for row in rows for key in _OF_RATERS if key in row}
+    for note in combined_notes(raters[name] for name in shown if name in raters):
+        yield f"{note}."
 
 
 def _module(name: str) -> FigureModule:

@@ -19,7 +19,7 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import rules_notes
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Point, Reference, Sentence, Trend
@@ -121,7 +121,9 @@ def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
                 )
             top = human.people[stat].value if stat in human.people else None
         rows.append(_row(run, estimate, top, topic.protocol, topic.aspect, truth, stat))
-    notes = tuple(rules_notes(raters[run.rater] for run in judged))
+    notes = tuple(
+        rater_notes(raters[name] for name in (truth, *(run.rater for run in judged)) if name in raters)
+    )
     if not rows:
         notes = (f"no run has judged {topic.text()} yet",)
     return Table("Agreement over runs", _COLUMNS, tuple(rows), notes, settings_of(options))

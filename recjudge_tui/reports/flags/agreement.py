@@ -13,7 +13,7 @@ from recjudge_tui.reports.common.comparison import Comparison, Side, compare
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
 from recjudge_tui.reports.common.pairing import Pair
-from recjudge_tui.reports.common.scales import rules_notes
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.flags.project_flags import (
     ANY,
@@ -89,7 +89,7 @@ def flag_agreement_table(db: Database, project_id: int, options: FlagOptions) ->
                 rows += _rows(flagged, (a, b), issue, items, marks[0], marks[1], options)
     notes = [_ABOUT, *missing_notes(lacks), *untimed_notes(flagged.ratings)] if rows else [_nothing(flagged)]
     notes += silent_notes(flagged)
-    notes += rules_notes(flagger.rater for pair in pairs for flagger in pair)
+    notes += rater_notes(flagger.rater for pair in pairs for flagger in pair)
     settings: dict[str, object] = {
         "protocol": options.protocol,
         "truth": options.truth,

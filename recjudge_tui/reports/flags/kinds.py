@@ -11,7 +11,7 @@ import numpy as np
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import is_people, rules_notes
+from recjudge_tui.reports.common.scales import is_people, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.flags.project_flags import (
     ANY,
@@ -196,7 +196,7 @@ def _notes(
         if options.by_rank or options.of == "items":
             notes += _unknown_items(flagged, flagger, cases)
     notes += silent_notes(flagged) + earlier_notes(current, questions)
-    notes += rules_notes(flagger.rater for flagger in flagged.flaggers)
+    notes += rater_notes(flagger.rater for flagger in flagged.flaggers)
     return tuple(notes)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from recjudge_tui.domain.protocols import protocol_facts, with_unit
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import is_metric, rules_notes
+from recjudge_tui.reports.common.scales import is_metric, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.label_shares import share_table
 from recjudge_tui.reports.leaderboard.leaderboard import ranked_questions
@@ -151,7 +151,7 @@ def diversity_table(
     if not any(row["rater"] for row in rows):
         notes.append("no lists have been rated yet")
     notes += earlier_notes(ratings, judges)
-    notes += rules_notes(ratings.raters[question.rater] for question in ratings.verdicts)
+    notes += rater_notes(ratings.raters[question.rater] for question in ratings.verdicts)
     settings = {"k": k, "resamples": resamples, "seed": seed}
     return Table(f"Diversity beside relevance, first {k}", _COLUMNS, tuple(rows), tuple(notes), settings)
 

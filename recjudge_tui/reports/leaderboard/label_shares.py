@@ -8,7 +8,7 @@ import numpy as np
 
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import is_metric, label_names, rules_notes, scale_notes
+from recjudge_tui.reports.common.scales import is_metric, label_names, rater_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.resampling.intervals import SHARE, share_estimate
 from recjudge_tui.stats.resampling.two_way import crowd_mean_estimate
@@ -68,7 +68,7 @@ def share_table(
         notes[:0] = sorted({str(row.pop("interval")) for row in rows})
         notes += scale_notes(db, project_id, ((q.protocol, q.aspect) for q in questions))
         notes += earlier_notes(ratings, questions)
-        notes += rules_notes(ratings.raters[question.rater] for question in questions)
+        notes += rater_notes(ratings.raters[question.rater] for question in questions)
     elif not notes:
         notes.append("there are no verdicts yet")
     settings = {"protocol": protocol, "method": "share", "resamples": resamples, "seed": seed}

@@ -15,9 +15,9 @@ from recjudge_tui.reports.common.scales import (
     origin_notes,
     protocol_questions,
     protocols_meeting,
+    rater_notes,
     rater_rank,
     reader_notes,
-    rules_notes,
 )
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.leaderboard.battles import battles
@@ -199,7 +199,7 @@ def _by_score(
         notes += [SEPARABLE_NOTE] if tested else []
         notes += [MORE_NOTE] if counted else []
         notes += earlier_notes(ratings, questions)
-        notes += rules_notes(ratings.raters[q.rater] for q in questions)
+        notes += rater_notes(ratings.raters[q.rater] for q in questions)
         settings = {"protocol": options.protocol, "method": method, "resamples": options.resamples}
         settings |= {"seed": options.seed} | _settings(method, options)
         columns = COLUMNS if method == "q" else WIN_RATE_COLUMNS if pairs else RATING_COLUMNS

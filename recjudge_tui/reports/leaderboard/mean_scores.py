@@ -9,7 +9,7 @@ import numpy as np
 
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import categories, rules_notes, scale_notes, value_bounds
+from recjudge_tui.reports.common.scales import categories, rater_notes, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.mean_pairs import (
     PAIR_COLUMNS,
@@ -65,7 +65,7 @@ def mean_table(
     rows = [
         row for question in ordered for row in _ranked(db, project_id, ratings, question, resamples, seed)
     ]
-    about_rules = rules_notes(ratings.raters[question.rater] for question in questions)
+    about_rules = rater_notes(ratings.raters[question.rater] for question in questions)
     tested = _tested(db, project_id, ratings, ordered, groups) if resamples and not ratings.crowds else []
     notes = (
         (*pair_notes(tested, "aspects"), ABOUT, *earlier_notes(ratings, questions), *about_rules)
@@ -93,7 +93,7 @@ def mean_pairs_table(
         for row in pair_rows(pairs)
     ]
     notes = pair_notes(families, "aspects") if rows else ["no rater has judged two systems"]
-    about_rules = rules_notes(ratings.raters[question.rater] for question in questions)
+    about_rules = rater_notes(ratings.raters[question.rater] for question in questions)
     notes = [*notes, *earlier_notes(ratings, questions), *about_rules, *no_mean]
     settings = {"protocol": protocol}
     return Table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import origin_notes, rules_notes
+from recjudge_tui.reports.common.scales import origin_notes, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import Battles, battles
 from recjudge_tui.reports.leaderboard.crowd import crowd_notes
@@ -53,7 +53,7 @@ def q_matrix_table(db: Database, project_id: int, options: LeaderboardOptions, _
         rows += _rows(contests)
     notes = [_Q_NOTE, TIES_NOTE, _P_NOTE] if rows else ["no pair of lists has been judged yet"]
     notes += earlier_notes(ratings, questions)
-    notes += rules_notes(ratings.raters[q.rater] for q in questions)
+    notes += rater_notes(ratings.raters[q.rater] for q in questions)
     notes += [*crowd_notes(ratings), *origin_notes(db, project_id, ratings.asked)]
     settings = {"protocol": options.protocol, "resamples": options.resamples, "seed": options.seed}
     return Table(f"Q matrix: {options.protocol}", _COLUMNS, tuple(rows), tuple(notes), settings)

@@ -8,7 +8,7 @@ import numpy as np
 
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import is_metric, origin_notes, rules_notes
+from recjudge_tui.reports.common.scales import is_metric, origin_notes, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import battles
 from recjudge_tui.reports.leaderboard.judged_lists import JudgedLists
@@ -85,7 +85,7 @@ def q_metrics_table(db: Database, project_id: int, options: LeaderboardOptions, 
     notes = list(_NOTES) if rows else ["no pair of lists has been judged yet"]
     notes += dict.fromkeys(unmeasured)
     notes += earlier_notes(ratings, questions)
-    notes += rules_notes(ratings.raters[question.rater] for question in questions)
+    notes += rater_notes(ratings.raters[question.rater] for question in questions)
     notes += origin_notes(db, project_id, questions)
     settings = {"protocol": options.protocol, "k": k}
     return Table(f"Q against metrics: {options.protocol}", _COLUMNS, tuple(rows), tuple(notes), settings)

@@ -9,7 +9,7 @@ import numpy as np
 
 from recjudge_tui.reports.common.comparison import generation_notes
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import is_metric, origin_notes, rules_notes
+from recjudge_tui.reports.common.scales import is_metric, origin_notes, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import battles
 from recjudge_tui.reports.leaderboard.judged_lists import JudgedLists
@@ -107,7 +107,7 @@ def side_by_side_table(db: Database, project_id: int, options: LeaderboardOption
     notes = list(_NOTES) if rows else ["there are no verdicts yet, in pairs or alone"]
     notes += earlier_notes(ratings, ratings.verdicts)
     notes += dict.fromkeys(lone_notes)
-    notes += rules_notes(ratings.raters[rater] for rater in dict.fromkeys(str(row["rater"]) for row in rows))
+    notes += rater_notes(ratings.raters[rater] for rater in dict.fromkeys(str(row["rater"]) for row in rows))
     notes += origin_notes(db, project_id, ratings.verdicts)
     settings = {"protocol": options.protocol}
     return Table(

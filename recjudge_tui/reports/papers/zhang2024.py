@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.roles import FIRST_HAND
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.reports.common.scales import rules_notes
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.papers.published import (
     AS_PRINTED,
@@ -268,7 +268,7 @@ def _rater_rows(
         evaluator = Evaluator(rater.name, scores_of(ratings, rater.name), rater)
         figures = figures_of(ratings, evaluator, missing)
         yield from _own_rows(_section(own), rater.name, figures, models)
-    notes += rules_notes(chosen)
+    notes += rater_notes(chosen)
 
 
 def _section(own: ScoresSource) -> str:

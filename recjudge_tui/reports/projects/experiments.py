@@ -9,7 +9,7 @@ import numpy as np
 
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import rater_rank, rules_notes
+from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.change import difference_of_means
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
@@ -176,7 +176,7 @@ def prediction_log_table(db: Database, project_id: int, options: OutcomeOptions 
         _SAME_WAY,
         "based on the current verdicts; the hit rate assumes independent experiments",
         *earlier_notes(ratings, (q for q in ratings.verdicts if q.rater in judging)),
-        *rules_notes(rater for name, rater in ratings.raters.items() if name in judging),
+        *rater_notes(rater for name, rater in ratings.raters.items() if name in judging),
     )
     settings = {"aspect": options.aspect, "alpha": options.alpha}
     settings |= {"resamples": options.resamples, "seed": options.seed}

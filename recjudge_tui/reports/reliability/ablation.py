@@ -12,7 +12,7 @@ import numpy as np
 from recjudge_tui.domain.adversarial import ADVERSARIAL, Variant
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import rules_notes
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.adversarial import (
     NOTHING,
@@ -100,7 +100,7 @@ def ablation_table(db: Database, project_id: int, raters: Sequence[str]) -> Tabl
     known = project_raters(db, project_id)
     notes: tuple[str, ...] = (NOTHING,)
     if rows:
-        notes = (_ABOUT, *earlier_pairs(newest), PAPER, *rules_notes(known[name] for name in raters))
+        notes = (_ABOUT, *earlier_pairs(newest), PAPER, *rater_notes(known[name] for name in raters))
     if rows and any(known[name].kind == "rules" for name in raters):
         notes += (_RULES,)
     missing = [name for name in raters if not any(rater == name for _, rater in judged)]

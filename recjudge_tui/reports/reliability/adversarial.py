@@ -11,7 +11,7 @@ import numpy as np
 from recjudge_tui.domain.adversarial import CORRECT, WRONG, Variant, adversarial_pair
 from recjudge_tui.reports.common.comparison import generation_notes
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import rater_rank, rules_notes
+from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.resampling.intervals import share_estimate
@@ -106,7 +106,7 @@ def adversarial_table(db: Database, project_id: int, options: AdversarialOptions
     notes = [NOTHING]
     if rows:
         notes = [_UNSEEN, *left_out, *_notes(db, project_id, judged), PAPER]
-        notes += rules_notes(raters[verdicts.rater] for verdicts in judged)
+        notes += rater_notes(raters[verdicts.rater] for verdicts in judged)
     settings = {"rater": options.rater, "by_system": options.by_system}
     return Table("Adversarial: own list against a foreign one", _COLUMNS, tuple(rows), tuple(notes), settings)
 

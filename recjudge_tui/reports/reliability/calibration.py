@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def error_table(questions: Sequence[Uncertainty], options: UncertaintyOptions) -
     Calibrated confidences are cross-fitted: each is based on labels of other users.
     """
     rows: list[Row] = []
-    notes: list[str] = []
+    notes = _about_truth(questions)
     for question in questions:
         for stage, sure, right, users, reason in _stages(question):
             for stat, estimate in _figures(sure, right, users, options).items():
@@ -98,7 +98,7 @@ def error_table(questions: Sequence[Uncertainty], options: UncertaintyOptions) -
 def reliability_table(questions: Sequence[Uncertainty], options: UncertaintyOptions) -> Table:
     """One row per question, stage and non-empty bin; `gap` is the share right minus the mean confidence."""
     rows: list[Row] = []
-    notes: list[str] = []
+    notes = _about_truth(questions)
     for question in questions:
         for stage, sure, right, users, _ in _stages(question):
             bins = calibration.reliability(
@@ -122,7 +122,7 @@ def sets_table(questions: Sequence[Uncertainty], options: UncertaintyOptions) ->
     users.
     """
     rows: list[Row] = []
-    notes: list[str] = []
+    notes = _about_truth(questions)
     for question in questions:
         rows += _set_rows(question, options)
         notes += _set_notes(question, options)
@@ -150,7 +150,11 @@ def cases_table(
         }
         for case in uncertain[:limit]
     ]
-    notes = [f"{len(uncertain):,} verdicts have more than one possible label", "unlabelled cases first"]
+    notes = [
+        *_about_truth(questions),
+        f"{len(uncertain):,} verdicts have more than one possible label",
+        "unlabelled cases first",
+    ]
     if len(rows) < len(uncertain):
         notes.append(f"the first {len(rows):,} are shown")
     return Table(
@@ -204,6 +208,10 @@ def _bin_row(part: calibration.Bin) -> Row:
         "gap": gap,
         "note": share.note,
     }
+
+
+def _about_truth(questions: Iterable[Uncertainty]) -> list[str]:
+    return list(dict.fromkeys(note for question in questions for note in question.about_truth))
 
 
 def _notes(question: Uncertainty) -> list[str]:

@@ -23,7 +23,7 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import is_judging, is_metric
+from recjudge_tui.reports.common.scales import combined_notes, is_judging, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.projects.cost import check_price, spent_a_case
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
@@ -128,7 +128,7 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
         sides_seen |= {f"{where}, {row['jury']}" if len(views) > 1 else where: seen for row, seen in measured}
         left_out += [f"{where}: {note}" for note in met.left_out]
     notes = (
-        (*_NOTES, *orientation_notes(sides_seen), *left_out)
+        (*combined_notes([raters[options.truth]]), *_NOTES, *orientation_notes(sides_seen), *left_out)
         if rows
         else ("no judge shares a question with the truth",)
     )

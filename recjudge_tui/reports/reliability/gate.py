@@ -22,7 +22,7 @@ from recjudge_tui.reports.common.pairing import (
     label_sets,
     pairs_of,
 )
-from recjudge_tui.reports.common.scales import protocol_questions, rules_notes
+from recjudge_tui.reports.common.scales import protocol_questions, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.gate_changes import (
     BY_CASE,
@@ -129,7 +129,9 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
         notes += served_notes(db, project_id, options.rater, options.against, protocols)
         settings |= served_settings(db, project_id, options.rater, options.against, protocols)
     notes += earlier_notes(judged.newest, judged.mine)
-    notes += rules_notes([judged.ratings.raters[options.rater]])
+    notes += rater_notes(
+        judged.ratings.raters[name] for name in (options.rater, options.truth) if name is not None
+    )
     return Table(f"Gate: {options.rater}", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 

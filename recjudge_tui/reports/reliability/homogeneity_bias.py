@@ -12,7 +12,7 @@ from recjudge_tui.reports.agreement.agreement import side_of
 from recjudge_tui.reports.common.comparison import Comparison, compare, generation_notes
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, check_options, pairs_of, questions_in
-from recjudge_tui.reports.common.scales import is_metric, rules_notes
+from recjudge_tui.reports.common.scales import is_metric, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.diversity import ILD, TITLE_ILD, load_catalogue, measure_lists
 from recjudge_tui.stats.agreement.homogeneity_bias import HomogeneityBias, homogeneity_bias
@@ -105,7 +105,7 @@ def homogeneity_bias_table(
         _RANK,
     ]
     notes += dict.fromkeys(left_out)
-    notes += rules_notes(ratings.raters[pair.a.rater] for pair in pairs)
+    notes += rater_notes(ratings.raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater))
     if not rows:
         notes = [f"no other rater shares lists and scale with {truth}"]
     settings = {"truth": truth, "k": k, "measure": measure, "resamples": resamples, "seed": seed}

@@ -13,7 +13,7 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.pairing import Pair, by_labels, label_sets
-from recjudge_tui.reports.common.scales import is_metric, label_names, protocols_meeting
+from recjudge_tui.reports.common.scales import combined_notes, is_metric, label_names, protocols_meeting
 from recjudge_tui.reports.common.table import Column, Kind, Row, Table
 from recjudge_tui.reports.reliability.uncertainty import judge_and_truth
 from recjudge_tui.stats.estimate import Estimate
@@ -105,7 +105,7 @@ def human_estimates_table(db: Database, project_id: int, options: EstimateOption
     scales = label_sets(db, project_id, ratings, pairs)
     measure = _measure(options, scales[pairs[0]])
     rows: list[Row] = []
-    notes: list[str] = []
+    notes = combined_notes([ratings.raters[options.truth]])
     for pair in pairs:
         question_rows, question_notes = _question_rows(db, project_id, ratings, pair, measure, options)
         rows += question_rows

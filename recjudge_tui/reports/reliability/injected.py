@@ -11,7 +11,7 @@ import numpy as np
 from recjudge_tui.domain.planted import ABOUT, FAULT_KINDS, PLANTED, FaultKind, planted_list
 from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import rater_rank, rules_notes
+from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.flags.project_flags import ProjectFlags, folded_issues
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
@@ -109,7 +109,7 @@ def injected_table(db: Database, project_id: int, options: InjectedOptions | Non
         > 1
     ):
         notes.append("the raters judged different lists; --rater R restricts all raters to the lists of R")
-    rules = rules_notes(flagger.rater for flagger in flagged.flaggers)
+    rules = rater_notes(flagger.rater for flagger in flagged.flaggers)
     notes += [*rules, _CAUTION] if rules else []
     return Table("Planted faults", _COLUMNS, tuple(rows), tuple(notes), settings)
 

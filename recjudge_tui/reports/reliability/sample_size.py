@@ -16,8 +16,8 @@ from recjudge_tui.reports.common.scales import (
     label_names,
     protocol_questions,
     protocols_meeting,
+    rater_notes,
     rater_rank,
-    rules_notes,
 )
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.correlation import pearson
@@ -197,7 +197,7 @@ def project_plan(db: Database, project_id: int, options: PlanOptions) -> Table:
     )
     judging = {row["rater"] for row in rows}
     notes += earlier_notes(ratings, questions)
-    notes += rules_notes(rater for name, rater in ratings.raters.items() if name in judging)
+    notes += rater_notes(rater for name, rater in ratings.raters.items() if name in judging)
     columns = (*_WHO, *_kind(options), *_CLUSTERS, *_NEEDED, *_AT_HAND, _NOTE)
     return Table(f"Plan: {options.protocol}", columns, tuple(rows), tuple(notes), _settings(options))
 

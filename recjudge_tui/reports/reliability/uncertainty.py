@@ -22,7 +22,7 @@ from recjudge_tui.reports.common.pairing import (
     label_sets,
     pairs_of,
 )
-from recjudge_tui.reports.common.scales import is_metric, label_names
+from recjudge_tui.reports.common.scales import combined_notes, is_metric, label_names
 from recjudge_tui.stats.confidence import calibration, conformal
 from recjudge_tui.stats.resampling.folds import FOLDS
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
@@ -71,7 +71,8 @@ class Uncertainty:
     `confidence` is NaN if the judge gave none or its two orders disagreed (`flipped`); `truth` is NaN without a label
     on the scale; `calibrated` is NaN if it cannot be computed. Labelled verdicts are calibrated, and get their `sets`,
     by labels of other users. `fitted` is the map learned on all labels; `limit` is the score up to which labels belong
-    to a set, for a new user. `notes` say which verdicts are left out because of their lists.
+    to a set, for a new user. `notes` say which verdicts are left out because of their lists,
+    `about_truth` what to know of the reference.
     """
 
     protocol: str
@@ -90,6 +91,7 @@ class Uncertainty:
     limit: float
     off_scale: int
     notes: tuple[str, ...] = ()
+    about_truth: tuple[str, ...] = ()
 
     @property
     def usable(self) -> BoolArray:
@@ -267,6 +269,7 @@ def _uncertainty(
         limit=conformal.threshold(of_truth[known], user[known], options.coverage),
         off_scale=off_scale,
         notes=tuple(left_out),
+        about_truth=tuple(combined_notes([ratings.raters[pair.b.rater]])),
     )
 
 

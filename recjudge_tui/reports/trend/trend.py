@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.periods import Over
-from recjudge_tui.reports.common.scales import is_metric, protocol_questions, protocols_meeting, rules_notes
+from recjudge_tui.reports.common.scales import is_metric, protocol_questions, protocols_meeting, rater_notes
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.trend.drift import ABOUT, drifts, shift_notes
 from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
@@ -112,7 +112,7 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
     about += (
         [f"{intervals:,} intervals at 95 % were looked at, so some miss by chance"] if intervals > 1 else []
     )
-    notes = [*about, *notes, *rules_notes(shown)]
+    notes = [*about, *notes, *rater_notes(shown)]
     settings: dict[str, object] = {
         "over": options.over, "k": options.k, "resamples": options.resamples, "seed": options.seed,
         "changes": [change_cells(change) for change in changes],

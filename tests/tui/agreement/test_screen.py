@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from recjudge_tui.raters.consensus import make_consensus
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.figures.words import METHOD_NAMES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
@@ -291,3 +292,13 @@ async def test_ascii(rated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             await press(pilot, key)
             await until(pilot, lambda: "computing" not in shown(pilot), 20)
         assert "@" in shown(pilot)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_consensus_is_said_to_be_taken_for_right(rated: Path, size: tuple[int, int]) -> None:
+    with connect(rated) as db:
+        make_consensus(db, 1, "crowd", "conservative", ["anna", "bert"])
+    async with running(rated, size=size) as pilot:
+        await open_screen(pilot)
+        about = "crowd is made from other raters: its answer is taken to be right"
+        await until(pilot, lambda: about in " ".join(shown(pilot).split()))
