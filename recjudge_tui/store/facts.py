@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # event types that are hidden from judges, as a condition on the column `type`
 _HELD_OUT_PATTERN = "'" + HELD_OUT.replace("_", r"\_") + r"%' ESCAPE '\'"
 
+# rows of events that are equal in these columns are one event
+SAME_EVENT = "user_id, type, timestamp, text, value, item_id"
+
 
 def sql_list(texts: Iterable[str]) -> str:
     """`('a', 'b')`, for IN. The texts come from the code, never from data."""
@@ -74,6 +77,11 @@ def shown_event(table: str = "") -> str:
     of an event that is held out for every list of its user (held_out_copies.py has the copies for one occasion)."""
     row = f"{table}." if table else ""
     return f"({row}type NOT LIKE {_HELD_OUT_PATTERN} AND {row}is_copy = 0)"
+
+
+def shown_events(project: str) -> str:
+    """The events that a judge may be shown, each once however many imports hold it, as a query; `project`: its parameter."""
+    return f"SELECT DISTINCT {SAME_EVENT} FROM events WHERE project_id = {project} AND {shown_event()}"
 
 
 def _by_protocol(column: str, by_name: dict[str, float], usual: float) -> str:

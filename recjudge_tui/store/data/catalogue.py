@@ -9,7 +9,7 @@ from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import held_out_type, shown_event
+from recjudge_tui.store.facts import held_out_type, shown_event, shown_events
 
 _NAMED = 8
 
@@ -104,8 +104,7 @@ def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> 
     Held-out events do not count; events without a time do. Users without events are left out.
     """
     rows = db.rows(
-        f"""WITH met AS (SELECT DISTINCT user_id, type, timestamp, text, value, item_id FROM events
-                         WHERE project_id = ?1 AND {shown_event()}),
+        f"""WITH met AS ({shown_events("?1")}),
                  ends AS (SELECT user_id, CASE ?3 WHEN '' THEN max(timestamp) ELSE ?3 END AS last FROM met GROUP BY user_id),
                  windows AS (SELECT user_id, last,
                                ifnull(strftime('%Y-%m-%dT%H:%M:%S+00:00', last, '-' || ?2 || ' days'), '') AS first

@@ -9,7 +9,7 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.stats.retrieval.held_out import HeldOut
 from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, RankedList, evaluation_data
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.facts import held_out_type, shown_event
+from recjudge_tui.store.facts import held_out_type, shown_events
 from recjudge_tui.store.occasions import occasion_condition
 
 
@@ -91,10 +91,9 @@ def item_titles(db: Database, project_id: int) -> dict[str, str]:
 
 
 def training_counts(db: Database, project_id: int) -> dict[str, int]:
-    """item_id -> number of events that a judge may be shown."""
+    """item_id -> number of events that a judge may be shown, each once however many imports hold it."""
     rows = db.rows(
-        f"""SELECT item_id, count(*) FROM events WHERE project_id = ? AND item_id <> '' AND {shown_event()}
-           GROUP BY item_id""",
+        f"SELECT item_id, count(*) FROM ({shown_events('?')}) WHERE item_id <> '' GROUP BY item_id",
         (project_id,),
     )
     return {row[0]: row[1] for row in rows}

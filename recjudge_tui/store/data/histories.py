@@ -14,7 +14,7 @@ from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.store.data.held_out_copies import HeldFor, is_held_for, occasion_copies
 from recjudge_tui.store.data.item_views import ItemViews
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import shown_event
+from recjudge_tui.store.facts import SAME_EVENT, shown_event
 
 
 class _EventRow(NamedTuple):
@@ -115,7 +115,7 @@ def read_histories(
     for user, type_, time, text, value, item, source in db.rows(
         f"""SELECT user_id, type, timestamp, text, value, item_id, min(import_id) FROM events
             WHERE project_id = ? AND user_id IN (SELECT value FROM json_each(?)) AND {shown_event()}
-            GROUP BY user_id, type, timestamp, text, value, item_id
+            GROUP BY {SAME_EVENT}
             ORDER BY user_id, timestamp DESC, min(id) DESC""",
         (project_id, wanted),
     ):

@@ -6,7 +6,7 @@ import json
 
 from recjudge_tui.domain.occasions import OccasionFilter
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import shown_event
+from recjudge_tui.store.facts import shown_events
 from recjudge_tui.store.occasions import occasion_condition
 
 
@@ -36,8 +36,7 @@ def visible_event_counts(db: Database, project_id: int) -> dict[str, int]:
               SELECT user_id FROM cases WHERE project_id = :project
               UNION SELECT user_id FROM slates WHERE project_id = :project
               UNION SELECT user_id FROM explanations WHERE project_id = :project),
-            met AS (SELECT DISTINCT user_id, type, timestamp, text, value, item_id FROM events
-                    WHERE project_id = :project AND {shown_event()})
+            met AS ({shown_events(":project")})
             SELECT k.user_id, count(m.user_id) FROM known k LEFT JOIN met m ON m.user_id = k.user_id GROUP BY k.user_id""",
         {"project": project_id},
     )

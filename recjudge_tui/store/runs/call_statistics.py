@@ -7,7 +7,7 @@ import sqlite3
 from typing import NamedTuple
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import shown_event, with_unit_in
+from recjudge_tui.store.facts import shown_events, with_unit_in
 
 
 class RaterRun(NamedTuple):
@@ -154,9 +154,8 @@ def repeated_answers(db: Database, project_id: int, runs: list[RaterRun]) -> lis
 def shown_lists(db: Database, project_id: int, rater_id: int, protocol: str) -> list[ShownSide]:
     """The lists shown in the rater's runs of a protocol, one row per list of a case, as its newest run showed it."""
     rows = db.rows(
-        f"""WITH met AS MATERIALIZED (SELECT item_id, count(*) AS n FROM events
-                         WHERE project_id = ?1 AND item_id <> '' AND {shown_event()}
-                         GROUP BY item_id),
+        f"""WITH met AS MATERIALIZED (
+                   SELECT item_id, count(*) AS n FROM ({shown_events("?1")}) WHERE item_id <> '' GROUP BY item_id),
                  sides AS (SELECT rc.case_id, c.system_a AS system, c.user_id, rc.slate_a_snapshot AS snapshot, ru.id AS run
                            FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id JOIN cases c ON c.id = rc.case_id
                            WHERE ru.rater_id = ?2 AND ru.protocol = ?3

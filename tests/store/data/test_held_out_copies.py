@@ -286,3 +286,16 @@ def test_no_held_out_item_is_in_any_prompt(db: Database) -> None:
             undo_import(db, import_id)
     assert hidden > 20
     assert texts > 40
+
+
+def test_an_event_of_two_imports_is_counted_once(db: Database) -> None:
+    """As in the history that a judge is shown; another time or value makes another event."""
+    rows = [Row("u", "i0", "rating", NOON, "4"), Row("u", "i1", "click"), Row("v", "i0", "rating", NOON, "4")]
+    put(db, "u1.base.csv", rows)
+    project = project_id(db, "films")
+    before = training_counts(db, project)
+    assert before == {"i0": 2, "i1": 1}
+    put(db, "u.data.csv", [*rows, Row("u", "i1", "click", NIGHT), Row("v", "i0", "rating", NOON, "5")])
+    counts = training_counts(db, project)
+    assert counts == {"i0": 3, "i1": 2}
+    assert sum(counts.values()) == sum(len(read_history(db, project, user).events) for user in ("u", "v"))
