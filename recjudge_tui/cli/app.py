@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import click
 
 from recjudge_tui import __version__
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.system import drop_output, explained, open_streams
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError as gone:
             # whoever reads the output (head, less) has closed it; that is no error, but click would report one
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            drop_output()
             raise click.exceptions.Exit(0) from gone
 
 
@@ -139,12 +139,20 @@ def main(argv: list[str] | None = None) -> None:
     """Entry point of the console script; ends the process with the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
-    sys.exit(_run([word for word in words if word != "--debug"], debug))
+    open_streams()
+    try:
+        code = _run([word for word in words if word != "--debug"], debug)
+    except OSError:
+        if debug:
+            raise
+        code = 1  # the error could not be shown
+    sys.exit(code)
 
 
 def _run(words: list[str], debug: bool) -> int:
     try:
         result = recjudge.main(args=words, prog_name="recjudge", standalone_mode=False)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -162,6 +170,10 @@ def _run(words: list[str], debug: bool) -> int:
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, OSError) and (fault := explained(error)):
+            drop_output()
+            _show(fault)
+            return fault.exit_code
         click.echo(f"error: unexpected error: {type(error).__name__}: {_safe(error)}", err=True)
         click.echo("  Run the same command with --debug and report what it prints.", err=True)
         return 1

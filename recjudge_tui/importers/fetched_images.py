@@ -24,6 +24,7 @@ from recjudge_tui.importers.images import MOST_BYTES, is_address
 from recjudge_tui.importers.plain.columns import KNOWN
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
 from recjudge_tui.settings import cache_dir
+from recjudge_tui.system import usable_network
 
 FETCH_LIMIT = 1_000
 AT_ONCE = 8
@@ -63,13 +64,15 @@ def fetch_images(
     if not missing:
         return FetchedImages(folder, {})
     folder.mkdir(parents=True, exist_ok=True)
-    with (
-        httpx.Client(
+    with usable_network():
+        http = httpx.Client(
             headers={"User-Agent": f"recjudge/{__version__}"},
             timeout=TIMEOUT_S,
             follow_redirects=True,
             max_redirects=MOST_REDIRECTS,
-        ) as client,
+        )
+    with (
+        http as client,
         ThreadPoolExecutor(AT_ONCE) as threads,
     ):
         reasons = threads.map(lambda address: _fetch(client, address, _cached(folder, address)), missing)

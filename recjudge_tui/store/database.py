@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError
 from recjudge_tui.files import whole_file
+from recjudge_tui.system import MORE_HANDLES, can_open_more
 
 if TYPE_CHECKING:
     from sqlite_utils import Database as Tables
@@ -183,8 +184,15 @@ def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError | OverflowErr
             f"{path} is read-only",
             "Make the file and its folder writable, or choose another with --db.",
         ),
+        (
+            "Could not decode",
+            f"{path} holds a text that is not valid UTF-8",
+            "Restore a copy made with “recjudge db backup”, or correct that column in the file.",
+        ),
         ("unable to open", f"{path} cannot be opened", "Check that the folder exists and is writable."),
     )
+    if "unable to open" in text and not can_open_more():
+        return StoreError(f"{path} cannot be opened", "Too many files are open.", MORE_HANDLES)
     for phrase, title, step in cases:
         if phrase in text:
             return StoreError(title, f"SQLite says: {text}.", step)

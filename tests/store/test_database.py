@@ -245,3 +245,10 @@ def test_within_one_state_nothing_changes_and_what_is_kept_is_read_once(
 def _raise_within(db: Database) -> None:
     with db.one_state():
         raise RuntimeError("in the middle")
+
+
+def test_a_text_that_is_not_utf8_names_its_column_and_what_to_do(db: Database) -> None:
+    create_project(db, "films")
+    db.execute("UPDATE projects SET name = CAST(x'66ff6f' AS TEXT)")
+    with pytest.raises(StoreError, match=r"not valid UTF-8.*column 'name'.*recjudge db backup"):
+        db.rows("SELECT name FROM projects")

@@ -19,6 +19,7 @@ from recjudge_tui.judges.http.body import body_json, body_text
 from recjudge_tui.judges.http.failures import UnreachableError, error_of, failure, sound_text
 from recjudge_tui.judges.http.request import CONNECT_S, broken
 from recjudge_tui.judges.providers.vendor import BatchAccess
+from recjudge_tui.system import usable_network
 
 SILENT_S = 300.0  # a provider may take minutes for 200 MB
 ATTEMPTS = 4
@@ -189,11 +190,12 @@ class _Wire:
     def __init__(self, access: BatchAccess) -> None:
         self._url, self._target = access.url, access.target
         headers = {k: v for k, v in access.headers.items() if k.lower() != "content-type"}
-        self._client = httpx.Client(
-            headers={"User-Agent": f"recjudge/{__version__}", **headers},
-            timeout=httpx.Timeout(SILENT_S, connect=CONNECT_S),
-            follow_redirects=False,
-        )
+        with usable_network():
+            self._client = httpx.Client(
+                headers={"User-Agent": f"recjudge/{__version__}", **headers},
+                timeout=httpx.Timeout(SILENT_S, connect=CONNECT_S),
+                follow_redirects=False,
+            )
 
     def json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         """The object in the answer to one request, sent once."""

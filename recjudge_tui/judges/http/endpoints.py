@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
+from urllib.parse import urlsplit
 
+import httpx
+
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError, UsageError
 from recjudge_tui.judges.http.failures import UnreachableError
 
 T = TypeVar("T")
 ASIDE_S = 5.0
+HIGHEST_PORT = 65535
+_PORT = re.compile(r"\d{1,5}", re.ASCII)
+_NO_URL = re.compile(r"[\s\x00-\x20\x7f\\\\<>\"^`{|}]")
 
 
 @dataclass
@@ -100,6 +108,34 @@ def checked_url(url: str) -> str:
             "Put the key into an environment variable and name that with --api-key-env.",
         )
     scheme, sep, rest = bare.partition("://")
-    if scheme not in ("http", "https") or not sep or not rest.partition("/")[0]:
-        raise UsageError(f"“{bare}” is not a base URL", "", "Write it as http://HOST:PORT or https://HOST.")
+    fault = "" if scheme in ("http", "https") and sep else "It does not begin with http:// or https://."
+    if fault := fault or _fault_of(bare, rest.partition("/")[0]):
+        raise UsageError(
+            f"“{one_line(bare, 200)}” is not a base URL",
+            fault,
+            "Write it as http://HOST:PORT or https://HOST.",
+        )
     return bare
+
+
+def _fault_of(url: str, place: str) -> str:
+    """What is wrong with a URL whose host and port are `place`; empty if nothing is."""
+    bracketed = place.startswith("[")
+    host, closed, rest = place.partition("]") if bracketed else (place, "", "")
+    host, _, port = (host, "", rest.removeprefix(":")) if bracketed else host.partition(":")
+    if bracketed and (not closed or (rest and not rest.startswith(":"))):
+        return "Its IPv6 address is not complete: it stands between [ and ]."
+    if ":" in port and not bracketed:
+        return "It holds too many colons; an IPv6 address stands between [ and ]."
+    if (port or place.endswith(":")) and not (_PORT.fullmatch(port) and 0 < int(port) <= HIGHEST_PORT):
+        return f"Its port must be a number from 1 to {HIGHEST_PORT}."
+    if not host or _NO_URL.search(url):
+        return "It has no host." if not host else "It holds a space or another character that no URL has."
+    try:
+        parsed = urlsplit(url)
+        httpx.URL(url).raw_host.decode("ascii").encode("idna")
+    except UnicodeError:
+        return "Its host is not a valid name."
+    except (ValueError, httpx.InvalidURL) as error:
+        return f"{one_line(error, 100)}."
+    return "" if parsed.hostname else "It has no host."

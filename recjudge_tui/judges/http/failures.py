@@ -19,6 +19,10 @@ _OVERFLOW = re.compile(
     r"context[ _](?:length|window|size)|maximum context|max(?:imum)? context|prompt is too long|too many tokens",
     re.IGNORECASE,
 )
+# nginx, Go, Apache
+_TLS_WANTED = re.compile(
+    r"HTTP request (?:was sent )?to (?:an )?HTTPS|speaking plain HTTP to an SSL", re.IGNORECASE
+)
 _MODERATED = re.compile(r"\bflagged\b|moderation|content[ _](?:filter|policy|management)", re.IGNORECASE)
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "insufficient_credits", "billing_error"}
 LONGEST_DELAY_S = 3600.0
@@ -102,6 +106,10 @@ def failure(status: int, headers: httpx.Headers, error: ServerError, target: Cal
             f"{target.server} redirects to {to or 'another address'}",
             "Redirects are not followed: they could carry the key elsewhere.",
             "Give the final address with --base-url.",
+        )
+    if status == 400 and _TLS_WANTED.search(error.message):
+        return JudgeError(
+            f"The server at {target.server} speaks TLS", message, "Write https:// instead of http://."
         )
     if _is_overflow(status, error):
         return overflow(message, error.prompt_tokens, error.context)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import urllib.request
-from collections.abc import Mapping
+import ssl
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -18,8 +18,11 @@ from recjudge_tui.judges.http.body import ACCEPTED, MAX_ANSWER, too_large, whole
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.judges.http.failures import UnreachableError
 from recjudge_tui.judges.http.transport import DirectTransport
+from recjudge_tui.system import MORE_HANDLES, OTHER_PROXY, is_out_of_handles, proxy_for, usable_network
 
 CONNECT_S = 10.0
+# what OpenSSL calls an answer that is no TLS, in its versions
+_PLAIN_ANSWERS = {"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"}
 _ERROR_NUMBER = re.compile(r"\[Errno (-?\d+)\]")
 
 
@@ -29,15 +32,10 @@ def client_settings(urls: tuple[str, ...]) -> dict[str, Any]:
     Redirects are not followed, because they could carry the key to another host.
     """
     settings: dict[str, Any] = {"timeout": httpx.Timeout(None, connect=CONNECT_S), "follow_redirects": False}
-    if any(_proxied(httpx.URL(url)) for url in urls):
+    if any(proxy_for(httpx.URL(url)) for url in urls):
         unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
         return {**settings, "limits": unlimited}
     return {**settings, "transport": DirectTransport(), "trust_env": False}
-
-
-def _proxied(url: httpx.URL) -> bool:
-    proxies = urllib.request.getproxies()
-    return (url.scheme in proxies or "all" in proxies) and not urllib.request.proxy_bypass(url.host)
 
 
 class Client(httpx.AsyncClient):
@@ -46,7 +44,8 @@ class Client(httpx.AsyncClient):
     def __init__(self, urls: tuple[str, ...]) -> None:
         settings = client_settings(urls)
         headers = {"User-Agent": f"recjudge/{__version__}", "Accept-Encoding": ACCEPTED}
-        super().__init__(headers=headers, **settings)
+        with usable_network():
+            super().__init__(headers=headers, **settings)
         transport = settings.get("transport")
         self._direct = transport if isinstance(transport, DirectTransport) else None
         self._own_headers = [(name.lower(), (name, value)) for name, value in self.headers.raw]
@@ -120,10 +119,52 @@ def _reason(error: httpx.RequestError) -> str:
 def broken(url: str, error: httpx.RequestError) -> CallError:
     """What a failure of the connection means."""
     why = _reason(error)
+    if isinstance(error, httpx.UnsupportedProtocol):
+        return UnreachableError(f"The server at {url} speaks TLS", why, "Write https:// instead of http://.")
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
-        return UnreachableError(f"No connection to {url}", why)
+        return _unreachable(url, error, why)
     if isinstance(error, httpx.RemoteProtocolError | httpx.DecodingError):
         return CallError("bad_body", f"The answer of {url} was cut short or is not HTTP", why, retry=True)
     if isinstance(error, httpx.TimeoutException):
         return CallError("timeout", f"No answer from {url} in time", why, retry=True)
-    return CallError("connection", f"The connection to {url} was lost", why, retry=True)
+    step = "If the server expects TLS, write https:// instead of http://." if url.startswith("http:") else ""
+    return CallError("connection", f"The connection to {url} was lost", why, step, retry=True)
+
+
+def _unreachable(url: str, error: httpx.RequestError, why: str) -> UnreachableError:
+    """Where the cause is not the server but TLS, a proxy or this machine, there is a next step."""
+    causes = list(_causes(error))
+    tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
+    proxy = proxy_for(httpx.URL(url))
+    if tls is not None and not (proxy and url.startswith("http:")):
+        return _no_tls(url, tls)
+    if any(isinstance(cause, OSError) and is_out_of_handles(cause) for cause in causes):
+        return UnreachableError(f"No connection to {url}", "Too many files are open.", MORE_HANDLES)
+    if proxy:
+        return UnreachableError(f"No connection to {url} through the proxy {proxy}", why, OTHER_PROXY)
+    return UnreachableError(f"No connection to {url}", why)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _no_tls(url: str, error: ssl.SSLError) -> UnreachableError:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return UnreachableError(
+            f"The certificate of {url} is not trusted",
+            f"{one_line(error.verify_message, 200).rstrip('.').capitalize()}.",
+            "Name the file of the authority that signed it in SSL_CERT_FILE.",
+        )
+    if getattr(error, "reason", None) in _PLAIN_ANSWERS:
+        return UnreachableError(
+            f"The server at {url} does not speak TLS",
+            "Its answer to the greeting is no TLS.",
+            "Write http:// instead of https://, or give the port for TLS.",
+        )
+    reason = (getattr(error, "reason", None) or "").replace("_", " ").lower() or one_line(error, 200)
+    return UnreachableError(
+        f"No secure connection to {url}", f"TLS failed: {reason}.", "Check the address and the server's TLS."
+    )

@@ -19,10 +19,12 @@ import httpx
 
 from recjudge_tui.judges.http.body import MAX_ANSWER, RawHeaders, too_large, whole_answer
 from recjudge_tui.judges.http.deadline import within
+from recjudge_tui.system import usable_network
 
 IDLE_S = 4.0  # llama.cpp, uvicorn and others close an idle connection after five seconds
 _KEPT_HEADS = 64
 _NO_ANSWER = "the server closed the connection without an answer"
+_TLS_ALERT = b"\x15\x03"
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 _TARGET = re.compile(rb"[!-~]+")
@@ -99,7 +101,8 @@ class DirectTransport(httpx.AsyncBaseTransport):
         loop = asyncio.get_running_loop()
         secure = scheme == "https"
         if secure and self._tls is None:
-            self._tls = httpx.create_ssl_context()
+            with usable_network():
+                self._tls = httpx.create_ssl_context()
         opening = loop.create_connection(
             _Connection,
             host,
@@ -165,6 +168,9 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._answer is None:
             self.abort()
+            return
+        if not self._received and data.startswith(_TLS_ALERT):
+            self._fail(httpx.UnsupportedProtocol("It answered a plain request with an alert of TLS."))
             return
         self._received += len(data)
         if self._received > MAX_ANSWER:

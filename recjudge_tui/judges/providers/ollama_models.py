@@ -63,7 +63,9 @@ async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[In
         if response.status_code != 200:
             raise not_ollama(url)
         listing = json_object(response, CallTarget(url, "", ""), "Ollama's")
-    except UnreachableError:
+    except UnreachableError as error:
+        if error.next_step:
+            raise JudgeError(error.title, error.cause, error.next_step) from None
         raise no_server((url,)) from None
     except CallError:
         raise not_ollama(url) from None

@@ -138,15 +138,17 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         self._timeout_s = workload.timeout_s
         self._look_up_key()
         facts: list[Facts] = []
-        causes: list[str] = []
+        failures: list[UnreachableError] = []
         for url in self._endpoints.urls:
             try:
                 facts.append(await self._inspect(url))
             except UnreachableError as error:
                 self._endpoints.set_aside(url)
-                causes.append(error.cause)
+                failures.append(error)
         if not facts:
-            raise self._no_server("; ".join(dict.fromkeys(causes)))
+            if advised := next((failure for failure in failures if failure.next_step), None):
+                raise JudgeError(advised.title, advised.cause, advised.next_step)
+            raise self._no_server("; ".join(dict.fromkeys(failure.cause for failure in failures)))
         return facts
 
     @abstractmethod

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.errors import InputError
 from recjudge_tui.store.database import Database
 from tests.support import samples
 from tests.support.importing import Load
@@ -127,3 +128,19 @@ def test_bad_rows_are_left_out_and_named(load: Load, kind: Any, good: str, bad: 
     assert summary.skipped == 1
     assert f"in.csv:{lines + 1}: " in summary.warnings[0]
     assert says.split(": ", 1)[1] in summary.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "movieId,rating,timestamp",
+        "userId,rating,timestamp",
+        "userId,movieId,timestamp",
+        "userId,movieId,rating",
+        "uſerId,movieId,rating,timestamp",
+        "",
+    ],
+)
+def test_ratings_of_latest_without_a_column_say_which_columns_are_needed(load: Load, header: str) -> None:
+    with pytest.raises(InputError, match="userId, movieId, rating, timestamp"):
+        load("events", f"{header}\n1,2,4.0,964982703\n", "ratings.csv", layout="movielens-latest")

@@ -1,0 +1,82 @@
+"""What the machine refuses: output that cannot be written, files that cannot be opened."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.cli.app import main
+from recjudge_tui.errors import StoreError
+from recjudge_tui.store.opening import connect
+from recjudge_tui.system import explained
+from tests.support.servers.process import ROOT
+
+
+@contextmanager
+def no_more_files() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.open(os.devnull, os.O_RDONLY)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_database_that_finds_no_handle_does_not_blame_its_folder(tmp_path: Path) -> None:
+    connect(tmp_path / "films.db").close()
+    with no_more_files(), pytest.raises(StoreError) as caught:
+        connect(tmp_path / "films.db")
+    assert caught.value.cause == "Too many files are open."
+    assert "ulimit" in caught.value.next_step
+
+
+def test_a_folder_that_finds_no_handle_is_explained() -> None:
+    with no_more_files(), pytest.raises(OSError, match="Too many") as caught:
+        list(Path().iterdir())
+    fault = explained(caught.value)
+    assert fault is not None
+    assert fault.title == "too many files are open"
+
+
+def test_a_fault_of_a_named_file_is_left_to_the_one_who_writes_it() -> None:
+    assert explained(OSError(errno.ENOSPC, "No space left on device", "/a/file")) is None
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["prompt", "list"]])
+def test_a_full_output_is_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
+) -> None:
+    monkeypatch.setenv("RECJUDGE_DB", str(tmp_path / "films.db"))
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+    said = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert said.startswith("error: the standard output cannot be written\n  No space left on device.\n")
+
+
+def test_an_error_that_cannot_be_shown_still_ends_with_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8", buffering=1) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        with pytest.raises(SystemExit) as ended:
+            main(["nonsense"])
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+    assert ended.value.code == 1
+
+
+def test_streams_that_were_closed_before_the_start_are_no_surprise() -> None:
+    words = f"{sys.executable} -m recjudge_tui"
+    closed = subprocess.run(f"{words} --version >&-", shell=True, capture_output=True, text=True, cwd=ROOT)
+    assert (closed.returncode, closed.stderr.splitlines()[1:2]) == (1, ["  It is closed."])
+    assert subprocess.run(f"{words} nonsense 2>&- <&-", shell=True, cwd=ROOT).returncode == 2
