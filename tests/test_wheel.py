@@ -103,11 +103,12 @@ def test_the_demo_runs_from_the_wheel_alone(installed: Path) -> None:
         "rules with people",
         "cooccurrence",
         "Synthetic data",
-        "not a language\nmodel",
+        "not a language model",
         "with each other",
     ):
         assert part in demo.stdout
     assert len(demo.stdout.splitlines()) <= 30
+    assert max(map(len, demo.stdout.splitlines())) <= 80
     tables = run(installed, "demo", "--no-tui", "--tables")
     assert tables.returncode == 0, tables.stderr
     for part in ("annotator_1", "annotator_2", "Leaderboard: arena", "Agreement"):

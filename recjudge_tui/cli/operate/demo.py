@@ -128,15 +128,11 @@ def _print_summary(database: Database) -> None:
     from recjudge_tui.store.projects.projects import project_id
     from recjudge_tui.store.runs.runs import list_runs
 
-    click.echo(
-        "Synthetic data, judged by “rules” (the published guidelines as code, not a language\n"
-        "model). Calls of each protocol:"
-    )
+    click.echo("Synthetic data, judged by “rules”, which is not a language model.")
     for project in PROJECTS:
         runs = list_runs(database, project_id(database, project))
-        click.echo(
-            f"  {project}: " + " · ".join(f"{run['protocol']} {run['calls']}" for run in reversed(runs))
-        )
+        names = ", ".join(run["protocol"] for run in reversed(runs))
+        click.echo(f"  {project}: {sum(run['calls'] for run in runs):,} calls ({names})")
     click.echo()
     identity = project_id(database, _EXAMPLE)
     people = _SHOWN["pairwise"].consensus
