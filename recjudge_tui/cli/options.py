@@ -118,6 +118,13 @@ def systems_option(command: Command) -> Command:
     )(command)
 
 
+def raters_option(command: Command) -> Command:
+    """`--raters A,B,...`, passed on as `raters` (a tuple, empty for all)."""
+    return click.option(
+        "--raters", metavar="A,B,...", callback=_names, help="Only these raters. Default: all."
+    )(command)
+
+
 def interval_options(resamples: int, none: str = "", seeds: str = "") -> Callable[[Command], Command]:
     """`--resamples` and `--seed`; `none` is what else 0 leaves out, `seeds` what else the seed decides."""
 

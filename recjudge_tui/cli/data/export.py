@@ -42,8 +42,9 @@ _FORMATS = ("csv", "jsonl", "json", "parquet", "trec", "ranx")
 @click.option(
     "--systems",
     metavar="A,B,...",
-    help="Lists only: those of these systems. trec and ranx write those of one system.",
+    help="Lists and figures: only these systems; of pairs, those of two of them. trec and ranx write lists of one system.",
 )
+@click.option("--raters", metavar="A,B,...", help="Figures: only these raters. Default: all.")
 @click.option(
     "--filter",
     "filter_text",
@@ -60,6 +61,7 @@ def export(
     fmt: ExportFormat | RankingFormat | None,
     out: Path | None,
     systems: str | None,
+    raters: str | None,
     filter_text: str,
     occasions: OccasionFilter,
     figure: str | None,
@@ -80,6 +82,7 @@ def export(
       recjudge export -p movies verdicts -o verdicts.csv
       recjudge export -p movies verdicts --context home --from 2024-05-01 --to 2024-05-31 -o may.csv
       recjudge export -p movies lists --systems als --format trec -o als.run
+      recjudge export -p movies --figure leaderboard --systems als,bpr -o leaderboard.pdf
       recjudge export -p movies --figure confusion --rater qwen --truth anna -o confusion.svg
     """
     if figure is not None:
@@ -87,9 +90,11 @@ def export(
             raise click.UsageError(
                 "--figure exports no rows: leave out the rows to export, --format and --filter"
             )
-        put_figure(project, figure, out, db, values, columns, caption, occasions)
+        put_figure(
+            project, figure, out, db, values, columns, caption, occasions, names(systems), names(raters)
+        )
         return
-    refuse_figure_options(values)
+    refuse_figure_options({**values, "raters": raters})
     if what is None:
         raise click.UsageError(f"say what to export: {', '.join(_WHAT)}, or --figure NAME")
     _put_rows(project, what, fmt, out, filter_text, names(systems), occasions, db)

@@ -67,6 +67,8 @@ def put_figure(
     columns: int,
     caption: bool,
     occasions: OccasionFilter,
+    systems: tuple[str, ...],
+    raters: tuple[str, ...],
 ) -> None:
     """Draw a figure to a file; its caption and notes go to stderr. `values` are those of OPTIONS.
 
@@ -89,9 +91,8 @@ def put_figure(
     if out is not None:
         picture_format(out)
     with open_db(db) as database:
-        data = figure_data(
-            database, project_id(database, project), name, FigureOptions(**given, occasions=occasions)
-        )
+        chosen = FigureOptions(**given, occasions=occasions, systems=systems, raters=raters)
+        data = figure_data(database, project_id(database, project), name, chosen)
     if out is None:
         picture = draw_picture(data, "svg", columns, caption=caption)
         put_text(picture.content.decode())
@@ -107,6 +108,6 @@ def put_figure(
 
 def refuse_figure_options(values: Mapping[str, str | None]) -> None:
     """Raise click.UsageError if an option of figures is given without --figure."""
-    for option in OPTIONS:
-        if values.get(option):
+    for option, value in values.items():
+        if value:
             raise click.UsageError(f"--{option} needs --figure NAME")

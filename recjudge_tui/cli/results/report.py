@@ -13,6 +13,7 @@ from recjudge_tui.cli.options import (
     output_option,
     project_option,
     put_plain_text,
+    raters_option,
     systems_option,
 )
 from recjudge_tui.cli.report_command import open_project
@@ -35,12 +36,14 @@ _SECTIONS = (
 )
 @interval_options(1000, " and no tests of means")
 @systems_option
+@raters_option
 @db_option
 def report(
     project: str,
     out: Path | None,
     sections: tuple[str, ...],
     systems: tuple[str, ...],
+    raters: tuple[str, ...],
     resamples: int,
     seed: int,
     db: str | None,
@@ -50,16 +53,18 @@ def report(
     It contains settings and versions, leaderboards, agreement with people, shares of labels, position bias,
     failures, cost, pictures and prompts. The file loads no other file, runs no scripts, and prints well. Pictures
     need the extra “figures” (pip install 'recjudge[figures]'); without it, the report says so.
-    --systems is for leaderboards, agreement, shares of labels and flags.
+    --systems is for leaderboards, agreement, shares of labels, flags and pictures; --raters is for these and position
+    bias.
 
     \b
     Example:
       recjudge report -p movies -o movies.html
+      recjudge report -p movies --raters qwen,anna,ben -o qwen.html
       recjudge report -p movies --section leaderboards --section agreement -o boards.html
     """
     from recjudge_tui.reports.documents.html_report import ReportOptions, project_report
 
-    options = ReportOptions(sections, resamples, seed, systems)
+    options = ReportOptions(sections, resamples, seed, systems, raters)
     with open_project(db, project) as (database, identity):
         written = project_report(database, identity, options)
     for note in written.notes:

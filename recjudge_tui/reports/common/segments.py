@@ -64,7 +64,7 @@ def segmented(
     check_contexts(db, project_id, occasions)
     check_systems(db, project_id, systems)
     table = _segmented(db, project_id, report, by, CaseSelection(occasions, systems=systems), of_lists)
-    return about_occasions(_of_systems(table, systems), occasions)
+    return about_occasions(about_systems(table, systems), occasions)
 
 
 def _segmented(
@@ -107,12 +107,16 @@ def _notes(tables: Collection[tuple[Segment, Table]]) -> list[str]:
     return shared + own
 
 
-def _of_systems(table: Table, systems: tuple[str, ...]) -> Table:
+def about_systems(table: Table, systems: tuple[str, ...]) -> Table:
+    """The table with the systems that it is about in its notes and settings, where not about all."""
     if not systems:
         return table
-    names = ", ".join(one_line(name, 60) for name in systems)
     settings = {**table.settings, "systems": list(systems)}
-    return replace(table, notes=(f"only the systems {names}", *table.notes), settings=settings)
+    return replace(table, notes=(systems_note(systems), *table.notes), settings=settings)
+
+
+def systems_note(systems: tuple[str, ...]) -> str:
+    return f"only the systems {', '.join(one_line(name, 60) for name in systems)}"
 
 
 def about_occasions(table: Table, occasions: OccasionFilter) -> Table:

@@ -22,31 +22,35 @@ _TOLD = (_NOT_MADE, NO_PICTURES)
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """`sections` empty: all of SECTIONS, in its order. `systems`: those in leaderboards, agreement, shares and flags; all
-    if empty."""
+    """`sections` empty: all of SECTIONS, in its order. `systems`: those in leaderboards, agreement, shares, flags and
+    pictures, and `raters`: those in the same and in position bias; all if empty."""
 
     sections: tuple[str, ...] = ()
     resamples: int = RESAMPLES
     seed: int = 0
     systems: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
 
 
 def project_report(db: Database, project_id: int, options: ReportOptions | None = None) -> TableText:
     """The page, and notes for the user (for instance that it has no pictures). Loads SciPy and resamples.
 
-    Raises UsageError for an unknown section, NotFoundError for an unknown project or system.
+    Raises UsageError for an unknown section, NotFoundError for an unknown project, system or rater.
     """
     from recjudge_tui.store.data.catalogue import check_systems
     from recjudge_tui.store.projects.projects import project_name
+    from recjudge_tui.store.raters.raters import rater_row
 
     options = options or ReportOptions()
     check_systems(db, project_id, options.systems)
+    for name in options.raters:
+        rater_row(db, project_id, name)
     for name in options.sections:
         if name not in SECTIONS:
             raise UsageError(f"no section “{name}”", f"There are: {', '.join(SECTIONS)}.")
     chosen = CaseSelection(systems=options.systems)
     section_input = SectionInput(
-        db, project_id, _protocols(db, project_id), options.resamples, options.seed, chosen
+        db, project_id, _protocols(db, project_id), options.resamples, options.seed, chosen, options.raters
     )
     wanted = [name for name in SECTIONS if not options.sections or name in options.sections]
     parts = {name: _made(name, section_input) for name in wanted}

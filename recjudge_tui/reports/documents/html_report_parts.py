@@ -19,6 +19,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.store.database import SQLITE_VERSION, Database
 
 _PACKAGES = ("numpy", "scipy", "pydantic", "jinja2", "textual", "matplotlib")
+_NO_PERSON = "No person judged anything here, so raters are compared only with each other."
 NO_PICTURES = "Without pictures: Matplotlib is not installed (pip install 'recjudge[figures]')."
 
 
@@ -52,6 +53,7 @@ class SectionInput(NamedTuple):
     resamples: int
     seed: int
     selection: CaseSelection
+    raters: tuple[str, ...] = ()
 
 
 def about(context: SectionInput) -> Part:
@@ -67,6 +69,7 @@ def about(context: SectionInput) -> Part:
         *((name, _version(name)) for name in _PACKAGES),
         ("written, UTC", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")),
         ("systems", ", ".join(context.selection.systems) or "all"),
+        ("raters", ", ".join(context.raters) or "all"),
         ("most users left out one by one", str(context.resamples)),
         ("seed of their groups", str(context.seed)),
     ]
@@ -100,6 +103,7 @@ def leaderboards(context: SectionInput) -> Part:
             context.project_id,
             LeaderboardOptions(
                 name,
+                raters=context.raters,
                 method="" if compares_lists(name) else "mean",
                 resamples=context.resamples,
                 seed=context.seed,
@@ -112,22 +116,27 @@ def leaderboards(context: SectionInput) -> Part:
 
 
 def agreement(context: SectionInput) -> Part:
-    """Every rater against every person and consensus; every pair of raters if no person judged."""
+    """Every rater against every person and consensus; every pair of raters if no person judged or was named."""
     from recjudge_tui.reports.agreement.agreement import agreement_table
     from recjudge_tui.reports.common.pairing import AgreementOptions
     from recjudge_tui.store.verdicts.ratings import project_raters
 
     raters = project_raters(context.db, context.project_id)
     people = {name for name, rater in raters.items() if rater.kind in PEOPLE}
+    people &= set(context.raters) or people
     tables = []
     for name in context.protocols:
         options = AgreementOptions(
-            protocol=name, resamples=context.resamples, seed=context.seed, selection=context.selection
+            protocol=name,
+            raters=context.raters,
+            resamples=context.resamples,
+            seed=context.seed,
+            selection=context.selection,
         )
         table = agreement_table(context.db, context.project_id, options)
         kept = tuple(row for row in table.rows if not people or row["rater_b"] in people)
         tables.append(replace(table, title=f"Agreement: {name}", rows=kept))
-    lead = () if people else ("No person judged anything here, so raters are compared only with each other.",)
+    lead = () if people or context.raters else (_NO_PERSON,)
     return Part(lead, _filled(tables))
 
 
@@ -141,6 +150,7 @@ def shares(context: SectionInput) -> Part:
                 context.project_id,
                 LeaderboardOptions(
                     name,
+                    raters=context.raters,
                     method="share",
                     resamples=context.resamples,
                     seed=context.seed,
@@ -173,7 +183,9 @@ def flags(context: SectionInput) -> Part:
     from recjudge_tui.reports.flags.kinds import kinds_table
     from recjudge_tui.reports.flags.project_flags import FlagOptions
 
-    options = FlagOptions(resamples=context.resamples, seed=context.seed, selection=context.selection)
+    options = FlagOptions(
+        raters=context.raters, resamples=context.resamples, seed=context.seed, selection=context.selection
+    )
     reports = (kinds_table, flag_agreement_table)
     return Part(tables=_filled(report(context.db, context.project_id, options) for report in reports))
 
@@ -186,6 +198,11 @@ def position(context: SectionInput) -> Part:
         for name in context.protocols
         if compares_lists(name)
     ]
+    if context.raters:
+        tables = [
+            replace(table, rows=tuple(row for row in table.rows if row["rater"] in context.raters))
+            for table in tables
+        ]
     return Part(tables=_filled(tables))
 
 
@@ -232,7 +249,8 @@ def _picture(context: SectionInput, name: str, protocol: str | None, prefix: str
     from recjudge_tui.reports.figures.options import FigureOptions
     from recjudge_tui.reports.figures.paper.files import draw_picture
 
-    figure = figure_data(context.db, context.project_id, name, FigureOptions(protocol=protocol or ""))
+    options = FigureOptions(protocol=protocol or "", systems=context.selection.systems, raters=context.raters)
+    figure = figure_data(context.db, context.project_id, name, options)
     svg = draw_picture(figure, "svg", 2, caption=False).content.decode("utf-8")
     return Picture(figure.title, inline_svg(svg, prefix, figure.title), figure.caption)
 

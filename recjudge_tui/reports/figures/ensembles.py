@@ -39,6 +39,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
         AgreementOptions(
             protocol=topic.protocol,
             aspect=topic.aspect,
+            raters=tuple(name for name in context.named if name != truth),
             truth=truth,
             stats=(stat,),
             levels=(level,),

@@ -50,6 +50,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per system and kind of issue, or rank, as in `kinds_table`."""
     topic, rater = context.topic, chosen["rater"]
     options = _options(topic.protocol, chosen["of"], context.selection, by_rank=chosen["show"] == RANKS)
+    options = replace(options, raters=context.named)
     # all raters, so that the shares of people stand beside those of a judge
     table = kinds_table(context.db, context.project_id, options)
     rows = tuple(row for row in table.rows if row["rater"] == rater)

@@ -46,7 +46,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per rater and ranked system, as in `leaderboard_table`."""
     topic, method = context.topic, chosen["method"]
     rater = None if chosen["rater"] == EVERYONE else chosen["rater"]
-    raters = () if rater is None else (rater,)
+    raters = context.named if rater is None else (rater,)
     table = leaderboard_table(
         context.db,
         context.project_id,

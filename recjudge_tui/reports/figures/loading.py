@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.occasions import EVERY_OCCASION
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.common.segments import about_occasions, occasions_note
+from recjudge_tui.reports.common.segments import about_occasions, about_systems, occasions_note, systems_note
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData
 from recjudge_tui.reports.figures.marks import CaseSelection, Marks, Sentence
@@ -62,7 +62,7 @@ def figure_data(db: Database, project_id: int, name: str, options: FigureOptions
     topics = project_topics(db, project_id)
     if options.strict:
         topic = chosen_topic(topics, options, kind.protocols)
-        data = _data(name, kind, figure_context(db, project_id, topics, topic, options.occasions), options)
+        data = _data(name, kind, figure_context(db, project_id, topics, topic, options), options)
         if not data.rows:
             why = "; ".join(data.notes) or "There is nothing to draw."
             raise RecjudgeError(f"no figure “{name}” of {topic.text()}", why)
@@ -71,7 +71,7 @@ def figure_data(db: Database, project_id: int, name: str, options: FigureOptions
     if topic.protocol and topic.protocol not in kind.protocols:
         return FigureData(name, topic, kind.title, notes=(_unfit(kind, topic, topics),))
     try:
-        return _data(name, kind, figure_context(db, project_id, topics, topic, options.occasions), options)
+        return _data(name, kind, figure_context(db, project_id, topics, topic, options), options)
     except RecjudgeError as error:
         return FigureData(name, topic, kind.title, notes=_sentences(error))
 
@@ -107,14 +107,19 @@ def _data(name: str, kind: FigureKind, context: FigureContext, options: FigureOp
         if options.strict:
             raise
         return replace(empty, notes=_sentences(error))
-    table = about_occasions(content.table, options.occasions)
+    table = about_occasions(about_systems(content.table, options.systems), options.occasions)
     if not table.rows:
         return replace(empty, notes=table.notes)
     caption = " ".join([content.caption, *_about_raters(context, choices, table.rows)])
+    if options.systems:
+        caption = f"{caption} {_sentence(systems_note(options.systems))}"
     if options.occasions != EVERY_OCCASION:
-        note = occasions_note(options.occasions)
-        caption = f"{caption} {note[:1].upper()}{note[1:]}."
+        caption = f"{caption} {_sentence(occasions_note(options.occasions))}"
     return replace(empty, title=content.title, caption=caption, table=table, notes=table.notes)
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:]}."
 
 
 def _about_raters(

@@ -11,8 +11,10 @@ from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.roles import REFERENCES
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
+from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import check_contexts
+from recjudge_tui.store.raters.raters import rater_row
 
 
 class Topic(NamedTuple):
@@ -36,7 +38,8 @@ class Choice(NamedTuple):
 class FigureOptions:
     """The user's choices; the figure chooses whatever is empty.
 
-    `strict`: a value that does not exist is an error; otherwise the figure chooses another.
+    `strict`: a value that does not exist is an error; otherwise the figure chooses another. `systems` and `raters`: those
+    in the figure, all if empty.
     """
 
     protocol: str = ""
@@ -54,13 +57,16 @@ class FigureOptions:
     stage: str = ""
     strict: bool = True
     occasions: OccasionFilter = EVERY_OCCASION
+    systems: tuple[str, ...] = ()
+    raters: tuple[str, ...] = ()
 
 
 class FigureContext(NamedTuple):
     """The input of a figure: the project's topics, the chosen one, and its raters. `raters` begin with the judges.
 
     `people` begin with the best truth: the users, then a consensus, then annotators. Within a kind, whoever answered
-    most comes first, so that a few adjudicated cases do not become the truth.
+    most comes first, so that a few adjudicated cases do not become the truth. `named`: the only raters, if
+    the user named some.
     """
 
     db: Database
@@ -70,6 +76,7 @@ class FigureContext(NamedTuple):
     raters: tuple[str, ...]
     people: tuple[str, ...]
     selection: CaseSelection = EVERY_CASE
+    named: tuple[str, ...] = ()
 
 
 def project_topics(db: Database, project_id: int) -> tuple[Topic, ...]:
@@ -120,22 +127,28 @@ def figure_context(
     project_id: int,
     topics: tuple[Topic, ...],
     topic: Topic,
-    occasions: OccasionFilter = EVERY_OCCASION,
+    options: FigureOptions,
 ) -> FigureContext:
-    """The raters that answered a question, and the cases to take. Raises NotFoundError for an unknown context."""
+    """The raters that answered a question, and the cases to take. Raises NotFoundError for an unknown context, system or
+    rater."""
     from recjudge_tui.reports.common.scales import protocol_questions, rater_rank, speaks_for_people
     from recjudge_tui.store.verdicts.ratings import project_questions, project_raters, verdict_counts
 
-    check_contexts(db, project_id, occasions)
+    check_contexts(db, project_id, options.occasions)
+    check_systems(db, project_id, options.systems)
+    for name in options.raters:
+        rater_row(db, project_id, name)
     raters = project_raters(db, project_id)
     questions = protocol_questions(project_questions(db, project_id), raters, topic.protocol)
     names = {question.rater for question in questions if question.aspect == topic.aspect}
+    names &= set(options.raters) or names
     ranked = sorted(names, key=lambda name: rater_rank(raters[name]))
     people = [name for name in ranked if speaks_for_people(raters[name])]
     answers = verdict_counts(db, project_id, topic.aspect, people)
     people.sort(key=lambda name: (REFERENCES.index(raters[name].kind), -answers.get(name, 0)))
+    selection = CaseSelection(options.occasions, systems=options.systems)
     return FigureContext(
-        db, project_id, topics, topic, tuple(ranked), tuple(people), CaseSelection(occasions)
+        db, project_id, topics, topic, tuple(ranked), tuple(people), selection, options.raters
     )
 
 

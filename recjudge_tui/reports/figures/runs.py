@@ -94,7 +94,11 @@ def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
         topic.protocol, topic.aspect, truth=truth, stats=(stat,), selection=context.selection
     )
     questions, raters = project_questions(db, project), project_raters(db, project)
-    judged = cases_by_run(db, project, topic.protocol, topic.aspect)
+    judged = [
+        run
+        for run in cases_by_run(db, project, topic.protocol, topic.aspect)
+        if not context.named or run.rater in context.named
+    ]
     pairs = {
         pair.a.rater: pair
         for pair in pairs_of(questions, raters, options)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from recjudge_tui.domain.periods import OVER, Over
-from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, rows_by_system
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Lines, Point, Reference, Sentence, Series
@@ -33,7 +33,13 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row a system and period, as `trend_table` returns them."""
     topic, rater, over = context.topic, chosen["rater"], _over(chosen["over"])
     options = TrendOptions(
-        over, topic.protocol, rater, topic.aspect, metrics=(), occasions=context.selection.occasions
+        over,
+        topic.protocol,
+        rater,
+        topic.aspect,
+        metrics=(),
+        occasions=context.selection.occasions,
+        systems=context.selection.systems,
     )
     table = trend_table(context.db, context.project_id, options)
     judged = [row for row in table.rows if row["rater"] == rater and row["system"] is not None]
@@ -44,6 +50,8 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
         f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, 95% interval over"
         f" users; {n_text(rows, 'verdicts a system and ' + over)}; failed verdicts stand outside n."
     )
+    if context.selection.systems and compares_lists(topic.protocol):
+        caption = f"{caption} Each win rate is against all systems, those not shown too."
     title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, 95% CI"
     if changes:
         caption = f"{caption} {'; '.join(changes)}."

@@ -127,3 +127,14 @@ def test_what_is_not_there(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_rows_are_exported_as_before(run: Run) -> None:
     assert run("labels").stdout.count("\n") == 1 + 48 + 48 + 48
+
+
+def test_systems_and_raters_reach_the_figure(run: Run, tmp_path: Path) -> None:
+    out = ("-o", str(tmp_path / "a.svg"))
+    caption = run("--figure", "leaderboard", "--systems", "als,text", "--raters", "poor,ben", *out).stderr
+    assert "Only the systems als, text." in caption
+    drawn = (tmp_path / "a.svg").read_text()
+    assert all(name in drawn for name in ("poor", "ben", "als", "text"))
+    assert not any(name in drawn for name in ("anna", "cooc"))
+    with pytest.raises(click.UsageError, match="--raters needs --figure"):
+        run("verdicts", "--raters", "ben", *out)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.reports.documents import html_report_parts
 from recjudge_tui.reports.documents.html_report import ReportOptions, project_report
 from recjudge_tui.reports.documents.html_report_parts import NO_PICTURES, SECTIONS
@@ -237,3 +237,23 @@ def test_a_picture_is_cleaned() -> None:
 def test_what_is_no_picture_is_an_error(text: str) -> None:
     with pytest.raises(RecjudgeError, match="picture"):
         inline_svg(text, "p-", "x")
+
+
+def test_of_named_raters_no_other_is_shown(project: Project) -> None:
+    judged(project)
+    sections = ("leaderboards", "agreement", "shares", "flags", "position", "pictures")
+    shown = Page(project_report(project.db, project.id, quick(*sections)).text).text
+    assert "anna" in shown
+    options = ReportOptions(sections, resamples=20, raters=("qwen", "ben"))
+    page = project_report(project.db, project.id, options).text
+    assert "qwen" in page
+    assert "ben" in page
+    assert "anna" not in page
+    with pytest.raises(NotFoundError, match="no rater “zoe”"):
+        project_report(project.db, project.id, ReportOptions(raters=("qwen", "zoe")))
+
+
+def test_the_pictures_are_of_the_systems_too(project: Project) -> None:
+    judged(project)
+    options = ReportOptions(("pictures",), resamples=20, systems=("x",))
+    assert "Only the systems x." in project_report(project.db, project.id, options).text

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import RecjudgeError, StoreError, UsageError
+from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError, UsageError
 from recjudge_tui.reports.agreement.agreement import agreement_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.figures.calibration import cases_of_bin
@@ -374,3 +374,26 @@ assert settings() == before
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "p.db")], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize("name", OF_VERDICTS)
+def test_a_figure_of_two_systems_has_the_numbers_of_these_alone(project: Project, name: str) -> None:
+    chosen = data_of(project, name, FigureOptions(systems=("als", "text")))
+    assert chosen.caption.count("Only the systems als, text.") == 1
+    assert chosen.table.settings["systems"] == ["als", "text"]
+    assert {row["system"] for row in chosen.rows if row.get("system")} <= {"als", "text"}
+    assert [*chosen.rows] != [*data_of(project, name).rows]
+    with pytest.raises(NotFoundError, match="no system “xyz”"):
+        data_of(project, name, FigureOptions(systems=("als", "xyz")))
+
+
+def test_a_figure_of_named_raters_has_no_other(project: Project) -> None:
+    options = FigureOptions(raters=("poor", "ben"))
+    confusion = data_of(project, "confusion", options)
+    assert {(row["rater_a"], row["rater_b"]) for row in confusion.rows} == {("poor", "ben")}
+    assert {row["rater"] for row in data_of(project, "leaderboard", options).rows} == {"poor", "ben"}
+    assert {row["rater"] for row in data_of(project, "runs", options).rows} == {"poor"}
+    with pytest.raises(UsageError, match="no rater “good” for this figure"):
+        data_of(project, "q-matrix", replace(options, rater="good"))
+    with pytest.raises(NotFoundError, match="no rater “zoe”"):
+        data_of(project, "confusion", FigureOptions(raters=("poor", "zoe")))
