@@ -35,6 +35,10 @@ _MISSING = {
     "rater": "only people judged this; to start a run, press r on the Projects screen or use “recjudge run”",
     "metric": "no offline metric can be computed for these lists; “recjudge metrics” says why",
 }
+_NOT_NAMED = {
+    "truth": "of the raters named, no person judged this; name one with --raters",
+    "rater": "of the raters named, no judge answered this; name one with --raters",
+}
 _OF_RATERS = ("rater", "rater_a", "rater_b", "truth", "against")
 
 
@@ -97,7 +101,8 @@ def _data(name: str, kind: FigureKind, context: FigureContext, options: FigureOp
     module = _module(name)
     choices = module.choices(context, options)
     empty = FigureData(name, context.topic, kind.title, choices=choices, selection=context.selection)
-    missing = next((_MISSING[key] for key, c in choices.items() if not c.value and key in _MISSING), "")
+    reasons = _MISSING | _NOT_NAMED if context.named else _MISSING
+    missing = next((reasons[key] for key, c in choices.items() if not c.value and key in reasons), "")
     # the confusion table itself reports that it needs a second rater
     if missing and name != "confusion":
         return replace(empty, notes=(missing,))

@@ -397,3 +397,7 @@ def test_a_figure_of_named_raters_has_no_other(project: Project) -> None:
         data_of(project, "q-matrix", replace(options, rater="good"))
     with pytest.raises(NotFoundError, match="no rater “zoe”"):
         data_of(project, "confusion", FigureOptions(raters=("poor", "zoe")))
+    with pytest.raises(RecjudgeError, match="of the raters named, no judge answered this"):
+        data_of(project, "calibration", FigureOptions(raters=("anna",)))
+    with pytest.raises(RecjudgeError, match="of the raters named, no person judged this"):
+        data_of(project, "calibration", FigureOptions(raters=("good",)))
