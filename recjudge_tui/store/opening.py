@@ -38,3 +38,22 @@ def connect(
         database.close()
         raise
     return database
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """What tells this file from another one put in its place; None when there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def file_is_gone(path: Path) -> StoreError:
+    """The file was deleted or replaced by another one while it was open."""
+    what = "replaced by another file" if path.exists() else "deleted or moved"
+    return StoreError(
+        f"{path} was {what} while it was open",
+        "What was saved before is in the former file.",
+        "Put it back, or open the new one with --db.",
+    )

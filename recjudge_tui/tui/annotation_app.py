@@ -9,6 +9,7 @@ from typing import Any
 from textual.app import SystemCommand
 from textual.screen import Screen
 
+from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.annotate.judging import JudgingScreen
@@ -31,6 +32,9 @@ class SingleScreenApp(RecjudgeApp):
             self.pop_screen()
         else:
             self.exit()
+
+    async def leave_project(self, error: RecjudgeError) -> None:
+        self.end_with(error)
 
     def action_leave_app(self) -> None:
         if isinstance(self.screen, JudgingScreen):

@@ -20,10 +20,10 @@ from textual.timer import Timer
 
 from recjudge_tui.config_file import SettingsFile, faults_error, read_preferences, save_theme
 from recjudge_tui.domain.preferences import Fault, KeyRow
-from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.opening import connect, file_identity, file_is_gone
+from recjudge_tui.store.projects.projects import project_id, project_name
 from recjudge_tui.store.runs.progress import ActiveRun, active_runs
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen
@@ -75,6 +75,7 @@ class RecjudgeApp(App[None]):
         self._first_filters: list[LineFilter] = [] if self.no_color else [ReadableDim()]
         self._last_filters: list[LineFilter] = [Harmless(), AsciiOnly(ascii_wanted())]
         self.db = connect(db_path, notify=_tell)
+        self._file = file_identity(db_path)
         try:
             self._open_first = project_id(self.db, project) if project is not None else None
         except RecjudgeError:
@@ -131,8 +132,11 @@ class RecjudgeApp(App[None]):
         self.look_at_runs()
 
     async def on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.Key) and time.monotonic() - self._looked_at > _LOOK_AGAIN_S:
-            self.look_at_runs()
+        if isinstance(event, events.Key):
+            if self._has_lost_its_data():
+                return
+            if time.monotonic() - self._looked_at > _LOOK_AGAIN_S:
+                self.look_at_runs()
         await super().on_event(event)
 
     # ---- leaving, errors, help
@@ -145,6 +149,43 @@ class RecjudgeApp(App[None]):
             self.switch_mode("projects")
         else:
             self.action_leave_app()
+
+    def _has_lost_its_data(self) -> bool:
+        """Whether the file or the project was deleted or replaced. The user is told and taken back.
+
+        The connection still reaches a deleted file: what a key decides would be written there and lost.
+        """
+        if file_identity(self.db_path) != self._file:
+            self.end_with(file_is_gone(self.db_path))
+            return True
+        # on the list of projects a project is under the cursor, but not open
+        opened = [
+            screen.project_id
+            for screen in self.screen_stack
+            if hasattr(screen, "project_id") and not isinstance(screen, ProjectsScreen)
+        ]
+        try:
+            for project in opened:
+                project_name(self.db, project)
+        except NotFoundError as error:
+            self.call_later(self.leave_project, error)
+            return True
+        except RecjudgeError:
+            return False  # the key itself will meet it
+        return False
+
+    async def leave_project(self, error: RecjudgeError) -> None:
+        """Go back to the list of projects and show why."""
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
+        if not isinstance(self.screen, ProjectsScreen):
+            await self.switch_mode("projects")
+        self.show_error(error)
+
+    def end_with(self, error: RecjudgeError) -> None:
+        """End the app with an error that is shown on the terminal."""
+        self.fault = self.fault or error
+        self.exit(return_code=error.exit_code)
 
     def action_leave_app(self) -> None:
         """Leave the app from any screen, after telling the user that runs continue."""

@@ -1,0 +1,50 @@
+"""A project or the file goes away while it is shown: the app says so and goes back, and writes nothing into the void."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.deletion import delete_project
+from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.kit.dialogs import ErrorDialog
+from recjudge_tui.tui.projects.screen import ProjectsScreen
+from tests.support.app.driving import press, running, settle, shown
+from tests.support.app.projects import make_project
+
+
+@pytest.mark.parametrize("keys", [(), ("a",), ("question_mark",), ("colon",)])
+async def test_a_project_deleted_while_it_is_shown(project_db: Path, keys: tuple[str, ...]) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        for key in keys:
+            await press(pilot, key)
+        with connect(project_db) as db:
+            delete_project(db, "movies")
+        await press(pilot, "a")
+        await settle(pilot)
+        assert isinstance(pilot.app.screen, ErrorDialog)
+        assert "no longer exists" in shown(pilot)
+        await press(pilot, "escape")
+        assert isinstance(pilot.app.screen, ProjectsScreen)
+
+
+@pytest.mark.parametrize(("replaced", "what"), [(True, "replaced by another"), (False, "deleted or moved")])
+async def test_a_file_deleted_or_replaced_while_it_is_shown(
+    project_db: Path, replaced: bool, what: str
+) -> None:
+    make_project(project_db)
+    other = project_db.with_name("other.db")
+    connect(other).close()
+    async with running(project_db, "movies") as pilot:
+        if replaced:
+            other.replace(project_db)
+        else:
+            project_db.unlink()
+        await pilot.press("a")
+        app = pilot.app
+    assert app.return_code == 1
+    assert isinstance(app, RecjudgeApp)
+    assert what in str(app.fault)
