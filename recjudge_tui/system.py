@@ -6,7 +6,6 @@ import errno
 import io
 import os
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -89,6 +88,8 @@ def drop_output() -> None:
 
 def proxy_for(url: httpx.URL) -> str:
     """The proxy that the environment names for this URL, without a user name and password; empty if there is none."""
+    import urllib.request  # slow to load, and only needed here
+
     proxies = urllib.request.getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all") or ""
     if not proxy or urllib.request.proxy_bypass(url.host):

@@ -155,15 +155,15 @@ class RecjudgeApp(App[None]):
 
         The connection still reaches a deleted file: what a key decides would be written there and lost.
         """
-        if file_identity(self.db_path) != self._file:
-            self.end_with(file_is_gone(self.db_path))
-            return True
         # on the list of projects a project is under the cursor, but not open
         opened = [
             screen.project_id
             for screen in self.screen_stack
             if hasattr(screen, "project_id") and not isinstance(screen, ProjectsScreen)
         ]
+        if opened and file_identity(self.db_path) != self._file:
+            self.end_with(file_is_gone(self.db_path))
+            return True
         try:
             for project in opened:
                 project_name(self.db, project)
