@@ -162,7 +162,8 @@ async def test_ascii_and_no_colour(project_db: Path, monkeypatch: pytest.MonkeyP
             screens.append(shown(pilot))
     assert all(screen.isascii() for screen in screens)
     assert "+- movies" in screens[0]
-    assert "^ flips when swapped" in screens[2]
+    assert ">^ als <> cooc Tie" in screens[3]
+    assert "flips when swapped" in screens[3]
 
 
 async def test_idle_means_no_timer_and_no_worker(project_db: Path) -> None:
@@ -211,9 +212,10 @@ async def test_a_smaller_terminal_behind_a_dialog(project_db: Path) -> None:
     """What stands behind a dialog is laid out for the terminal as it is when the dialog closes."""
     make_project(project_db, cases=30)
     async with running(project_db, "movies", size=(80, 24)) as pilot:
-        cases, projects = shown(pilot), ""
         await press(pilot, "q")
         projects = shown(pilot)
+        await press(pilot, "enter")
+        cases = shown(pilot)
     async with running(project_db, size=(200, 60)) as pilot:
         await press(pilot, "n")
         await pilot.resize_terminal(80, 24)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from recjudge_tui.reports.common.table import Column, Kind, Row
-from recjudge_tui.stats.agreement.association import Association
-from recjudge_tui.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from recjudge_tui.stats.agreement.association import Association
+    from recjudge_tui.stats.estimate import Estimate
 
 # below this, one case more or less changes what a statistic says
 FEWEST_CASES = 10

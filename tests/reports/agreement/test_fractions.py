@@ -51,7 +51,9 @@ def test_people_beside_it_keep_their_kappa(project: Project) -> None:
 def test_a_kappa_that_is_asked_for_says_why_it_is_missing(project: Project) -> None:
     options = AgreementOptions(raters=("llm",), truth="anna", stats=("qwk", "pearson"))
     table = agreement_table(project.db, project.id, options)
-    assert table.rows[0]["note"] == "values between the labels, such as 2.2: use a correlation"
+    assert table.rows[0]["note"] == (
+        "values between the labels, such as 2.2: use a correlation; only 6 cases: too few to conclude from"
+    )
     assert not any("correlations are shown" in note for note in table.notes)
 
 
