@@ -19,7 +19,7 @@ from recjudge_tui.cli.app import recjudge
 from recjudge_tui.store.opening import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import command, make_project, planned, ran
-from tests.support.servers.process import ROOT
+from tests.support.servers.process import ROOT, start
 
 HEAVY = (
     "textual",
@@ -173,9 +173,10 @@ def test_bytes_that_are_no_text_are_an_error_in_plain_words(tmp_path: Path) -> N
 
 def test_an_interrupt_before_the_run_began_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "recjudge.db"
-    with connect(path) as db:
+    with connect(path) as db, start("openai_api", "--delay-ms", 200) as server:
         make_project(db, users=300)
-        process = command("run", "pairwise", "-p", "films", "--judge", "rules", "--db", path)
+        judge = ("--judge", "openai:hash-judge", "--base-url", server.url)
+        process = command("run", "pairwise", "-p", "films", *judge, "--db", path)
         deadline = time.monotonic() + 20
         while not db.value("SELECT count(*) FROM snapshots") and time.monotonic() < deadline:
             time.sleep(0.005)
