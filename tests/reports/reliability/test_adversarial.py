@@ -242,7 +242,8 @@ def test_the_cost_of_a_prompt_counts_calls_from_the_cache_at_their_price(
     judged_pairs_run(db, judge, rater="again")
     table = ablation_table(db, project, ["first", "again"])
     first, again = rows_of(table, lists="published", against=None)
-    assert (first["asked"], first["cached"], first["cost_usd"]) == (24, 0, pytest.approx(0.048))
+    # ten of the 24 requests are equal to another one of the same run
+    assert (first["asked"], first["cached"], first["cost_usd"]) == (14, 10, pytest.approx(0.028))
     assert (again["asked"], again["cached"], again["cost_usd"]) == (0, 24, None)
     assert first["cost_per_1000"] == again["cost_per_1000"] == pytest.approx(2.0)
     assert first["tokens_in"] == again["tokens_in"]
