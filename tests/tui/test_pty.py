@@ -97,6 +97,8 @@ def test_a_resize_to_nothing_and_back(project_db: Path) -> None:
             child.kill(signal.SIGWINCH)
             drain(child)
         child.send(b"n")
+        drain(child)
+        child.send(b"n")
         child.expect(b"flips when swapped")
 
 
