@@ -20,6 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.populations import Floats, Rng, battles_drawn, sparse_hits
+from benchmarks.rows import bounded_row
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import Battles
@@ -262,19 +263,12 @@ def measure(draws: int = 200) -> list[dict[str, Any]]:
         worst = max(rates, key=lambda key: rates[key])
         note = f"{worst[0]}, {worst[1]} users; {time.perf_counter() - start:.0f} s"
         bound = 0.05 + 3.5 * float(np.sqrt(0.05 * 0.95 / draws))
-        rows.append(_row(f"false claims: {name}", rates[worst], bound, False, note))
+        rows.append(bounded_row(f"false claims: {name}", rates[worst], bound, False, note))
     needed, _, power = reached_power(win_rate_discordance(0.65, 0.2), 10 * draws)
     rows.append(
-        _row("power of a plan for 80 %", power, 0.78, True, f"win rate .65, 20 % ties: {needed} users")
+        bounded_row("power of a plan for 80 %", power, 0.78, True, f"win rate .65, 20 % ties: {needed} users")
     )
     return rows
-
-
-def _row(name: str, ours: float, bound: float, least: bool, note: str) -> dict[str, Any]:
-    return {
-        "name": name, "ours": round(ours, 3), "comparison": None, "ratio": None, "bound": round(bound, 3),
-        "holds": ours >= bound if least else ours <= bound, "note": note,
-    }  # fmt: skip
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from scipy.special import ndtri
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.populations import Floats, Rng, battles_drawn, shares_drawn, sparse_hits
+from benchmarks.rows import bounded_row
 from recjudge_tui.stats.agreement.by_label import label_scores
 from recjudge_tui.stats.agreement.change import Rated, agreement_change, difference_of_means
 from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
@@ -455,15 +456,8 @@ def measure(draws: int = 200) -> list[dict[str, Any]]:
         worst = min((c for c in covered if c.covered is not None), key=lambda c: c.covered or 0.0)
         noise = 3 * float(np.sqrt(0.05 * 0.95 / draws))
         note = f"{worst.setting}: {worst.figure}, {worst.users} users; {time.perf_counter() - start:.0f} s"
-        rows.append(_row(f"coverage: {name}", worst.covered or 0.0, LOW - noise, True, note))
+        rows.append(bounded_row(f"coverage: {name}", worst.covered or 0.0, LOW - noise, True, note))
     return rows
-
-
-def _row(name: str, ours: float, bound: float, least: bool, note: str) -> dict[str, Any]:
-    return {
-        "name": name, "ours": round(ours, 3), "comparison": None, "ratio": None, "bound": round(bound, 3),
-        "holds": ours >= bound if least else ours <= bound, "note": note,
-    }  # fmt: skip
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -187,12 +187,7 @@ def _certain_rows(judged: _GateQuestions) -> list[Row]:
 
     certain = holm_claims(met, judged.options.level)
     short = f"its interval meets the bound, but not after correction for {quantity(len(rows), 'bound')}"
-    return [
-        row
-        if together or row["state"] != MET
-        else row | {"state": NOT_MET, "note": join_notes(short, str(row["note"]))}
-        for row, together in zip(rows, certain, strict=True)
-    ]
+    return _withdrawn(rows, certain, MET, NOT_MET, short)
 
 
 def _corrected_changes(judged: _GateQuestions, against: str) -> list[Row]:
@@ -207,11 +202,16 @@ def _corrected_changes(judged: _GateQuestions, against: str) -> list[Row]:
 
     worse = holm_claims(bad, judged.options.level)
     short = f"its interval excludes zero, but not after correction for {len(rows)} figures"
+    return _withdrawn(rows, worse, NOT_MET, MET, short)
+
+
+def _withdrawn(rows: list[Row], holds: Sequence[bool], claim: str, instead: str, why: str) -> list[Row]:
+    """The rows, those that make a claim which does not hold with the other state and the reason."""
     return [
         row
-        if claimed or row["state"] != NOT_MET
-        else row | {"state": MET, "note": join_notes(short, str(row["note"]))}
-        for row, claimed in zip(rows, worse, strict=True)
+        if kept or row["state"] != claim
+        else row | {"state": instead, "note": join_notes(why, str(row["note"]))}
+        for row, kept in zip(rows, holds, strict=True)
     ]
 
 

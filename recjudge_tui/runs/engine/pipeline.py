@@ -185,24 +185,24 @@ async def _work(job: Job, ready: asyncio.Queue[PreparedCall | None], room: _Room
             return True
         if job.stopping.is_set():
             continue
-        call = await _after_its_like(job, call)
+        call = await _after_equal_request(job, call)
         await room.take()
         try:
             result = call.result or await _ask(job, call)
         except StoppedWaiting:
-            _free(job, call)
+            _release(job, call)
             continue
         except BudgetLimitError as reached:
             job.stopped_because = f"{reached} To raise it: recjudge runs resume {job.run.id} --budget USD"
             job.stopping.set()
-            _free(job, call)
+            _release(job, call)
             continue
         job.recorder.put(call.outcome(result))
     job.workers -= 1
     return False
 
 
-async def _after_its_like(job: Job, call: PreparedCall) -> PreparedCall:
+async def _after_equal_request(job: Job, call: PreparedCall) -> PreparedCall:
     """The call once no equal request is in flight, with the reply to that request if it was stored meanwhile."""
     request = call.request_hash
     if call.result is not None or request is None or not job.run.setup.settings.use_cache:
@@ -215,7 +215,7 @@ async def _after_its_like(job: Job, call: PreparedCall) -> PreparedCall:
     return call
 
 
-def _free(job: Job, call: PreparedCall | CallOutcome) -> None:
+def _release(job: Job, call: PreparedCall | CallOutcome) -> None:
     """Let equal requests go on: the reply to this one is stored, or will not come."""
     if call.request_hash is not None and (ended := job.in_flight.pop(call.request_hash, None)) is not None:
         ended.set()
@@ -239,7 +239,7 @@ async def _record(job: Job, room: _Room) -> None:
     while (outcomes := await job.recorder.commit_next(job.concurrency)) is not None:
         for outcome in outcomes:
             room.give_back()
-            _free(job, outcome)
+            _release(job, outcome)
             _count(job, outcome)
             _watch(job, outcome)
 

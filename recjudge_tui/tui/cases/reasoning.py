@@ -17,7 +17,7 @@ _SHOWN = re.compile(r"\b(?:list|set|system|slate|option|recommender)\s+([A1]|[B2
 _NAME = 24
 
 
-class Said(NamedTuple):
+class AnswerText(NamedTuple):
     """One answer: the order in words, and the text."""
 
     title: str
@@ -26,10 +26,12 @@ class Said(NamedTuple):
 
 def reasonings(
     case: CaseDetail, answers: Sequence[CallAnswer], symbols: Glyphs, longest: int
-) -> Iterator[Said]:
+) -> Iterator[AnswerText]:
     """The answers one after the other: the first order, then the swapped one."""
     for at, answer in enumerate(answers):
-        yield Said(_title(case, answer, at, len(answers) > 1), tuple(_body(case, answer, symbols, longest)))
+        yield AnswerText(
+            _title(case, answer, at, len(answers) > 1), tuple(_body(case, answer, symbols, longest))
+        )
 
 
 def chosen_system(case: CaseDetail, label: str) -> str:

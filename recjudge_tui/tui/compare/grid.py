@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.tui.kit.figure_table import FigureTable
+from recjudge_tui.tui.kit.steady_table import FigureTable
 
 _CELL = 9
 _NAME = 18

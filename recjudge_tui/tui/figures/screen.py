@@ -31,10 +31,10 @@ from recjudge_tui.tui.figures.plot_widget import Plot
 from recjudge_tui.tui.figures.render import content_of
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.exporting import WrittenFile
-from recjudge_tui.tui.kit.figure_table import FigureTable
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.occasion_screen import OccasionScreen
+from recjudge_tui.tui.kit.steady_table import FigureTable
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 # figure -> its key

@@ -1,10 +1,11 @@
-"""A DataTable that keeps its row labels and widths when it is filled again."""
+"""A DataTable that keeps its row labels and widths when it is filled again, and one of numbers that opens cases."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from rich.text import Text
+from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
 Steady = TypeVar("Steady", bound="SteadyTable")
@@ -35,3 +36,15 @@ class SteadyTable(DataTable[Text]):
         if self._filled:
             self._filled = False
             self.notify_style_update()
+
+
+class FigureTable(SteadyTable):
+    """A table of numbers. It declares its own `enter`, which opens cases, so that the line of keys shows it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select_cursor", "cases", key_display="enter", id="agreement.cases"),
+        Binding("j", "cursor_down", "down", show=False, id="agreement.down"),
+        Binding("k", "cursor_up", "up", show=False, id="agreement.up"),
+        Binding("l", "cursor_right", "right", show=False, id="agreement.right"),
+        Binding("h", "cursor_left", "left", show=False, id="agreement.left"),
+    ]

@@ -21,8 +21,8 @@ from recjudge_tui.tui.agreement.matrix import short_number
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_list import VerdictList
-from recjudge_tui.tui.kit.figure_table import FigureTable
 from recjudge_tui.tui.kit.glyphs import UNICODE
+from recjudge_tui.tui.kit.steady_table import FigureTable
 from tests.support.app.driving import SIZES, press, running, shown, until
 from tests.support.app.lists import import_labels, import_lists, judge
 

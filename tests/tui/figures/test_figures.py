@@ -22,7 +22,7 @@ from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.figures.plot_widget import Plot
 from recjudge_tui.tui.figures.screen import FIGURE_KEYS, FiguresScreen
 from recjudge_tui.tui.kit.dialogs import AskLine, ErrorDialog
-from recjudge_tui.tui.kit.figure_table import FigureTable
+from recjudge_tui.tui.kit.steady_table import FigureTable
 from tests.support.app.driving import SIZES, press, running, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.drawn_project import SYSTEMS, USERS, drawn_project
