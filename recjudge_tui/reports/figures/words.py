@@ -34,8 +34,8 @@ def n_text(rows: Iterable[Row], unit: str = "cases", key: str = "n") -> str:
 
 
 def count_text(value: object) -> str:
-    """`149 760`; 0 for anything but a count."""
-    return f"{value:,}".replace(",", " ") if isinstance(value, int) else "0"
+    """`149,760`; 0 for anything but a count."""
+    return f"{value:,}" if isinstance(value, int) else "0"
 
 
 def share_text(value: object) -> str:

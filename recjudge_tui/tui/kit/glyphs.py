@@ -55,8 +55,8 @@ def glyphs() -> Glyphs:
 
 
 def number(value: int) -> str:
-    """`149760` as `149 760`."""
-    return f"{value:,}".replace(",", " ")
+    """`149760` as `149,760`."""
+    return f"{value:,}"
 
 
 def fraction(value: float | None, none: str) -> str:

@@ -73,7 +73,7 @@ def test_a_long_text_is_cut_and_says_so() -> None:
     ):
         assert len(content.plain) < 100_000
         assert "more characters" in content.plain
-    assert "8 000 more lines" in diff_content(["+x"] * 10_000, 80).plain
+    assert "8,000 more lines" in diff_content(["+x"] * 10_000, 80).plain
 
 
 def test_a_diff_is_told_by_sign_and_colour() -> None:

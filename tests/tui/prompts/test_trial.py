@@ -64,7 +64,7 @@ async def test_a_prompt_is_tried_on_the_case_shown(project_db: Path, project: in
             # the first list shown was that of system B
             assert "overall  B (-1)" in text
             assert "Set 1 is [31mcloser." in text
-            assert "1 234 in, 21 out" in text
+            assert "1,234 in, 21 out" in text
             assert "$0" in text
             assert "no verdict is counted" in text
             await press(pilot, "escape")
