@@ -19,7 +19,7 @@ from recjudge_tui.store.runs.runs import delete_run
 from recjudge_tui.store.verdicts.answer_choices import choices
 from recjudge_tui.store.verdicts.attention import queue
 from recjudge_tui.store.verdicts.labels import keep_as_label
-from recjudge_tui.store.verdicts.listing import filtered_ids, next_marked, verdict_rows
+from recjudge_tui.store.verdicts.listing import filtered_ids, next_undecided, verdict_rows
 from recjudge_tui.store.verdicts.triage_log import (
     count_triaged,
     record,
@@ -145,11 +145,12 @@ def test_filters_know_what_was_decided_tagged_and_noted(db: Database) -> None:
 
 
 def test_the_row_shows_what_was_decided_and_next_passes_it_by(db: Database) -> None:
-    marked = [4, 7, 10]
-    ids = filtered_ids(db, 1)
-    assert next_marked(db, ids) == marked[0]
-    record(db, 4, "ana", "accept")
-    assert next_marked(db, ids) == marked[1]
+    ids = list(filtered_ids(db, 1))
+    assert next_undecided(db, ids) == ids[0]
+    record(db, ids[0], "ana", "accept")
+    record(db, ids[2], "ana", "dismiss")
+    assert (next_undecided(db, ids), next_undecided(db, ids[2:])) == (ids[1], ids[3])
+    assert next_undecided(db, [ids[0], ids[2]]) is None
     record(db, 7, "ana", "override", label="Tie", value=0.0)
     row = verdict_rows(db, [7])[0]
     assert (row.triage.decision, row.triage.label, row.reviewed) == ("override", "Tie", True)
