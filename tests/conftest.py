@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sqlite3
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -24,6 +25,12 @@ os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 # a busy machine is no failure; the same examples each time in CI, fresh ones at a developer's desk
 settings.register_profile("recjudge", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("recjudge")
+
+
+def pytest_configure() -> None:
+    """Where the tests are started in the background, shells let them ignore SIGINT, and every process they start too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
