@@ -13,6 +13,8 @@ from recjudge_tui.domain.scales import Scale
 ImportKind = Literal["items", "users", "events", "lists", "explanations", "labels"]
 IMPORT_KINDS: tuple[ImportKind, ...] = ("items", "users", "events", "lists", "explanations", "labels")
 
+AS_GIVEN = "as given"
+
 
 class Item(Model):
     """`image` is what the file says: a path in its folder, a `data:` URI or an http(s) address; as stored, a digest."""
@@ -120,6 +122,6 @@ class Label(Model):
     note: str = ""
     context: str = ""
     served_at: str = ""
-    rule: str = "as given"
+    rule: str = AS_GIVEN
     games: tuple[Game, ...] = ()
     scale: Scale | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.text import one_line
 
@@ -38,6 +39,17 @@ class Scale(NamedTuple):
             return text if self.ordered else f"{text} (categories without an order)"
         return f"{self.low:g} to {self.high:g}"
 
+    def cell(self) -> str:
+        """The scale as `scale_of_text` reads it."""
+        text = (" < " if self.ordered else " | ").join(self.words) or f"{self.low!r} to {self.high!r}"
+        try:
+            if scale_of_text(text) == self:
+                return text
+        except ValueError:  # a word holds a mark that stands between words
+            pass
+        spec: Any = list(self.words) or [self.low, self.high]
+        return json.dumps(spec if self.ordered else {"categories": spec}, ensure_ascii=False)
+
 
 def worded(words: tuple[str, ...], *, ordered: bool) -> Scale:
     """A scale of words. Raises ValueError for fewer than two, an empty one or one that occurs twice."""
@@ -57,8 +69,11 @@ def numbered(low: float, high: float) -> Scale:
 def scale_of_text(text: str) -> Scale:
     """A scale as a cell writes it: `1-5`, `0 to 10`, `no < yes`, or `relevant | offensive | unclear` without an order.
 
-    Raises ValueError for anything else.
+    Words that hold such marks are written as in a mapping: `["a<b", "c"]`, `{"categories": ["a|b", "c"]}`. Raises ValueError
+    for anything else.
     """
+    if (spec := _listed(text)) is not None:
+        return spec
     if match := _SPAN.fullmatch(text):
         return numbered(float(match[1]), float(match[2]))
     for mark, ordered in (("<", True), ("|", False)):
@@ -67,3 +82,20 @@ def scale_of_text(text: str) -> Scale:
     raise ValueError(
         f"“{one_line(text, 60)}” is no scale such as 1-5, no < yes, or red | green (without an order)"
     )
+
+
+def _listed(text: str) -> Scale | None:
+    """The scale of a JSON list, or of an object with a list of categories; None for another text."""
+    if not text.lstrip().startswith(("[", "{")):
+        return None
+    try:
+        spec = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    ordered = not isinstance(spec, dict)
+    parts = spec if ordered else spec.get("categories")
+    if not isinstance(parts, list):
+        return None
+    if ordered and len(parts) == 2 and all(type(part) in (int, float) for part in parts):
+        return numbered(float(parts[0]), float(parts[1]))
+    return worded(tuple(parts), ordered=ordered) if all(isinstance(part, str) for part in parts) else None

@@ -12,11 +12,11 @@ from recjudge_tui.importers.files.layout import LocatedRecord
 from recjudge_tui.importers.files.values import shown
 from recjudge_tui.importers.import_job import ImportJob
 from recjudge_tui.importers.label_scales import store_scale
-from recjudge_tui.importers.plain.counts import COUNTED
 from recjudge_tui.store.annotation.tasks import close_answered
 from recjudge_tui.store.annotation.tokens import task_by_token
 from recjudge_tui.store.imports.loading import Clash, add_verdict, case_of_label
 from recjudge_tui.store.raters.raters import ensure_rater, rater_kind
+from recjudge_tui.store.verdicts.counted import COUNTED
 
 # votes that were left out, as they are counted
 REPEATED = "repeated vote"

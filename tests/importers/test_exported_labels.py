@@ -15,7 +15,7 @@ from recjudge_tui.reports.common.stream import EXPORT_FORMATS
 from recjudge_tui.reports.projects.data_export import export
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.exports import LABEL_COLUMNS, label_rows
+from recjudge_tui.store.projects.exported_labels import LABEL_COLUMNS, label_rows
 from recjudge_tui.store.projects.projects import project_id
 
 RISKY = (
@@ -75,13 +75,13 @@ def test_labels_come_back(given: Path, tmp_path: Path, fmt: Any) -> None:
         assert _all(db, "second") == before
 
 
-@pytest.mark.parametrize("older", [False, True])
-def test_apostrophes_of_other_tables_stay(given: Path, tmp_path: Path, older: bool) -> None:
+@pytest.mark.parametrize("columns", [11, 14, len(LABEL_COLUMNS)])
+def test_apostrophes_of_other_tables_stay(given: Path, tmp_path: Path, columns: int) -> None:
     """Only the columns of our own export, in their order, say that we put the apostrophes there."""
     path = tmp_path / "theirs.csv"
     path.write_text("rater,user_id,system,value\nanna,'=1,s,Good\n", encoding="utf-8")
-    lines = ",".join(LABEL_COLUMNS[: 11 if older else None])
-    lines += f"\nanna,'=1,,s,,,overall,Good,pointwise,annotator,'tis{'' if older else ',,,'}\n"
+    lines = ",".join(LABEL_COLUMNS[:columns])
+    lines += f"\nanna,'=1,,s,,,overall,Good,pointwise,annotator,'tis{',' * (columns - 11)}\n"
     ours = tmp_path / "ours.csv"
     ours.write_text(lines, encoding="utf-8")
     with connect(tmp_path / "a.db") as db:
@@ -128,7 +128,7 @@ def test_flags_and_occasions_come_back(tmp_path: Path) -> None:
             export(db, project_id(db, "first"), "labels", "csv" if ending == "csv" else "jsonl", exported)
             _import(db, "second", exported)
             assert _all(db, "second") == _all(db, "first")
-            assert {(row[7], row[11], *row[12:]) for row in _all(db, "second")} == {
+            assert {(row[7], row[11], *row[12:14]) for row in _all(db, "second")} == {
                 (
                     "Good",
                     '[{"item_id":"a","issue":"duplicate","reason":""}]',
@@ -142,3 +142,60 @@ def test_flags_and_occasions_come_back(tmp_path: Path) -> None:
 
 def test_formats() -> None:
     assert set(EXPORT_FORMATS) == {"csv", "jsonl", "json"}
+
+
+# each text is a file; the letters, numbers and words of answers are also names of systems
+KINDS_OF_LABELS = {
+    "numbers": "rater,user_id,value,aspect,scale\nanna,u1,7,tempo,0-10\nanna,u2,2.5,tempo,0-10\nben,u1,,tempo,0-10\n",
+    "small numbers": "rater,user_id,value,aspect,scale\nanna,u1,0.5,tempo,\"[1e-07, 1]\"\n",
+    "words": "rater,user_id,value,scale\nanna,u1,no,no < maybe < yes\nben,u1,yes,no < maybe < yes\n",
+    "categories": "rater,user_id,value,scale\nanna,u1,red,red | green | blue\nben,u1,blue,red | green | blue\n",
+    "words with marks": 'rater,user_id,value,scale\nanna,u1,a|b,"{""categories"": [""a|b"", ""c<d"", ""=1""]}"\n',
+    "failures": "rater,user_id,system,system_a,system_b,value,state\ngpt-4,u1,s,,,,failed\ngpt-4,u1,,s,t,,failed\n"
+    "gpt-4,u2,s,,,Good,ok\nanna,u2,,s,t,s,\n",
+    "games": "rater,user_id,system_a,system_b,verdict_1,verdict_2,note,aspect\n"
+    "gpt-4,u1,s,t,model_1,model_1,=n,overall\ngpt-4,u2,s,t,model_1,model_2,,overall\ngpt-4,u3,t,s,tie,error,,overall\n"
+    "gpt-4,u4,t,s,error,failed,,overall\ngpt-4,u5,t,s,model_2,,,tempo\ngpt-4,u6,s,t,,failed,,overall\n",
+    "games of 1": "rater,user_id,system_a,system_b,shown_first,value\ngpt-4,u1,1,model 1,1,first\n"
+    "gpt-4,u1,1,model 1,model 1,first\ngpt-4,u2,-1,0,0,second\ngpt-4,u3,A,B,A,first\ngpt-4,u4,tie,0,tie,tie\n",
+    "letters": "rater,user_id,system_a,system_b,value\nanna,u1,B,C,C\nanna,u2,B,C,1\nanna,u3,Tie,x,0\nben,u4,A,1,A\n"
+    "ben,u5,1,A,1\nben,u6,-1,B,B\n",
+    "counts": "rater,system_a,system_b,wins,ties,losses,failed\ngpt-4,s,t,3,1,2,1\n",
+    "adversarial": "rater,user_id,system_a,system_b,value\nanna,u1,foreign:s,own:s,own:s\n",
+    "explanations": "rater,user_id,item_id,system,aspect,value,rater_kind\nu1,u1,i,s,satisfaction,3.75,ground_truth\n",
+}  # fmt: skip
+
+
+def _everything(db: Database, project: str) -> dict[str, list[tuple[Any, ...]]]:
+    """All that labels store, without ids."""
+    where = (project_id(db, project),)
+    case = "r.name, r.kind, c.user_id, c.item_id, c.system_a, c.system_b, c.context, v.protocol, v.aspect"
+    verdicts = "verdicts v JOIN raters r ON r.id = v.rater_id JOIN cases c ON c.id = v.case_id"
+    queries = {
+        "verdicts": f"SELECT {case}, v.state, v.value, v.label, v.rule, v.order_consistent, v.note FROM {verdicts}"
+        " WHERE r.project_id = ?",
+        "games": f"SELECT {case}, g.list_order, g.value FROM {verdicts} JOIN games g ON g.verdict_id = v.id"
+        " WHERE r.project_id = ?",
+        "scales": "SELECT protocol, aspect, low, high, words, ordered FROM scales WHERE project_id = ?",
+    }
+    return {
+        name: sorted((tuple(row) for row in db.rows(sql, where)), key=repr) for name, sql in queries.items()
+    }
+
+
+@pytest.mark.parametrize("fmt", ["csv", "jsonl"])
+def test_every_kind_of_label_gives_the_same_verdicts_again(tmp_path: Path, fmt: Any) -> None:
+    with connect(tmp_path / "a.db") as db:
+        for name, text in KINDS_OF_LABELS.items():
+            path, exported = tmp_path / f"{name}.csv", tmp_path / f"{name} again.{fmt}"
+            path.write_text(text, encoding="utf-8")
+            _import(db, name, path)
+            before = _everything(db, name)
+            lines = text.count("\n") - 1
+            assert len(before["verdicts"]) == {"counts": 7, "games of 1": lines - 1}.get(
+                name, lines - (name in ("numbers",))
+            )
+            assert bool(before["games"]) == name.startswith("games"), name
+            export(db, project_id(db, name), "labels", fmt, exported)
+            _import(db, f"{name} again", exported)
+            assert _everything(db, f"{name} again") == before, name

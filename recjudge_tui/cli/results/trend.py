@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     show_default=True,
     help="Days, ISO weeks or months (UTC) in which lists were served, or the imports that brought them.",
 )
-@click.option("--systems", "--system", metavar="A,B,...", help="Only these systems. Default: all.")
+@click.option(
+    "--systems", "--system", metavar="A,B,...",
+    help="Only these systems; of pairs, those of two of them, of one system all its pairs. Default: all.",
+)  # fmt: skip
 @click.option("--protocol", metavar="P", help="Only this protocol. Default: all.")
 @click.option("--rater", metavar="R", help="Only this rater. Default: all but metrics.")
 @click.option("--aspect", metavar="A", help="Only this aspect. Default: overall, where a rater gave it.")

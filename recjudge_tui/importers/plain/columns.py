@@ -55,7 +55,7 @@ COLUMNS: dict[ImportKind, Columns] = {
         (
             *("item_id", "system", "system_a", "system_b", "aspect", "protocol", "rater_kind", "flags", "note"),
             *("state", TASK, CASE, *OCCASION),
-            *("wins", "ties", "losses", "failed", "battles", "shown_first", "verdict_1", "verdict_2", "scale"),
+            *("wins", "ties", "losses", "failed", "battles", "shown_first", "verdict_1", "verdict_2", "scale", "rule"),
         ),
         ("rater", "user_id", "item_id", "system", "system_a", "system_b", "context", TASK, CASE),
         ("rater", "user_id"),

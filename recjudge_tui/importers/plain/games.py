@@ -43,7 +43,10 @@ _ORDERS: dict[str, Side] = {
 
 
 def holds_games(row: Mapping[str, str]) -> bool:
-    """Whether a row of plain columns tells the order in which a pair was shown."""
+    """Whether a row of plain columns tells the order in which a pair was shown.
+
+    A row with a value and no answer in either order is an answer of its own, as in our export of labels.
+    """
     return _both(row) or bool(row.get(_FIRST, "").strip())
 
 
@@ -53,7 +56,7 @@ def two_game_columns(columns: Collection[str]) -> bool:
 
 
 def _both(row: Mapping[str, str]) -> bool:
-    return two_game_columns(row) and not row.get("value", "").strip()
+    return two_game_columns(row) and ("value" not in row or bool(row[_1].strip() or row[_2].strip()))
 
 
 def game_label(row: dict[str, str], line: int, notes: Notes, sides: str = "") -> Label:
@@ -71,14 +74,15 @@ def game_label(row: dict[str, str], line: int, notes: Notes, sides: str = "") ->
     asked: list[tuple[Side, str]] = [(first, row.get("value", "").strip())]
     if _both(row):
         asked = [(first, row[_1].strip()), ("b" if first == "a" else "a", row[_2].strip())]
-    if not any(text for _, text in asked) and not _states_failure(row):
+    answered = any(text for _, text in asked)
+    if not answered and not _states_failure(row):
         raise RowFault("no value", "no answer in any order; left out")
+    # the state of a row with both orders is about an answer that is not there
+    failed = _states_failure(row) and not (_both(row) and answered)
     games = tuple(
-        Game(
-            side, None if _states_failure(row) else _value(text, side, (a, b), sides, f"{notes.file}:{line}")
-        )
+        Game(side, None if failed else _value(text, side, (a, b), sides, f"{notes.file}:{line}"))
         for side, text in asked
-        if text or _states_failure(row)
+        if text or failed
     )
     plain = {name: cell for name, cell in row.items() if name not in (_FIRST, _1, _2, "second")}
     # the value is known by now, and a system may be called Tie

@@ -7,13 +7,14 @@ import json
 from recjudge_tui.domain.adversarial import ADVERSARIAL, adversarial_pair
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts, protocol_facts, with_unit
-from recjudge_tui.domain.records import Label, LabelFlag
+from recjudge_tui.domain.records import AS_GIVEN, Label, LabelFlag
 from recjudge_tui.domain.roles import RATER_KINDS, RaterKind
 from recjudge_tui.importers.files.notes import Notes, RowFault
 from recjudge_tui.importers.files.values import number, occasion_of, plain_number, shown
 from recjudge_tui.importers.plain.aspect_scales import AspectScales, GivenScale, aspect_of, on_scale
 from recjudge_tui.importers.plain.columns import CASE
 from recjudge_tui.importers.plain.task_answers import answers_task, task_answer
+from recjudge_tui.store.verdicts.counted import COUNTED
 
 _NO_SCALES = AspectScales({})
 _OK = ("", "ok", "done", "success", "succeeded", "finished", "complete", "completed", "valid")
@@ -72,6 +73,7 @@ def label_of(row: dict[str, str], line: int, notes: Notes, scales: AspectScales 
         note=row.get("note", ""),
         case_id=int(row[CASE]) if row.get(CASE) else None,
         scale=given.scale if facts.scores else None,
+        rule=COUNTED if row.get("rule", "").strip() == COUNTED else AS_GIVEN,
         **occasion_of(row)._asdict(),
     )
 

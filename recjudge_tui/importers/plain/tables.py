@@ -34,12 +34,11 @@ from recjudge_tui.importers.plain.label_rows import labels_of
 from recjudge_tui.importers.plain.list_rows import list_rows
 from recjudge_tui.importers.plain.lists import slates_of
 from recjudge_tui.importers.plain.task_answers import answers_task
-from recjudge_tui.store.projects.exports import LABEL_COLUMNS
+from recjudge_tui.store.projects.exported_labels import EARLIER_LABEL_COLUMNS, LABEL_COLUMNS
 
 _SHOWN_ROWS = 3
 
-# the columns of our own export of labels, and of those before it had flags and occasions
-_OWN_LABELS = (LABEL_COLUMNS, LABEL_COLUMNS[:-3])
+_OWN_LABELS = (LABEL_COLUMNS, *EARLIER_LABEL_COLUMNS)
 
 
 def read_plain(request: Request) -> Iterator[LocatedRecord]:

@@ -24,9 +24,9 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import combined_notes, is_metric
+from recjudge_tui.reports.common.scales import categories, combined_notes, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.agreement.registry import CORRELATIONS
+from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER
 from recjudge_tui.stats.combining.ensembles import MOST_RATERS, SizeFigures, subset_figures
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
@@ -94,9 +94,13 @@ def ensembles_table(db: Database, project_id: int, options: AgreementOptions) ->
         _RULE,
         *untimed_notes(ratings),
     ]
+    unordered = categories(db, project_id)
     for alike in _by_question(pairs):
+        if (alike[0].protocol, alike[0].aspect) in unordered:
+            notes.append(f"{alike[0].protocol}, {alike[0].aspect}: {NO_ORDER}")
+            continue
         rows += _rows(ratings, alike, options, notes)
-    if not rows:
+    if not rows and not any(NO_ORDER in note for note in notes):
         notes.append("no two raters share a question with the truth")
     settings = settings_of(options) | {"raters": list(chosen)}
     return Table("Ensembles", _COLUMNS, tuple(rows), tuple(notes), settings)

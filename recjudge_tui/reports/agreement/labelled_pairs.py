@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.reports.agreement.agreement import compare_pair, nothing, where_of
 from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
 from recjudge_tui.reports.common.orientation import Orientation, labels_seen, orientation_notes
@@ -85,6 +86,10 @@ def labelled_pairs(db: Database, project_id: int, options: AgreementOptions) -> 
         if not by_labels(pair, ratings) or values.size > _MOST_VALUES:
             notes.append(f"{where_of(pair)}: a scale without labels has no confusion table")
             continue
+        if compared.row.size == 0:
+            notes.append(f"{where_of(pair)}: {_no_case(pair, options)}")
+            lacks.append(MissingInPair(pair, compared.missing))
+            continue
         names = label_names(db, project_id, pair.protocol, pair.aspect, values) or {}
         labelled.append(LabelledPair(pair, a, b, users, values, names, compared.row.size))
         lacks.append(MissingInPair(pair, compared.missing))
@@ -95,3 +100,9 @@ def labelled_pairs(db: Database, project_id: int, options: AgreementOptions) -> 
     if not pairs:
         notes.append(nothing(questions, raters, options))
     return LabelledPairs(tuple(labelled), tuple(notes))
+
+
+def _no_case(pair: Pair, options: AgreementOptions) -> str:
+    if len(options.selection.systems) == 1 and compares_lists(pair.protocol):
+        return f"{options.selection.systems[0]} alone makes no pair: name two systems"
+    return "no case has a verdict from both"

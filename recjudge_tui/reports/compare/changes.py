@@ -24,7 +24,14 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import label_names, protocol_questions, rater_notes, rater_rank
+from recjudge_tui.reports.common.scales import (
+    categories,
+    label_names,
+    protocol_questions,
+    rater_notes,
+    rater_rank,
+    scale_notes,
+)
 from recjudge_tui.reports.compare.run_differences import PromptChange, prompt_change, run_differences
 from recjudge_tui.reports.compare.tests import Tally, tallied
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
@@ -184,6 +191,7 @@ def compare_on(
         {f"{p.pair.protocol}, {p.pair.aspect}": p.tally.seen for p in parts if not p.system}
     )
     notes += rater_notes(ratings.raters[side.rater] for side in sides)
+    notes += scale_notes(db, project_id, ((pair.protocol, pair.aspect) for pair in pairs))
     about_lists = (f"{p.pair.protocol}, {p.pair.aspect}: {note}" for p in parts for note in p.other_lists)
     notes[:0] = dict.fromkeys(about_lists)
     if not pairs:
@@ -276,10 +284,11 @@ def _parts(
     values = np.concatenate([side.value[~np.isnan(side.value)] for side in (a, b)])
     comparable = by_labels(pair, ratings)
     levels, labelled = _levels(db, project_id, pair, values) if comparable else ((), False)
+    unordered = (pair.protocol, pair.aspect) in categories(db, project_id)
     changed = []
     for system, within in parts(cases, a, b, options.by_system):
         met = align(cases, met_by, within)
-        tally = tallied(met, cases, levels, labelled, options.resamples, options.seed)
+        tally = tallied(met, cases, levels, labelled, options.resamples, options.seed, ordered=not unordered)
         note = "" if comparable else OF_METRICS
         left_out = tuple(cases.ids[met.other].tolist())
         changed.append(Part(pair, system, levels, tally, note, left_out, tuple(met.left_out)))

@@ -108,7 +108,7 @@ def _summary(changes: Changes, part: Part) -> Row:
     test = fitting_test(tally, part.note)
     up, down = direction_words(part.pair.protocol)
     comparable = not part.note
-    directed = comparable and not tally.seen.mirrored
+    directed = comparable and tally.directed
     return _who(changes, part.pair, part.system) | {
         "n": tally.n,
         "changed": tally.changed if comparable else None,
@@ -155,7 +155,7 @@ def _transitions(changes: Changes, part: Part) -> list[Row]:
         | {
             "from": a.name,
             "to": b.name,
-            "direction": "" if at_a == at_b else up if at_b < at_a else down,
+            "direction": "" if at_a == at_b or not part.tally.ordered else up if at_b < at_a else down,
             "count": int(part.tally.counts[at_a, at_b]),
             "share": int(part.tally.counts[at_a, at_b]) / total if total else None,
             "n": n,
@@ -170,16 +170,17 @@ def _transitions(changes: Changes, part: Part) -> list[Row]:
 def cases_table(db: Database, changes: Changes, cell: Cell | None = None, limit: int | None = None) -> Table:
     """One row per changed case, by question and case; with a cell, the cases in it. `limit` is per question."""
     rows: list[Row] = []
-    for pair, same in groupby(changes.parts, key=lambda part: part.pair):
+    for pair, of_pair in groupby(changes.parts, key=lambda part: part.pair):
+        same = list(of_pair)
         if any(part.levels for part in same):
             who = _who(changes, pair)
             cases = changed_cases(db, changes.compared(pair), cell, limit=limit)
-            rows += [who | _case(pair, case) for case in cases]
+            rows += [who | _case(pair, case, ordered=same[0].tally.ordered) for case in cases]
     plain = replace(changes, options=replace(changes.options, by_system=False))
     return _table("Changed cases", _CASES, tuple(rows), plain, changes.notes)
 
 
-def _case(pair: Pair, case: ChangedCase) -> Row:
+def _case(pair: Pair, case: ChangedCase, *, ordered: bool) -> Row:
     before, now = case.labels
     return {
         "case_id": str(case.case_id),
@@ -190,7 +191,7 @@ def _case(pair: Pair, case: ChangedCase) -> Row:
         "systems": case.systems,
         "from": before,
         "to": now,
-        "direction": direction_of(pair.protocol, case),
+        "direction": direction_of(pair.protocol, case) if ordered else "",
         "value_from": case.value_a,
         "value_to": case.value_b,
         "verdict_a": None if case.verdict_a is None else str(case.verdict_a),

@@ -22,6 +22,7 @@ SIGN_OVER_USERS = "sign over users, exact"
 NO_SIDE = (
     "pairs of several systems have no common side, so changes have no direction to test: see --by system"
 )
+UNORDERED = "some users have several cases, and changes between categories have no direction by which a user counts once"
 NO_USER_CHANGED = "no user has more changes one way than the other"
 NONE_IN_COMMON = "no case has a verdict from both"
 # with fewer changes, chi-squared is only approximate
@@ -43,8 +44,8 @@ class Tally:
 
     `users_up` and `users_down` count the users with more cases up than down, and with fewer.
     `only_a` and `only_b` count the cases that the other side was not asked about, `failed` those where either side
-    failed; all outside n. `counts` (from, to) is by lines of the grid. `labelled`: all values are labels. `seen`: from
-    which side pairs are seen; pairs without a common side are in `counts` twice, and their directions say nothing.
+    failed; all outside n. `counts` (from, to) is by lines of the grid. `labelled`: all values are labels; `ordered`: they
+    are no categories. `seen`: from which side pairs are seen; pairs without a common side are in `counts` twice.
     """
 
     n: int
@@ -58,12 +59,18 @@ class Tally:
     failed: int
     counts: IntArray
     labelled: bool
+    ordered: bool
     means: Change
     seen: Orientation
 
     @property
     def changed(self) -> int:
         return self.up + self.down
+
+    @property
+    def directed(self) -> bool:
+        """Whether a rise and a fall of the value mean something."""
+        return self.ordered and not self.seen.mirrored
 
 
 class Finding(NamedTuple):
@@ -78,9 +85,16 @@ class Finding(NamedTuple):
 
 
 def tallied(
-    met: AlignedVerdicts, cases: CaseColumns, lines: Sequence[Line], labelled: bool, resamples: int, seed: int
+    met: AlignedVerdicts,
+    cases: CaseColumns,
+    lines: Sequence[Line],
+    labelled: bool,
+    resamples: int,
+    seed: int,
+    *,
+    ordered: bool = True,
 ) -> Tally:
-    """The counts of two aligned sides."""
+    """The counts of two aligned sides; `ordered` is false for values that are codes of categories."""
     (a, b), (status_a, status_b) = met.values, met.status
     both = met.included & (status_a == 1) & (status_b == 1)
     rows = np.flatnonzero(both)
@@ -99,6 +113,7 @@ def tallied(
         failed=int((met.included & (status_a > 0) & (status_b > 0) & ~both).sum()),
         counts=_counts(both_sides(a[rows], seen), both_sides(b[rows], seen), lines),
         labelled=labelled,
+        ordered=ordered,
         means=mean_change(right, left, user, resamples=resamples, seed=seed),
         seen=seen,
     )
@@ -123,20 +138,25 @@ def fitting_test(tally: Tally, incomparable: str = "") -> Finding:
     """The test that fits: see `tables.summary_table`. `incomparable` is the reason why no test is possible, if any."""
     if incomparable or tally.n == 0:
         return Finding(note=incomparable or NONE_IN_COMMON)
+    # no difference of means stands beside a test of categories, so there is no lack of its interval to explain
+    about_means = tally.means.change.note if tally.ordered else ""
     if tally.changed == 0:
-        return Finding(note=join_notes(NOTHING_CHANGED, tally.means.change.note))
+        return Finding(note=join_notes(NOTHING_CHANGED, about_means))
     if tally.seen.mirrored:
         return Finding(note=NO_SIDE)
     exact = sign_test(tally.users_up, tally.users_down)
-    if tally.users < tally.n:
-        if exact is None:
-            return Finding(note=join_notes(NO_USER_CHANGED, tally.means.change.note))
-        return Finding(SIGN_OVER_USERS, p=exact, note=tally.means.change.note)
-    if not tally.labelled:
-        return Finding(SIGN, p=exact, note=tally.means.change.note)
     off = tally.counts - np.diag(np.diag(tally.counts))
-    if int(((off + off.T).sum(axis=0) > 0).sum()) == 2:
-        return Finding(MCNEMAR, p=exact, note=tally.means.change.note)
+    between_two = int(((off + off.T).sum(axis=0) > 0).sum()) == 2
+    if tally.users < tally.n:
+        if not (tally.ordered or between_two):
+            return Finding(note=UNORDERED)
+        if exact is None:
+            return Finding(note=join_notes(NO_USER_CHANGED, about_means))
+        return Finding(SIGN_OVER_USERS, p=exact, note=about_means)
+    if not tally.labelled:
+        return Finding(SIGN, p=exact, note=about_means)
+    if between_two:
+        return Finding(MCNEMAR, p=exact, note=about_means)
     margins, symmetry = stuart_maxwell(tally.counts), bowker(tally.counts)
     few = (
         f"only {tally.changed} cases changed, so chi-squared is only approximate"
@@ -149,5 +169,5 @@ def fitting_test(tally: Tally, incomparable: str = "") -> Finding:
         margins.df,
         margins.p,
         symmetry.p,
-        join_notes(few, tally.means.change.note),
+        join_notes(few, about_means),
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from recjudge_tui.domain.selection import CaseSelection as ChosenCases
+from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Grid, GridCell, Sentence
 from recjudge_tui.reports.figures.options import FigureContext, Topic, judge_and_truth, verdict_filter
 from recjudge_tui.reports.figures.words import count_text, name_text, share_text
+from recjudge_tui.reports.reliability.calibration import no_sets
 from recjudge_tui.reports.reliability.uncertainty import (
     COVERAGE,
     Uncertainty,
@@ -99,7 +101,10 @@ def found_sets(
     options = UncertaintyOptions(
         rater, truth, protocol=topic.protocol, aspect=topic.aspect, resamples=0, selection=selection
     )
-    return uncertainties(db, project_id, options)[0]
+    found = uncertainties(db, project_id, options)
+    if lacks := no_sets(found):
+        raise RecjudgeError(lacks[0])
+    return found[0]
 
 
 def set_rows(question: Uncertainty, rater: str, truth: str) -> list[Row]:

@@ -19,7 +19,7 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import rater_notes
+from recjudge_tui.reports.common.scales import categories, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Point, Reference, Sentence, Trend
@@ -63,12 +63,14 @@ _COLUMNS = (
 
 def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]:
     facts = protocol_facts(context.topic.protocol)
+    ordered = context.topic not in categories(context.db, context.project_id)
     fitting = [
         name
         for name, statistic in STATISTICS.items()
-        if (statistic.correlation or facts.labels) and (facts.of_pairs or not statistic.directed)
+        if (statistic.correlation or facts.labels or not ordered)
+        and (facts.of_pairs or not statistic.directed)
     ]
-    default = usual_statistic(not facts.scores)
+    default = usual_statistic(not facts.scores, ordered=ordered)
     return {
         "truth": choice("truth", options.truth, context.people, options),
         "stat": choice("statistic", options.stat, fitting, options, default),

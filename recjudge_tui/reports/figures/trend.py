@@ -43,15 +43,19 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     )
     table = trend_table(context.db, context.project_id, options)
     judged = [row for row in table.rows if row["rater"] == rater and row["system"] is not None]
-    rows = tuple(row for row in judged if row["opponent"] is None and row["figure"] != FLAGS)
+    of_systems = [row for row in judged if row["opponent"] is None and row["figure"] != FLAGS]
+    figures = list(dict.fromkeys(str(row["figure"]) for row in of_systems))
+    rows = tuple(row for row in of_systems if row["figure"] == figures[0])
     changes = [f"{change['period']}: {change['change']}" for change in _changes(table, rater)]
-    figure = str(rows[0]["figure"]).replace("_", " ") if rows else ""
+    figure = figures[0].replace("_", " ") if rows else ""
     caption = (
         f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, 95% interval over"
         f" users; {n_text(rows, 'verdicts a system and ' + over)}; failed verdicts stand outside n."
     )
-    if context.selection.systems and compares_lists(topic.protocol):
-        caption = f"{caption} Each win rate is against all systems, those not shown too."
+    if len(context.selection.systems) == 1 and compares_lists(topic.protocol):
+        caption = f"{caption} The win rate is against all systems, those not shown too."
+    if len(figures) > 1:
+        caption = f"{caption} The other categories are in the table (recjudge trend)."
     title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, 95% CI"
     if changes:
         caption = f"{caption} {'; '.join(changes)}."

@@ -19,19 +19,18 @@ from recjudge_tui.reports.verdicts.export import write_verdicts
 from recjudge_tui.store.data.catalogue import systems as systems_with_lists
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import Countable, check_contexts, untimed_count, untimed_note
+from recjudge_tui.store.projects.exported_labels import LABEL_COLUMNS, label_rows
 from recjudge_tui.store.projects.exports import (
     CALL_COLUMNS,
     CASE_COLUMNS,
     FLAG_COLUMNS,
     IMAGE_COLUMNS,
-    LABEL_COLUMNS,
     LIST_COLUMNS,
     QREL_COLUMNS,
     call_rows,
     case_rows,
     flag_rows,
     image_rows,
-    label_rows,
     list_rows,
     qrel_rows,
 )

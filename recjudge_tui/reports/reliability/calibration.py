@@ -122,8 +122,10 @@ def sets_table(questions: Sequence[Uncertainty], options: UncertaintyOptions) ->
     users.
     """
     rows: list[Row] = []
-    notes = _about_truth(questions)
+    notes = [*_about_truth(questions), *no_sets(questions)]
     for question in questions:
+        if not question.ordered:
+            continue
         rows += _set_rows(question, options)
         notes += _set_notes(question, options)
     return Table(
@@ -152,6 +154,7 @@ def cases_table(
     ]
     notes = [
         *_about_truth(questions),
+        *no_sets(questions),
         f"{len(uncertain):,} verdicts have more than one possible label",
         "unlabelled cases first",
     ]
@@ -164,6 +167,16 @@ def cases_table(
         tuple(dict.fromkeys(notes)),
         _settings(options),
     )
+
+
+def no_sets(questions: Iterable[Uncertainty]) -> list[str]:
+    """The questions that have no label sets, and why."""
+    return [
+        f"{question.protocol}, {question.aspect}: no label sets, because a set is a span of neighbouring labels, and"
+        " categories have no order"
+        for question in questions
+        if not question.ordered
+    ]
 
 
 def _where(question: Uncertainty) -> Row:

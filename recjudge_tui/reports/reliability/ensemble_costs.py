@@ -23,11 +23,11 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import combined_notes, is_judging, is_metric
+from recjudge_tui.reports.common.scales import categories, combined_notes, is_judging, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.projects.cost import check_price, spent_a_case
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS, usual_statistic
+from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.consensus import majority, mean
 from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
@@ -70,7 +70,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class EnsembleCostOptions:
-    """`raters` empty: every judge. `stat` empty: qwk for labels, pearson for means and for scores without labels."""
+    """`raters` empty: every judge. `stat` empty: qwk for labels, kappa for categories, pearson for means and for scores
+    without labels."""
 
     truth: str
     rule: str = "majority"
@@ -113,6 +114,7 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
     pairs = pairs_of(questions, raters, replace(agreement, raters=members)) if members else []
     ratings = load_questions(db, project_id, questions_in(pairs))
     labels = label_sets(db, project_id, ratings, pairs)
+    unordered = categories(db, project_id)
     prices = spent_a_case(db, project_id)
     rows: list[Row] = []
     left_out: list[str] = []
@@ -122,7 +124,11 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
         sides = [side_of(ratings, pair.a, agreement) for pair in alike]
         met = align(ratings.cases, [*sides, side_of(ratings, alike[0].b, agreement)])
         where = f"{alike[0].protocol}, {alike[0].aspect}"
-        measured = list(_measured(met, ratings.cases, alike, labels[alike[0]], costs, options))
+        ordered = (alike[0].protocol, alike[0].aspect) not in unordered
+        if refused := _needs_order(options, ordered=ordered):
+            left_out.append(f"{where}: {refused}")
+            continue
+        measured = list(_measured(met, ratings.cases, alike, labels[alike[0]], costs, options, ordered))
         rows += _ranked([row for row, _ in measured])
         views = {seen.words(): seen for _, seen in measured}
         sides_seen |= {f"{where}, {row['jury']}" if len(views) > 1 else where: seen for row, seen in measured}
@@ -130,7 +136,7 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
     notes = (
         (*combined_notes([raters[options.truth]]), *_NOTES, *orientation_notes(sides_seen), *left_out)
         if rows
-        else ("no judge shares a question with the truth",)
+        else tuple(left_out) or ("no judge shares a question with the truth",)
     )
     settings = settings_of(agreement) | {"rule": options.rule, "human_price": options.human_price}
     return Table(
@@ -151,6 +157,15 @@ def _check(options: EnsembleCostOptions) -> None:
     if options.truth in options.raters:
         raise UsageError(f"“{options.truth}” cannot be both the truth and a member")
     check_price(options.human_price)
+
+
+def _needs_order(options: EnsembleCostOptions, *, ordered: bool) -> str:
+    """Why the rule or the statistic cannot be used on categories; empty if it can."""
+    if ordered:
+        return ""
+    if options.rule == "mean":
+        return "categories without an order have no mean: use majority or dawid-skene"
+    return NO_ORDER if options.stat and not STATISTICS[options.stat].nominal else ""
 
 
 def _by_question(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
@@ -184,6 +199,7 @@ def _measured(
     labels: list[float] | None,
     costs: list[float | None],
     options: EnsembleCostOptions,
+    ordered: bool,
 ) -> Iterator[tuple[Row, Orientation]]:
     """Each set of judges, and from which side its pairs are seen."""
     votes, truth = np.where(met.included, met.values, np.nan)[:-1], met.values[-1]
@@ -191,7 +207,7 @@ def _measured(
     rows = np.flatnonzero(complete)
     votes, truth = votes[:, rows], truth[rows]
     by_labels = labels is not None and options.rule != "mean"
-    stat = options.stat or usual_statistic(by_labels)
+    stat = options.stat or usual_statistic(by_labels, ordered=ordered)
     for size in range(1, len(alike) + 1):
         for members in combinations(range(len(alike)), size):
             prices = [costs[at] for at in members]

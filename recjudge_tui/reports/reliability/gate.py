@@ -17,12 +17,12 @@ from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.pairing import (
     OF_METRICS,
     Pair,
-    by_labels,
     check_aspect,
     label_sets,
     pairs_of,
+    unfit,
 )
-from recjudge_tui.reports.common.scales import protocol_questions, rater_notes
+from recjudge_tui.reports.common.scales import categories, protocol_questions, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.gate_changes import (
     BY_CASE,
@@ -35,7 +35,7 @@ from recjudge_tui.reports.reliability.gate_changes import (
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions, check_gate
 from recjudge_tui.reports.reliability.served_models import served_notes, served_settings
 from recjudge_tui.stats.agreement.change import Change
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS, usual_statistic
+from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import share_estimate
@@ -86,6 +86,7 @@ class _GateQuestions:
     mine: list[Question]
     pairs: list[Pair]
     labels: dict[Pair, list[float] | None]
+    unordered: set[tuple[str, str]]
     contexts: IntArray
     options: GateOptions
 
@@ -159,7 +160,8 @@ def _judged(db: Database, project_id: int, options: GateOptions) -> _GateQuestio
         )
     labels = label_sets(db, project_id, ratings, pairs)
     contexts = case_contexts(db, project_id, ratings.cases.ids)
-    return _GateQuestions(ratings, mine, pairs, labels, contexts, options)
+    unordered = categories(db, project_id)
+    return _GateQuestions(ratings, mine, pairs, labels, unordered, contexts, options)
 
 
 def _judged_others(ratings: Ratings, question: Question) -> bool:
@@ -292,8 +294,8 @@ def _figures(judged: _GateQuestions, name: str) -> Iterator[tuple[Question, str,
 def _agreement(judged: _GateQuestions, pair: Pair, name: str) -> Estimate:
     options, ratings = judged.options, judged.ratings
     compared = compare_pair(ratings, pair, options.agreement)
-    if name not in CORRELATIONS and not by_labels(pair, ratings):
-        return undefined(OF_METRICS, compared.row.size)
+    if reason := unfit(name, pair, ratings, judged.unordered):
+        return undefined(reason, compared.row.size)
     estimate = estimates(
         ratings.cases, compared, judged.labels[pair], (name,), "dataset",
         resamples=options.resamples, seed=options.seed, confidence=options.level,
@@ -332,7 +334,10 @@ def _usual(judged: _GateQuestions) -> list[str]:
         bounds.insert(0, "win_rate")
     if judged.options.truth is not None:
         labelled = any(labels is not None for labels in judged.labels.values()) or not judged.pairs
-        bounds.insert(0, usual_statistic(labelled))
+        ordered = not judged.pairs or any(
+            (pair.protocol, pair.aspect) not in judged.unordered for pair in judged.pairs
+        )
+        bounds.insert(0, usual_statistic(labelled, ordered=ordered))
     return bounds
 
 
@@ -369,8 +374,10 @@ def _changes(judged: _GateQuestions, against: str, name: str) -> Iterator[tuple[
         runs = compared_runs(ratings.cases, judged.contexts, *verdicts, same_rater=against == options.rater)
         if name not in STATISTICS:
             change = change_of_means(runs, partial(_SEEN[name], judged), draw)
-        elif pair is None or (name not in CORRELATIONS and not by_labels(pair, ratings)):
+        elif pair is None:
             change = _undefined(OF_METRICS)
+        elif reason := unfit(name, pair, ratings, judged.unordered):
+            change = _undefined(reason)
         else:
             change = change_of_agreement(runs, ratings.verdicts[pair.b], judged.labels[pair], name, draw)
         yield question, aspect, change, BY_CASE if runs.rule == "case" else BY_USER

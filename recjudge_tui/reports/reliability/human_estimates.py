@@ -13,7 +13,13 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.pairing import Pair, by_labels, label_sets
-from recjudge_tui.reports.common.scales import combined_notes, is_metric, label_names, protocols_meeting
+from recjudge_tui.reports.common.scales import (
+    categories,
+    combined_notes,
+    is_metric,
+    label_names,
+    protocols_meeting,
+)
 from recjudge_tui.reports.common.table import Column, Kind, Row, Table
 from recjudge_tui.reports.reliability.uncertainty import judge_and_truth
 from recjudge_tui.stats.estimate import Estimate
@@ -63,7 +69,7 @@ def _columns(measure: str) -> tuple[Column, ...]:
 @dataclass(frozen=True)
 class EstimateOptions:
     """The judge whose verdicts supplement the labels, and the labels. `measure` empty: win_rate for pairs of lists,
-    share for match labels, mean for scores.
+    share for match labels and categories, mean for scores.
 
     `labelled_users`: use the labels of this number of users, drawn at random, and hide the rest.
     """
@@ -103,9 +109,14 @@ def human_estimates_table(db: Database, project_id: int, options: EstimateOption
     pairs = judge_and_truth(db, project_id, options.rater, options.truth, options.protocol, options.aspect)
     ratings = load_questions(db, project_id, [q for pair in pairs for q in (pair.a, pair.b)])
     scales = label_sets(db, project_id, ratings, pairs)
-    measure = _measure(options, scales[pairs[0]])
+    unordered = categories(db, project_id)
+    without = [pair.aspect for pair in pairs if (pair.protocol, pair.aspect) in unordered]
+    measure = _measure(options, scales[pairs[0]], without if len(without) == len(pairs) else [])
     rows: list[Row] = []
     notes = combined_notes([ratings.raters[options.truth]])
+    if measure == "mean" and without:
+        notes.append(f"{', '.join(without)}: categories without an order have no mean: use --measure share")
+        pairs = [pair for pair in pairs if pair.aspect not in without]
     for pair in pairs:
         question_rows, question_notes = _question_rows(db, project_id, ratings, pair, measure, options)
         rows += question_rows
@@ -135,16 +146,15 @@ def human_estimates_table(db: Database, project_id: int, options: EstimateOption
     return Table(title, _columns(measure), tuple(rows), tuple(notes), settings)
 
 
-def _measure(options: EstimateOptions, labels: list[float] | None) -> str:
-    of_pairs = compares_lists(options.protocol)
-    fitting = ("win_rate", "share") if of_pairs else ("share", "mean") if labels else ("mean",)
-    usual = (
-        "win_rate"
-        if of_pairs
-        else "mean"
-        if protocol_facts(options.protocol).scores or not labels
-        else "share"
-    )
+def _measure(options: EstimateOptions, labels: list[float] | None, unordered: list[str]) -> str:
+    """The measure asked for, or the usual one. `unordered`: the aspects, if all of them are categories."""
+    fitting, usual = ("share", "mean") if labels else ("mean",), "share"
+    if compares_lists(options.protocol):
+        fitting, usual = ("win_rate", "share"), "win_rate"
+    elif unordered:
+        fitting = ("share",)
+    elif protocol_facts(options.protocol).scores or not labels:
+        usual = "mean"
     if options.measure and options.measure not in MEASURES:
         raise UsageError(f"no measure “{options.measure}”", f"There are: {', '.join(MEASURES)}.")
     if options.measure and options.measure not in fitting:

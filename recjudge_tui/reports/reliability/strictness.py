@@ -10,8 +10,9 @@ from recjudge_tui.domain.protocols import SAER, compares_lists
 from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.orientation import Orientation, orientation, orientation_notes
-from recjudge_tui.reports.common.scales import label_names
+from recjudge_tui.reports.common.scales import categories, label_names
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.stats.agreement.registry import NO_ORDER
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
@@ -59,6 +60,7 @@ def strictness_table(
     order = {name: place for place, name in enumerate((*annotators, *judges))}
     rows: list[Row] = []
     left_out: list[str] = []
+    unordered = categories(db, project_id)
     seen: dict[str, Orientation] = {}
     for protocol in protocols:
         answered = sorted(
@@ -73,7 +75,10 @@ def strictness_table(
             how = orientation(ratings.cases, known)
             seen[f"{protocol}, {aspect}"] = how
             users = ratings.cases.user[known]
-            for row in _rows(met.values[:, known], users, how, alike, annotators, names, resamples, seed):
+            ordered = (protocol, aspect) not in unordered
+            for row in _rows(
+                met.values[:, known], users, how, alike, annotators, names, resamples, seed, ordered=ordered
+            ):
                 rows.append({"protocol": protocol, "aspect": aspect, **row})
             left_out += [f"{protocol}, {aspect}: {note}" for note in met.left_out]
     notes = (
@@ -100,14 +105,16 @@ def _rows(
     names: dict[float, str] | None,
     resamples: int,
     seed: int,
+    *,
+    ordered: bool,
 ) -> Iterator[Row]:
     values = values * how.turn
     for place, question in enumerate(alike):
         others = [at for at, q in enumerate(alike) if q.rater in annotators and at != place]
         gap = values[place] - _mean(values[others])
         known = ~np.isnan(gap)
-        if how.mirrored:
-            bias = undefined(NO_SIDE, int(known.sum()))
+        if not ordered or how.mirrored:
+            bias = undefined(NO_SIDE if ordered else NO_ORDER, int(known.sum()))
         elif known.any():
             bias = mean_estimate(gap[known], users[known], resamples=resamples, seed=seed)
         else:

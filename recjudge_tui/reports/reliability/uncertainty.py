@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from recjudge_tui.reports.common.pairing import (
     label_sets,
     pairs_of,
 )
-from recjudge_tui.reports.common.scales import combined_notes, is_metric, label_names
+from recjudge_tui.reports.common.scales import categories, combined_notes, is_metric, label_names
 from recjudge_tui.stats.confidence import calibration, conformal
 from recjudge_tui.stats.resampling.folds import FOLDS
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
@@ -71,8 +71,8 @@ class Uncertainty:
     `confidence` is NaN if the judge gave none or its two orders disagreed (`flipped`); `truth` is NaN without a label
     on the scale; `calibrated` is NaN if it cannot be computed. Labelled verdicts are calibrated, and get their `sets`,
     by labels of other users. `fitted` is the map learned on all labels; `limit` is the score up to which labels belong
-    to a set, for a new user. `notes` say which verdicts are left out because of their lists,
-    `about_truth` what to know of the reference.
+    to a set, for a new user; neither means anything where labels are not `ordered`, since a set is a span of labels.
+    `notes` say which verdicts are left out because of their lists, `about_truth` what to know of the reference.
     """
 
     protocol: str
@@ -92,6 +92,7 @@ class Uncertainty:
     off_scale: int
     notes: tuple[str, ...] = ()
     about_truth: tuple[str, ...] = ()
+    ordered: bool = True
 
     @property
     def usable(self) -> BoolArray:
@@ -133,6 +134,7 @@ def uncertainties(db: Database, project_id: int, options: UncertaintyOptions) ->
         db, project_id, [q for pair in pairs for q in (pair.a, pair.b)], options.selection
     )
     scales = label_sets(db, project_id, ratings, pairs)
+    unordered = categories(db, project_id)
     questions = []
     for pair in pairs:
         labels = scales[pair]
@@ -140,7 +142,8 @@ def uncertainties(db: Database, project_id: int, options: UncertaintyOptions) ->
             continue
         values = np.concatenate([ratings.verdicts[q].value for q in (pair.a, pair.b)])
         names = label_names(db, project_id, pair.protocol, pair.aspect, values) or {}
-        questions.append(_uncertainty(db, ratings, pair, {value: names[value] for value in labels}, options))
+        question = _uncertainty(db, ratings, pair, {value: names[value] for value in labels}, options)
+        questions.append(replace(question, ordered=(pair.protocol, pair.aspect) not in unordered))
     if not questions:
         raise UsageError(
             f"{pairs[0].protocol} scores have no labels, so there are no label sets",
@@ -153,9 +156,9 @@ def uncertain_cases(questions: Iterable[Uncertainty], limit: int | None = None) 
     """The verdicts that a person should check first: those whose label set has more than one label.
 
     Cases without a label come first; then the largest set, then the lowest calibrated confidence (unknown last), then
-    by case.
+    by case. Categories without an order have no sets.
     """
-    keyed = [entry for question in questions for entry in _entries(question)]
+    keyed = [entry for question in questions if question.ordered for entry in _entries(question)]
     keyed.sort(key=lambda entry: entry[0])
     return [case for _, case in keyed[:limit]]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
-from recjudge_tui.reports.common.scales import label_names
+from recjudge_tui.reports.common.scales import categories, label_names
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.trend.series import Series, series_rows
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
@@ -47,29 +47,35 @@ def judged_rows(
     """The rows of one question: each system; of pairs with more than two systems also each system against each later
     one by name; and the flagged items per verdict where any item was flagged."""
     if compares_lists(question.protocol):
-        figure, value = WIN_RATE, np.sign(verdicts.value) / 2 + 0.5
+        value = np.sign(verdicts.value) / 2 + 0.5
         lines = _of_systems(verdicts, value)
         if len(verdicts.systems) > 2:
             lines = _both(lines, _of_pairs(verdicts, value))
+        yield from _rows(WIN_RATE, question, lines, verdicts.periods, draws)
     else:
-        figure, value = _level(db, project_id, question, verdicts.value)
-        lines = _of_lists(verdicts, value)
-    yield from _rows(figure, question, lines, verdicts.periods, draws)
+        for figure, value in _levels(db, project_id, question, verdicts.value):
+            yield from _rows(figure, question, _of_lists(verdicts, value), verdicts.periods, draws)
     if verdicts.flags.any():
         flags = np.where(np.isnan(verdicts.value), np.nan, verdicts.flags)
         of_cases = _of_pairs if compares_lists(question.protocol) else _of_lists
         yield from _rows(FLAGS, question, of_cases(verdicts, flags), verdicts.periods, draws)
 
 
-def _level(db: Database, project_id: int, question: Question, value: FloatArray) -> tuple[str, FloatArray]:
-    """Of labels the share of the best one, of scores the mean."""
-    names, different = None, np.unique(value[~np.isnan(value)])
-    if not protocol_facts(question.protocol).scores:
+def _levels(
+    db: Database, project_id: int, question: Question, value: FloatArray
+) -> list[tuple[str, FloatArray]]:
+    """Of labels the share of the best one, of categories without an order the share of each, of scores the mean."""
+    different = np.unique(value[~np.isnan(value)])
+    unordered = (question.protocol, question.aspect) in categories(db, project_id)
+    names = None
+    if unordered or not protocol_facts(question.protocol).scores:
         names = label_names(db, project_id, question.protocol, question.aspect, different)
     if not names or not {*different.tolist()} <= names.keys():
-        return MEAN, value
-    best, name = next(iter(names.items()))
-    return f"{SHARE} of {name}", np.where(np.isnan(value), np.nan, value == best)
+        return [(MEAN, value)]
+    shown = sorted(names.items()) if unordered else [next(iter(names.items()))]
+    return [
+        (f"{SHARE} of {name}", np.where(np.isnan(value), np.nan, value == label)) for label, name in shown
+    ]
 
 
 def _of_lists(verdicts: DatedVerdicts, value: FloatArray) -> _Lines:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.periods import Over
-from recjudge_tui.reports.common.scales import is_metric, protocol_questions, protocols_meeting, rater_notes
+from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.reports.common.scales import (
+    is_metric,
+    protocol_questions,
+    protocols_meeting,
+    rater_notes,
+    scale_notes,
+)
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.trend.drift import ABOUT, drifts, shift_notes
 from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
@@ -28,8 +35,8 @@ OVERALL = "overall"
 _INTERVALS = "intervals over users; click_rate and lift as in “recjudge outcome”"
 _NOT_OF_OCCASIONS = "anchor cases and live experiments are about every occasion"
 _FIGURES = (
-    "win_rate: (wins + ties / 2) / n; share of a label: the best label; flags: flagged items per verdict, of pairs on"
-    " both lists together"
+    "win_rate: (wins + ties / 2) / n; share of a label: the best one, of categories each; flags: flagged items per verdict,"
+    " of pairs on both lists together"
 )
 
 
@@ -39,6 +46,7 @@ class TrendOptions:
     rater was not asked for it; the metric ndcg where events are held out.
 
     `occasions` choose verdicts and lists; anchor cases and live experiments are about every occasion.
+    With `systems`, lists of these count, and pairs of two of them; with one, all its pairs.
     `since` and `until` are periods, inclusive, written as the trend names them or shorter (2026-03).
     """
 
@@ -69,12 +77,14 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
     rows: list[Row] = []
     notes: list[str] = []
     shown: list[Rater] = []
+    asked: list[tuple[str, str]] = []
+    one_system: list[str] = []
     changes: list[JudgeChange] = []
     for question in _questions(project_questions(db, project_id), raters, options):
         identities = run_identities(db, project_id, question.rater, question.protocol)
         verdicts = dated_verdicts(
             db, project_id, raters[question.rater].id, question, options.over, options.occasions,
-            with_runs=len({*identities.values()}) > 1,
+            _met(options.systems, question.protocol), with_runs=len({*identities.values()}) > 1,
         )  # fmt: skip
         own = list(changes_by_period(question, verdicts, identities)) if verdicts.run.size else []
         by_period = {change.period: change.change.change for change in own}
@@ -91,6 +101,9 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
                 f"{name}: verdicts left out, because a later import replaced their lists: {verdicts.replaced:,}"
             )
         shown.append(raters[question.rater])
+        asked.append((question.protocol, question.aspect))
+        if len(options.systems) == 1 and compares_lists(question.protocol):
+            one_system = [f"win rates of {options.systems[0]} are against all systems"]
     rows.sort(key=lambda row: row["figure"] == FLAGS)
     metrics = _metrics(db, project_id, options)
     rows += metric_rows(db, project_id, metrics, options.k, options.over, draws, options.occasions)
@@ -112,7 +125,7 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
     about += (
         [f"{intervals:,} intervals at 95 % were looked at, so some miss by chance"] if intervals > 1 else []
     )
-    notes = [*about, *notes, *rater_notes(shown)]
+    notes = [*about, *one_system, *notes, *scale_notes(db, project_id, asked), *rater_notes(shown)]
     settings: dict[str, object] = {
         "over": options.over, "k": options.k, "resamples": options.resamples, "seed": options.seed,
         "changes": [change_cells(change) for change in changes],
@@ -141,6 +154,11 @@ def _questions(
         return [question for question in fitting if question.aspect == options.aspect]
     overall = {(q.rater, q.protocol) for q in fitting if q.aspect == OVERALL}
     return [q for q in fitting if q.aspect == OVERALL or (q.rater, q.protocol) not in overall]
+
+
+def _met(systems: tuple[str, ...], protocol: str) -> tuple[str, ...]:
+    """The systems whose verdicts count, all if empty: one system alone is compared with all others."""
+    return () if len(systems) == 1 and compares_lists(protocol) else systems
 
 
 def _metrics(db: Database, project_id: int, options: TrendOptions) -> tuple[str, ...]:

@@ -81,6 +81,6 @@ def label_of(stat: str) -> str:
     return statistic.label if statistic else stat
 
 
-def usual_statistic(labels: bool) -> str:
-    """The statistic reported by default: for answers from a label set, or for scores without one."""
-    return "qwk" if labels else "pearson"
+def usual_statistic(labels: bool, *, ordered: bool = True) -> str:
+    """The statistic reported by default: for answers from a label set, for scores without one, or for categories."""
+    return "kappa" if not ordered else "qwk" if labels else "pearson"

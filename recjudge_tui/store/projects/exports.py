@@ -1,4 +1,4 @@
-"""The calls, flags, cases and labels of a project, row by row, for export."""
+"""The calls, flags, cases, images, lists and held-out events of a project, row by row, for export."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
-from recjudge_tui.domain.roles import PERSONS
 from recjudge_tui.store.data.heldout import item_titles
 from recjudge_tui.store.data.item_views import slate_items
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import held_out_type, sql_list
+from recjudge_tui.store.facts import held_out_type
 from recjudge_tui.store.occasions import occasion_condition
 
 _REPLY = (
@@ -42,10 +41,6 @@ CASE_COLUMNS = (
 IMAGE_COLUMNS = ("item_id", "title", "image", "digest", "width", "height", "runs")
 LIST_COLUMNS = ("user_id", "system", "item_id", "rank", "score", "context", "served_at")
 QREL_COLUMNS = ("user_id", "item_id", "type", "timestamp", "value", "context", "served_at")
-LABEL_COLUMNS = (
-    "rater", "user_id", "item_id", "system", "system_a", "system_b", "aspect", "value", "protocol", "rater_kind", "note",
-    "flags", "context", "served_at",
-)  # fmt: skip
 
 
 def call_rows(
@@ -150,29 +145,6 @@ def qrel_rows(
             f"""SELECT user_id, item_id, type, timestamp, value, context, served_at FROM events e
                 WHERE project_id = :project AND item_id <> '' AND {held_out_type()} AND {within}
                 ORDER BY user_id, timestamp, id""",
-            parameters | {"project": project_id},
-        ),
-    )
-
-
-def label_rows(
-    db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
-) -> Iterator[tuple[Any, ...]]:
-    """The verdicts of people as LABEL_COLUMNS, which `import --as labels` reads."""
-    within, parameters = occasion_condition(occasions, "c")
-    yield from map(
-        tuple,
-        db.execute(
-            f"""SELECT r.name, c.user_id, c.item_id, CASE WHEN c.system_b = '' THEN c.system_a ELSE '' END,
-                 CASE WHEN c.system_b = '' THEN '' ELSE c.system_a END, c.system_b, v.aspect,
-                 v.label, v.protocol, r.kind, v.note,
-                 CASE WHEN v.flag_count = 0 THEN '' ELSE (
-                   SELECT json_group_array(json_object('item_id', f.item_id, 'issue', f.issue, 'reason', f.reason))
-                   FROM flags f WHERE f.verdict_id = v.id) END,
-                 c.context, c.served_at
-               FROM verdicts v JOIN raters r ON r.id = v.rater_id JOIN cases c ON c.id = v.case_id
-               WHERE r.project_id = :project AND r.kind IN {sql_list(PERSONS)} AND v.state = 'ok' AND {within}
-               ORDER BY v.id""",
             parameters | {"project": project_id},
         ),
     )

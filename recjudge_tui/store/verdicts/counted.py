@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from recjudge_tui.store.database import Database
 
+# the rule of verdicts that are known only as one of a count
+COUNTED = "counted"
+
 
 class CountedBattles(NamedTuple):
     """How many verdicts of a question are known only as counts."""

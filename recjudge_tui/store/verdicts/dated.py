@@ -50,10 +50,12 @@ def dated_verdicts(
     question: Question,
     over: Over,
     occasions: OccasionFilter = EVERY_OCCASION,
+    systems: Sequence[str] = (),
     *,
     with_runs: bool = False,
 ) -> DatedVerdicts:
-    """The verdicts of a rater on a question, on every list of these occasions that it ever judged.
+    """The verdicts of a rater on a question, on every list of these occasions that it ever judged; of these systems alone
+    if any are named, of pairs on two of them.
 
     By import, a list belongs to the import that brought it first, two lists to the later one of theirs.
     """
@@ -68,7 +70,12 @@ def dated_verdicts(
     ]
     columns += ["ifnull(v.run_id, 0)"] if with_runs else []
     chosen, parameters = occasion_condition(occasions, "c")
-    columns += [f"({chosen})"] if occasions != EVERY_OCCASION else []
+    if systems:
+        named = "(SELECT value FROM json_each(:systems))"
+        chosen += f" AND c.system_a IN {named}" + (f" AND c.system_b IN {named}" if of_pairs else "")
+        parameters |= {"systems": json.dumps(systems)}
+    some = bool(systems) or occasions != EVERY_OCCASION
+    columns += [f"({chosen})"] if some else []
     row = db.row(
         f"""SELECT {", ".join(f"json_group_array({column})" for column in columns if column)}
             FROM verdicts v CROSS JOIN cases c ON c.id = v.case_id
@@ -81,8 +88,11 @@ def dated_verdicts(
     second = json.loads(next(texts)) if of_pairs else ()
     when = json.loads(next(texts))
     runs = json.loads(next(texts)) if with_runs else ()
-    systems = tuple(sorted({*first, *second} - {""}))
-    places = {"": -1} | {name: place for place, name in enumerate(systems)}
+    if some:
+        here = np.array(json.loads(next(texts)), dtype=np.bool_)
+    known = {*first, *second}
+    shown = tuple(sorted((known & {*systems} if systems else known) - {""}))
+    places = dict.fromkeys(("", *known), -1) | {name: place for place, name in enumerate(shown)}
     period, periods = _imports(db, project_id, when) if over == "import" else _periods(when, over)
     replaced = np.zeros(0, dtype=np.bool_)
     if over != "import":
@@ -95,14 +105,13 @@ def dated_verdicts(
         period=period,
         value=np.array(values, dtype=np.float64),
         flags=_flags(db, project_id, rater_id, question, len(first)),
-        systems=systems,
+        systems=shown,
         periods=periods,
         replaced=int(replaced.sum()),
         run=np.array(runs, dtype=np.int64),
     )
-    if occasions == EVERY_OCCASION:
+    if not some:
         return verdicts
-    here = np.array(json.loads(next(texts)), dtype=np.bool_)
     columns_here = {
         name: getattr(verdicts, name)[here]
         for name in ("user", "system_a", "system_b", "period", "value", "flags", "run")

@@ -60,7 +60,7 @@ def load_agreement(
     """
     from recjudge_tui.reports.agreement.agreement import agreement_table
     from recjudge_tui.reports.common.pairing import AgreementOptions
-    from recjudge_tui.reports.common.scales import is_people
+    from recjudge_tui.reports.common.scales import categories, is_people
     from recjudge_tui.reports.common.segments import segmented
     from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
     from recjudge_tui.store.verdicts.ratings import project_raters
@@ -72,7 +72,8 @@ def load_agreement(
     stat, level = choice.stat, choice.level
     if chosen is None:
         return Agreement((), None, choice.stat, choice.level, people, (), "", None, None)
-    stat = stat or usual_statistic(not protocol_facts(chosen.protocol).scores)
+    ordered = chosen not in categories(db, project_id)
+    stat = stat or usual_statistic(not protocol_facts(chosen.protocol).scores, ordered=ordered)
     level = level if STATISTICS[stat].correlation else DEFAULT_LEVEL
     fitting = tuple(
         name for name, ranking in METHODS.items() if ranking.of_pairs == compares_lists(chosen.protocol)
@@ -80,7 +81,7 @@ def load_agreement(
     ranking = LeaderboardOptions(
         chosen.protocol,
         aspect=chosen.aspect,
-        method=choice.method if choice.method in fitting else "",
+        method=choice.method if choice.method in fitting else "" if ordered else "share",
         readers=choice.readers,
     )
     compared = AgreementOptions(

@@ -76,14 +76,16 @@ class ChangeList(ScrollView, can_focus=True, inherit_bindings=False):
         self._windows: OrderedDict[int, dict[int, ChangedCase]] = OrderedDict()
         self.ids: array[int] = array("q")
         self.cursor = 0
+        self._ordered = True
 
     @property
     def cursor_id(self) -> int | None:
         return self.ids[self.cursor] if self.cursor < len(self.ids) else None
 
-    def show(self, ids: array[int]) -> None:
-        """Another list of cases."""
+    def show(self, ids: array[int], *, ordered: bool = True) -> None:
+        """Another list of cases; changes between categories, which are not `ordered`, have no sign."""
         before = self.cursor_id
+        self._ordered = ordered
         self.ids = ids
         self._windows.clear()
         self.cursor = ids.index(before) if before is not None and before in ids else 0
@@ -110,7 +112,9 @@ class ChangeList(ScrollView, can_focus=True, inherit_bindings=False):
         style = base + (self.get_component_rich_style("change-list--cursor") if here else Style.null())
         mark = (">" if ascii_wanted() else "▌") if here else " "
         row = self._row(place)
-        cells = [(" (gone)", "")] if row is None else case_cells(row, width - 1, glyphs())
+        cells = [(" (gone)", "")]
+        if row is not None:
+            cells = case_cells(row, width - 1, glyphs(), ordered=self._ordered)
         segments = [Segment(mark, style)]
         for text, kind in cells:
             own = (

@@ -217,7 +217,8 @@ class CompareScreen(OccasionScreen):
         pane = self.query_one("#cases-pane")
         pane.border_title = Content(f"{number(len(ids))} {name}")
         pane.border_subtitle = Content("backspace: all changed cases" if self.cell else "")
-        self.query_one(ChangeList).show(ids)
+        part = self.comparison.part if self.comparison else None
+        self.query_one(ChangeList).show(ids, ordered=part is None or part.tally.ordered)
 
     @on(DataTable.CellSelected)
     def _list_cell(self, event: DataTable.CellSelected) -> None:

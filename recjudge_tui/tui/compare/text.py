@@ -26,20 +26,20 @@ _LINE_STYLES = {"+": "$success", "-": "$error", "@": "$accent"}
 
 
 def grid_cells(part: Part) -> list[tuple[str, list[Text]]]:
-    """Name and cells of each line of the grid, sums last; `+` before a rise, `-` before a fall."""
+    """Name and cells of each line of the grid, sums last; `+` before a rise, `-` before a fall, if there is an order."""
     counts = part.tally.counts.tolist()
     most = max((count for line in counts for count in line), default=0)
     lines = []
     for a, level in enumerate(part.levels):
-        cells = [_cell(count, a, b, most) for b, count in enumerate(counts[a])]
+        cells = [_cell(count, a, b, most, part.tally.ordered) for b, count in enumerate(counts[a])]
         lines.append((short_label(one_line(level.name, _LEVEL)), [*cells, _sum(sum(counts[a]))]))
     columns = [_sum(sum(line[b] for line in counts)) for b in range(len(part.levels))]
     return [*lines, ("all", [*columns, _sum(int(part.tally.counts.sum()))])]
 
 
-def _cell(count: int, a: int, b: int, most: int) -> Text:
+def _cell(count: int, a: int, b: int, most: int, ordered: bool) -> Text:
     share = count / most if most else 0.0
-    if a == b or not count:
+    if a == b or not count or not ordered:
         return shaded(str(count), COUNTS, share)
     # the highest value is the first line
     return shaded(f"+{count}", ABOVE, share) if b < a else shaded(f"-{count}", BELOW, share)
@@ -109,11 +109,16 @@ def _means(row: Row) -> str:
     )
 
 
-def case_cells(case: ChangedCase, width: int, symbols: Glyphs) -> list[tuple[str, str]]:
-    """(text, kind) of one line of the list, `width` cells in all; kind is up, down, same or empty."""
+def case_cells(
+    case: ChangedCase, width: int, symbols: Glyphs, *, ordered: bool = True
+) -> list[tuple[str, str]]:
+    """(text, kind) of one line of the list, `width` cells in all; kind is up, down, same or empty. Categories that are not
+    `ordered` have no up and down."""
     before, now = (short_label(one_line(label, 40)) for label in case.labels)
     kind = "up" if case.value_b > case.value_a else "down" if case.value_b < case.value_a else "same"
-    sign = {"up": "+", "down": "-", "same": "="}[kind]
+    if kind != "same" and not ordered:
+        kind = ""
+    sign = {"up": "+", "down": "-", "same": "=", "": " "}[kind]
     change = fit(f" {sign} {before} {symbols.crumb} {now}", _SAID, symbols)
     user = fit(f" {one_line(case.user_id, 40)}", _USER, symbols)
     head = f" {case_number(case.case_id)}"

@@ -10,12 +10,12 @@ import pytest
 
 from recjudge_tui.reports.projects.data_export import EXPORTS
 from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.exported_labels import LABEL_COLUMNS
 from recjudge_tui.store.projects.exports import (
     CALL_COLUMNS,
     CASE_COLUMNS,
     FLAG_COLUMNS,
     IMAGE_COLUMNS,
-    LABEL_COLUMNS,
     LIST_COLUMNS,
     QREL_COLUMNS,
 )

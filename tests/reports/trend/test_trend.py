@@ -142,8 +142,12 @@ def test_pairs_give_win_rates_of_systems_and_of_each_two(tmp_path: Path) -> None
         ("a", "c", 1.0, 3),
         ("b", "c", pytest.approx(0.5 / 3), 3),
     ]
-    assert values(rows_of(project, systems=("a", "b")), "system", "opponent") == [
-        ("a", None), ("b", None), ("a", "b"),
+    # of two of them, their own pairs count; of one, all its pairs
+    assert values(rows_of(project, systems=("a", "b")), "system", "opponent", "value", "n") == [
+        ("a", None, pytest.approx(2.5 / 3), 3), ("b", None, pytest.approx(0.5 / 3), 3),
+    ]  # fmt: skip
+    assert values(rows_of(project, systems=("b",)), "system", "opponent", "value", "n") == [
+        ("b", None, pytest.approx(1 / 6), 6),
     ]  # fmt: skip
 
 

@@ -1,0 +1,187 @@
+"""Categories without an order: each report works with them, or says in a line why it cannot."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from recjudge_tui.domain.scales import Scale, worded
+from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.reports.agreement.ensembles import ensembles_table
+from recjudge_tui.reports.common.pairing import AgreementOptions
+from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
+from recjudge_tui.reports.compare.tables import cases_table, summary_table, transitions_table
+from recjudge_tui.reports.compare.tests import MCNEMAR, SIGN_OVER_USERS, STUART_MAXWELL, UNORDERED
+from recjudge_tui.reports.figures.loading import figure_data
+from recjudge_tui.reports.figures.options import FigureOptions
+from recjudge_tui.reports.reliability.calibration import cases_table as cases_to_look_at
+from recjudge_tui.reports.reliability.calibration import error_table, sets_table
+from recjudge_tui.reports.reliability.ensemble_costs import EnsembleCostOptions, ensemble_costs_table
+from recjudge_tui.reports.reliability.gate import gate_table
+from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
+from recjudge_tui.reports.reliability.human_estimates import EstimateOptions, human_estimates_table
+from recjudge_tui.reports.reliability.strictness import strictness_table
+from recjudge_tui.reports.reliability.uncertainty import UncertaintyOptions, uncertainties
+from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
+from recjudge_tui.stats.agreement.registry import NO_ORDER
+from recjudge_tui.store.verdicts.scales import add_scale
+from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
+from tests.support.verdicts import Project, give, import_target, new_project, text_case
+
+TONES = ("warm", "cold", "odd")
+USERS = 12
+
+
+def _project(path: Path, scale: Scale, items: int = 1) -> Project:
+    """Two judges, one with confidences, and two people who name tones; `items` texts a user."""
+    project = new_project(path)
+    add_scale(project.db, project.id, import_target(project).import_id, "explanation", "overall", scale)
+    rng = random.Random(4)
+    cases = [
+        text_case(project, f"u{user:02}", f"i{item}", ("x", "y")[user % 2])
+        for user in range(USERS)
+        for item in range(items)
+    ]
+    truth = {case: float(rng.randrange(len(scale.words))) for case in cases}
+    for name, kind, share in (
+        ("one", "judge", 0.8),
+        ("two", "judge", 0.5),
+        ("ann", "annotator", 0.9),
+        ("ben", "annotator", 0.6),
+    ):
+        said = {
+            c: v if rng.random() < share else float(rng.randrange(len(scale.words))) for c, v in truth.items()
+        }
+        give(project, name, said, protocol_name="explanation", kind=kind)
+    project.db.execute("UPDATE verdicts SET confidence = 0.5 + 0.1 * (case_id % 5) WHERE rater_id = 1")
+    project.db.execute("UPDATE cases SET served_at = '2026-05-01T08:00:00+00:00'")
+    project.db.connection.commit()
+    return project
+
+
+@pytest.fixture
+def tones(tmp_path: Path) -> Project:
+    return _project(tmp_path / "a.db", worded(TONES, ordered=False))
+
+
+def _values(project: Project, rater: str) -> list[float]:
+    sql = "SELECT v.value FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE r.name = ? ORDER BY v.case_id"
+    return [row[0] for row in project.db.rows(sql, (rater,))]
+
+
+def _said(table: Table) -> str:
+    return " ".join((*table.notes, *(str(row.get("note") or "") for row in table.rows)))
+
+
+def test_changes_have_no_direction(tones: Project) -> None:
+    changes = compare_raters(tones.db, tones.id, ChangeOptions("ann", "ben", resamples=0))
+    (row,) = summary_table(changes).rows
+    assert row["test"] == STUART_MAXWELL
+    assert row["p"] is not None
+    assert row["changed"] == sum(
+        a != b for a, b in zip(_values(tones, "ann"), _values(tones, "ben"), strict=True)
+    )
+    for name in ("up", "down", "up_is", "down_is", "mean_a", "mean_b", "difference", "ci_low"):
+        assert row[name] is None
+    assert {cell["direction"] for cell in transitions_table(changes).rows} == {""}
+    assert {case["direction"] for case in cases_table(tones.db, changes).rows} == {""}
+    assert "interval" not in str(row["note"])
+
+
+@pytest.mark.parametrize(
+    ("words", "items", "test", "note"),
+    [
+        (("warm", "cold"), 1, MCNEMAR, ""),
+        (("warm", "cold"), 3, SIGN_OVER_USERS, ""),
+        (TONES, 3, None, UNORDERED),
+    ],
+)
+def test_changes_between_two_categories_are_tested_over_users(
+    tmp_path: Path, words: tuple[str, ...], items: int, test: str | None, note: str
+) -> None:
+    project = _project(tmp_path / "a.db", worded(words, ordered=False), items)
+    (row,) = summary_table(
+        compare_raters(project.db, project.id, ChangeOptions("ann", "ben", resamples=0))
+    ).rows
+    assert (row["test"], row["note"]) == (test, note)
+    turned = _project(tmp_path / "b.db", worded(words[::-1], ordered=False), items)
+    turned.db.execute("UPDATE verdicts SET value = ? - value", (len(words) - 1,))
+    (same,) = summary_table(
+        compare_raters(turned.db, turned.id, ChangeOptions("ann", "ben", resamples=0))
+    ).rows
+    assert {**same, "statistic": None} == {**row, "statistic": None}
+
+
+def test_a_trend_has_a_share_of_each_category(tones: Project) -> None:
+    rows = [
+        row for row in trend_table(tones.db, tones.id, TrendOptions(rater="ann")).rows if row["system"] == "x"
+    ]
+    assert [row["figure"] for row in rows] == [f"share of {tone}" for tone in TONES]
+    assert sum(float(str(row["value"])) for row in rows) == pytest.approx(1)
+    figure = figure_data(tones.db, tones.id, "trend", FigureOptions(rater="ann"))
+    assert {row["figure"] for row in figure.rows} == {"share of warm"}
+    assert "The other categories are in the table" in figure.caption
+
+
+def test_calibration_works_and_label_sets_say_why_not(tones: Project) -> None:
+    options = UncertaintyOptions("one", "ann", resamples=0)
+    questions = uncertainties(tones.db, tones.id, options)
+    right = next(row for row in error_table(questions, options).rows if row["stat"] == "accuracy")
+    same = [a == b for a, b in zip(_values(tones, "one"), _values(tones, "ann"), strict=True)]
+    assert right["value"] == pytest.approx(sum(same) / len(same))
+    for table in (sets_table(questions, options), cases_to_look_at(questions, options)):
+        assert not table.rows
+        assert "a set is a span of neighbouring labels, and categories have no order" in _said(table)
+    with pytest.raises(RecjudgeError, match="categories have no order"):
+        figure_data(tones.db, tones.id, "label-sets", FigureOptions(rater="one", truth="ann"))
+
+
+def test_strictness_has_shares_only(tones: Project) -> None:
+    table = strictness_table(tones.db, tones.id, ["one"], ["ann", "ben"], ["explanation"], resamples=0)
+    bias = [row for row in table.rows if row["figure"] == "bias"]
+    assert {(row["value"], row["note"]) for row in bias} == {(None, NO_ORDER)}
+    shares = [row["value"] for row in table.rows if row["figure"] == "share" and row["rater"] == "ben"]
+    assert sum(float(str(share)) for share in shares) == pytest.approx(1)
+
+
+def test_gates_and_costs_use_kappa_and_refuse_what_needs_an_order(tones: Project) -> None:
+    kappa = cohen_kappa_score(_values(tones, "one"), _values(tones, "ann"))
+    bounds = (Bound("qwk", 0.0, True), Bound("kappa", kappa - 0.01, True))
+    gate = gate_table(tones.db, tones.id, GateOptions("one", bounds=bounds, truth="ann"))
+    assert [(row["state"], row["value"]) for row in gate.rows] == [
+        ("not met", None),
+        ("met", pytest.approx(kappa)),
+    ]
+    assert gate.rows[0]["note"] == NO_ORDER
+    change = gate_table(tones.db, tones.id, GateOptions("one", against="two", truth="ann"))
+    assert [row["figure"] for row in change.rows] == ["kappa", "failure_rate"]
+    costs = ensemble_costs_table(tones.db, tones.id, EnsembleCostOptions("ann", raters=("one", "two")))
+    alone = next(row for row in costs.rows if row["jury"] == "one")
+    assert (alone["stat"], alone["value"]) == ("kappa", pytest.approx(kappa))
+    for options in (EnsembleCostOptions("ann", rule="mean"), EnsembleCostOptions("ann", stat="qwk")):
+        refused = ensemble_costs_table(tones.db, tones.id, options)
+        assert not refused.rows
+        assert "order" in _said(refused)
+
+
+def test_estimates_are_shares(tones: Project) -> None:
+    rows = human_estimates_table(tones.db, tones.id, EstimateOptions("one", "ann", "explanation")).rows
+    assert {row["measure"] for row in rows} == {"share"}
+    with pytest.raises(UsageError, match="“mean” does not fit"):
+        human_estimates_table(
+            tones.db, tones.id, EstimateOptions("one", "ann", "explanation", measure="mean")
+        )
+
+
+def test_means_of_raters_are_refused(tones: Project) -> None:
+    table = ensembles_table(tones.db, tones.id, AgreementOptions(truth="ann", raters=("one", "two")))
+    assert not table.rows
+    assert NO_ORDER in _said(table)
+
+
+def test_the_app_begins_with_kappa(tones: Project) -> None:
+    assert load_agreement(tones.db, tones.id, AgreementChoice()).stat == "kappa"
