@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).parent.parent / "recjudge_tui"
 # these write into folders of their own, or to a file that did not exist
 # system.py opens no file by name: it puts a closed standard stream back
 ELSEWHERE = {
-    "system.py", "tui/cases/sent_screen.py",
+    "system.py",
     "judges/batch/provider_api.py", "tui/prompts/editor.py", "cli/results/reproduce.py", "tui/cases/output.py",
     "store/prompts/prompts.py", "cli/app.py", "importers/zhang2024.py", "importers/files/reading.py",
 }  # fmt: skip

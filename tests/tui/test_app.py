@@ -14,9 +14,9 @@ from textual.dom import DOMNode
 from recjudge_tui.errors import NotFoundError, RecjudgeError, StoreError
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.cases import panel as case_panel
 from recjudge_tui.tui.cases import screen as cases
 from recjudge_tui.tui.cases import verdict_list
+from recjudge_tui.tui.cases.case import panel as case_panel
 from recjudge_tui.tui.kit import dialogs, filter_bar
 from recjudge_tui.tui.kit import keys_screen as keys
 from recjudge_tui.tui.kit.background import Background

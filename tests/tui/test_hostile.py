@@ -15,8 +15,8 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.store.verdicts.case_detail import CallAnswer, CaseDetail, CaseFlag, Opinion
 from recjudge_tui.store.verdicts.listing import VerdictRow
+from recjudge_tui.tui.cases.case.text import case_content, case_title
 from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.cases.text import case_content, case_title
 from recjudge_tui.tui.cases.verdict_line import Needs, columns_for, verdict_cells
 from recjudge_tui.tui.kit.glyphs import ASCII, UNICODE, Glyphs
 from recjudge_tui.tui.projects.screen import ProjectsScreen

@@ -13,7 +13,7 @@ from textual.content import Content
 from recjudge_tui.domain.annotation import AspectQuestion
 from recjudge_tui.domain.material import ItemView, Material, ShownEvent, UserView
 from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.tui.cases.lists import item_words
+from recjudge_tui.tui.cases.case.lists import item_words
 from recjudge_tui.tui.kit.glyphs import Glyphs, fit
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Copies, saves or pages the case; exports the list."""
+"""What can be written from the cases: one case as text, in a file or in the pager, and the list as a table."""
 
 from __future__ import annotations
 
@@ -6,99 +6,90 @@ import os
 import shlex
 import shutil
 import subprocess
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import App, SuspendNotSupported
-from textual.binding import Binding, BindingType
 
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.tui.cases.panel import CasePanel
-from recjudge_tui.tui.cases.verdict_listing import list_verdicts
+from recjudge_tui.tui.cases.verdict_pane import list_verdicts
+from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import AskLine
-from recjudge_tui.tui.kit.exporting import ExportScreen, WrittenFile
+from recjudge_tui.tui.kit.exporting import WrittenFile
 from recjudge_tui.tui.kit.glyphs import case_number, glyphs, plural
 
+if TYPE_CHECKING:
+    from recjudge_tui.store.verdicts.case_detail import CaseDetail
 
-class CaseOutput(ExportScreen):
-    """What a screen with a `CasePanel` and a filter of verdicts can write."""
+_WIDTH = 100
+_LONGEST = 10_000_000
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy", "copy", show=False, id="cases.copy"),
-        Binding("Y", "save", "save the case to a file", show=False, id="cases.save"),
-        Binding("o", "page", "read the case in the pager", show=False, id="cases.page"),
-        Binding("e", "export", "export the list", show=False, id="cases.export"),
-    ]
-    project_id: int
-    chosen: VerdictFilter
-    sort: str
-    only: tuple[int, ...] | None
 
-    def action_copy(self) -> None:
-        text = self._case_text()
-        if text is not None:
-            self.app.copy_to_clipboard(text)
-            self.notify("The case is copied.", markup=False)
+def copy_case(screen: BaseScreen, case: CaseDetail) -> None:
+    screen.app.copy_to_clipboard(_text(case))
+    screen.notify("The case is copied.", markup=False)
 
-    def action_page(self) -> None:
-        text = self._case_text()
-        if text is not None:
-            try:
-                page(self.app, text)
-            except RecjudgeError as error:
-                self.host.show_error(error)
 
-    def action_save(self) -> None:
-        text, case = self._case_text(), self.query_one(CasePanel).case
-        if text is None or case is None:
-            return
-        name = f"case-{case_number(case.case_id)}.txt"
-        hint = "The file for the case; it must not exist yet."
-        self.app.push_screen(AskLine("Save the case", hint, name), partial(self._save, text=text))
+def page_case(screen: BaseScreen, case: CaseDetail) -> None:
+    try:
+        page(screen.app, _text(case))
+    except RecjudgeError as error:
+        screen.host.show_error(error)
 
-    def _case_text(self) -> str | None:
-        case = self.query_one(CasePanel).case
-        if case is None:
-            self.notify("No case is shown.", severity="warning", markup=False)
-            return None
-        from recjudge_tui.tui.cases.text import case_content, case_title
 
-        title = case_title(case, glyphs())
-        return f"{title}\n{case_content(case, 100, glyphs(), longest=10_000_000, draw=False).plain}\n"
+def save_case(screen: BaseScreen, case: CaseDetail) -> None:
+    hint = "The file for the case; it must not exist yet."
+    text = _text(case)
+    ask_to_save(screen, "Save the case", hint, f"case-{case_number(case.case_id)}.txt", lambda _: text)
 
-    def _save(self, name: str | None, text: str) -> None:
+
+def ask_to_save(
+    screen: BaseScreen, title: str, hint: str, proposed: str, text: Callable[[Path], str]
+) -> None:
+    """Ask for the name of a new file and write `text(path)` to it; an error is shown, and nothing is overwritten."""
+
+    def save(name: str | None) -> None:
         if name is None:
             return
         path = Path(name).expanduser()
         try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            self.host.show_error(
-                RecjudgeError(f"{path} exists already", next_step="Press Y again and give another name.")
-            )
-        except OSError as error:
-            self.host.show_error(RecjudgeError(f"{path} cannot be written", f"{error.strerror}."))
+            _write_new(path, text(path))
+        except RecjudgeError as error:
+            screen.host.show_error(error)
         else:
-            self.notify(one_line(f"Saved to {path}.", 200), markup=False)
+            screen.notify(one_line(f"Saved to {path}.", 200), markup=False)
 
-    def action_export(self) -> None:
-        endings = ".csv .jsonl .json .md .tex .html .txt .parquet"
-        hint = f"The listed verdicts are written to this file. Its ending sets the format: {endings}"
-        self.ask_file(
-            "verdicts.csv",
-            hint,
-            partial(_export, project_id=self.project_id, chosen=self.chosen, sort=self.sort, only=self.only),
-        )
+    screen.app.push_screen(AskLine(title, hint, proposed), save)
 
 
-def _export(
+def _write_new(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise RecjudgeError(
+            f"{path} exists already", next_step="Press Y again and give another name."
+        ) from error
+    except OSError as error:
+        raise RecjudgeError(f"{path} cannot be written", f"{error.strerror}.") from error
+
+
+def _text(case: CaseDetail) -> str:
+    """The whole case; images are named, not drawn."""
+    from recjudge_tui.tui.cases.case.text import case_content, case_title
+
+    content = case_content(case, _WIDTH, glyphs(), longest=_LONGEST, draw=False)
+    return f"{case_title(case, glyphs())}\n{content.plain}\n"
+
+
+def export_list(
     db: Database, path: Path, project_id: int, chosen: VerdictFilter, sort: str, only: tuple[int, ...] | None
 ) -> WrittenFile:
+    """Write the listed verdicts; the list is read again, so that it holds all of them."""
     from recjudge_tui.reports.verdicts.export import save_verdicts
 
     ids = list_verdicts(db, project_id, chosen, sort, only).ids

@@ -1,4 +1,4 @@
-"""The saved filters of a project: apply, save and delete them. Also the values for completing a filter."""
+"""The saved filters of a project: apply, save and delete them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.saved_filters import (
@@ -25,10 +24,7 @@ from recjudge_tui.store.projects.saved_filters import (
     saved_filters,
 )
 from recjudge_tui.tui.kit.background import Background
-from recjudge_tui.tui.kit.base_screen import BaseScreen
-from recjudge_tui.tui.kit.completion import Values
 from recjudge_tui.tui.kit.dialogs import AskLine, Confirm
-from recjudge_tui.tui.kit.filter_bar import FilterBar
 from recjudge_tui.tui.kit.host import host_of
 from recjudge_tui.tui.kit.key_names import key_hint, key_name
 
@@ -39,28 +35,6 @@ _KEYS = (
     ("filters.delete", "D", "delete"),
     ("filters.close", "esc", "close"),
 )
-
-
-class FilterActions(BaseScreen):
-    """For a screen with a `FilterBar(…, values=self.filter_values)`."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("F", "saved_filters", "saved filters", show=False, id="cases.saved_filters"),
-    ]
-    project_id: int
-    chosen: VerdictFilter
-
-    def filter_values(self, db: Database) -> Values:
-        from recjudge_tui.store.verdicts.filter_values import filter_values
-
-        return filter_values(db, self.project_id)
-
-    def action_saved_filters(self) -> None:
-        self.app.push_screen(SavedFilters(self.project_id, self.chosen.text()), self._apply_saved)
-
-    def _apply_saved(self, text: str | None) -> None:
-        if text is not None:
-            self.query_one(FilterBar).apply(text)
 
 
 class FilterNames(OptionList):

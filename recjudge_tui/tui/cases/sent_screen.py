@@ -12,11 +12,10 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_name
+from recjudge_tui.tui.cases.output import ask_to_save
 from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen
-from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, glyphs, number, plural
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.text_pane import TextPane
@@ -93,21 +92,11 @@ class SentScreen(BaseScreen):
 
     def action_save(self) -> None:
         hint = "A new file for what was sent and came back; .json writes JSON, .sh curl commands, else text."
-        name = f"sent-{self.verdict_id}.txt"
-        self.app.push_screen(AskLine("Save", hint, name), self._save)
+        ask_to_save(self, "Save", hint, f"sent-{self.verdict_id}.txt", self._file_text)
 
-    def _save(self, name: str | None) -> None:
-        if name is None:
-            return
-        path = Path(name).expanduser()
+    def _file_text(self, path: Path) -> str:
         form = {".json": "json", ".sh": "curl"}.get(path.suffix.lower(), "text")
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(self._text(form) + "\n")
-        except OSError as error:
-            self.host.show_error(RecjudgeError(f"{path} cannot be written", f"{error.strerror}."))
-        else:
-            self.notify(one_line(f"Saved to {path}.", 200), markup=False)
+        return self._text(form) + "\n"
 
     def action_prompt(self) -> None:
         if self.sent is not None:

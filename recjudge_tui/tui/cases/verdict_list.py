@@ -46,11 +46,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
     ]
 
     class Moved(Message):
-        """The cursor is on another verdict (None: the list is empty)."""
-
-        def __init__(self, verdict_id: int | None) -> None:
-            super().__init__()
-            self.verdict_id = verdict_id
+        """The cursor is on another verdict, or the list became empty."""
 
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, VerdictList.Moved)
@@ -221,4 +217,4 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
     def _announce(self) -> None:
         if self.cursor_id != self._announced:
             self._announced = self.cursor_id
-            self.post_message(self.Moved(self.cursor_id))
+            self.post_message(self.Moved())

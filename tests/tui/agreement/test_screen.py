@@ -116,11 +116,11 @@ async def test_enter_on_a_figure_opens_the_cases_behind_it(rated: Path) -> None:
         await open_screen(pilot)
         await press(pilot, "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
-        assert pilot.app.screen.chosen.text() == "protocol:pairwise judge:rules judge:anna why:disagree"
+        assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise judge:rules judge:anna why:disagree"
         await press(pilot, "q")
         await press(pilot, "tab", "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
-        chosen = pilot.app.screen.chosen.text()
+        chosen = pilot.app.screen.pane.chosen.text()
         assert chosen.startswith("protocol:pairwise judge:rules system:")
         assert "6 of" in shown(pilot)
 

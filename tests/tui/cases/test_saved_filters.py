@@ -5,15 +5,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from textual.app import ComposeResult
 from textual.pilot import Pilot
 
-from recjudge_tui.domain.filters import VerdictFilter, parse_filter
+from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.saved_filters import save_filter, saved_filters
-from recjudge_tui.tui.cases.saved_filters import FilterActions, SavedFilters
+from recjudge_tui.tui.cases.saved_filters import SavedFilters
+from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar
-from recjudge_tui.tui.kit.top_bar import TopBar
 from tests.support.app.driving import press, running, settle, shown, type_text
 from tests.support.app.projects import make_project
 
@@ -100,37 +99,22 @@ async def test_a_name_that_cannot_be_is_explained(project_db: Path) -> None:
     assert kept(project_db, project) == {}
 
 
-class Filtered(FilterActions):
-    """A screen with a filter and nothing behind it."""
-
-    def __init__(self, project_id: int) -> None:
-        super().__init__()
-        self.project_id, self.chosen = project_id, VerdictFilter()
-
-    def compose(self) -> ComposeResult:
-        yield TopBar("recjudge")
-        yield FilterBar(lambda text: parse_filter(text).chips(), "filter", self.filter_values)
-
-    def on_filter_bar_applied(self, message: FilterBar.Applied) -> None:
-        self.chosen = parse_filter(message.text)
-        self.set_focus(None)
-
-
 async def test_from_a_filter_to_a_name_and_back(project_db: Path) -> None:
-    project = make_project(project_db)
-    async with running(project_db) as pilot:
-        screen = Filtered(project)
-        await pilot.app.push_screen(screen)
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, CasesScreen)
         bar = screen.query_one(FilterBar)
         bar.apply("why:swap")
+        await settle(pilot)
         await press(pilot, "F", "n")
         await type_text(pilot, "flips")
         await press(pilot, "enter", "escape")
         bar.apply("")
         await settle(pilot)
-        assert not screen.chosen
+        assert not screen.pane.chosen
         await press(pilot, "F", "enter")
-        assert screen.chosen == parse_filter("why:swap")
+        assert screen.pane.chosen == parse_filter("why:swap")
         bar.open()
         await settle(pilot)
         await type_text(pilot, "system:c")

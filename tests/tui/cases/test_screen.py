@@ -16,10 +16,10 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.verdicts.listing import filtered_ids
-from recjudge_tui.tui.cases.panel import CasePanel
+from recjudge_tui.tui.cases.case.panel import CasePanel
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_list import KEPT_WINDOWS, WINDOW, VerdictList
-from recjudge_tui.tui.cases.verdict_listing import Listing
+from recjudge_tui.tui.cases.verdict_pane import Listing
 from recjudge_tui.tui.kit.dialogs import ErrorDialog
 from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text, until
 from tests.support.app.projects import (
@@ -432,10 +432,11 @@ async def test_lists_that_come_too_late_are_not_shown(project_db: Path) -> None:
     async with running(project_db, "movies") as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, CasesScreen)
+        pane = screen.pane
         late: list[tuple[Any, Callable[[Any], None]]] = [
-            (Listing(array("q", [1, 2, 3]), 18, ()), partial(screen._show_listing, follow=True, stay=True)),
-            ((array("q", [9]), 19), screen._show_more),
-            (array("q", [5]), partial(screen._show_first_page, lambda: None)),
+            (Listing(array("q", [1, 2, 3]), 18, ()), partial(pane._show_listing, follow=True, stay=True)),
+            ((array("q", [9]), 19), pane._show_more),
+            (array("q", [5]), partial(pane._show_first_page, lambda: None)),
         ]
         for result, show in late:
             finished = Event()
@@ -444,16 +445,16 @@ async def test_lists_that_come_too_late_are_not_shown(project_db: Path) -> None:
                 finished.set()
                 return result
 
-            screen.background.start("list", job, show)
+            pane.background.start("list", job, show)
             while not finished.is_set():
                 await asyncio.sleep(0)
             # while the app waits here, the result comes to its queue
             time.sleep(0.1)
-            screen.chosen = parse_filter("why:swap")
-            screen.relist(follow=False, stay=False)
+            pane.chosen = parse_filter("why:swap")
+            pane.relist(follow=False, stay=False)
             await settle(pilot)
             assert list(rows(pilot).ids) == [4]
-            assert screen.total == 18
+            assert pane.total == 18
 
 
 async def test_what_a_run_writes_is_added_at_the_end(project_db: Path) -> None:

@@ -133,7 +133,7 @@ async def test_enter_on_a_figure_lists_its_cases_and_enter_on_one_opens_it(judge
         await press(pilot, "j", "j", "k", "enter")
         opened_on = pilot.app.screen
         assert isinstance(opened_on, CasesScreen)
-        assert opened_on.only == (listed.ids[1],)
+        assert opened_on.pane.only == (listed.ids[1],)
         assert f"case {listed.ids[1]:07d}" in shown(pilot)
         await press(pilot, "q")
         assert pilot.app.screen is screen

@@ -1,13 +1,11 @@
-"""The reader's actions on the verdict under the cursor: accept, dismiss, override, note, tag, undo, keep."""
+"""Triage: decisions, notes and tags on the verdict under the cursor, undone with one key, kept as labels or examples."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
-
-from textual.binding import Binding, BindingType
+from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.config_file import reader_name
 from recjudge_tui.domain.text import one_line
@@ -24,12 +22,16 @@ from recjudge_tui.tui.kit.glyphs import case_number, plural, short_label
 if TYPE_CHECKING:
     from recjudge_tui.store.verdicts.answer_choices import Choices
 
-_TOLD = {
+_UNDONE = {
     "accept": "accepting",
     "dismiss": "dismissing",
     "override": "overriding",
     "note": "the note on",
     "tag": "the tag on",
+}
+_TEXTS: dict[Action, tuple[str, str]] = {
+    "note": ("Note", "A note on this verdict. The filter can search for it."),
+    "tag": ("Tag", "One word. tag:WORD in the filter finds it again."),
 }
 
 
@@ -45,33 +47,28 @@ class LogWrite(NamedTuple):
     verdicts: bool = False
 
 
-class TriageActions(BaseScreen):
-    """The keys of triage over a `VerdictList`. Rows are written one after the other, in the order of the keys."""
+class Triage:
+    """The reader's decisions on the verdicts of `rows`, asked for in dialogs over `screen`.
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("c", "decide('accept')", "accept", id="triage.accept"),
-        Binding("x", "decide('dismiss')", "dismiss", id="triage.dismiss"),
-        Binding("v", "override", "override", id="triage.override"),
-        Binding("w", "note", "write a note", show=False, id="triage.note"),
-        Binding("t", "tag", "tag", show=False, id="triage.tag"),
-        Binding("u", "undo", "undo", show=False, id="triage.undo"),
-        Binding("plus", "keep", "keep for examples or labels", show=False, key_display="+", id="triage.keep"),
-    ]
-    project_id: int
+    Rows of the log are written one after the other, in the order of the keys; `changed` is called after each.
+    """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        screen: BaseScreen,
+        project_id: int,
+        rows: VerdictList,
+        changed: Callable[[LogWrite], None],
+    ) -> None:
+        self.project_id = project_id
+        self._screen, self._rows, self._changed = screen, rows, changed
         self._waiting: deque[Callable[[Database], LogWrite]] = deque()
         self._writing = False
 
-    def triage_changed(self, *, verdicts: bool) -> None:
-        """Called when rows were added to the log, and with `verdicts` when the list may have changed; reads again what
-        is shown."""
-
     def _under_cursor(self) -> int | None:
-        verdict_id = self.query_one(VerdictList).cursor_id
+        verdict_id = self._rows.cursor_id
         if verdict_id is None:
-            self.notify("There is no verdict here.", severity="warning", markup=False)
+            self._screen.notify("There is no verdict here.", severity="warning", markup=False)
         return verdict_id
 
     def _write(self, job: Callable[[Database], LogWrite]) -> None:
@@ -82,42 +79,42 @@ class TriageActions(BaseScreen):
     def _write_next(self) -> None:
         self._writing = bool(self._waiting)
         if self._waiting:
-            self.background.start("triage", partial(_done, job=self._waiting.popleft()), self._show_write)
+            self._screen.background.start(
+                "triage", partial(_written, job=self._waiting.popleft()), self._show_write
+            )
 
     def _show_write(self, write: LogWrite) -> None:
         self._write_next()
         if write.error is not None:
-            self.host.show_error(write.error)
+            self._screen.host.show_error(write.error)
         if write.toast:
-            self.notify(one_line(write.toast, 300), markup=False)
+            self._screen.notify(one_line(write.toast, 300), markup=False)
         if write.show is not None:
-            self.query_one(VerdictList).go_to(write.show)
-        self.triage_changed(verdicts=write.verdicts)
+            self._rows.go_to(write.show)
+        self._changed(write)
 
-    # ---- keys
-
-    def action_decide(self, action: Action) -> None:
+    def decide(self, action: Action) -> None:
         verdict_id = self._under_cursor()
         if verdict_id is not None:
             self._write(partial(_record, verdict_id=verdict_id, reader=reader_name(), action=action))
-            self.query_one(VerdictList).action_move(1)
+            self._rows.action_move(1)
 
-    def action_override(self) -> None:
+    def override(self) -> None:
         verdict_id = self._under_cursor()
         if verdict_id is not None:
             job = partial(_choices, verdict_id=verdict_id)
-            self.background.start("choices", job, partial(self._choose, verdict_id))
+            self._screen.background.start("choices", job, partial(self._choose, verdict_id))
 
     def _choose(self, verdict_id: int, choices: Choices) -> None:
         from recjudge_tui.tui.cases.triage_dialogs import OverrideDialog
 
-        rows = verdict_rows(self.host.db, [verdict_id])
+        rows = verdict_rows(self._screen.host.db, [verdict_id])
         # the cursor may have moved on while the choices were read
-        if not rows or verdict_id != self.query_one(VerdictList).cursor_id:
+        if not rows or verdict_id != self._rows.cursor_id:
             return
         whose = f"case {case_number(rows[0].case_id)}, {one_line(rows[0].rater, 24)}"
         about = f"{whose}: your verdict is stored beside it, as the rater “{reader_name()}”"
-        self.app.push_screen(OverrideDialog(choices, about), partial(self._override, verdict_id))
+        self._screen.app.push_screen(OverrideDialog(choices, about), partial(self._override, verdict_id))
 
     def _override(self, verdict_id: int, given: tuple[str, float] | None) -> None:
         if given is not None:
@@ -128,18 +125,14 @@ class TriageActions(BaseScreen):
                 value=value, message=message,
             )  # fmt: skip
             self._write(job)
-            self.query_one(VerdictList).action_move(1)
+            self._rows.action_move(1)
 
-    def action_note(self) -> None:
-        self._ask("note", "Note", "A note on this verdict. The filter can search for it.")
-
-    def action_tag(self) -> None:
-        self._ask("tag", "Tag", "One word. tag:WORD in the filter finds it again.")
-
-    def _ask(self, action: Action, title: str, hint: str) -> None:
+    def ask(self, action: Action) -> None:
+        """Ask for the text of a note or a tag."""
+        title, hint = _TEXTS[action]
         verdict_id = self._under_cursor()
         if verdict_id is not None:
-            self.app.push_screen(AskLine(title, hint), partial(self._entered, verdict_id, action))
+            self._screen.app.push_screen(AskLine(title, hint), partial(self._entered, verdict_id, action))
 
     def _entered(self, verdict_id: int, action: Action, text: str | None) -> None:
         if text is not None:
@@ -153,18 +146,18 @@ class TriageActions(BaseScreen):
                 )
             )
 
-    def action_undo(self) -> None:
+    def undo(self) -> None:
         self._write(partial(_undo, project_id=self.project_id, reader=reader_name()))
 
-    def action_keep(self) -> None:
+    def keep(self) -> None:
         from recjudge_tui.tui.cases.triage_dialogs import KeepDialog
 
         seen = self._under_cursor()
         if seen is not None:
-            verdict_id = verdict_to_keep(self.host.db, seen, reader_name())
-            rows = verdict_rows(self.host.db, [verdict_id])
+            verdict_id = verdict_to_keep(self._screen.host.db, seen, reader_name())
+            rows = verdict_rows(self._screen.host.db, [verdict_id])
             about = f"case {case_number(rows[0].case_id)}" if rows else ""
-            self.app.push_screen(KeepDialog(about), partial(self._keep, verdict_id))
+            self._screen.app.push_screen(KeepDialog(about), partial(self._keep, verdict_id))
 
     def _keep(self, verdict_id: int, where: str | None) -> None:
         if where == "labels":
@@ -178,9 +171,9 @@ class TriageActions(BaseScreen):
 
         keep = partial(_keep_example, verdict_id=verdict_id, reader=reader_name())
         try:
-            wanted = lacks_reason(example_source(self.host.db, verdict_id, reader_name()))
+            wanted = lacks_reason(example_source(self._screen.host.db, verdict_id, reader_name()))
         except NotFoundError as error:
-            self.host.show_error(error)
+            self._screen.host.show_error(error)
             return
         if not wanted:
             self._write(keep)
@@ -191,7 +184,7 @@ class TriageActions(BaseScreen):
                 self._entered(verdict_id, "note", text)
                 self._write(keep)
 
-        self.app.push_screen(
+        self._screen.app.push_screen(
             AskLine("Why?", "The example shows the judge how to reason. Your text is kept as a note."), reason
         )
 
@@ -202,7 +195,7 @@ def _choices(db: Database, verdict_id: int) -> Choices:
     return choices(db, verdict_id)
 
 
-def _done(db: Database, job: Callable[[Database], LogWrite]) -> LogWrite:
+def _written(db: Database, job: Callable[[Database], LogWrite]) -> LogWrite:
     """Run one job; its error is part of the result, so that the jobs after it run, too."""
     try:
         return job(db)
@@ -222,7 +215,7 @@ def _undo(db: Database, project_id: int, reader: str) -> LogWrite:
     entry: LogEntry | None = undo_last(db, project_id, reader)
     if entry is None:
         return LogWrite(f"“{reader}” has nothing left to undo.")
-    message = f"Undone: {_TOLD[entry.action]} case {case_number(entry.case_id)}."
+    message = f"Undone: {_UNDONE[entry.action]} case {case_number(entry.case_id)}."
     return LogWrite(message, entry.verdict_id, verdicts=entry.action == "override")
 
 

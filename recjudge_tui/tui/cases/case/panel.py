@@ -28,13 +28,13 @@ class CasePanel(TextPane):
             self.show(lambda _: Content.styled(empty, "dim"))
             return
         # a heavy import, which reading the case has already loaded
-        from recjudge_tui.tui.cases.text import case_title
+        from recjudge_tui.tui.cases.case.text import case_title
 
         self.border_title = Content(case_title(case, glyphs()))
         self.show(partial(_laid_out, case), stay=again)
 
 
 def _laid_out(case: CaseDetail, width: int) -> Content:
-    from recjudge_tui.tui.cases.text import case_content
+    from recjudge_tui.tui.cases.case.text import case_content
 
     return case_content(case, width, glyphs())

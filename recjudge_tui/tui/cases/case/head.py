@@ -12,7 +12,7 @@ from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.verdicts.attention import LOW_CONFIDENCE
 from recjudge_tui.store.verdicts.case_detail import CaseDetail, Opinion
-from recjudge_tui.tui.cases.reasoning import chosen_system
+from recjudge_tui.tui.cases.case.reasoning import chosen_system
 from recjudge_tui.tui.kit.glyphs import Glyphs, bar, fraction, plural, score
 
 _MOST_ANSWERS = 4

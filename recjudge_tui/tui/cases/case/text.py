@@ -12,11 +12,11 @@ from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.verdicts.case_page import written_profile
 from recjudge_tui.store.verdicts.case_detail import CaseDetail
-from recjudge_tui.tui.cases.head import head
-from recjudge_tui.tui.cases.images import images
-from recjudge_tui.tui.cases.lists import event_line, history_beside, item_words, lists, lists_title
-from recjudge_tui.tui.cases.reasoning import cut_text, reasonings
-from recjudge_tui.tui.cases.scores import aspect_words, raters, raters_title
+from recjudge_tui.tui.cases.case.head import head
+from recjudge_tui.tui.cases.case.images import images
+from recjudge_tui.tui.cases.case.lists import event_line, history_beside, item_words, lists, lists_title
+from recjudge_tui.tui.cases.case.reasoning import cut_text, reasonings
+from recjudge_tui.tui.cases.case.scores import aspect_words, raters, raters_title
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, case_number, score
 
 LONGEST = 12_000

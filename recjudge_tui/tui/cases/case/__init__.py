@@ -1,0 +1,1 @@
+"""One case laid out as text, in sections, and the panel that shows it."""
