@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import sys
 import time
@@ -14,7 +15,7 @@ import pytest
 
 from recjudge_tui.store.opening import connect
 from tests.support.app.projects import make_project, start_run
-from tests.support.app.pty import ROOT, app, drain, settings
+from tests.support.app.pty import ROOT, app, drain, settings, uncontrolling_terminal
 
 _MODES = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
 # cursor and line wrap are on in a terminal that nobody touched, everything else is off
@@ -124,6 +125,32 @@ def test_a_terminal_that_goes_away_takes_the_app_with_it(project_db: Path) -> No
         assert os.WIFEXITED(status)
         assert os.WEXITSTATUS(status) in (129, 120)
         child.terminated = child.ptyproc.closed = child.ptyproc.terminated = True
+
+
+def read_until(terminal: int, awaited: bytes) -> None:
+    seen, end = b"", time.monotonic() + 20.0
+    while awaited not in seen:
+        assert time.monotonic() < end, seen
+        if select.select([terminal], [], [], 0.2)[0]:
+            seen += os.read(terminal, 1 << 16)
+
+
+def test_a_terminal_that_goes_away_without_a_signal_takes_the_app_with_it(project_db: Path) -> None:
+    project = make_project(project_db)
+    run = start_run(project_db, project)
+    with uncontrolling_terminal(project_db) as (child, terminal):
+        read_until(terminal, b"movies")
+        os.write(terminal, b"\r")
+        read_until(terminal, b"accept")
+        os.write(terminal, b"c")
+        read_until(terminal, b"accepted")
+        os.close(terminal)
+        begun = time.monotonic()
+        assert child.wait(10) == 129
+        assert time.monotonic() - begun < 2
+    with connect(project_db) as db:
+        assert db.value("SELECT count(*) FROM triage_log WHERE action = 'accept'") == 1
+        assert db.value("SELECT state FROM runs WHERE id = ?", (run,)) == "running"
 
 
 LENT = """

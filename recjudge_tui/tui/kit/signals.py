@@ -1,11 +1,14 @@
-"""Leaving on a signal: whatever signal ends the app, the terminal is restored."""
+"""Leaving on a signal: whatever signal ends the app, the terminal is restored; and no app outlives its terminal."""
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import termios
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -13,6 +16,10 @@ from typing import Any
 
 # the app gets this many seconds to leave by itself; then the terminal is restored without it
 PATIENCE_S = 2.0
+# the same where there is no terminal left to restore
+_GONE_PATIENCE_S = 1.2
+# a SIGHUP of the system for a terminal that went away comes within this time
+_SIGHUP_DELAY_S = 0.2
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 # paste, keyboard protocol, mouse, resize reports, focus reports off; line wrap and cursor on; the normal screen
 _UNDO = (
@@ -32,11 +39,13 @@ def leaving_cleanly(leave: Callable[[int], None], lent: Callable[[], bool]) -> I
 
     If it has not ended after PATIENCE_S, or at a second signal, the terminal is restored by writing to it and
     the process ends at once. While another program has the terminal (`lent`), SIGINT belongs to that program
-    and the other signals wait for it to end. Call it in the main thread; the previous handlers are restored.
-    Raises SystemExit with the exit code after a signal.
+    and the other signals wait for it to end. A terminal that goes away counts as SIGHUP, also where the system sends
+    none. Call it in the main thread; the previous handlers are restored. Raises SystemExit with the exit code after
+    a signal.
     """
     before = _terminal_settings()
     exit_codes: list[int] = []
+    gone = threading.Event()
 
     def handle(number: int, _: FrameType | None) -> None:
         if exit_codes or number == signal.SIGALRM:
@@ -46,12 +55,20 @@ def leaving_cleanly(leave: Callable[[int], None], lent: Callable[[], bool]) -> I
             return
         exit_codes.append(exit_code(number))
         if not lent():
-            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
+            signal.setitimer(signal.ITIMER_REAL, _GONE_PATIENCE_S if gone.is_set() else PATIENCE_S)
         leave(exit_codes[0])
 
     handlers = {number: signal.signal(number, handle) for number in (*SIGNALS, signal.SIGALRM)}
+
+    def hang_up() -> None:
+        gone.set()
+        time.sleep(_SIGHUP_DELAY_S)
+        if not exit_codes:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGHUP)
+
     try:
-        yield
+        with _terminal_watched(hang_up):
+            yield
     except OSError:
         # a terminal that is gone cannot be written to
         if not exit_codes:
@@ -63,6 +80,38 @@ def leaving_cleanly(leave: Callable[[int], None], lent: Callable[[], bool]) -> I
     if exit_codes:
         _settle(before)
         raise SystemExit(exit_codes[0])
+
+
+@contextmanager
+def _terminal_watched(hang_up: Callable[[], None]) -> Iterator[None]:
+    """Within the block, call `hang_up` in a thread once the terminal is gone.
+
+    The system sends SIGHUP to the processes that the terminal controls. Others only read an end of file, over and over.
+    """
+    if not os.isatty(_in()) or not hasattr(select, "poll"):
+        yield
+        return
+    stopped, stop = os.pipe()
+    watch = threading.Thread(
+        target=_wait_for_hangup, args=(_in(), stopped, hang_up), name="terminal-watch", daemon=True
+    )
+    watch.start()
+    try:
+        yield
+    finally:
+        os.close(stop)
+        watch.join()
+        os.close(stopped)
+
+
+def _wait_for_hangup(terminal: int, stopped: int, hang_up: Callable[[], None]) -> None:
+    poll = select.poll()
+    # without events to wait for, poll reports nothing but that the other end is closed
+    for descriptor in (terminal, stopped):
+        poll.register(descriptor, 0)
+    events = dict(poll.poll())
+    if stopped not in events and events.get(terminal, 0) & select.POLLHUP:
+        hang_up()
 
 
 def restore_terminal(settings: list[Any] | None) -> None:
