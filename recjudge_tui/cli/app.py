@@ -18,44 +18,57 @@ if TYPE_CHECKING:
     from recjudge_tui.config_file import SettingsFile
     from recjudge_tui.domain.preferences import Fault, KeyRow
 
-# subcommand -> (module under recjudge_tui.cli, name of the click command in it); imported on first use
-COMMANDS = {
-    "demo": ("operate.demo", "demo"),
-    "project": ("data.projects", "project"),
-    "import": ("data.imports", "import_"),
-    "imports": ("data.imports", "imports"),
-    "cases": ("data.cases", "cases"),
-    "verdicts": ("people.verdicts", "verdicts"),
-    "prompt": ("judging.prompts", "prompt"),
-    "judge": ("judging.judges", "judge"),
-    "run": ("judging.run", "run"),
-    "runs": ("judging.runs", "runs"),
-    "batch": ("judging.batch", "batch"),
-    "rater": ("people.raters", "rater"),
-    "annotate": ("people.annotate", "annotate"),
-    "agreement": ("results.agreement", "agreement"),
-    "flags": ("results.flags", "flags"),
-    "compare": ("results.compare", "compare"),
-    "leaderboard": ("results.leaderboard", "leaderboard"),
-    "calibration": ("results.calibration", "calibration"),
-    "estimate": ("results.estimate", "estimate"),
-    "cost": ("results.cost", "cost"),
-    "metrics": ("results.metrics", "metrics"),
-    "trend": ("results.trend", "trend"),
-    "watch": ("operate.watch", "watch"),
-    "diversity": ("results.diversity", "diversity"),
-    "robustness": ("judging.robustness", "robustness"),
-    "outcome": ("results.outcome", "outcome"),
-    "plan": ("judging.plan", "plan"),
-    "passport": ("results.passport", "passport"),
-    "gate": ("results.gate", "gate"),
-    "reproduce": ("results.reproduce", "reproduce"),
-    "export": ("data.export", "export"),
-    "report": ("results.report", "report"),
-    "db": ("operate.database", "db"),
-    "config": ("operate.config", "config"),
-    "doctor": ("operate.doctor", "doctor"),
+# heading in the help -> subcommand -> (module under recjudge_tui.cli, name of the click command in it); a module is
+# imported on first use
+SECTIONS = {
+    "Data": {
+        "project": ("data.projects", "project"),
+        "import": ("data.imports", "import_"),
+        "imports": ("data.imports", "imports"),
+        "cases": ("data.cases", "cases"),
+        "export": ("data.export", "export"),
+    },
+    "Judge": {
+        "judge": ("judging.judges", "judge"),
+        "prompt": ("judging.prompts", "prompt"),
+        "run": ("judging.run", "run"),
+        "runs": ("judging.runs", "runs"),
+        "batch": ("judging.batch", "batch"),
+        "robustness": ("judging.robustness", "robustness"),
+        "plan": ("judging.plan", "plan"),
+    },
+    "People": {
+        "verdicts": ("people.verdicts", "verdicts"),
+        "rater": ("people.raters", "rater"),
+        "annotate": ("people.annotate", "annotate"),
+    },
+    "Results": {
+        "agreement": ("results.agreement", "agreement"),
+        "leaderboard": ("results.leaderboard", "leaderboard"),
+        "metrics": ("results.metrics", "metrics"),
+        "flags": ("results.flags", "flags"),
+        "compare": ("results.compare", "compare"),
+        "calibration": ("results.calibration", "calibration"),
+        "estimate": ("results.estimate", "estimate"),
+        "trend": ("results.trend", "trend"),
+        "diversity": ("results.diversity", "diversity"),
+        "cost": ("results.cost", "cost"),
+        "outcome": ("results.outcome", "outcome"),
+        "passport": ("results.passport", "passport"),
+        "gate": ("results.gate", "gate"),
+        "report": ("results.report", "report"),
+        "reproduce": ("results.reproduce", "reproduce"),
+    },
+    "Operate": {
+        "demo": ("operate.demo", "demo"),
+        "watch": ("operate.watch", "watch"),
+        "db": ("operate.database", "db"),
+        "config": ("operate.config", "config"),
+        "doctor": ("operate.doctor", "doctor"),
+        "completion": ("operate.completion", "completion"),
+    },
 }
+COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}
 INTERRUPTED = 130
 
 
@@ -64,6 +77,18 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands under their headings, each with one line."""
+        width = formatter.width - 6 - max(map(len, COMMANDS))
+        for heading, section in SECTIONS.items():
+            lines = []
+            for name in section:
+                command = self.get_command(ctx, name)
+                assert command is not None
+                lines.append((name, command.get_short_help_str(width)))
+            with formatter.section(heading):
+                formatter.write_dl(lines, col_max=max(map(len, COMMANDS)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:

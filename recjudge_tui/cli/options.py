@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
+from recjudge_tui.cli.names import (
+    PROJECT_VARIABLE,
+    complete_project,
+    complete_raters,
+    complete_systems,
+    default_project,
+)
 from recjudge_tui.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,10 +47,29 @@ def _db_before_command() -> str | None:
 
 
 def project_option(command: Command) -> Command:
-    """`-p PROJECT`, required, passed on as `project`."""
-    return click.option("-p", "--project", required=True, metavar="PROJECT", help="The project's name.")(
-        command
-    )
+    """`-p PROJECT`, passed on as `project`; without it RECJUDGE_PROJECT, else the only project there is."""
+    return click.option(
+        "-p",
+        "--project",
+        required=True,
+        default=default_project,
+        metavar="PROJECT",
+        shell_complete=complete_project,
+        help=f"The project's name. Default: {PROJECT_VARIABLE}, else the only project there is.",
+    )(command)
+
+
+def new_project_option(command: Command) -> Command:
+    """`-p PROJECT` of a command that makes the project: without it RECJUDGE_PROJECT, and no guess."""
+    return click.option(
+        "-p",
+        "--project",
+        required=True,
+        envvar=PROJECT_VARIABLE,
+        metavar="PROJECT",
+        shell_complete=complete_project,
+        help=f"The project's name; a new one is created. Default: {PROJECT_VARIABLE}.",
+    )(command)
 
 
 def server_options(command: Command) -> Command:
@@ -114,6 +140,7 @@ def systems_option(command: Command) -> Command:
         "--systems",
         metavar="A,B,...",
         callback=_names,
+        shell_complete=complete_systems,
         help="Only these systems; of pairs, those of two of them. Default: all.",
     )(command)
 
@@ -121,7 +148,11 @@ def systems_option(command: Command) -> Command:
 def raters_option(command: Command) -> Command:
     """`--raters A,B,...`, passed on as `raters` (a tuple, empty for all)."""
     return click.option(
-        "--raters", metavar="A,B,...", callback=_names, help="Only these raters. Default: all."
+        "--raters",
+        metavar="A,B,...",
+        callback=_names,
+        shell_complete=complete_raters,
+        help="Only these raters. Default: all.",
     )(command)
 
 
@@ -165,6 +196,8 @@ def _setting_option(
         text += f"  [default: {option.defaults_text(protocols)}]"
     settled = option.default not in (None, "", ()) and not option.by_protocol
     attributes: dict[str, Any] = {"metavar": option.metavar or None, "help": text}
+    if option.name in ("systems", "baseline"):
+        attributes["shell_complete"] = complete_systems
     if option.type is bool:
         negates = option.flag.startswith("--no-") and option.default is True
         attributes |= {"is_flag": True, "default": False if negates else option.default}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def cases() -> None:
-    """List or show cases (the things that are judged), and manage saved filters."""
+    """List or show cases, and manage saved filters. Cases are the things that are judged."""
 
 
 cases.add_command(filters)

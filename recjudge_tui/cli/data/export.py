@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.data.figure import figure_options, put_figure, refuse_figure_options
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import (
     db_option,
     names,
@@ -44,7 +45,12 @@ _FORMATS = ("csv", "jsonl", "json", "parquet", "trec", "ranx")
     metavar="A,B,...",
     help="Lists and figures: only these systems; of pairs, those of two of them. trec and ranx write lists of one system.",
 )
-@click.option("--raters", metavar="A,B,...", help="Figures: only these raters. Default: all.")
+@click.option(
+    "--raters",
+    metavar="A,B,...",
+    shell_complete=complete_raters,
+    help="Figures: only these raters. Default: all.",
+)
 @click.option(
     "--filter",
     "filter_text",
@@ -70,7 +76,7 @@ def export(
     db: str | None,
     **values: str | None,
 ) -> None:
-    """Export a project's data to a file: rows, or a figure for a paper.
+    """Export rows, or a figure for a paper.
 
     The judge “replay:FILE” reads calls exported as jsonl; “import” reads exported labels, lists, qrels (the held-out
     events) and images (as items). Cases come with the contents and titles of their lists. As trec or ranx, lists are a run.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import db_option, narrate, open_db, project_option
+from recjudge_tui.cli.options import db_option, narrate, new_project_option, open_db, project_option
 from recjudge_tui.cli.report_command import project_report
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
 
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
-@project_option
+@new_project_option
 @click.option(
     "--as",
     "kind",
@@ -69,7 +69,7 @@ def import_(
     dry_run: bool,
     db: str | None,
 ) -> None:
-    """Import files, or folders with a known layout, into a project. A new project is created.
+    """Import files or folders into a project. A new project is created.
 
     An import is stored as a whole or not at all (docs/importing.md). The path - is the standard input.
 

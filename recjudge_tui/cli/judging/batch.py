@@ -40,7 +40,9 @@ def _file_or_stdout(out: Path) -> Iterator[Path]:
 
 @click.group()
 def batch() -> None:
-    """Send a run's calls as a batch: in a file to your own servers, or to the provider's cheaper batch API.
+    """Send a run's calls as a batch, by file or batch API.
+
+    The file goes to your own servers, the API is the provider's cheaper one.
 
     Plan a run with “recjudge run … --plan-only”, or stop one. Then send its outstanding calls as a batch.
     """

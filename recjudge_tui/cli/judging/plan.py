@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import db_option, names, open_db, put_table, table_options
 from recjudge_tui.domain.protocols import SAER
 
@@ -62,7 +63,7 @@ _INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--alpha", type=_INNER, default=0.05, show_default=True, metavar="A", help="Two-sided significance level."
 )
 @click.option("--systems", metavar="A,B", help="In a project: only these two. --share is that of B.")
-@click.option("--rater", metavar="R", help="In a project: only this rater.")
+@click.option("--rater", metavar="R", shell_complete=complete_raters, help="In a project: only this rater.")
 @click.option(
     "--aspect", default="overall", show_default=True, metavar="A", help="In a project: this aspect."
 )
@@ -87,7 +88,7 @@ def plan(
     fmt: str | None,
     out: Path | None,
 ) -> None:
-    """Compute how many cases it takes to show a difference, and what a project's cases could have shown.
+    """Compute how many cases it takes to show a difference. With a project, also what its cases could have shown.
 
     Uses Connor (1987) for McNemar's test, times the design effect of several cases per user (Kish 1965). With -p,
     it measures the values that you leave out in the project's verdicts: ties, position consistency, shares and

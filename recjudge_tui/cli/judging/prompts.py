@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from recjudge_tui.cli.names import complete_prompt
 from recjudge_tui.cli.options import db_option, narrate, open_db, server_options
 from recjudge_tui.cli.report_command import ReportWithExit, report_command
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def prompt() -> None:
-    """List, show, copy, compare, check, add or try prompts."""
+    """List, show, edit, check or try prompts."""
 
 
 @prompt.command("list")
@@ -37,7 +38,7 @@ def list_(database: Database) -> Table:
 
 
 @prompt.command()
-@click.argument("name", metavar="NAME[@VERSION]")
+@click.argument("name", metavar="NAME[@VERSION]", shell_complete=complete_prompt)
 @click.option("--case", "case_id", type=int, metavar="ID", help="Render the prompt for this case.")
 @click.option(
     "--as-published", is_flag=True, help="With --case: in the form of “recjudge run --as-published”."
@@ -69,7 +70,7 @@ def show(name: str, case_id: int | None, as_published: bool, db: str | None) -> 
 
 
 @prompt.command()
-@click.argument("name", metavar="NAME[@VERSION]")
+@click.argument("name", metavar="NAME[@VERSION]", shell_complete=complete_prompt)
 @click.argument("file", type=click.Path(path_type=Path))
 @db_option
 def copy(name: str, file: Path, db: str | None) -> None:
@@ -151,7 +152,7 @@ def add(file: Path, db: str | None) -> None:
 
 
 @prompt.command("try")
-@click.argument("name", metavar="NAME[@VERSION]")
+@click.argument("name", metavar="NAME[@VERSION]", shell_complete=complete_prompt)
 @click.option("--case", "case_id", type=int, required=True, metavar="ID", help="The case to ask about.")
 @click.option(
     "--judge", "spec", required=True, metavar="SPEC", help="The judge to ask, as in “recjudge run”."

@@ -16,6 +16,7 @@ from recjudge_tui.cli.judging.start import (
     print_failures,
     work_here,
 )
+from recjudge_tui.cli.names import complete_prompt, complete_raters
 from recjudge_tui.cli.options import (
     ProtocolChoice,
     address_options,
@@ -73,6 +74,7 @@ def _made_case_options(made: str) -> Callable[[Command], Command]:
                 click.option(
                     "--prompt",
                     metavar="NAME[@VERSION]",
+                    shell_complete=complete_prompt,
                     default="",
                     help="Default: SAER's, by the kind of data.",
                 ),
@@ -82,6 +84,7 @@ def _made_case_options(made: str) -> Callable[[Command], Command]:
                 click.option(
                     "--rater",
                     metavar="R",
+                    shell_complete=complete_raters,
                     help=f"Show all raters on the {made} that R judged. Default with --judge: that judge.",
                 ),
                 click.option(
@@ -97,7 +100,7 @@ def _made_case_options(made: str) -> Callable[[Command], Command]:
 
 @click.group()
 def robustness() -> None:
-    """Test how robust a judge is: adversarial pairs, planted faults, prompt ablation, position."""
+    """Test a judge with planted faults, prompts and positions."""
 
 
 @robustness.command()
@@ -211,6 +214,7 @@ def injected(
 @click.option(
     "--raters",
     metavar="A,B,...",
+    shell_complete=complete_raters,
     help="Compare these raters, who have already judged the pairs; no judge is asked.",
 )
 @project_report
@@ -264,7 +268,10 @@ def ablation(
 )
 @click.option("--aspect", metavar="A", help="Only this aspect.")
 @click.option(
-    "--rater", metavar="R", help="Only this judge. pairwise: also compare its calls with its verdicts."
+    "--rater",
+    metavar="R",
+    shell_complete=complete_raters,
+    help="Only this judge. pairwise: also compare its calls with its verdicts.",
 )
 @click.option(
     "--quality",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.judging.start import plan_and_tell, work_and_print
+from recjudge_tui.cli.names import complete_prompt
 from recjudge_tui.cli.options import (
     ProtocolChoice,
     address_options,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 @click.option(
     "--prompt",
     metavar="NAME[@VERSION]",
+    shell_complete=complete_prompt,
     default="",
     help="The prompt to use. Default: the protocol's own for this kind of data.",
 )
@@ -81,7 +83,7 @@ def run(
     out: Path | None,
     **options: object,
 ) -> None:
-    """Judge the lists or explanations of a project with a published method.
+    """Judge lists or explanations with a published method.
 
     \b
     pointwise    each list alone: Good, Partial or Poor Match, flagged items (SAER)

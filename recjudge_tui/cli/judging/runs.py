@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.judging.start import work_and_print
+from recjudge_tui.cli.names import complete_run
 from recjudge_tui.cli.options import db_option, narrate, open_db, table_options
 from recjudge_tui.cli.report_command import report_command
 
@@ -25,7 +26,7 @@ budget_option = click.option(
 
 @click.group()
 def runs() -> None:
-    """List, show, resume, retry, stop or delete judging runs, or change their concurrency."""
+    """List, resume, retry, stop or delete judging runs."""
 
 
 @runs.command("list")
@@ -45,7 +46,7 @@ def list_(database: Database, project: str | None) -> Table:
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int)
+@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
 @report_command
 def show(database: Database, run_id: int) -> Table:
     """Show one run: its settings, counts and latest errors.
@@ -60,7 +61,7 @@ def show(database: Database, run_id: int) -> Table:
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int)
+@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
 @budget_option
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @db_option
@@ -80,7 +81,7 @@ def resume(run_id: int, budget: float | None, detach: bool, db: str | None) -> N
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int)
+@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
 @budget_option
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @db_option
@@ -130,7 +131,7 @@ def work_group(group_id: int, db: str | None, fmt: str | None, out: Path | None)
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int)
+@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
 @click.option("--pause", is_flag=True, help="Mark it as paused instead of stopped.")
 @db_option
 def stop(run_id: int, pause: bool, db: str | None) -> None:
@@ -147,7 +148,7 @@ def stop(run_id: int, pause: bool, db: str | None) -> None:
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int)
+@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
 @click.argument("calls", metavar="N", type=click.IntRange(1, 1024))
 @db_option
 def concurrency(run_id: int, calls: int, db: str | None) -> None:
@@ -169,7 +170,7 @@ def concurrency(run_id: int, calls: int, db: str | None) -> None:
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int)
+@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @db_option
 def delete(run_id: int, yes: bool, db: str | None) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def config() -> None:
-    """Show your settings: the theme, your name, the keys of the app."""
+    """Show your settings: theme, name and keys of the app."""
 
 
 @config.command()

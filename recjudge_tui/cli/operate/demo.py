@@ -62,7 +62,9 @@ _FILES: tuple[tuple[ImportKind, tuple[str, ...]], ...] = (
 @click.option("--no-tui", is_flag=True, help="Only print, even on a terminal.")
 @db_option
 def demo(tables: bool, no_tui: bool, db: str | None) -> None:
-    """Judge the synthetic sample data with the built-in judge, print what was found, then open the app.
+    """Judge the sample data, then open the app.
+
+    The data is synthetic, the judge built in; what was found is printed first.
 
     Creates the projects synthetic-shop and synthetic-films. Running it again judges nothing twice. The built-in
     judge “rules” is not a language model; it is the published list guidelines written as code.

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 @db_option
 @table_options
 def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path | None) -> None:
-    """Check the installation: database, terminal, servers, API keys, extras, abandoned runs. Exit 1 on a problem.
+    """Check the installation, servers, keys and runs.
+
+    Also the database, the terminal, extras and abandoned runs. Exit 1 on a problem.
 
     With -p, list the texts in a project's data that try to give a judge orders, close a frame, look like template
     syntax, hide characters or are very long, and how many cases show each. Nothing is changed.

@@ -27,7 +27,7 @@ class WatchGroup(click.Group):
 
 @click.group(cls=WatchGroup, context_settings={"ignore_unknown_options": True})
 def watch() -> None:
-    """Night after night: import what is new, judge it, and report trend and gate, in one command for cron or CI.
+    """Import and judge what is new, nightly. Reports trend and gate, in one command for cron or CI.
 
     \b
     Example:

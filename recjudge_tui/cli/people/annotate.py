@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.app import open_adjudication, open_annotation
+from recjudge_tui.cli.names import complete_prompt
 from recjudge_tui.cli.options import (
     ProtocolChoice,
     db_option,
@@ -34,7 +35,7 @@ _protocol = click.option(
 
 @click.group()
 def annotate() -> None:
-    """Let people judge the same cases blind, and settle their disagreements."""
+    """Let people judge cases blind, and settle disagreements."""
 
 
 @annotate.command()
@@ -44,6 +45,7 @@ def annotate() -> None:
 @click.option(
     "--prompt",
     metavar="NAME[@VERSION]",
+    shell_complete=complete_prompt,
     help="The prompt with the guidelines. Default: the prompt of the protocol's newest run.",
 )
 @click.option(

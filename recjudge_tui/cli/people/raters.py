@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import db_option, narrate, project_option
 from recjudge_tui.cli.report_command import open_project, project_report
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def rater() -> None:
-    """List, describe or delete raters, or make one from metrics or from other raters."""
+    """List, rename, combine or delete raters."""
 
 
 @rater.command("list")
@@ -39,7 +40,7 @@ def list_(database: Database, project_id: int) -> Table:
 
 
 @rater.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_raters)
 @project_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @db_option
@@ -66,7 +67,7 @@ def delete(name: str, project: str, yes: bool, db: str | None) -> None:
 
 
 @rater.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_raters)
 @click.argument("kind", type=click.Choice(["annotator", "ground_truth", "judge"]))
 @project_option
 @db_option
@@ -88,7 +89,7 @@ def kind(name: str, kind: RaterKind, project: str, db: str | None) -> None:
 
 @rater.command()
 @click.argument("name")
-@click.argument("raters", nargs=-1, metavar="[RATER...]")
+@click.argument("raters", nargs=-1, metavar="[RATER...]", shell_complete=complete_raters)
 @project_option
 @click.option(
     "--rule",
@@ -128,7 +129,7 @@ def consensus(
 
 @rater.command()
 @click.argument("name")
-@click.argument("raters", nargs=-1, required=True, metavar="RATER...")
+@click.argument("raters", nargs=-1, required=True, metavar="RATER...", shell_complete=complete_raters)
 @project_option
 @click.option(
     "--rule",

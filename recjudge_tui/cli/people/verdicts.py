@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def verdicts() -> None:
-    """List verdicts, and accept, dismiss, override, note or tag them."""
+    """List verdicts, or accept, override, note or tag them."""
 
 
 @verdicts.command("list")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH
@@ -29,7 +30,12 @@ if TYPE_CHECKING:
     help="pointwise, pairwise, ...; arena is compared with people's pairwise labels.",
 )
 @click.option("--aspect", metavar="A", help="Only this aspect.")
-@click.option("--raters", metavar="A,B,...", help="Only these raters. Default: everyone but readers.")
+@click.option(
+    "--raters",
+    metavar="A,B,...",
+    shell_complete=complete_raters,
+    help="Only these raters. Default: everyone but readers.",
+)
 @click.option("--readers", is_flag=True, help="Also who overrode single verdicts in the app.")
 @click.option(
     "--truth", metavar="RATER", help="Compare everyone with this rater. Default: all pairs of raters."
@@ -108,7 +114,7 @@ def agreement(
     by: str | None,
     occasions: OccasionFilter,
 ) -> Table:
-    """Show how far raters agree on the cases that both judged, with 95 % intervals over users.
+    """Show how far raters agree on the cases both judged. Intervals are over users, at 95 %.
 
     Missing and failed verdicts are left out and counted in the notes. The column People is the human ceiling: the
     same statistic between people.

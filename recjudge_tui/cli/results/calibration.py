@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import db_option, project_option, put_table, table_options
 from recjudge_tui.cli.report_command import open_project
 
@@ -19,7 +20,9 @@ TABLES = ("error", "reliability", "sets", "cases")
 
 @click.command()
 @project_option
-@click.option("--rater", required=True, metavar="R", help="The judge to examine.")
+@click.option(
+    "--rater", required=True, metavar="R", shell_complete=complete_raters, help="The judge to examine."
+)
 @click.option(
     "--truth", required=True, metavar="T", help="The person (or consensus) whose labels are the reference."
 )
@@ -64,7 +67,7 @@ def calibration(
     fmt: str | None,
     out: Path | None,
 ) -> None:
-    """Check how reliable a judge's confidence is, and which labels its verdicts leave possible.
+    """Check how reliable a judge's confidence is. Also shows which labels its verdicts leave possible.
 
     error: expected calibration error before and after calibration. reliability: how often verdicts of each
     confidence are right. sets: label sets, which contain the reference label as often as --coverage says (split

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import narrate, occasion_options, project_option
 from recjudge_tui.cli.report_command import project_report
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @project_option
-@click.argument("first", metavar="RATER_A")
-@click.argument("second", metavar="RATER_B")
+@click.argument("first", metavar="RATER_A", shell_complete=complete_raters)
+@click.argument("second", metavar="RATER_B", shell_complete=complete_raters)
 @click.option("--protocol", metavar="P", help="pointwise, pairwise, ... Default: all that both judged.")
 @click.option("--aspect", metavar="A", help="Only this aspect.")
 @click.option("--by", type=click.Choice(["system"]), help="One row for each system or pair of systems.")
@@ -49,7 +50,7 @@ def compare(
     which: str,
     occasions: OccasionFilter,
 ) -> Report | Callable[[str], Report]:
-    """Show what changed between two raters, case by case: two runs, prompts, judges or people.
+    """Show what changed between two raters, case by case. The two may be runs, prompts, judges or people.
 
     Give a rater's name, or run:ID for the verdicts of one run. “Up” means milder for labels, towards A for
     pairs, higher for scores. The test is McNemar's exact test for two labels, Stuart-Maxwell's for more, and

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import names, project_option
 from recjudge_tui.cli.report_command import project_report
 
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     help="How a set of judges is combined, as in “recjudge rater ensemble”. Default: majority.",
 )
 @click.option(
-    "--raters", metavar="A,B,...", help="The judges to choose among, at most 8. Default: all judges."
+    "--raters",
+    metavar="A,B,...",
+    shell_complete=complete_raters,
+    help="The judges to choose among, at most 8. Default: all judges.",
 )
 @click.option("--protocol", metavar="P", help="Only this protocol.")
 @click.option("--aspect", metavar="A", help="Only this aspect.")
@@ -47,7 +51,7 @@ def cost(
     aspect: str | None,
     stat: str | None,
 ) -> Table:
-    """Show the cost of a judged case by judge and prompt: calls, dollars, and the ratio to a person's price.
+    """Show the cost of a judged case by judge and prompt. Calls, dollars, and the ratio to a person's price.
 
     Unknown prices are shown as unknown. Cases answered from earlier replies are left out and counted. With --truth,
     the table compares sets of judges, the cheapest first: cost, agreement with that rater, how often a set answers,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import project_option
 from recjudge_tui.cli.report_command import project_report
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @project_option
-@click.option("--rater", metavar="R", default="", help="Only this rater. Default: all that judged lists.")
+@click.option(
+    "--rater",
+    metavar="R",
+    shell_complete=complete_raters,
+    default="",
+    help="Only this rater. Default: all that judged lists.",
+)
 @click.option(
     "--truth",
     metavar="T",
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
 )
 @project_report
 def diversity(database: Database, project_id: int, rater: str, truth: str | None, k: int) -> Table:
-    """Show how varied each system's lists are, and how they were rated (pointwise, absolute).
+    """Show how varied each system's lists are. And how they were rated (pointwise, absolute).
 
     ild: how much the items of a list differ in their categories, pair by pair. title_ild: the same for the words of
     their titles. near_duplicates: the share of items that repeat an item above them, or have 60 % of the title words

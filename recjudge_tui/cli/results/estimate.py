@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import project_option
 from recjudge_tui.cli.report_command import project_report
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @project_option
-@click.option("--rater", required=True, metavar="JUDGE", help="The judge with many verdicts.")
+@click.option(
+    "--rater",
+    required=True,
+    metavar="JUDGE",
+    shell_complete=complete_raters,
+    help="The judge with many verdicts.",
+)
 @click.option("--truth", required=True, metavar="PERSON", help="The person with a few labels.")
 @click.option("--protocol", required=True, metavar="P", help="pointwise, pairwise, explanation, ...")
 @click.option("--aspect", metavar="A", help="Only this aspect.")
@@ -44,7 +51,7 @@ def estimate(
     labelled_users: int | None,
     seed: int,
 ) -> Table:
-    """Estimate what people would say about each system, from a few labels and a judge's many verdicts.
+    """Estimate people's verdict from a few labels and a judge. The judge's many verdicts supplement the labels.
 
     Prints three estimates with 95 % intervals: from the labels alone, from the judge alone, and from both by
     prediction-powered inference (PPI++; Angelopoulos, Duchi and Zrnic 2023). The last one is valid however bad the

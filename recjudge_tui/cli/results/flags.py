@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import (
     interval_options,
     names,
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 @project_option
 @click.option("--protocol", metavar="P", help="Only this protocol, such as pointwise. Default: all of lists.")
 @click.option(
-    "--raters", metavar="A,B,...", help="Only these raters. Default: all that were asked for flags."
+    "--raters",
+    metavar="A,B,...",
+    shell_complete=complete_raters,
+    help="Only these raters. Default: all that were asked for flags.",
 )
 @click.option(
     "--of",
@@ -69,7 +73,7 @@ def flags(
     by: str | None,
     occasions: OccasionFilter,
 ) -> Table:
-    """Show which issues are flagged in the lists of each system, by which rater, and beside people.
+    """Show which issues are flagged in each system's lists. By rater, and beside people.
 
     Counts the items that judges and people flag in single lists: by kind of issue the share of lists, of items, or of
     the items at each rank, with 95 % intervals over users. Failed verdicts are not part of n. With --agreement:

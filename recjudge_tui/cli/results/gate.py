@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import FORMATS, names, project_option
 from recjudge_tui.cli.report_command import ReportWithExit, project_report
 
@@ -21,7 +22,13 @@ MACHINE_FORMATS = ("junit", "github")
 
 @click.command()
 @project_option
-@click.option("--rater", required=True, metavar="R", help="The rater that must meet the bounds.")
+@click.option(
+    "--rater",
+    required=True,
+    metavar="R",
+    shell_complete=complete_raters,
+    help="The rater that must meet the bounds.",
+)
 @click.option("--truth", metavar="RATER", help="The rater to measure agreement with.")
 @click.option(
     "--at-least", multiple=True, metavar="NAME=X",
@@ -73,7 +80,9 @@ def gate(
     aspect: str | None,
     level: float,
 ) -> ReportWithExit:
-    """Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured.
+    """Check bounds, and that nothing got worse, in CI.
+
+    Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured.
 
     A bound on an undefined figure is not met. With --against, a figure got worse if the interval of its change excludes
     zero in the bad direction, after Holm's correction for all figures and aspects of the table. The interval leaves the

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import (
     interval_options,
     names,
@@ -29,9 +30,14 @@ if TYPE_CHECKING:
 @click.command()
 @project_option
 @click.option("--protocol", required=True, metavar="P", help="pointwise, pairwise, arena, ...")
-@click.option("--rater", metavar="R", help="Only this rater. Default: all but readers.")
 @click.option(
-    "--raters", metavar="A,B,...", help="Only these raters, a board each. Default: all but readers."
+    "--rater", metavar="R", shell_complete=complete_raters, help="Only this rater. Default: all but readers."
+)
+@click.option(
+    "--raters",
+    metavar="A,B,...",
+    shell_complete=complete_raters,
+    help="Only these raters, a board each. Default: all but readers.",
 )
 @click.option("--readers", is_flag=True, help="Also who overrode single verdicts in the app.")
 @click.option(
@@ -103,7 +109,7 @@ def leaderboard(
     by: str | None,
     occasions: OccasionFilter,
 ) -> Callable[[str], Table]:
-    """Rank the systems: wins, ties, losses and Q, or the shares of labels.
+    """Rank the systems by wins, Q or shares of labels.
 
     Ties include position ties (the two orders disagreed); failed verdicts are not part of n. The notes say which
     neighbours in the ranking differ significantly, and about how many more cases the others need. Means of scores are

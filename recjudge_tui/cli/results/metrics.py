@@ -45,7 +45,7 @@ def metrics(
     by: str | None,
     occasions: OccasionFilter,
 ) -> Table:
-    """Show offline metrics of each system's lists against held-out events, with intervals over users.
+    """Show offline metrics against held-out events. One row per system and metric, with intervals over users.
 
     An item is relevant if it was held out without a value (a purchase, a click), was judged above 0 (qrels), or
     has another value above 0 that is at least the user's mean. The gain of an item is 1 if relevant in ndcg, its

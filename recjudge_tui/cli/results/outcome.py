@@ -24,7 +24,7 @@ _MOST = 10**15
 
 @click.group()
 def outcome() -> None:
-    """Record live experiments, and check whether the judges predicted their results."""
+    """Record live experiments, and compare judges with them. Shows whether the judges predicted their results."""
 
 
 @outcome.command()

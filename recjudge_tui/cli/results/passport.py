@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import project_option
 from recjudge_tui.cli.report_command import project_report
 
@@ -18,11 +19,11 @@ _PAGES = ("text", "md", "html")
 
 
 @click.command()
-@click.argument("rater", metavar="RATER")
+@click.argument("rater", metavar="RATER", shell_complete=complete_raters)
 @project_option
 @project_report
 def passport(database: Database, project_id: int, rater: str) -> Callable[[str], Report]:
-    """Print one page about a judge and its prompts: how far to trust it, what it prefers, what it costs.
+    """Print one page about a judge: trust, preferences, cost.
 
     The page shows agreement with people, position bias, adversarial pairs, consistency when asked again, failures
     by reason, preference for long texts and popular items (in total, and beyond people's own), price, latency,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import db_option, narrate, open_db, put_table, table_options
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _score(_context: click.Context, _option: click.Parameter, value: float) -> f
     help="Add this project's raters (zhang2024, arena). Default: the one that has --rater.",
 )  # fmt: skip
 @click.option(
-    "--rater", "raters", multiple=True, metavar="R",
+    "--rater", "raters", multiple=True, metavar="R", shell_complete=complete_raters,
     help="Add this rater of the project to the printed table; repeat for several. Default with -p: all that judge.",
 )  # fmt: skip
 @click.option(
@@ -71,7 +72,7 @@ def reproduce(
     fmt: str | None,
     out: Path | None,
 ) -> None:
-    """Show a paper's printed figures beside recomputed ones. PAPER is saer, arena or zhang2024.
+    """Show a paper's figures beside recomputed ones. PAPER is saer, arena or zhang2024.
 
     Every figure of the paper's tables is a row: as printed, recomputed, whether it follows, and if not, why. saer and
     arena are recomputed from the printed figures; zhang2024 from the released data, given with --data or imported into a

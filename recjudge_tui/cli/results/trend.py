@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import (
     interval_options,
     names,
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     help="Only these systems; of pairs, those of two of them, of one system all its pairs. Default: all.",
 )  # fmt: skip
 @click.option("--protocol", metavar="P", help="Only this protocol. Default: all.")
-@click.option("--rater", metavar="R", help="Only this rater. Default: all but metrics.")
+@click.option(
+    "--rater", metavar="R", shell_complete=complete_raters, help="Only this rater. Default: all but metrics."
+)
 @click.option("--aspect", metavar="A", help="Only this aspect. Default: overall, where a rater gave it.")
 @click.option(
     "--metrics", "metric_names", metavar="A,B,...",
@@ -64,7 +67,9 @@ def trend(
     resamples: int,
     seed: int,
 ) -> Table:
-    """Show the judged figures of each system and pair over time, with offline metrics, flags and live outcomes.
+    """Show each system's figures over time.
+
+    The judged figures of each system and pair, with offline metrics, flags and live outcomes.
 
     Verdicts on pairs give win rates, labels the share of the best label, scores their mean. The day is that of
     served_at; lists without one are counted and left out, and --over import shows them. Experiments stand at the day

@@ -1,0 +1,92 @@
+"""Names from the database: the project that is taken without -p, and what a shell completes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.cli.app import COMMANDS
+from recjudge_tui.cli.operate.completion import COMPLETION_VARIABLE, SHELLS
+from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.projects import create_project
+from tests.support.app.projects import make_project
+from tests.support.runs import ran
+
+
+@pytest.fixture
+def path(project_db: Path) -> Path:
+    make_project(project_db, "movies", cases=3)
+    return project_db
+
+
+def test_the_only_project_is_taken_and_said(path: Path) -> None:
+    named = ran("rater", "list", "-p", "movies", "--db", path)
+    code, out, err = ran("rater", "list", "--db", path)
+    assert (code, out, err) == (0, named[1], "project: movies, the only one\n")
+
+
+def test_the_variable_names_the_project_and_the_option_goes_before_it(path: Path) -> None:
+    with connect(path) as db:
+        create_project(db, "empty")
+    code, _, err = ran("rater", "list", "--db", path)
+    assert (code, "-p" in err, "RECJUDGE_PROJECT" in err, "empty, movies" in err) == (2, True, True, True)
+    movies = {"RECJUDGE_PROJECT": "movies"}
+    assert "qwen" in ran("rater", "list", "--db", path, env=movies)[1]
+    assert "no rows" in ran("rater", "list", "-p", "empty", "--db", path, env=movies)[1]
+
+
+def test_an_import_does_not_guess_its_project(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text("item_id,title\nnew,Alien\n")
+    code, _, err = ran("import", tmp_path / "items.csv", "--as", "items", "--db", path)
+    assert (code, "Missing option '-p'" in err) == (2, True)
+    movies = {"RECJUDGE_PROJECT": "movies"}
+    assert ran("import", tmp_path / "items.csv", "--as", "items", "--db", path, env=movies)[0] == 0
+
+
+def test_without_a_database_nothing_is_made(tmp_path: Path) -> None:
+    code, _, err = ran("rater", "list", "--db", tmp_path / "none.db")
+    assert (code, "there is no project yet" in err) == (2, True)
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("rater list -p ", "movies"),
+        ("leaderboard --rater ", "qwen2.5:14b"),
+        ("agreement -p movies --raters anna,", "anna,bert"),
+        ("run pairwise --systems ", "als"),
+        ("prompt show pairwise-m", "pairwise-media"),
+        ("project delete m", "movies"),
+        ("lead", "leaderboard"),
+    ],
+)
+def test_completion(path: Path, words: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = f"recjudge --db {path} {words}"
+    monkeypatch.setenv(COMPLETION_VARIABLE, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", whole)
+    monkeypatch.setenv("COMP_CWORD", str(len(whole.split()) - (not whole.endswith(" "))))
+    assert f"plain,{expected}" in ran()[1].splitlines()
+
+
+def test_a_damaged_database_completes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.db").write_text("no database")
+    monkeypatch.setenv(COMPLETION_VARIABLE, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"recjudge --db {tmp_path / 'x.db'} rater list -p ")
+    monkeypatch.setenv("COMP_CWORD", "6")
+    assert ran()[1:] == ("\n", "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_has_a_script(shell: str) -> None:
+    code, out, _ = ran("completion", shell)
+    assert (code, COMPLETION_VARIABLE in out) == (0, True)
+
+
+def test_the_help_shows_every_command_with_a_whole_line() -> None:
+    lines = ran("--help")[1].splitlines()
+    for name in COMMANDS:
+        (line,) = [line for line in lines if line.startswith(f"  {name} ")]
+        assert line.endswith("."), line
+        assert not line.endswith("..."), line
