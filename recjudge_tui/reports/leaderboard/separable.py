@@ -5,7 +5,7 @@ from __future__ import annotations
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.reports.leaderboard.scores import Scores
 from recjudge_tui.stats.experiments.power import ALPHA, POWER
-from recjudge_tui.stats.ranking.separability import Neighbours, neighbours
+from recjudge_tui.stats.ranking.separability import CONTRARY, Neighbours, neighbours
 
 SEPARABLE_NOTE = (
     "separable: more users prefer the upper of two neighbours, exact sign test over users, each counted once, Holm-adjusted"
@@ -19,21 +19,42 @@ _MOST_NAMED = 10
 
 
 def tested_neighbours(battles: Battles, scores: Scores) -> list[Neighbours]:
-    """The neighbours in the ranking of one question, best first, among the systems with a place."""
+    """The neighbours in the ranking of one question, best first, among the systems with a place.
+
+    Of systems that share a place, the one that more users prefer to the others there comes first.
+    """
     placed = [at for at, place in enumerate(scores.places) if place is not None]
-    placed.sort(key=lambda at: (scores.places[at] or 0, battles.systems[at]))
+    leads = {
+        at: sum(
+            _lead(battles, at, other) for other in placed if other != at and _share_place(scores, at, other)
+        )
+        for at in placed
+    }
+    placed.sort(key=lambda at: (scores.places[at] or 0, -leads[at], battles.systems[at]))
     return neighbours(placed, battles.tests, battles.groups)
+
+
+def _share_place(scores: Scores, one: int, other: int) -> bool:
+    return scores.places[one] == scores.places[other]
+
+
+def _lead(battles: Battles, one: int, other: int) -> int:
+    """How many more users prefer `one` to `other` than the other way round."""
+    test = battles.tests.get((min(one, other), max(one, other)))
+    lead = test.users_for - test.users_against if test else 0
+    return lead if one < other else -lead
 
 
 def separability_notes(battles: Battles, scores: Scores) -> tuple[list[str], bool]:
     """One line about the ranking of one question, none if nothing was tested; and whether it counts users."""
     tested = tested_neighbours(battles, scores)
     who = f"{battles.question.rater}, {battles.question.aspect}"
-    alike = [pair for pair in tested if pair.p is not None and not pair.separable]
+    shared = {pair for pair in tested if _share_place(scores, pair.upper, pair.lower)}
+    alike = [pair for pair in tested if pair.p is not None and (not pair.separable or pair in shared)]
     unknown = [pair for pair in tested if pair.p is None]
-    words = [_words(battles, pair) for pair in alike[:_MOST_NAMED]]
+    words = [_words(battles, pair, shared=pair in shared) for pair in alike[:_MOST_NAMED]]
     if len(alike) > _MOST_NAMED:
-        words.append(f"{len(alike) - _MOST_NAMED} more pairs of neighbours are not separable")
+        words.append(f"{len(alike) - _MOST_NAMED} more pairs of neighbours are not separable in this order")
     words += [f"{_two(battles, pair)}: {pair.note}" for pair in unknown[:_MOST_NAMED]]
     if not tested:
         return [], False
@@ -42,8 +63,17 @@ def separability_notes(battles: Battles, scores: Scores) -> tuple[list[str], boo
     return [f"{who}: " + "; ".join(words)], any(pair.more is not None for pair in alike)
 
 
-def _words(battles: Battles, pair: Neighbours) -> str:
-    start = f"{_two(battles, pair)} are not separable at n = {battles.n:,} (p = {pair.p_holm or 0:.2g})"
+def _words(battles: Battles, pair: Neighbours, *, shared: bool) -> str:
+    p = f"(p = {pair.p_holm or 0:.2g})"
+    preferred = battles.systems[pair.upper if pair.note != CONTRARY else pair.lower]
+    if (pair.p_holm or 0) < ALPHA:
+        order = f"{_two(battles, pair)} share a place"
+        if not shared:
+            order = f"{battles.systems[pair.upper]} is ranked above {battles.systems[pair.lower]}"
+        return f"{order}, but more users prefer {preferred} of the two {p}"
+    start = f"{_two(battles, pair)} are not separable at n = {battles.n:,} {p}"
+    if pair.note == CONTRARY:
+        return f"{start}, and more users prefer {preferred}"
     if battles.counts.crowd is not None:
         return start
     if pair.more is None:

@@ -128,7 +128,7 @@ def heldout_types(db: Database, project_id: int) -> Sequence[str]:
 
 
 def event_counts(db: Database, project_id: int) -> dict[str, int]:
-    """event type -> the number of events, for the types that judges may see."""
+    """event type -> the number of stored events, for types that judges may see; one in two imports counts twice."""
     rows = db.rows(
         f"SELECT type, count(*) FROM events WHERE project_id = ? AND {shown_event()} GROUP BY type",
         (project_id,),
