@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import os
+import pkgutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import recjudge_tui
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import ImportKind
@@ -21,12 +24,14 @@ from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs.plan.plan import Plan, RunRequest, plan_run
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
+from tests.support.fork_server import ForkedProcess
 from tests.support.servers.process import ROOT
 
 SECRET = "The Held Out Film"
 SYSTEMS = ("als", "pop")
 SERIES = "the series"
 RULES = JudgeSpec(spec="rules")
+APART = ("recjudge_tui.tui", "recjudge_tui.__main__")
 
 
 def make_project(
@@ -126,13 +131,26 @@ def intact(db: Database) -> bool:
 
 
 def command(*words: object, **more: Any) -> subprocess.Popen[str]:
-    """`recjudge WORDS` as a process of its own, with both outputs piped."""
+    """`recjudge WORDS` as a process of its own, with both outputs piped.
+
+    It is forked from a server that has imported the program, unless the interpreter itself is told something.
+    """
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RECJUDGE_")}
+    given: dict[str, str] = more.pop("env", {})
     options: dict[str, Any] = {
         "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
-        "cwd": ROOT, "env": {**environment, **more.pop("env", {})}, **more,
+        "cwd": ROOT, "env": {**environment, **given}, **more,
     }  # fmt: skip
-    return subprocess.Popen([sys.executable, "-m", "recjudge_tui", *map(str, words)], **options)
+    if any(name.startswith("PYTHON") for name in given):
+        return subprocess.Popen([sys.executable, "-m", "recjudge_tui", *map(str, words)], **options)
+    return ForkedProcess(_program(), "recjudge_tui", *map(str, words), **options)
+
+
+@cache
+def _program() -> tuple[str, ...]:
+    """All modules but those of the app, and what they import when it is first needed."""
+    ours = [module.name for module in pkgutil.walk_packages(recjudge_tui.__path__, "recjudge_tui.")]
+    return (*(name for name in ours if not name.startswith(APART)), "httpx", "numpy", "scipy.special")
 
 
 def ran(*words: object, **more: Any) -> tuple[int, str, str]:

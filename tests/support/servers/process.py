@@ -11,11 +11,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
+
+from tests.support.fork_server import ForkedProcess, server_pid
 
 READY = "listening on "
 PARENT = "RECJUDGE_TEST_PARENT"
 ROOT = Path(__file__).resolve().parents[3]
+SERVERS = "tests.support.servers"
+# servers of nothing but Python, and what they import
+LIGHT = ("anthropic_api", "batch_api", "bedrock_api", "ollama_api", "openai_api")
+LIGHT_IMPORTS = tuple(f"{SERVERS}.{name}" for name in ("answers", "faults", "wire"))
 
 
 class ServerProcess:
@@ -61,13 +67,7 @@ def start(module_or_script: str | Path, *args: object, deadline: float = 20.0) -
         # Files, not pipes: nobody reads on after the first line, and a full pipe would block the server.
         out = files.enter_context(tempfile.TemporaryFile())
         err = files.enter_context(tempfile.TemporaryFile())
-        child = subprocess.Popen(
-            [sys.executable, *_target(module_or_script), *map(str, args)],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            env={**os.environ, **_environment()},
-        )
+        child = _process(str(module_or_script), *map(str, args), out=out, err=err)
         files.callback(_end, child)
         try:
             url = _wait_for_url(child, out, deadline)
@@ -85,16 +85,15 @@ def watch_parent() -> Callable[[], bool]:
     return lambda: expected != 0 and os.getppid() != expected
 
 
-def _target(module_or_script: str | Path) -> list[str]:
-    name = str(module_or_script)
-    if name.endswith(".py"):
-        return [name]
-    return ["-m", name if "." in name else f"tests.support.servers.{name}"]
-
-
-def _environment() -> dict[str, str]:
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {"PYTHONPATH": os.pathsep.join(paths), PARENT: str(os.getpid())}
+def _process(name: str, *words: str, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes]:
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+    if name in LIGHT:
+        environment = {**os.environ, PARENT: str(server_pid(LIGHT_IMPORTS))}
+        return ForkedProcess(LIGHT_IMPORTS, f"{SERVERS}.{name}", *words, cwd=ROOT, env=environment, **streams)
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    target = [name] if name.endswith(".py") else ["-m", name if "." in name else f"{SERVERS}.{name}"]
+    environment = {**os.environ, "PYTHONPATH": path, PARENT: str(os.getpid())}
+    return subprocess.Popen([sys.executable, *target, *words], env=environment, **streams)
 
 
 def _wait_for_url(child: subprocess.Popen[bytes], out: IO[bytes], deadline: float) -> str:
