@@ -101,7 +101,7 @@ def _there_and_back(terminal: Terminal) -> float:
 
 def _median_filter(terminal: Terminal, text: bytes) -> float:
     """Seconds from enter until the last byte is painted."""
-    times = []
+    times: list[float] = []
     for _ in range(5):
         terminal.press(b"/")
         terminal.press(text)
@@ -128,7 +128,7 @@ def _keys_while_written(terminal: Terminal, path: Path) -> tuple[float, float, f
         stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     time.sleep(2.0)
-    times = []
+    times: list[float] = []
     while writer.poll() is None and len(times) < KEYS:
         times.append(terminal.press(b"\x1b[6~" if len(times) % 4 == 3 else b"j"))
     out, _ = writer.communicate()

@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.populations import Floats, Rng, battles_drawn, sparse_hits
+from benchmarks.populations import Rng, battles_drawn, sparse_hits
 from benchmarks.rows import bounded_row
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.table import Column, Row, Table
@@ -29,6 +29,7 @@ from recjudge_tui.reports.leaderboard.scores import ScoreOptions, win_rate_score
 from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
 from recjudge_tui.stats.agreement.change import mean_change
+from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.experiments.power import (
     ALPHA,
     Discordance,
@@ -123,7 +124,7 @@ def _alone(rng: Rng, names: tuple[str, ...], users: int) -> Iterator[Row]:
             }  # fmt: skip
 
 
-def means(name: str, values: Callable[[Rng, int], Floats], systems: int, figures: int = 1) -> Claim:
+def means(name: str, values: Callable[[Rng, int], FloatArray], systems: int, figures: int = 1) -> Claim:
     """Any pair of systems by any of several figures that are drawn in the same way for every system."""
 
     def made(rng: Rng, users: int) -> bool:
@@ -193,7 +194,7 @@ def shifted(nights: int, noise: float) -> Claim:
         owner = np.repeat(np.arange(users), 3)
         usual = rng.integers(0, 3, owner.size)
 
-        def night() -> Floats:
+        def night() -> FloatArray:
             return np.where(rng.random(owner.size) < noise, rng.integers(0, 3, owner.size), usual).astype(
                 np.float64
             )
@@ -205,7 +206,7 @@ def shifted(nights: int, noise: float) -> Claim:
     return Claim(f"trend: the judge has shifted, {quantity(nights, 'night')}", made)
 
 
-def _labels(rng: Rng, users: int) -> Floats:
+def _labels(rng: Rng, users: int) -> FloatArray:
     return rng.choice(5, users, p=(0.02, 0.03, 0.1, 0.25, 0.6)) / 4
 
 

@@ -18,26 +18,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 METHODS = ("pearson", "spearman", "kendall")
 KAPPAS = ("kappa", "kappa_linear", "qwk")
 CASES = 125_000
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class Scores(NamedTuple):
     """`truth` and each rater's scores by aspect, one row per text; `users` and `pairs` (of user and film) are codes."""
 
-    users: Ints
-    pairs: Ints
-    truth: dict[str, Floats]
-    raters: dict[str, dict[str, Floats]]
+    users: IntArray
+    pairs: IntArray
+    truth: dict[str, FloatArray]
+    raters: dict[str, dict[str, FloatArray]]
     source: str
 
 
@@ -160,7 +160,7 @@ def _by_pandas(path: Path) -> list[float | None]:
     return found
 
 
-def by_apply(method: str, a: Floats, b: Floats, groups: Any) -> float | None:
+def by_apply(method: str, a: FloatArray, b: FloatArray, groups: Any) -> float | None:
     """The mean over groups with one SciPy call per group; groups with a constant side are left out."""
     from scipy import stats
 
@@ -218,7 +218,7 @@ def released() -> Scores | None:
     with path.open(encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
 
-    def column(suffix: str) -> dict[str, Floats]:
+    def column(suffix: str) -> dict[str, FloatArray]:
         return {a: np.array([float(row[f"{a}{suffix}"] or "nan") for row in table]) for a in ASPECTS}
 
     users = np.unique([row["user_id"] for row in table], return_inverse=True)[1]
@@ -236,7 +236,7 @@ def made_up(texts: int = 2536) -> Scores:
     users = pairs * 39 // 310
     truth = {aspect: rng.integers(1, 6, texts).astype(np.float64) for aspect in ASPECTS}
 
-    def scores() -> dict[str, Floats]:
+    def scores() -> dict[str, FloatArray]:
         return {a: np.clip(np.rint(0.3 * truth[a] + rng.normal(2, 1, texts)), 1, 5) for a in ASPECTS}
 
     raters = {name: scores() for name in ("annotator 1", "annotator 2", "annotator 3")}

@@ -24,13 +24,14 @@ from scipy.special import ndtri
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.populations import Floats, Rng, battles_drawn, shares_drawn, sparse_hits
+from benchmarks.populations import Rng, battles_drawn, shares_drawn, sparse_hits
 from benchmarks.rows import bounded_row
 from recjudge_tui.stats.agreement.by_label import label_scores
 from recjudge_tui.stats.agreement.change import Rated, agreement_change, difference_of_means
 from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.paired import share_difference
+from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.confidence.calibration import calibration_error
 from recjudge_tui.stats.estimate import Estimate, Interval
 from recjudge_tui.stats.experiments.online import Arm, lift
@@ -83,12 +84,12 @@ def coverages(setting: Setting, users: int, draws: int, seed: int = 1) -> Iterat
             if low is not None and high is not None:
                 ends[figure].append((low, high))
     for figure, truth in truths.items():
-        low, high = np.array(ends[figure]).reshape(-1, 2).T
-        some = low.size >= min(FEWEST_SHOWN, draws // 10)
-        held = (low <= truth + 1e-9) & (truth <= high + 1e-9)
+        lows, highs = np.array(ends[figure], dtype=np.float64).reshape(-1, 2).T
+        some = lows.size >= min(FEWEST_SHOWN, draws // 10)
+        held = (lows <= truth + 1e-9) & (truth <= highs + 1e-9)
         yield Coverage(
             setting.name, figure, users,
-            float(held.mean()) if some else None, low.size / draws, float(np.median(high - low)) if some else None,
+            float(held.mean()) if some else None, lows.size / draws, float(np.median(highs - lows)) if some else None,
         )  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def share_setting(name: str, share: float, rows: int = 1, alike: float = 0.0) ->
 
 
 def mean_setting(
-    name: str, values: Callable[[Rng, int], Floats], truth: float, bounds: Bounds | None
+    name: str, values: Callable[[Rng, int], FloatArray], truth: float, bounds: Bounds | None
 ) -> Setting:
     """One value of each user."""
 
@@ -176,7 +177,7 @@ def agreement_setting(
 
 def _judged(
     rng: Rng, users: int, marginal: tuple[float, ...], right: float, rows: int
-) -> tuple[Floats, Floats]:
+) -> tuple[FloatArray, FloatArray]:
     """A judge who gives the reference's label with probability `right`, else a label drawn from the marginal."""
     edges = np.cumsum(marginal)
     common = np.repeat(rng.random(users), rows)
@@ -321,8 +322,8 @@ def elo_setting(name: str, strength: tuple[float, ...], tie: float, users: int) 
         return {"elo": elo_intervals(a, b, outcome, owner, true.size)[0]}
 
     def truth(rng: Rng) -> Mapping[str, float]:
-        ratings = [elo(*battles_drawn(rng, true, tie, users, 1, 0.0)[:3], true.size)[0] for _ in range(4000)]
-        return {"elo": float(np.mean(ratings))}
+        samples = (battles_drawn(rng, true, tie, users, 1, 0.0) for _ in range(4000))
+        return {"elo": float(np.mean([elo(a, b, outcome, true.size)[0] for a, b, outcome, _ in samples]))}
 
     return Setting(name, draw, truth)
 
@@ -330,7 +331,7 @@ def elo_setting(name: str, strength: tuple[float, ...], tie: float, users: int) 
 def calibration_setting(name: str, off: float, bins: int = 10) -> Setting:
     """A judge whose confidence exceeds the share of right verdicts by `off`."""
 
-    def sample(rng: Rng, users: int) -> tuple[Floats, Floats]:
+    def sample(rng: Rng, users: int) -> tuple[FloatArray, FloatArray]:
         right = rng.uniform(0.55 - off / 2, 0.95 - off, 2 * users)
         return right + off, (rng.random(right.size) < right).astype(np.float64)
 
@@ -344,7 +345,7 @@ def calibration_setting(name: str, off: float, bins: int = 10) -> Setting:
 def bias_setting() -> Setting:
     """The slope and the rank difference of a judge who favours uniform lists by one point from 0 to 1."""
 
-    def sample(rng: Rng, users: int) -> tuple[Floats, ...]:
+    def sample(rng: Rng, users: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         uniform = rng.beta(2, 3, 2 * users)
         own = rng.normal(0, 0.5, uniform.size)
         return (
@@ -382,6 +383,7 @@ def quantile_setting() -> Setting:
     return Setting("median latency", draw, lambda _: {"median": float(np.log(2))})
 
 
+_RATINGS = (1.0, 2.0, 3.0, 4.0, 5.0)
 _LABELS = (0.02, 0.03, 0.1, 0.25, 0.6)
 SETTINGS: dict[str, tuple[Setting, ...]] = {
     "shares": (
@@ -395,7 +397,7 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         mean_setting("nDCG, 90 % zero", lambda rng, n: sparse_hits(rng, n, 0.1), 0.1 * 1.5 / 3.5, SHARE),
         mean_setting("dense metric", lambda rng, n: rng.beta(8, 2, n), 0.8, SHARE),
         mean_setting("skewed metric", lambda rng, n: rng.beta(0.5, 5, n), 1 / 11, SHARE),
-        mean_setting("labels 1 to 5, skewed", lambda rng, n: rng.choice(5, n, p=_LABELS) + 1.0, 4.38, (1.0, 5.0)),
+        mean_setting("labels 1 to 5, skewed", lambda rng, n: rng.choice(_RATINGS, n, p=_LABELS), 4.38, (1.0, 5.0)),
         mean_setting("labels, all equal", lambda _, n: np.full(n, 3.0), 3.0, (1.0, 5.0)),
         ragged_setting(),
         mean_setting("unbounded, normal", lambda rng, n: rng.normal(3, 1, n), 3.0, None),

@@ -70,7 +70,7 @@ def _from_names(lists: Codes, held: Codes, gains: Codes) -> dict[str, Any]:
     users = [f"u{user}" for user in range(USERS)]
     shown, wanted = names[lists].tolist(), names[held].tolist()
     worth = [dict(zip(items, row, strict=True)) for items, row in zip(wanted, gains.tolist(), strict=True)]
-    truths = {
+    truths: dict[tuple[str, str | None, str | None], GroundTruth] = {
         (user, "", ""): GroundTruth(frozenset(w), w, valued=True)
         for user, w in zip(users, worth, strict=True)
     }

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from recjudge_tui.stats.arrays import FloatArray, IntArray
+
 Rng = np.random.Generator
 
 
-def shares_drawn(rng: Rng, users: int, rows: int, share: float, alike: float) -> Floats:
+def shares_drawn(rng: Rng, users: int, rows: int, share: float, alike: float) -> FloatArray:
     """Rows of 0 and 1 with an intraclass correlation of `alike`."""
     if not alike:
         return (rng.random(users * rows) < share).astype(np.float64)
@@ -21,9 +20,9 @@ def shares_drawn(rng: Rng, users: int, rows: int, share: float, alike: float) ->
 
 
 def battles_drawn(
-    rng: Rng, strength: Floats, tie: float, users: int, rows: int, alike: float
-) -> tuple[Any, ...]:
-    """Every user compares all pairs of systems `rows` times; users differ in taste by `alike`."""
+    rng: Rng, strength: FloatArray, tie: float, users: int, rows: int, alike: float
+) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+    """(first, second, outcome, user): every user compares all pairs of systems `rows` times; tastes differ by `alike`."""
     pairs = np.tile(np.array(list(combinations(range(strength.size), 2))), (users * rows, 1))
     owner = np.repeat(np.arange(users), rows * strength.size * (strength.size - 1) // 2)
     taste = rng.normal(0, alike, (users, strength.size)) if alike else np.zeros((users, strength.size))
@@ -36,6 +35,6 @@ def battles_drawn(
     return a[order], b[order], outcome[order].astype(np.float64), owner[order]
 
 
-def sparse_hits(rng: Rng, users: int, some: float) -> Floats:
+def sparse_hits(rng: Rng, users: int, some: float) -> FloatArray:
     """Like nDCG: zero for most users."""
     return rng.beta(1.5, 2, users) * (rng.random(users) < some)

@@ -21,7 +21,7 @@ def write_tables(
     rng = random.Random(11)
     folder.mkdir(parents=True, exist_ok=True)
     ids = [f"i{n}" for n in range(items)]
-    tables = {
+    tables: dict[str, tuple[Sequence[str], Iterable[Sequence[object]]]] = {
         "items": (("item_id", "title", "category"), _items(rng, ids)),
         "events": (("user_id", "item_id", "type", "timestamp", "value"), _events(rng, ids, users, history)),
         "lists": (("user_id", "system", "item_id", "rank", "score"), _lists(rng, ids, users, systems, top)),

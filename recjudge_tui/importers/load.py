@@ -122,15 +122,26 @@ def import_files(
             since = next((s.import_id for s, _ in files if s.import_id is not None), None)
             files.append(_import_file(command, path, contents[path], since))
         notes = _mark_copies(command, files)
+    return _summary(project, kind, files, notes, new_project=project_id is None)
+
+
+def _summary(
+    project: str,
+    kind: ImportKind,
+    files: Sequence[tuple[FileSummary, Notes]],
+    notes: tuple[str, ...],
+    *,
+    new_project: bool,
+) -> ImportSummary:
     kinds: Counter[str] = Counter()
     for _, file_notes in files:
         kinds.update(file_notes.kinds)
     return ImportSummary(
         project=project.strip(),
         kind=kind,
-        new_project=project_id is None,
+        new_project=new_project,
         files=tuple(summary for summary, _ in files),
-        warnings=tuple(islice((text for _, notes in files for text in notes.first), SHOWN)),
+        warnings=tuple(islice((text for _, file_notes in files for text in file_notes.first), SHOWN)),
         warning_kinds=dict(kinds.most_common()),
         notes=notes,
     )
@@ -227,7 +238,6 @@ def _import_file(
     db, project_id, kind, mapping = command.db, command.project_id, command.kind, command.mapping
     name = _storable(command.names.get(path, str(path)))
     notes = Notes(name)
-    sha256 = contents.sha256
     sample = sample_of(path, (mapping.encoding if mapping else "") or UTF8)
     if mapping is not None:
         layout = mapped_layout(mapping, kind)
@@ -241,12 +251,12 @@ def _import_file(
     held_out = (
         kind == "events" and layout.split_by_name and not command.event_type and is_test_split(Path(name))
     )
-    earlier = same_import(db, project_id, kind, how, sha256, partial(_is_read_alike, db, held_out))
+    earlier = same_import(db, project_id, kind, how, contents.sha256, partial(_is_read_alike, db, held_out))
     # the same table may name images that have changed
     if earlier is not None and not is_displaced(db, earlier, kind) and not brought_images(db, earlier):
         command.pace.before += contents.lines
         return FileSummary(path=name, layout=how, earlier=earlier), notes
-    import_id = begin_import(db, project_id, kind, how, name, sha256)
+    import_id = begin_import(db, project_id, kind, how, name, contents.sha256)
     if kind == "events":
         _note_older_version(command, import_id, name, notes)
     beside = tuple(other for other in command.files if other != path)
@@ -264,24 +274,33 @@ def _import_file(
         raise _nothing(request, notes, counts.records)
     if kind == "labels":
         _refuse_lost_votes(notes, counts)
+    return _finished(db, FileSummary(path=name, layout=how, import_id=import_id), counts, notes), notes
+
+
+def _finished(db: Database, summary: FileSummary, counts: Counts, notes: Notes) -> FileSummary:
+    """Record what an import brought, and put it into its summary."""
+    assert summary.import_id is not None
     read = counts.stored + counts.unchanged + notes.skipped
     finish_import(
-        db, import_id, read=read, stored=counts.stored, skipped=notes.skipped, warnings=notes.stored_form()
-    )
-    summary = FileSummary(
-        path=name,
-        layout=how,
-        columns=one_line(notes.columns, _COLUMNS_SHOWN),
-        remarks=tuple(notes.remarks),
-        examples=tuple(map(rendered, counts.examples)),
-        import_id=import_id,
+        db,
+        summary.import_id,
         read=read,
         stored=counts.stored,
-        unchanged=counts.unchanged,
         skipped=notes.skipped,
-        warning_count=sum(notes.kinds.values()),
+        warnings=notes.stored_form(),
     )
-    return summary, notes
+    return summary.model_copy(
+        update={
+            "columns": one_line(notes.columns, _COLUMNS_SHOWN),
+            "remarks": tuple(notes.remarks),
+            "examples": tuple(map(rendered, counts.examples)),
+            "read": read,
+            "stored": counts.stored,
+            "unchanged": counts.unchanged,
+            "skipped": notes.skipped,
+            "warning_count": sum(notes.kinds.values()),
+        }
+    )
 
 
 def _is_read_alike(db: Database, held_out: bool, import_id: int, path: str) -> bool:

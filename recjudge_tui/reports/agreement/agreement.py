@@ -10,6 +10,7 @@ import numpy as np
 
 from recjudge_tui.reports.agreement.human_ceiling import (
     Ceiling,
+    References,
     ceiling,
     ceiling_cells,
     ceiling_notes,
@@ -45,11 +46,10 @@ from recjudge_tui.reports.common.scales import (
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.coefficients import ac2, percent
 from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.arrays import BoolArray, FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
-    BoolArray,
-    FloatArray,
     Question,
     Rater,
     Ratings,
@@ -109,6 +109,45 @@ def agreement_table(
     check_fill(labels, options)
     behind = references(db, project_id, raters, options.raters)
     unordered = categories(db, project_id)
+    rows, lacks, seen = _comparisons(
+        ratings, pairs, labels, options, people=people, behind=behind, unordered=unordered, progress=progress
+    )
+    compared_raters = [ratings.raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater)]
+    notes = (
+        combined_notes(compared_raters)
+        + orientation_notes(seen)
+        + missing_notes(lacks)
+        + untimed_notes(ratings)
+    )
+    notes += ceiling_notes(rows)
+    notes += scale_notes(db, project_id, ((pair.protocol, pair.aspect) for pair in pairs))
+    notes += [] if options.stats else _fraction_notes(ratings, labels)
+    notes += rules_notes(compared_raters)
+    if not options.raters and not options.readers:
+        about = protocol_questions(questions, raters, options.protocol)
+        notes += reader_notes(raters[q.rater] for q in about if q.rater != options.truth)
+    if rows and "pair" in options.levels and not ratings.cases.has_item.any():
+        notes.append("no case is about a single item, so the level pair equals the level user")
+    if not rows:
+        notes.append(nothing(questions, raters, options))
+    columns: tuple[Column, ...] = _COLUMNS
+    if options.by_system:
+        columns = (*_COLUMNS[:4], Column("system", "System"), *_COLUMNS[4:])
+    return Table("Agreement", columns, tuple(rows), tuple(notes), settings_of(options))
+
+
+def _comparisons(
+    ratings: Ratings,
+    pairs: Sequence[Pair],
+    labels: Mapping[Pair, list[float] | None],
+    options: AgreementOptions,
+    *,
+    people: Mapping[tuple[str, str], Sequence[Question]],
+    behind: References,
+    unordered: Collection[tuple[str, str]],
+    progress: Callable[[int, int], None] | None,
+) -> tuple[list[Row], list[MissingInPair], dict[str, Orientation]]:
+    """The rows, what each pair lacks, and which orders the raters of each pair were shown."""
     rows: list[Row] = []
     lacks: list[MissingInPair] = []
     seen: dict[str, Orientation] = {}
@@ -132,28 +171,7 @@ def agreement_table(
             if not system:
                 seen[where_of(pair)] = compared.seen
             lacks.append(MissingInPair(pair, compared.missing, system))
-    compared_raters = [ratings.raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater)]
-    notes = (
-        combined_notes(compared_raters)
-        + orientation_notes(seen)
-        + missing_notes(lacks)
-        + untimed_notes(ratings)
-    )
-    notes += ceiling_notes(rows)
-    notes += scale_notes(db, project_id, ((pair.protocol, pair.aspect) for pair in pairs))
-    notes += [] if options.stats else _fraction_notes(ratings, labels)
-    notes += rules_notes(compared_raters)
-    if not options.raters and not options.readers:
-        about = protocol_questions(questions, raters, options.protocol)
-        notes += reader_notes(raters[q.rater] for q in about if q.rater != options.truth)
-    if rows and "pair" in options.levels and not ratings.cases.has_item.any():
-        notes.append("no case is about a single item, so the level pair equals the level user")
-    if not rows:
-        notes.append(nothing(questions, raters, options))
-    columns: tuple[Column, ...] = _COLUMNS
-    if options.by_system:
-        columns = (*_COLUMNS[:4], Column("system", "System"), *_COLUMNS[4:])
-    return Table("Agreement", columns, tuple(rows), tuple(notes), settings_of(options))
+    return rows, lacks, seen
 
 
 def _fraction_notes(ratings: Ratings, labels: Mapping[Pair, list[float] | None]) -> list[str]:

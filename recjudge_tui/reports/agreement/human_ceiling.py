@@ -15,11 +15,12 @@ from recjudge_tui.reports.common.comparison import Comparison, estimates
 from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, pairs_of
 from recjudge_tui.reports.common.scales import is_metric, is_people
 from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import FloatArray, Question, Rater, Ratings
+from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
 
 CEILING_NOTE = (
     "People: the human ceiling, the agreement of the reference's own raters with each other (of a person with the other"

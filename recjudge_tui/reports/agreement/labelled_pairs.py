@@ -23,9 +23,9 @@ from recjudge_tui.reports.common.pairing import (
     questions_in,
 )
 from recjudge_tui.reports.common.scales import combined_notes, label_names
-from recjudge_tui.stats.arrays import IntArray
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.ratings import FloatArray, load_questions, project_questions, project_raters
+from recjudge_tui.store.verdicts.ratings import load_questions, project_questions, project_raters
 
 _MOST_VALUES = 20
 _TWICE = ("counts: each of the n pairs is in the table twice, from the side of either system",)

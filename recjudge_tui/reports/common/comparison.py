@@ -10,18 +10,11 @@ import numpy as np
 from recjudge_tui.reports.common.orientation import Orientation, labels_seen, orientation
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.resampling.intervals import LEVEL
 from recjudge_tui.store.verdicts.generations import Lifetimes, in_generation, newest_judged
-from recjudge_tui.store.verdicts.ratings import (
-    BoolArray,
-    CaseColumns,
-    FloatArray,
-    IntArray,
-    Rater,
-    Verdicts,
-    of_selection,
-)
+from recjudge_tui.store.verdicts.ratings import CaseColumns, Rater, Verdicts, of_selection
 
 
 @dataclass(frozen=True)

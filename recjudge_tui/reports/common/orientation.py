@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from recjudge_tui.store.verdicts.ratings import BoolArray, CaseColumns, FloatArray, IntArray
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.store.verdicts.ratings import CaseColumns
 
 # no pairs; one pair of systems; one system in every pair; several pairs without a common system
 View = Literal["", "pair", "baseline", "both"]

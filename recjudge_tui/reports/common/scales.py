@@ -10,11 +10,12 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import offered, protocol_facts, question_of, same_question
 from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, RATER_KINDS, READERS, REFERENCES, RUN_RATERS
 from recjudge_tui.errors import UsageError
+from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import run_prompts
 from recjudge_tui.store.runs.call_statistics import one_order_counts
 from recjudge_tui.store.verdicts.counted import counted_battles
-from recjudge_tui.store.verdicts.ratings import FloatArray, Question, Rater
+from recjudge_tui.store.verdicts.ratings import Question, Rater
 from recjudge_tui.store.verdicts.scales import stored_scales
 
 _MOST_LABELS = 20

@@ -34,6 +34,7 @@ from recjudge_tui.reports.common.scales import (
 )
 from recjudge_tui.reports.compare.run_differences import PromptChange, prompt_change, run_differences
 from recjudge_tui.reports.compare.tests import Tally, tallied
+from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import find_rater, rater_row
@@ -41,7 +42,6 @@ from recjudge_tui.store.runs.judges import newest_judges
 from recjudge_tui.store.runs.runs import list_runs, run_row
 from recjudge_tui.store.verdicts.changes import ComparedQuestions, run_configurations
 from recjudge_tui.store.verdicts.ratings import (
-    FloatArray,
     Question,
     Ratings,
     load_questions,

@@ -13,9 +13,10 @@ from recjudge_tui.reports.common.orientation import Orientation, both_sides, ori
 from recjudge_tui.stats.agreement.change import Change, mean_change
 from recjudge_tui.stats.agreement.marginal import NOTHING_CHANGED, bowker, stuart_maxwell
 from recjudge_tui.stats.agreement.paired import users_for_each
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.resampling.multiplicity import sign_test
-from recjudge_tui.store.verdicts.ratings import CaseColumns, FloatArray, IntArray
+from recjudge_tui.store.verdicts.ratings import CaseColumns
 
 MCNEMAR, STUART_MAXWELL, SIGN = "McNemar, exact", "Stuart-Maxwell", "sign, exact"
 SIGN_OVER_USERS = "sign over users, exact"

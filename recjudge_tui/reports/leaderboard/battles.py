@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from recjudge_tui.stats.arrays import FloatArray, IntArray, encode
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.ranking.battles import UserCounts, crowd_counts, user_counts
 from recjudge_tui.stats.ranking.separability import PairTest, pair_tests
 from recjudge_tui.store.verdicts.ratings import Question, Ratings
@@ -84,7 +84,7 @@ def battles(ratings: Ratings, question: Question, resamples: int, seed: int, gro
     )  # fmt: skip
 
 
-def _meetings(a: IntArray, b: IntArray, here: np.typing.NDArray[np.bool_], size: int) -> IntArray:
+def _meetings(a: IntArray, b: IntArray, here: BoolArray, size: int) -> IntArray:
     """For each pair of systems, how many of the marked rows are about it; symmetric."""
     counts = np.bincount(a[here] * size + b[here], minlength=size * size).reshape(size, size)
     both: IntArray = (counts + counts.T).astype(np.int64)

@@ -10,10 +10,11 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import is_metric, label_names, rater_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.stats.resampling.intervals import SHARE, share_estimate
 from recjudge_tui.stats.resampling.two_way import crowd_mean_estimate
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.ratings import IntArray, Question, Ratings
+from recjudge_tui.store.verdicts.ratings import Question, Ratings
 
 _COLUMNS = (
     Column("system", "System"),

@@ -79,12 +79,15 @@ class LeaderboardOptions:
     readers: bool = False
 
 
+Builder = Callable[[Database, int, Ratings, LeaderboardOptions], Table]
+
+
 class Method(NamedTuple):
     """One way to rank, for pairs of lists or for single judgements, and the function that makes the table."""
 
     about: str
     of_pairs: bool
-    build: Callable[[Database, int, Ratings, LeaderboardOptions], Table]
+    build: Builder
 
 
 def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions) -> Table:
@@ -177,9 +180,7 @@ def ranked_questions(ratings: Ratings, protocol: str) -> list[Question]:
     )
 
 
-def _by_score(
-    method: str, scoring: Scoring, about: str, *, pairs: bool
-) -> Callable[[Database, int, Ratings, LeaderboardOptions], Table]:
+def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Builder:
     """`pairs`: the method also scores a system against each opponent."""
 
     def build(_: Database, __: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
@@ -218,31 +219,22 @@ def _settings(method: str, options: LeaderboardOptions) -> dict[str, object]:
     return {"k_factor": options.k_factor, "orders": options.orders} if method == "elo" else {}
 
 
-def _shares(db: Database, project_id: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
-    questions = ranked_questions(ratings, options.protocol)
-    return share_table(
-        db,
-        project_id,
-        ratings,
-        questions,
-        options.protocol,
-        resamples=options.resamples,
-        seed=options.seed,
-    )
+def _by_aspect(make: Callable[..., Table], *, corrected: bool) -> Builder:
+    """Tables of lists judged alone. `corrected`: its tests allow for the number of groups that are looked at."""
 
+    def build(db: Database, project_id: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
+        return make(
+            db,
+            project_id,
+            ratings,
+            ranked_questions(ratings, options.protocol),
+            options.protocol,
+            resamples=options.resamples,
+            seed=options.seed,
+            **({"groups": options.selection.groups} if corrected else {}),
+        )
 
-def _means(db: Database, project_id: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
-    questions = ranked_questions(ratings, options.protocol)
-    return mean_table(
-        db,
-        project_id,
-        ratings,
-        questions,
-        options.protocol,
-        resamples=options.resamples,
-        seed=options.seed,
-        groups=options.selection.groups,
-    )
+    return build
 
 
 _USUAL: dict[LeaderboardKind, str] = {"wins": "q", "means": "mean", "shares": "share"}
@@ -263,6 +255,6 @@ METHODS: dict[str, Method] = {
     "winrate": Method(_WIN_RATE, True, _by_score("winrate", win_rate_scores, _WIN_RATE, pairs=True)),
     "bt": Method(_BT, True, _by_score("bt", bradley_terry_scores, _BT, pairs=False)),
     "elo": Method(_ELO, True, _by_score("elo", elo_scores, _ELO, pairs=False)),
-    "mean": Method(ABOUT, False, _means),
-    "share": Method("shares of the labels of each system", False, _shares),
+    "mean": Method(ABOUT, False, _by_aspect(mean_table, corrected=True)),
+    "share": Method("shares of the labels of each system", False, _by_aspect(share_table, corrected=False)),
 }

@@ -11,9 +11,10 @@ from recjudge_tui.reports.common.comparison import Side, compare
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.papers.text_metrics import bare_text, bleu, jieba_words, rouge_1, rouge_l_as_printed
 from recjudge_tui.stats.agreement.correlation import group_mean
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.store.cases.metric_inputs import explanation_texts
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.ratings import FloatArray, IntArray, Question, Rater, Ratings, Verdicts
+from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings, Verdicts
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 AVERAGE = "average"

@@ -13,13 +13,13 @@ from recjudge_tui.reports.common.comparison import generation_notes
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.resampling.intervals import share_estimate
 from recjudge_tui.store.cases.adversarial import PairVerdict, foreign_items, items_had, pair_verdicts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.generations import NEVER, Lifetimes, adversarial_lifetimes
-from recjudge_tui.store.verdicts.ratings import BoolArray, project_raters
+from recjudge_tui.store.verdicts.ratings import project_raters
 
 VARIANTS: tuple[Variant, ...] = ("published", "unseen")
 NOTHING = "no adversarial pair has been judged yet: “recjudge robustness adversarial -p PROJECT --judge SPEC”"

@@ -14,10 +14,10 @@ from recjudge_tui.reports.reliability.uncertainty import (
     UncertaintyOptions,
     uncertain_cases,
 )
+from recjudge_tui.stats.arrays import BoolArray, FloatArray
 from recjudge_tui.stats.confidence import calibration, conformal
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate, share_estimate
-from recjudge_tui.store.verdicts.ratings import BoolArray, FloatArray
 
 _WHERE = (Column("protocol", "Protocol"), Column("aspect", "Aspect"))
 _STAGE = Column("stage", "Confidence")

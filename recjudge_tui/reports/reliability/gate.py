@@ -36,6 +36,7 @@ from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions, ch
 from recjudge_tui.reports.reliability.served_models import served_notes, served_settings
 from recjudge_tui.stats.agreement.change import Change
 from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import share_estimate
@@ -43,8 +44,6 @@ from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import case_contexts
 from recjudge_tui.store.verdicts.ratings import (
-    FloatArray,
-    IntArray,
     Question,
     Ratings,
     Verdicts,

@@ -22,6 +22,7 @@ from recjudge_tui.reports.common.scales import (
 )
 from recjudge_tui.reports.common.table import Column, Kind, Row, Table
 from recjudge_tui.reports.reliability.uncertainty import judge_and_truth
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.experiments.prediction_powered import (
     SHARE,
@@ -30,14 +31,7 @@ from recjudge_tui.stats.experiments.prediction_powered import (
     prediction_powered_mean,
 )
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.ratings import (
-    BoolArray,
-    CaseColumns,
-    FloatArray,
-    IntArray,
-    Ratings,
-    load_questions,
-)
+from recjudge_tui.store.verdicts.ratings import CaseColumns, Ratings, load_questions
 
 MEASURES = ("win_rate", "share", "mean")
 _UNBALANCED = 0.01

@@ -10,6 +10,7 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.reports.common.scales import is_people, protocol_questions
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.intervals import mean_estimate
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
@@ -17,8 +18,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.call_statistics import ShownSide, shown_lists, shown_texts
 from recjudge_tui.store.verdicts.ratings import (
     CaseColumns,
-    FloatArray,
-    IntArray,
     Question,
     Rater,
     Verdicts,

@@ -14,6 +14,7 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.scales import origin_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.ranking.win_rates import tally
 from recjudge_tui.stats.resampling.intervals import LEVEL, mean_estimate, share_estimate
@@ -23,10 +24,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.answers import Answers, load_answers
 from recjudge_tui.store.verdicts.generations import in_generation, judged_content, newest_judged
 from recjudge_tui.store.verdicts.ratings import (
-    BoolArray,
     CaseColumns,
-    FloatArray,
-    IntArray,
     Question,
     load_cases,
     load_ratings,

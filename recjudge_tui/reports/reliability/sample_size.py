@@ -21,6 +21,7 @@ from recjudge_tui.reports.common.scales import (
 )
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.correlation import pearson
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.experiments.power import (
     ALPHA,
@@ -38,7 +39,7 @@ from recjudge_tui.stats.experiments.power import (
 )
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import FloatArray, IntArray, Question, Ratings, load_ratings
+from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
 
 DIFFERENCES = (0.05, 0.1, 0.2)
 _FEW_USERS = 30

@@ -13,11 +13,12 @@ from recjudge_tui.reports.common.orientation import Orientation, orientation, or
 from recjudge_tui.reports.common.scales import categories, label_names
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.registry import NO_ORDER
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.ratings import FloatArray, IntArray, Question, Ratings, load_ratings
+from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
 
 BIAS = (
     "bias: the mean over cases of a rater's value minus the mean of the other annotators on the same case, interval over"

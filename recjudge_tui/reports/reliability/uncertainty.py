@@ -23,15 +23,13 @@ from recjudge_tui.reports.common.pairing import (
     pairs_of,
 )
 from recjudge_tui.reports.common.scales import categories, combined_notes, is_metric, label_names
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.confidence import calibration, conformal
 from recjudge_tui.stats.resampling.folds import FOLDS
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.confidences import Confidences, answer_confidences, verdict_confidences
 from recjudge_tui.store.verdicts.ratings import (
-    BoolArray,
-    FloatArray,
-    IntArray,
     Ratings,
     load_questions,
     newest_lists,

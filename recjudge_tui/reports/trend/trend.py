@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.periods import Over
@@ -16,7 +17,7 @@ from recjudge_tui.reports.common.scales import (
     scale_notes,
 )
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.trend.drift import ABOUT, drifts, shift_notes
+from recjudge_tui.reports.trend.drift import ABOUT, Drift, drifts, shift_notes
 from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
 from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows, period_order
 from recjudge_tui.reports.trend.series import COLUMNS
@@ -28,7 +29,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import check_contexts
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.runs.judges import run_identities
-from recjudge_tui.store.verdicts.dated import dated_verdicts
+from recjudge_tui.store.verdicts.dated import DatedVerdicts, dated_verdicts
 from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
 
 OVERALL = "overall"
@@ -73,14 +74,50 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
     """
     _check(db, project_id, options)
     draws = Resampling(options.resamples, options.seed)
+    judged = _judgements(db, project_id, options, draws)
+    metrics = _metrics(db, project_id, options)
+    rows = [
+        *judged.rows,
+        *metric_rows(db, project_id, metrics, options.k, options.over, draws, options.occasions),
+    ]
+    notes, changes = list(judged.notes), list(judged.changes)
+    if options.over != "import":
+        nights = list(drifts(db, project_id, options.over, options.protocol, draws))
+        live = list(outcome_rows(db, project_id, options.over))
+        rows += [*(night.row for night in nights), *live]
+        chosen = [night for night in nights if _is_chosen(night.row, options)]
+        notes += [ABOUT, *shift_notes(chosen)] if nights else []
+        changes += _further_changes(nights, changes)
+        if options.occasions != EVERY_OCCASION and (live or nights):
+            notes.append(_NOT_OF_OCCASIONS)
+    kept = tuple(row for row in rows if _is_chosen(row, options))
+    settings: dict[str, object] = {
+        "over": options.over, "k": options.k, "resamples": options.resamples, "seed": options.seed,
+        "changes": [change_cells(change) for change in changes],
+    }  # fmt: skip
+    return Table(
+        f"Trend by {options.over}", COLUMNS, kept, (*_about(kept), *notes, *judged.about_raters), settings
+    )
+
+
+class _Judgements(NamedTuple):
+    """What judges and people said over time. `changes`: where another model or prompt answers."""
+
+    rows: list[Row]
+    changes: list[JudgeChange]
+    notes: list[str]
+    about_raters: list[str]
+
+
+def _judgements(db: Database, project_id: int, options: TrendOptions, draws: Resampling) -> _Judgements:
     raters = project_raters(db, project_id)
+    questions = _questions(project_questions(db, project_id), raters, options)
     rows: list[Row] = []
-    notes: list[str] = []
-    shown: list[Rater] = []
-    asked: list[tuple[str, str]] = []
-    one_system: list[str] = []
     changes: list[JudgeChange] = []
-    for question in _questions(project_questions(db, project_id), raters, options):
+    notes: list[str] = []
+    if len(options.systems) == 1 and any(compares_lists(question.protocol) for question in questions):
+        notes.append(f"win rates of {options.systems[0]} are against all systems")
+    for question in questions:
         identities = run_identities(db, project_id, question.rater, question.protocol)
         verdicts = dated_verdicts(
             db, project_id, raters[question.rater].id, question, options.over, options.occasions,
@@ -89,48 +126,30 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
         own = list(changes_by_period(question, verdicts, identities)) if verdicts.run.size else []
         by_period = {change.period: change.change.change for change in own}
         for row in judged_rows(db, project_id, question, verdicts, draws):
-            rows.append(
-                {**row, "note": join_notes(by_period.get(str(row["period"]), ""), str(row["note"] or ""))}
-            )
+            change = by_period.get(str(row["period"]), "")
+            rows.append({**row, "note": join_notes(change, str(row["note"] or ""))})
         changes += own
-        undated = int((verdicts.period < 0).sum()) - verdicts.replaced
-        notes += _undated(question, undated, verdicts.period.size, options.over)
-        if verdicts.replaced:
-            name = f"{question.rater}, {question.protocol} {question.aspect}"
-            notes.append(
-                f"{name}: verdicts left out, because a later import replaced their lists: {verdicts.replaced:,}"
-            )
-        shown.append(raters[question.rater])
-        asked.append((question.protocol, question.aspect))
-        if len(options.systems) == 1 and compares_lists(question.protocol):
-            one_system = [f"win rates of {options.systems[0]} are against all systems"]
+        notes += _left_out(question, verdicts, options.over)
     rows.sort(key=lambda row: row["figure"] == FLAGS)
-    metrics = _metrics(db, project_id, options)
-    rows += metric_rows(db, project_id, metrics, options.k, options.over, draws, options.occasions)
-    if options.over != "import":
-        drift = list(drifts(db, project_id, options.over, options.protocol, draws))
-        rows += [night.row for night in drift]
-        chosen = [night for night in drift if _is_chosen(night.row, options)]
-        notes += [ABOUT, *shift_notes(chosen)] if drift else []
-        known = {(change.question, change.change) for change in changes}
-        anchors = dict.fromkeys(night.change for night in drift if night.change is not None)
-        changes += [change for change in anchors if (change.question, change.change) not in known]
-        live = list(outcome_rows(db, project_id, options.over))
-        rows += live
-        if options.occasions != EVERY_OCCASION and (live or drift):
-            notes.append(_NOT_OF_OCCASIONS)
-    kept = tuple(row for row in rows if _is_chosen(row, options))
-    about = [_FIGURES, _INTERVALS] if kept else ["nothing in these periods yet"]
-    intervals = sum(row["ci_low"] is not None for row in kept)
-    about += (
-        [f"{intervals:,} intervals at 95 % were looked at, so some miss by chance"] if intervals > 1 else []
+    scales = scale_notes(db, project_id, [(question.protocol, question.aspect) for question in questions])
+    return _Judgements(
+        rows, changes, notes, [*scales, *rater_notes([raters[question.rater] for question in questions])]
     )
-    notes = [*about, *one_system, *notes, *scale_notes(db, project_id, asked), *rater_notes(shown)]
-    settings: dict[str, object] = {
-        "over": options.over, "k": options.k, "resamples": options.resamples, "seed": options.seed,
-        "changes": [change_cells(change) for change in changes],
-    }  # fmt: skip
-    return Table(f"Trend by {options.over}", COLUMNS, kept, tuple(notes), settings)
+
+
+def _further_changes(nights: Iterable[Drift], known: Collection[JudgeChange]) -> Iterator[JudgeChange]:
+    """The changes that only anchor cases show."""
+    alike = {(change.question, change.change) for change in known}
+    anchors = dict.fromkeys(night.change for night in nights if night.change is not None)
+    return (change for change in anchors if (change.question, change.change) not in alike)
+
+
+def _about(rows: Sequence[Row]) -> list[str]:
+    about = [_FIGURES, _INTERVALS] if rows else ["nothing in these periods yet"]
+    intervals = sum(row["ci_low"] is not None for row in rows)
+    if intervals > 1:
+        about.append(f"{intervals:,} intervals at 95 % were looked at, so some miss by chance")
+    return about
 
 
 def _check(db: Database, project_id: int, options: TrendOptions) -> None:
@@ -167,13 +186,18 @@ def _metrics(db: Database, project_id: int, options: TrendOptions) -> tuple[str,
     return ("ndcg",) if heldout_types(db, project_id) else ()
 
 
-def _undated(question: Question, undated: int, n: int, over: Over) -> list[str]:
-    if not undated:
-        return []
-    what = f"{question.rater}, {question.protocol} {question.aspect}: {undated:,} of {n:,} verdicts left out"
-    if over == "import":
-        return [f"{what}: their lists were not imported"]
-    return [f"{what}: their lists have no served_at; --over import shows them by import"]
+def _left_out(question: Question, verdicts: DatedVerdicts, over: Over) -> Iterator[str]:
+    name = f"{question.rater}, {question.protocol} {question.aspect}"
+    undated = int((verdicts.period < 0).sum()) - verdicts.replaced
+    if undated:
+        reason = (
+            "their lists were not imported"
+            if over == "import"
+            else "their lists have no served_at; --over import shows them by import"
+        )
+        yield f"{name}: {undated:,} of {verdicts.period.size:,} verdicts left out: {reason}"
+    if verdicts.replaced:
+        yield f"{name}: verdicts left out, because a later import replaced their lists: {verdicts.replaced:,}"
 
 
 def _is_chosen(row: Row, options: TrendOptions) -> bool:

@@ -121,31 +121,8 @@ def draft_run(
     request = replace(request, settings=settings)
     prompt = prompt.with_variables({**form_words(settings), **settings.variables})
     rater = _rater(db, request, judge, prompt_id)
-    judged = EarlierCases(rater, _already_judged(db, request, rater, protocol))
-    if request.shown_before is not None:
-        cases = cases_shown_before(db, request.shown_before, settings)
-    else:
-        unjudged_by = find_rater(db, request.project_id, rater) if request.outstanding else None
-        cases = collect_cases(
-            db,
-            request.project_id,
-            protocol,
-            prompt,
-            settings,
-            judged,
-            unjudged_by,
-            store=store,
-            progress=progress,
-        )
+    cases = _cases_of(db, request, protocol, prompt, rater, store=store, progress=progress)
     check_images(cases.sample, settings)
-    if not cases.cases and (count := cases.left_out[judged.reason]):
-        raise AlreadyJudgedError(rater, count)
-    if not cases.cases:
-        raise NoCasesError(
-            "there are no cases to judge",
-            _reasons(cases.left_out),
-            "Check --systems, --context, --from, --to, --history-days and --no-history.",
-        )
     preset = protocol.facts.published if settings.as_published else None
     planned = CallPlan(
         aspects=call_aspects(settings, prompt),
@@ -165,6 +142,44 @@ def draft_run(
     )
     plan = Plan(None, rater, f"{prompt.name}@{version}", expected)
     return Draft(request, plan, judge.rater_kind, protocol, prompt_id, prompt, cases)
+
+
+def _cases_of(
+    db: Database,
+    request: RunRequest,
+    protocol: Protocol,
+    prompt: Prompt,
+    rater: str,
+    *,
+    store: bool,
+    progress: CaseCounter | None,
+) -> RunCases:
+    """The cases to judge. Raises AlreadyJudgedError or NoCasesError where none is left."""
+    settings = request.settings
+    if request.shown_before is not None:
+        cases = cases_shown_before(db, request.shown_before, settings)
+    else:
+        judged = EarlierCases(rater, _already_judged(db, request, rater, protocol))
+        cases = collect_cases(
+            db,
+            request.project_id,
+            protocol,
+            prompt,
+            settings,
+            judged,
+            find_rater(db, request.project_id, rater) if request.outstanding else None,
+            store=store,
+            progress=progress,
+        )
+        if not cases.cases and (count := cases.left_out[judged.reason]):
+            raise AlreadyJudgedError(rater, count)
+    if not cases.cases:
+        raise NoCasesError(
+            "there are no cases to judge",
+            _reasons(cases.left_out),
+            "Check --systems, --context, --from, --to, --history-days and --no-history.",
+        )
+    return cases
 
 
 @few_collections()

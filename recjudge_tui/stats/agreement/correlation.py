@@ -13,7 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, complete, encode, none_if_nan, ratio, rows_of
+from recjudge_tui.stats.arrays import (
+    BoolArray,
+    FloatArray,
+    Ids,
+    IntArray,
+    complete,
+    encode,
+    none_if_nan,
+    ratio,
+    rows_of,
+)
 
 Grouped = Callable[[FloatArray, FloatArray, IntArray, int], FloatArray]
 _PAIRWISE_UP_TO = 200
@@ -89,11 +99,11 @@ def _centred(values: FloatArray, codes: IntArray, size: FloatArray) -> FloatArra
     return values - means[codes]
 
 
-def _varied(values: FloatArray, codes: IntArray, groups: int) -> npt.NDArray[np.bool_]:
+def _varied(values: FloatArray, codes: IntArray, groups: int) -> BoolArray:
     """Whether a group holds two different values. Exact, unlike a variance, which may be a rounding error."""
     sample = np.zeros(groups)
     sample[codes] = values
-    varied: npt.NDArray[np.bool_] = np.bincount(codes[values != sample[codes]], minlength=groups) > 0
+    varied: BoolArray = np.bincount(codes[values != sample[codes]], minlength=groups) > 0
     return varied
 
 

@@ -95,30 +95,43 @@ def many_raters_estimates(
         return {stat: undefined(NO_ITEM) for stat in stats}
     per_user = sums_by_user(_columns(counts, known, mirrored), owner, user_count)
     varied = np.unique(user[ratings != known[np.argmax(counts.sum(axis=0))]]).size
-    out: dict[str, Estimate] = {}
-    for stat in stats:
-        chance = _chance(stat, _sums(per_user.sum(axis=0)[None, :], known.size), known)
-        value = float(_corrected(chance)[0])
-        if np.isnan(value):
-            out[stat] = undefined(MANY_RATERS[stat].undefined, n)
-            continue
-        if not resamples:
-            ends = Interval(None, None, NOT_REQUESTED)
-        elif user_count < FEWEST_USERS:
-            ends = Interval(None, None, FEW_USERS)
-        elif varied < FEWEST_VARIED and MANY_RATERS[stat].by_chance:
-            ends = Interval(None, None, FEW_VARIED)
-        else:
-            spread = sums_spread(
-                per_user,
-                lambda sums, stat=stat: _corrected(_chance(stat, _sums(sums, known.size), known)),  # type: ignore[misc]
-                resamples,
-                seed,
-            )
-            lowest = 1 - 1 / float(chance.expected[0])
-            ends = figure_interval(stat, value, spread, (min(lowest, value), 1.0), level)
-        out[stat] = Estimate(value, ends.low, ends.high, n, note=ends.note)
-    return out
+    return {
+        stat: _estimate(stat, per_user, known, n, varied, resamples=resamples, seed=seed, level=level)
+        for stat in stats
+    }
+
+
+def _estimate(
+    stat: str,
+    per_user: FloatArray,
+    known: FloatArray,
+    n: int,
+    varied: int,
+    *,
+    resamples: int,
+    seed: int,
+    level: float,
+) -> Estimate:
+    """One statistic from sums by user (u, s); `varied` users have another value than the commonest."""
+
+    def chance_of(sums: FloatArray) -> _Chance:
+        return _chance(stat, _sums(sums, known.size), known)
+
+    chance = chance_of(per_user.sum(axis=0)[None, :])
+    value = float(_corrected(chance)[0])
+    if np.isnan(value):
+        return undefined(MANY_RATERS[stat].undefined, n)
+    if not resamples:
+        ends = Interval(None, None, NOT_REQUESTED)
+    elif len(per_user) < FEWEST_USERS:
+        ends = Interval(None, None, FEW_USERS)
+    elif varied < FEWEST_VARIED and MANY_RATERS[stat].by_chance:
+        ends = Interval(None, None, FEW_VARIED)
+    else:
+        spread = sums_spread(per_user, lambda sums: _corrected(chance_of(sums)), resamples, seed)
+        lowest = 1 - 1 / float(chance.expected[0])
+        ends = figure_interval(stat, value, spread, (min(lowest, value), 1.0), level)
+    return Estimate(value, ends.low, ends.high, n, note=ends.note)
 
 
 def _counts(item: IntArray, label: npt.NDArray[np.intp], items: int, labels: int) -> FloatArray:

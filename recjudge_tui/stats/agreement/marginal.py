@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.arrays import BoolArray, FloatArray
 
 NOTHING_CHANGED = "no case changed, so there is nothing to test"
 
@@ -95,7 +95,7 @@ def _square(table: npt.ArrayLike) -> FloatArray:
     return counts
 
 
-def _groups(linked: npt.NDArray[np.bool_]) -> list[list[int]]:
+def _groups(linked: BoolArray) -> list[list[int]]:
     """The connected groups of labels, each in ascending order."""
     unseen = set(range(linked.shape[0]))
     groups: list[list[int]] = []

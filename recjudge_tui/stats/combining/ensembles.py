@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.agreement.correlation import GROUPED
-from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 
 MOST_RATERS = 15
 _CHUNK = 4_000_000
@@ -63,16 +63,16 @@ def subset_figures(
     return tuple(_summary(size, members, values, int(kept.sum())) for size in range(1, table.shape[0] + 1))
 
 
-def subsets(raters: int) -> npt.NDArray[np.bool_]:
+def subsets(raters: int) -> BoolArray:
     """All non-empty subsets as rows (2^K - 1, K), those with the first raters first within each size."""
     numbers = np.arange(1, 2**raters)
-    members: npt.NDArray[np.bool_] = (numbers[:, None] >> np.arange(raters)) & 1 == 1
+    members: BoolArray = (numbers[:, None] >> np.arange(raters)) & 1 == 1
     return members
 
 
 def _values(
     stat: str,
-    members: npt.NDArray[np.bool_],
+    members: BoolArray,
     table: FloatArray,
     truth: FloatArray,
     codes: IntArray,
@@ -104,7 +104,7 @@ def _mean_defined(values: FloatArray) -> FloatArray:
 
 
 def _pearson(
-    members: npt.NDArray[np.bool_], table: FloatArray, truth: FloatArray, codes: IntArray, groups: int
+    members: BoolArray, table: FloatArray, truth: FloatArray, codes: IntArray, groups: int
 ) -> FloatArray:
     """Pearson's r from the products of the members' deviations in each group, without a pass over the rows per subset.
 
@@ -141,7 +141,7 @@ def _pearson(
     return np.concatenate(out)
 
 
-def _summary(size: int, members: npt.NDArray[np.bool_], values: FloatArray, n: int) -> SizeFigures:
+def _summary(size: int, members: BoolArray, values: FloatArray, n: int) -> SizeFigures:
     here = np.flatnonzero(members.sum(axis=1) == size)
     figures = values[here]
     known = here[~np.isnan(figures)]
@@ -165,5 +165,5 @@ def _summary(size: int, members: npt.NDArray[np.bool_], values: FloatArray, n: i
     )
 
 
-def _places(chosen: npt.NDArray[np.bool_]) -> tuple[int, ...]:
+def _places(chosen: BoolArray) -> tuple[int, ...]:
     return tuple(np.flatnonzero(chosen).tolist())

@@ -68,7 +68,7 @@ def reliability(
     and Fienberg 1983. Raises ValueError for values out of range or arrays that do not match.
     """
     sure, right, place = _binned(confidence, correct, bins)
-    of_users: npt.NDArray[np.int64] = encode(users)[0]
+    of_users: IntArray = encode(users)[0]
     curve = []
     for at in range(bins):
         here = place == at

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, rows_of
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, rows_of
 from recjudge_tui.stats.resampling.folds import FOLDS, user_folds
 
 
@@ -24,9 +24,9 @@ class LabelSets(NamedTuple):
         sizes: IntArray = self.last - self.first + 1
         return sizes
 
-    def holds(self, place: IntArray) -> npt.NDArray[np.bool_]:
+    def holds(self, place: IntArray) -> BoolArray:
         """Whether each set holds the label at `place` (n,)."""
-        inside: npt.NDArray[np.bool_] = (self.first <= place) & (place <= self.last)
+        inside: BoolArray = (self.first <= place) & (place <= self.last)
         return inside
 
 

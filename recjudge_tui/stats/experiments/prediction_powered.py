@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, as_floats, encode, rows_of
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, rows_of
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
 from recjudge_tui.stats.resampling.intervals import LEVEL, interval_of, mean_estimate
 from recjudge_tui.stats.resampling.jackknife import Spread, spreads
@@ -116,7 +116,7 @@ def prediction_powered_mean(
 class _Users(NamedTuple):
     """The users of the cases (codes 0..total-1), and which cases have a label."""
 
-    codes: npt.NDArray[np.int64]
+    codes: IntArray
     total: int
     labelled: BoolArray
 
@@ -180,12 +180,12 @@ def _cautious(variance: float, plain: float, groups: int) -> float:
     return (own * variance + CAUTION * plain) / (own + CAUTION)
 
 
-def _alone(values: FloatArray, codes: npt.NDArray[np.int64], scale: Scale | None, level: float) -> Estimate:
+def _alone(values: FloatArray, codes: IntArray, scale: Scale | None, level: float) -> Estimate:
     """The mean of one rater's scores."""
     return mean_estimate(values, codes, scale, level=level) if values.size else undefined("no verdicts")
 
 
-def _unfit(values: FloatArray, codes: npt.NDArray[np.int64]) -> str:
+def _unfit(values: FloatArray, codes: IntArray) -> str:
     """Why there is no interval for these labels; empty if there is one."""
     if np.unique(codes).size < FEWEST_USERS:
         return FEW_USERS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, IntArray, as_floats, encode, rows_of
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, as_floats, encode, rows_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -61,7 +61,7 @@ def pair_counts(a: npt.ArrayLike, b: npt.ArrayLike, outcome: npt.ArrayLike, syst
 
 def _cells(
     a: npt.ArrayLike, b: npt.ArrayLike, outcome: npt.ArrayLike, systems: int
-) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+) -> tuple[IntArray, BoolArray]:
     """(lower * systems + higher) * 3 + (0 win, 1 tie, 2 loss of the lower) for each kept row, and the mask of kept rows."""
     left, right = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
     value = as_floats(outcome)

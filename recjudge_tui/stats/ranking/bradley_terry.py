@@ -12,9 +12,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import BoolArray, FloatArray
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.battles import PairCounts, UserCounts, incidence
 from recjudge_tui.stats.ranking.connectivity import (
@@ -147,7 +146,7 @@ class _Likelihood:
         )
         self.tied: BoolArray = np.asarray(self.drawn.any(axis=-1))
 
-    def value(self, theta: FloatArray, tie: FloatArray, rows: npt.NDArray[np.int64]) -> FloatArray:
+    def value(self, theta: FloatArray, tie: FloatArray, rows: IntArray) -> FloatArray:
         d = theta[:, self.first] - theta[:, self.second]
         half = np.abs(d) / 2
         spread = half + np.log1p(np.exp(-2 * half) + np.exp(tie[:, None] - half))
@@ -155,13 +154,13 @@ class _Likelihood:
         total: FloatArray = (self.lead[rows] * d + known - self.n[rows] * spread).sum(axis=1)
         return total
 
-    def step(self, theta: FloatArray, tie: FloatArray, rows: npt.NDArray[np.int64]) -> FloatArray:
+    def step(self, theta: FloatArray, tie: FloatArray, rows: IntArray) -> FloatArray:
         """Newton's step (r, systems + 1): the solution of information x step = gradient."""
         gradient, information = self.derivatives(theta, tie, rows)
         return np.linalg.solve(information, gradient[..., None])[..., 0].astype(np.float64, copy=False)
 
     def derivatives(
-        self, theta: FloatArray, tie: FloatArray, rows: npt.NDArray[np.int64]
+        self, theta: FloatArray, tie: FloatArray, rows: IntArray
     ) -> tuple[FloatArray, FloatArray]:
         """The gradient (r, systems + 1) and the information (r, systems + 1, systems + 1); the tie comes last."""
         win, draw = self._chances(theta, tie)
@@ -240,7 +239,7 @@ def _rising(
     theta: FloatArray,
     tie: FloatArray,
     step: FloatArray,
-    rows: npt.NDArray[np.int64],
+    rows: IntArray,
 ) -> FloatArray:
     """How much of each step is taken: the first of 1, 1/2, 1/4, ... that does not lower the likelihood."""
     taken = np.ones(rows.size)

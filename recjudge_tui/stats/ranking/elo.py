@@ -146,7 +146,7 @@ def _played(
 
 def _rows(
     a: npt.ArrayLike, b: npt.ArrayLike, outcome: npt.ArrayLike, k: float
-) -> tuple[IntArray, IntArray, FloatArray, npt.NDArray[np.bool_]]:
+) -> tuple[IntArray, IntArray, FloatArray, BoolArray]:
     """Both systems and the score (1, 1/2, 0) of the rows that did not fail, and the mask of these rows."""
     if not (np.isfinite(k) and k > 0):
         raise ValueError(f"K is a positive number, not {k}")

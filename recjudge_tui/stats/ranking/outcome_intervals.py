@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from recjudge_tui.stats.arrays import FloatArray, ratio
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.battles import UserCounts, incidence
 from recjudge_tui.stats.resampling.intervals import LEVEL, ONE_USER, SHARE, count_interval, interval_of
@@ -83,8 +83,8 @@ class _Shares:
 
     above: FloatArray
     below: FloatArray
-    tied: np.typing.NDArray[np.bool_]
-    thing: np.typing.NDArray[np.int64]
+    tied: BoolArray
+    thing: IntArray
     things: int
 
     def sums(self) -> tuple[FloatArray, FloatArray]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 
@@ -122,5 +121,5 @@ def sums_spread(
     """
     rows = grouped_users(per_user, resamples, seed)
     whole = rows.sum(axis=0)
-    values: npt.NDArray[np.float64] = finish(np.concatenate([whole[None, :], whole - rows]))
+    values: FloatArray = finish(np.concatenate([whole[None, :], whole - rows]))
     return spread_of(float(values[0]), values[1:])

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     NO_VALUE,
-    BoolArray,
     CaseColumns,
-    FloatArray,
-    IntArray,
     Question,
     columns_of,
     project_raters,

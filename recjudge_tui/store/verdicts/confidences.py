@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.ratings import BoolArray, CaseColumns, FloatArray, IntArray, Question
+from recjudge_tui.store.verdicts.ratings import CaseColumns, Question
 
 
 class Confidences(NamedTuple):

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,64 +60,86 @@ def dated_verdicts(
     By import, a list belongs to the import that brought it first, two lists to the later one of theirs.
     """
     of_pairs = compares_lists(question.protocol)
-    # one JSON text per column takes a third of the time of a tuple per row; whole numbers are written faster
-    columns = [
-        "c.user_id",
-        "c.system_a",
-        "CASE WHEN v.value = CAST(v.value AS INTEGER) THEN CAST(v.value AS INTEGER) ELSE v.value END",
-        "c.system_b" if of_pairs else "",
-        "v.case_id" if over == "import" else "c.served_at",
-    ]
-    columns += ["ifnull(v.run_id, 0)"] if with_runs else []
+    rows = _rows(db, rater_id, question, over, occasions, systems, with_runs=with_runs)
+    known = {*rows.first, *rows.second}
+    shown = tuple(sorted((known & {*systems} if systems else known) - {""}))
+    places = dict.fromkeys(("", *known), -1) | {name: place for place, name in enumerate(shown)}
+    size = len(rows.first)
+    replaced = np.zeros(size, dtype=np.bool_)
+    if over == "import":
+        period, periods = _imports(db, project_id, rows.when)
+    else:
+        period, periods = _periods(rows.when, over)
+        replaced = _replaced(db, project_id, rater_id, question, size) & (period >= 0)
+        period = np.where(replaced, -1, period)
+    verdicts = DatedVerdicts(
+        user=_mapped(rows.users, defaultdict(count().__next__)),
+        system_a=_mapped(rows.first, places),
+        system_b=_mapped(rows.second, places) if of_pairs else np.full(size, -1, dtype=np.int64),
+        period=period,
+        value=np.array(rows.values, dtype=np.float64),
+        flags=_flags(db, project_id, rater_id, question, size),
+        systems=shown,
+        periods=periods,
+        replaced=int(replaced.sum()),
+        run=np.array(rows.runs, dtype=np.int64),
+    )
+    return verdicts if rows.here is None else _of_rows(verdicts, rows.here, replaced)
+
+
+class _VerdictColumns(NamedTuple):
+    """Columns of the verdicts. `when` is a time, or a case where the trend is by import; `second` is empty for lists,
+    `runs` unless asked for. `here` marks the verdicts of the systems and occasions chosen, None where all are."""
+
+    users: list[str]
+    first: list[str]
+    values: list[float | None]
+    second: list[str]
+    when: list[Any]
+    runs: list[int]
+    here: BoolArray | None
+
+
+def _rows(
+    db: Database, rater_id: int, question: Question, over: Over, occasions: OccasionFilter, systems: Sequence[str],
+    *, with_runs: bool,
+) -> _VerdictColumns:  # fmt: skip
+    of_pairs = compares_lists(question.protocol)
     chosen, parameters = occasion_condition(occasions, "c")
     if systems:
         named = "(SELECT value FROM json_each(:systems))"
         chosen += f" AND c.system_a IN {named}" + (f" AND c.system_b IN {named}" if of_pairs else "")
         parameters |= {"systems": json.dumps(systems)}
-    some = bool(systems) or occasions != EVERY_OCCASION
-    columns += [f"({chosen})"] if some else []
+    # one JSON text per column takes a third of the time of a tuple per row; whole numbers are written faster
+    columns = {
+        "users": "c.user_id",
+        "first": "c.system_a",
+        "values": "CASE WHEN v.value = CAST(v.value AS INTEGER) THEN CAST(v.value AS INTEGER) ELSE v.value END",
+        "second": "c.system_b" if of_pairs else "",
+        "when": "v.case_id" if over == "import" else "c.served_at",
+        "runs": "ifnull(v.run_id, 0)" if with_runs else "",
+        "here": f"({chosen})" if systems or occasions != EVERY_OCCASION else "",
+    }
     row = db.row(
-        f"""SELECT {", ".join(f"json_group_array({column})" for column in columns if column)}
+        f"""SELECT {", ".join(f"json_group_array({column})" for column in columns.values() if column)}
             FROM verdicts v CROSS JOIN cases c ON c.id = v.case_id
             WHERE v.rater_id > 0 AND v.rater_id = :rater AND v.protocol = :protocol AND v.aspect = :aspect""",
         parameters | {"rater": rater_id, "protocol": question.protocol, "aspect": question.aspect},
     )
     assert row is not None
     texts = iter(row)
-    users, first, values = (json.loads(next(texts)) for _ in range(3))
-    second = json.loads(next(texts)) if of_pairs else ()
-    when = json.loads(next(texts))
-    runs = json.loads(next(texts)) if with_runs else ()
-    if some:
-        here = np.array(json.loads(next(texts)), dtype=np.bool_)
-    known = {*first, *second}
-    shown = tuple(sorted((known & {*systems} if systems else known) - {""}))
-    places = dict.fromkeys(("", *known), -1) | {name: place for place, name in enumerate(shown)}
-    period, periods = _imports(db, project_id, when) if over == "import" else _periods(when, over)
-    replaced = np.zeros(0, dtype=np.bool_)
-    if over != "import":
-        replaced = _replaced(db, project_id, rater_id, question, len(first)) & (period >= 0)
-        period = np.where(replaced, -1, period)
-    verdicts = DatedVerdicts(
-        user=_mapped(users, defaultdict(count().__next__)),
-        system_a=_mapped(first, places),
-        system_b=_mapped(second, places) if of_pairs else np.full(len(first), -1, dtype=np.int64),
-        period=period,
-        value=np.array(values, dtype=np.float64),
-        flags=_flags(db, project_id, rater_id, question, len(first)),
-        systems=shown,
-        periods=periods,
-        replaced=int(replaced.sum()),
-        run=np.array(runs, dtype=np.int64),
-    )
-    if not some:
-        return verdicts
-    columns_here = {
+    lists = {name: json.loads(next(texts)) if column else [] for name, column in columns.items()}
+    marks = np.array(lists.pop("here"), dtype=np.bool_)
+    return _VerdictColumns(**lists, here=marks if columns["here"] else None)
+
+
+def _of_rows(verdicts: DatedVerdicts, here: BoolArray, replaced: BoolArray) -> DatedVerdicts:
+    columns = {
         name: getattr(verdicts, name)[here]
         for name in ("user", "system_a", "system_b", "period", "value", "flags", "run")
         if getattr(verdicts, name).size
     }
-    return replace(verdicts, **columns_here, replaced=int((replaced & here).sum()) if replaced.size else 0)
+    return replace(verdicts, **columns, replaced=int((replaced & here).sum()))
 
 
 def slate_periods(

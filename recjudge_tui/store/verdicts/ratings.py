@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.store.database import Database, explained
 from recjudge_tui.store.facts import about_systems
 from recjudge_tui.store.occasions import selected_cases
@@ -25,9 +26,6 @@ from recjudge_tui.store.verdicts.generations import (
     newest_judged,
 )
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 # SQLite has no NaN and NumPy has no NULL, so infinity represents both in between
 NO_VALUE = "9e999"
 _ONE_VERDICT = f"case_id, ifnull(value, {NO_VALUE}), ifnull(order_consistent, -1)"
