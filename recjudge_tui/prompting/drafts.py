@@ -10,7 +10,13 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import list_prompts, read_prompt, store_prompt
+from recjudge_tui.store.prompts.prompts import (
+    list_prompts,
+    own_name,
+    read_prompt,
+    store_prompt,
+    stored_version,
+)
 
 _IN_TEMPLATE = re.compile(r"In its (?:(system|user) text|part “(.+?)”), line (\d+)")
 _BEGINS = r"^\s*{part}\s*=\s*('''|\"\"\"|'|\")(?P<rest>.*)$"
@@ -61,7 +67,10 @@ def _line(text: str, finding: str, in_profile: bool) -> str:
 
 
 def store_draft(db: Database, prompt: Prompt) -> StoredDraft:
-    """Store a user's prompt as `recjudge prompt add` does, and say whether that made a new version."""
+    """Store a user's prompt, and say whether that made a new version. A changed shipped one gets a name of its own."""
     known = {(row["name"], row["version"]) for row in list_prompts(db)}
-    name, version = store_prompt(db, prompt)
+    named = (
+        prompt if stored_version(db, prompt) else prompt.model_copy(update={"name": own_name(prompt.name)})
+    )
+    name, version = store_prompt(db, named)
     return StoredDraft(name, version, (name, version) not in known)

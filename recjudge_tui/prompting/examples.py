@@ -17,7 +17,7 @@ from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.protocols.arena import analysis_field
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.prompts.prompts import get_prompt, prompt_by_id, store_prompt
+from recjudge_tui.store.prompts.prompts import get_prompt, list_prompts, own_name, prompt_by_id, store_prompt
 from recjudge_tui.store.verdicts.example_sources import example_source
 
 _PLACE = re.compile(r"\d+\. ")
@@ -71,7 +71,7 @@ def with_case_example(
             " ".join(faults),
             "Change the values or the reasoning, or change the prompt.",
         )
-    name, version = store_prompt(db, longer)
+    name, version = store_prompt(db, longer.model_copy(update={"name": own_name(prompt.name)}))
     return NewVersion(name, version, get_prompt(db, f"{name}@{version}")[0], _notes(prompt, example))
 
 
@@ -80,7 +80,8 @@ def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str,
 
     The values are the reader's own on this case; an accepted verdict gives its own, with its reasoning and flags where
     the reader wrote no note. The reasoning is the reader's note on the verdict. The example is added to the newest
-    version of the prompt that the verdict was made with, so several examples can be added one after another.
+    version of the prompt that the verdict was made with, so several examples can be added one after another; of a
+    shipped prompt, to the user's own copy of it.
 
     Raises UsageError if the reader gave no answer or no reason; NotFoundError; and what `with_case_example` raises.
     """
@@ -100,11 +101,21 @@ def example_of_verdict(db: Database, verdict_id: int, reader: str) -> tuple[str,
             "The reply of an example shows the judge how to argue, and you have not written a reason.",
             "Add a note to this verdict that says why, then try again.",
         )
-    prompt = prompt_by_id(db, source.prompt_id)
+    prompt_id, prompt = _newest_own(db, source.prompt_id)
     aspects = {aspect.name for aspect in prompt.aspects}
     values = {aspect: label or value for aspect, (label, value) in source.values.items() if aspect in aspects}
     flags = _placed(request_now(db, prompt, source.case_id), source.flags)
-    return with_case_example(db, source.prompt_id, source.case_id, values, reasoning, flags)[:2]
+    return with_case_example(db, prompt_id, source.case_id, values, reasoning, flags)[:2]
+
+
+def _newest_own(db: Database, prompt_id: int) -> tuple[int, Prompt]:
+    """(id, prompt) of the newest version of the user's own copy, where the prompt is a shipped one and has one."""
+    prompt = prompt_by_id(db, prompt_id)
+    own = own_name(prompt.name)
+    if own == prompt.name or not any(row["name"] == own for row in list_prompts(db)):
+        return prompt_id, prompt
+    newest, _, copied = get_prompt(db, own)
+    return newest, copied
 
 
 def _placed(request: Request, flags: Sequence[tuple[str, str, str]]) -> list[dict[str, object]]:

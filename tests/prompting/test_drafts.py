@@ -64,8 +64,8 @@ def test_a_file_that_holds_no_prompt(tmp_path: Path, text: str, told: str) -> No
 def test_kept_is_new_only_where_a_judge_would_notice(db: Database, tmp_path: Path) -> None:
     load_shipped(db)
     changed = read_prompt(draft(tmp_path, PAIR.replace("You compare", "You weigh")))
-    assert store_draft(db, changed) == ("pairwise-media", 2, True)
-    assert store_draft(db, changed) == ("pairwise-media", 2, False)
+    assert store_draft(db, changed) == ("my-pairwise-media", 1, True)
+    assert store_draft(db, changed) == ("my-pairwise-media", 1, False)
     described = read_prompt(draft(tmp_path, PAIR.replace("Two lists of films", "A pair of lists of films")))
     assert store_draft(db, described) == ("pairwise-media", 1, False)
     renamed = read_prompt(draft(tmp_path, PAIR.replace('"pairwise-media"', '"mine"')))

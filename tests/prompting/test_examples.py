@@ -42,12 +42,12 @@ def added(
 
 def test_a_pair_becomes_the_next_version_of_the_users_own(db: Database) -> None:
     made, prompt = added(db, "pairwise-media", "pair", {"overall": "A"})
-    assert made[:2] == ("pairwise-media", 2)
+    assert made[:2] == ("my-pairwise-media", 1)
     row = next(row for row in list_prompts(db) if row["id"] == made.prompt_id)
-    assert (row["origin"], row["version"]) == ("user", 2)
+    assert (row["origin"], row["version"]) == ("user", 1)
     before = get_prompt(db, "pairwise-media@1")[2]
     assert prompt.examples[:-1] == before.examples
-    assert prompt.model_copy(update={"examples": before.examples}) == before
+    assert prompt.model_copy(update={"examples": before.examples, "name": before.name}) == before
     assert prompt.examples[-1].reply == {"reasoning": WHY, "winner": "Set 1"}
     assert lint(prompt) == []
 
@@ -219,8 +219,8 @@ def test_an_overridden_case_becomes_an_example_with_the_note_as_its_reason(db: D
     record(db, chosen, "me", "note", text=WHY)
     run = db.value("SELECT p.name FROM verdicts v JOIN runs r ON r.id = v.run_id JOIN prompts p ON p.id = r.prompt_id"
                    " WHERE v.id = ?", (chosen,))  # fmt: skip
-    assert example_of_verdict(db, chosen, "me") == (run, 2)
-    reply = get_prompt(db, run)[2].examples[-1].reply
+    assert example_of_verdict(db, chosen, "me") == (f"my-{run}", 1)
+    reply = get_prompt(db, f"my-{run}")[2].examples[-1].reply
     assert reply == {"reasoning": WHY, "winner": "Set 2"}
 
 
@@ -235,7 +235,7 @@ def test_examples_add_up_in_the_newest_version(db: Database) -> None:
     record(db, other, "me", "override", label="Tie", value=0.0)
     record(db, other, "me", "note", text="Neither.")
     name, version = example_of_verdict(db, other, "me")
-    assert version == 3
+    assert version == 2
     assert [e.reply["winner"] for e in get_prompt(db, name)[2].examples[-2:]] == ["Set 1", "Tie"]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def prompt() -> None:
-    """List, show, edit, check or try prompts."""
+    """List, show, copy, check, try or delete prompts."""
 
 
 @prompt.command("list")
@@ -74,7 +74,7 @@ def show(name: str, case_id: int | None, as_published: bool, db: str | None) -> 
 @click.argument("file", type=click.Path(path_type=Path))
 @db_option
 def copy(name: str, file: Path, db: str | None) -> None:
-    """Copy a prompt to a file, so that you can make your own.
+    """Copy a prompt to a file, so that you can make your own. The copy is named like the file.
 
     \b
     Example:
@@ -84,8 +84,8 @@ def copy(name: str, file: Path, db: str | None) -> None:
 
     with open_db(db) as database:
         load_shipped(database)
-        copy_prompt(database, name, file)
-    narrate(f"written to {file}; edit it, then: recjudge prompt add {file}")
+        own = copy_prompt(database, name, file)
+    narrate(f"written to {file} under the name “{own}”; edit it, then: recjudge prompt add {file}")
 
 
 @prompt.command()
@@ -149,6 +149,25 @@ def add(file: Path, db: str | None) -> None:
     with open_db(db) as database:
         name, version = add_prompt(database, file)
     click.echo(f"{name}@{version}")
+
+
+@prompt.command()
+@click.argument("name", metavar="NAME[@VERSION]", shell_complete=complete_prompt)
+@db_option
+def delete(name: str, db: str | None) -> None:
+    """Delete a prompt of your own, or one version of it. What a run has used stays.
+
+    \b
+    Example:
+      recjudge prompt delete mine@2
+    """
+    from recjudge_tui.store.prompts.prompts import delete_prompt, load_shipped
+
+    with open_db(db) as database:
+        load_shipped(database)
+        versions = delete_prompt(database, name)
+    deleted = ", ".join(f"{name.partition('@')[0]}@{version}" for version in versions)
+    narrate(f"deleted: {deleted}")
 
 
 @prompt.command("try")

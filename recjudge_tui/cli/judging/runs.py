@@ -26,7 +26,7 @@ budget_option = click.option(
 
 @click.group()
 def runs() -> None:
-    """List, resume, retry, stop or delete judging runs."""
+    """List, resume, retry, rename, stop or delete runs."""
 
 
 @runs.command("list")
@@ -167,6 +167,24 @@ def concurrency(run_id: int, calls: int, db: str | None) -> None:
         change_concurrency(database, run_id, calls)
         when = "from now on" if is_active(database, run_id) else "when it is resumed"
     click.echo(f"run {run_id}: {calls} call{'s' if calls > 1 else ''} at once, {when}")
+
+
+@runs.command()
+@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
+@click.argument("name", metavar="NAME")
+@db_option
+def rename(run_id: int, name: str, db: str | None) -> None:
+    """Give a run a name of your own, shown beside its number. An empty NAME takes it away.
+
+    \b
+    Example:
+      recjudge runs rename 3 "before the new prompt"
+    """
+    from recjudge_tui.store.runs.runs import rename_run
+
+    with open_db(db) as database:
+        rename_run(database, run_id, name)
+    narrate(f"run {run_id} is called “{name.strip()}”" if name.strip() else f"run {run_id} has no name")
 
 
 @runs.command()

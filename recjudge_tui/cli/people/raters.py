@@ -68,6 +68,29 @@ def delete(name: str, project: str, yes: bool, db: str | None) -> None:
 
 @rater.command()
 @click.argument("name", shell_complete=complete_raters)
+@click.argument("new_name", metavar="NEW_NAME")
+@project_option
+@db_option
+def rename(name: str, new_name: str, project: str, db: str | None) -> None:
+    """Rename a rater. Its verdicts and runs, and the raters made from it, keep belonging to it.
+
+    \b
+    Example:
+      recjudge rater rename gpt-4o gpt-4o-temperature-0 -p movies
+    """
+    from recjudge_tui.runs.control.lease import refuse_when_active
+    from recjudge_tui.store.raters.raters import rater_row, rename_rater
+    from recjudge_tui.store.runs.runs import runs_of_rater
+
+    with open_project(db, project) as (database, identity):
+        for run in runs_of_rater(database, rater_row(database, identity, name)["id"]):
+            refuse_when_active(database, run["id"])
+        rename_rater(database, identity, name, new_name)
+    narrate(f"rater “{name}” is now called “{new_name.strip()}”")
+
+
+@rater.command()
+@click.argument("name", shell_complete=complete_raters)
 @click.argument("kind", type=click.Choice(["annotator", "ground_truth", "judge"]))
 @project_option
 @db_option

@@ -28,6 +28,7 @@ __all__ = [
 
 _RUN_COLUMNS = (
     Column("id", "Run"),
+    Column("name", "Name", minor=True),
     Column("project", "Project"),
     Column("rater", "Rater"),
     Column("protocol", "Protocol"),

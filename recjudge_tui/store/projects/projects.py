@@ -8,21 +8,14 @@ from recjudge_tui.errors import ConstraintError, NotFoundError, UsageError
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import about_systems, held_out_type, shown_event
-
-LONGEST_NAME = 300
+from recjudge_tui.store.names import sane_name
 
 
 def create_project(db: Database, name: str) -> int:
     """Create a project. Raises UsageError for an empty or taken name."""
-    name = name.strip()
+    name = sane_name(name, "the project")
     if not name:
         raise UsageError("a project needs a name")
-    if len(name) > LONGEST_NAME:
-        raise UsageError(
-            f"the name of the project has {len(name):,} characters",
-            f"It may have {LONGEST_NAME}.",
-            "Choose a shorter one.",
-        )
     try:
         return db.insert("INSERT INTO projects (name, created_at) VALUES (?, ?)", (name, now()))
     except ConstraintError as error:

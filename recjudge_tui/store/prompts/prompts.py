@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError, PromptError
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.clock import now
@@ -44,15 +45,41 @@ def load_shipped(db: Database) -> None:
 def add_prompt(db: Database, path: Path) -> tuple[str, int]:
     """Store the prompt of a file; returns (name, version).
 
-    Known content keeps its version; new content becomes the next version. Raises PromptError.
+    Known content keeps its version; new content becomes the next version. Raises PromptError, also where the name is
+    that of a shipped prompt and the content is not.
     """
-    return store_prompt(db, read_prompt(path))
+    prompt = read_prompt(path)
+    if prompt.name in shipped_names() and not stored_version(db, prompt):
+        raise PromptError(
+            f"{path}: “{prompt.name}” is a shipped prompt",
+            "A changed text under its name would take its place in every run to come.",
+            f'Give it a name of its own, such as name = "{own_name(prompt.name)}".',
+        )
+    return store_prompt(db, prompt)
+
+
+def shipped_names() -> frozenset[str]:
+    """The names of the shipped prompts, which are the names of their files."""
+    return frozenset(path.stem for path in data_dir("prompts").glob("*.toml"))
+
+
+def own_name(name: str) -> str:
+    """The name under which a user's text made from the prompt `name` is stored: shipped prompts are never replaced."""
+    return f"my-{name}" if name in shipped_names() else name
 
 
 def store_prompt(db: Database, prompt: Prompt) -> tuple[str, int]:
     """Store a user's prompt as `add_prompt` does; returns (name, version)."""
     with db.transaction():
         return prompt.name, _ensure(db, prompt, "user")
+
+
+def stored_version(db: Database, prompt: Prompt) -> int | None:
+    """The version of the prompt's name that has its content; None if it is not stored."""
+    version: int | None = db.value(
+        "SELECT version FROM prompts WHERE name = ? AND digest = ?", (prompt.name, prompt.content_hash)
+    )
+    return version
 
 
 def get_prompt(db: Database, wanted: str) -> tuple[int, int, Prompt]:
@@ -92,12 +119,26 @@ def prompt_text(db: Database, wanted: str) -> str:
     return prompt_toml(get_prompt(db, wanted)[2])
 
 
-def copy_prompt(db: Database, wanted: str, path: Path) -> None:
-    """Write `NAME[@VERSION]` to a new TOML file that reads back as the same prompt.
+def copy_prompt(db: Database, wanted: str, path: Path) -> str:
+    """Write `NAME[@VERSION]` to a new TOML file that reads back as the same prompt under the file's name.
 
-    Raises NotFoundError, or PromptError when the file exists or cannot be written.
+    Returns that name. Raises NotFoundError, or PromptError when the file is named like a shipped prompt, exists or
+    cannot be written.
     """
-    text = prompt_text(db, wanted)
+    name = path.stem
+    if name in shipped_names():
+        raise PromptError(
+            f"“{name}” is a shipped prompt",
+            "The copy is named like its file.",
+            f"Choose another name, such as {path.with_name(own_name(name) + path.suffix)}.",
+        )
+    prompt = get_prompt(db, wanted)[2]
+    try:
+        text = prompt_toml(Prompt.model_validate(prompt.model_dump() | {"name": name}))
+    except ValidationError as error:
+        raise PromptError(
+            f"“{name}” cannot be the name of a prompt", _problems(error), "Name the file otherwise."
+        ) from error
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
@@ -109,16 +150,52 @@ def copy_prompt(db: Database, wanted: str, path: Path) -> None:
         raise PromptError(
             f"{path} cannot be written", f"{error.strerror}.", "Choose another place."
         ) from error
+    return name
+
+
+def delete_prompt(db: Database, wanted: str) -> list[int]:
+    """Delete `NAME` with all its versions, or `NAME@VERSION`; returns the deleted versions.
+
+    Raises NotFoundError, and PromptError for a shipped prompt and where a run or an annotation task uses a version.
+    """
+    get_prompt(db, wanted)
+    name, _, version = wanted.strip().partition("@")
+    rows = db.rows(
+        f"""SELECT p.id, p.version, p.origin, {_uses("runs")} AS runs, {_uses("annotation_tasks")} AS tasks
+            FROM prompts p WHERE p.name = ?1 AND (?2 = '' OR p.version = ?2) ORDER BY p.version""",
+        (name, version),
+    )
+    for row in rows:
+        stored = f"“{name}@{row['version']}”"
+        if row["origin"] == "shipped":
+            raise PromptError(f"{stored} is a shipped prompt and cannot be deleted")
+        if row["runs"] or row["tasks"]:
+            users = " and ".join(
+                quantity(row[key], noun)
+                for key, noun in (("runs", "run"), ("tasks", "annotation task"))
+                if row[key]
+            )
+            raise PromptError(
+                f"{stored} cannot be deleted",
+                f"It was used by {users}, which could not be understood without it.",
+                "Delete what uses it first, or a version that nothing uses.",
+            )
+    with db.transaction():
+        for row in rows:
+            db.execute("DELETE FROM prompts WHERE id = ?", (row["id"],))
+    return [row["version"] for row in rows]
+
+
+def _uses(table: str) -> str:
+    return f"(SELECT count(*) FROM {table} t WHERE t.prompt_id = p.id)"
 
 
 def _ensure(db: Database, prompt: Prompt, origin: str) -> int:
     """The version with this content; stores it if it is new. Call inside a transaction."""
+    stored = stored_version(db, prompt)
+    if stored is not None:
+        return stored
     digest = prompt.content_hash
-    prompt_id: int | None = db.value(
-        "SELECT version FROM prompts WHERE name = ? AND digest = ?", (prompt.name, digest)
-    )
-    if prompt_id is not None:
-        return prompt_id
     version = 1 + (db.value("SELECT max(version) FROM prompts WHERE name = ?", (prompt.name,)) or 0)
     db.execute(
         """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)

@@ -11,6 +11,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import about_systems
+from recjudge_tui.store.names import sane_name
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
@@ -105,3 +106,26 @@ def delete_rater(db: Database, project_id: int, name: str) -> int:
     with db.transaction():
         db.execute("DELETE FROM raters WHERE id = ?", (rater["id"],))
     return gone
+
+
+def rename_rater(db: Database, project_id: int, name: str, new_name: str) -> None:
+    """Give a rater another name, also in the recipes of the raters that are made from it.
+
+    Raises NotFoundError, and UsageError when the new name is empty, too long or taken.
+    """
+    rater = rater_row(db, project_id, name)
+    new_name = sane_name(new_name, "the rater")
+    if not new_name:
+        raise UsageError("a rater needs a name")
+    if new_name == name:
+        return
+    if find_rater(db, project_id, new_name) is not None:
+        raise UsageError(f"there is a rater “{new_name}” already", next_step="Choose another name.")
+    with db.transaction():
+        db.execute("UPDATE raters SET name = ? WHERE id = ?", (new_name, rater["id"]))
+        for other in db.rows("SELECT id, recipe FROM raters WHERE project_id = ?", (project_id,)):
+            recipe = json.loads(other["recipe"])
+            if name in recipe.get("raters", ()):
+                recipe["raters"] = sorted(new_name if made == name else made for made in recipe["raters"])
+                text = json.dumps(recipe, ensure_ascii=False)
+                db.execute("UPDATE raters SET recipe = ? WHERE id = ?", (text, other["id"]))

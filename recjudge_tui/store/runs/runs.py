@@ -15,6 +15,7 @@ from recjudge_tui.store.cases.snapshots import ShownCase
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import sql_list
+from recjudge_tui.store.names import sane_name
 from recjudge_tui.store.runs.calls import restore_superseded
 
 
@@ -35,9 +36,11 @@ class PlannedCall(NamedTuple):
 
 
 def create_run(db: Database, run: NewRun) -> int:
+    """Store a planned run and return its number, which no run had before, deleted ones included."""
+    db.execute("UPDATE run_numbers SET last = max(last, (SELECT ifnull(max(id), 0) FROM runs)) + 1")
     return db.insert(
-        """INSERT INTO runs (project_id, rater_id, prompt_id, protocol, judge, settings, estimate, state, created_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, 'planned', ?)""",
+        """INSERT INTO runs (id, project_id, rater_id, prompt_id, protocol, judge, settings, estimate, state, created_at)
+           VALUES ((SELECT last FROM run_numbers), ?, ?, ?, ?, ?, ?, ?, 'planned', ?)""",
         (
             run.project_id,
             run.rater_id,
@@ -260,6 +263,13 @@ def reset_failed(db: Database, run_id: int) -> int:
             (run_id,),
         )
     return cursor.rowcount
+
+
+def rename_run(db: Database, run_id: int, name: str) -> None:
+    """Give a run a name; an empty one takes it away. Raises NotFoundError, and UsageError if it is too long."""
+    run_row(db, run_id)
+    with db.transaction():
+        db.execute("UPDATE runs SET name = ? WHERE id = ?", (sane_name(name, "the run"), run_id))
 
 
 def delete_run(db: Database, run_id: int) -> None:

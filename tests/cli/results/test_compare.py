@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.store.prompts.prompts import add_prompt, prompt_text
+from recjudge_tui.store.prompts.prompts import prompt_text, read_prompt, store_prompt
 from tests.support.verdicts import give, judge_lists, list_case, new_project
 
 FIRST = (2.0, 2.0, 1.0, 0.0, 1.0, None)
@@ -31,7 +31,7 @@ def db(project_db: Path, tmp_path: Path) -> str:
     file = tmp_path / "mine.toml"
     text = prompt_text(project.db, "pointwise-media").replace("at best", "at the very best")
     file.write_text(text, encoding="utf-8")
-    add_prompt(project.db, file)
+    store_prompt(project.db, read_prompt(file))
     judge_lists(project, "v2", dict(zip(cases, SECOND, strict=True)))
     give(project, "anna", dict(zip(cases, SECOND, strict=True)))
     project.db.close()

@@ -23,7 +23,7 @@ from recjudge_tui.reports.compare.tables import cases_table, direction_words, su
 from recjudge_tui.stats.agreement.marginal import bowker, stuart_maxwell
 from recjudge_tui.stats.resampling.intervals import mean_estimate
 from recjudge_tui.store.projects.projects import create_project
-from recjudge_tui.store.prompts.prompts import add_prompt, prompt_text
+from recjudge_tui.store.prompts.prompts import prompt_text, read_prompt, store_prompt
 from recjudge_tui.store.verdicts.changes import Cell
 from tests.support.verdicts import (
     Project,
@@ -268,7 +268,7 @@ def test_runs_by_number_with_prompts_and_settings(project: Project, tmp_path: Pa
     text = prompt_text(project.db, "pointwise-media")
     file = tmp_path / "mine.toml"
     file.write_text(text.replace("Partial Match at best", "Partial Match at the very best"), encoding="utf-8")
-    assert add_prompt(project.db, file) == ("pointwise-media", 2)
+    assert store_prompt(project.db, read_prompt(file)) == ("pointwise-media", 2)
     second = judge_lists(project, "v2", dict.fromkeys(cases, 1.0))
     more = judge_lists(project, "v2", {list_case(project, "later"): 0.0})
     project.db.execute("UPDATE runs SET judge = json_set(judge, '$.spec', 'random') WHERE id = ?", (second,))
@@ -310,7 +310,7 @@ def test_one_prompt_for_both_and_several_for_one_are_told(project: Project, tmp_
     file.write_text(
         prompt_text(project.db, "pointwise-media").replace("Good Match:", "Good match:"), encoding="utf-8"
     )
-    add_prompt(project.db, file)
+    store_prompt(project.db, read_prompt(file))
     judge_lists(project, "v2", {list_case(project, "later"): 0.0})
     told = compare(project, "v1", "v2").prompt
     assert told.second == "pointwise-media@2"

@@ -23,7 +23,7 @@ from tests.support.servers.process import ServerProcess, start
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 SYSTEMS = ("als", "pop")
-WITHOUT_PROJECT = {"migrations", "prompts", "capabilities", "sqlite_stat1"}
+WITHOUT_PROJECT = {"migrations", "prompts", "capabilities", "run_numbers", "sqlite_stat1"}
 
 RULES_RUNS = """
 run pointwise

@@ -19,7 +19,7 @@ from recjudge_tui.store.projects.projects import (
 )
 from tests.support.runs import intact, load, make_project, planned, verdicts
 
-KEPT = ("projects", "migrations", "prompts", "sqlite_stat1")
+KEPT = ("projects", "migrations", "prompts", "run_numbers", "sqlite_stat1")
 
 
 def test_a_name_is_used_once_and_an_unknown_one_names_the_known(project_db: Path) -> None:

@@ -13,15 +13,20 @@ from recjudge_tui.errors import NotFoundError, PromptError
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.store.prompts.prompts import (
     add_prompt,
     copy_prompt,
+    delete_prompt,
     get_prompt,
     list_prompts,
     load_shipped,
+    prompt_text,
     read_prompt,
+    shipped_names,
 )
 from recjudge_tui.store.prompts.toml import prompt_toml
+from recjudge_tui.store.raters.raters import ensure_rater
 
 SHIPPED = ["pairwise-media", "pairwise-shopping", "pointwise-media", "pointwise-shopping"]
 SMALL = """
@@ -170,10 +175,49 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> N
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_copy_reads_back_as_the_same_prompt(db: Database, tmp_path: Path, name: str) -> None:
     load_shipped(db)
-    copy_prompt(db, name, tmp_path / "copy.toml")
-    assert read_prompt(tmp_path / "copy.toml") == get_prompt(db, name)[2]
-    assert add_prompt(db, tmp_path / "copy.toml") == (name, 1)
+    assert copy_prompt(db, name, tmp_path / "copy.toml") == "copy"
+    copied = read_prompt(tmp_path / "copy.toml")
+    assert copied.model_copy(update={"name": name}) == get_prompt(db, name)[2]
+    assert add_prompt(db, tmp_path / "copy.toml") == ("copy", 1)
     assert "\nsystem = '''\nYou " in (tmp_path / "copy.toml").read_text(encoding="utf-8")
+
+
+def test_a_shipped_prompt_is_never_replaced(db: Database, tmp_path: Path) -> None:
+    load_shipped(db)
+    assert set(SHIPPED) < shipped_names() == {row["name"] for row in list_prompts(db)}
+    text = prompt_text(db, SHIPPED[0])
+    assert add_prompt(db, write(tmp_path, text, "same.toml")) == (SHIPPED[0], 1)
+    changed = write(tmp_path, text.replace("You ", "Now you ", 1), "changed.toml")
+    with pytest.raises(PromptError, match="is a shipped prompt") as refused:
+        add_prompt(db, changed)
+    assert f'name = "my-{SHIPPED[0]}"' in refused.value.next_step
+    with pytest.raises(PromptError, match="is a shipped prompt"):
+        copy_prompt(db, SHIPPED[0], tmp_path / f"{SHIPPED[1]}.toml")
+    assert [row["version"] for row in list_prompts(db) if row["name"] == SHIPPED[0]] == [1]
+
+
+def test_a_prompt_goes_with_all_versions_or_one_unless_it_is_in_use(db: Database, tmp_path: Path) -> None:
+    for words in ("Judge.", "Rate.", "Say."):
+        add_prompt(db, write(tmp_path, SMALL.replace("Judge.", words)))
+    assert delete_prompt(db, "mine@2") == [2]
+    rater = ensure_rater(db, create_project(db, "films"), "judge", "judge")
+    used = get_prompt(db, "mine@1")[0]
+    with db.transaction():
+        db.execute(
+            """INSERT INTO runs (project_id, rater_id, prompt_id, protocol, judge, settings, state, created_at)
+               VALUES (1, ?, ?, 'pairwise', '{}', '{}', 'done', '')""",
+            (rater, used),
+        )
+    with pytest.raises(PromptError, match="cannot be deleted") as refused:
+        delete_prompt(db, "mine")
+    assert "1 run" in refused.value.cause
+    assert delete_prompt(db, "mine@3") == [3]
+    load_shipped(db)
+    with pytest.raises(PromptError, match="shipped"):
+        delete_prompt(db, SHIPPED[0])
+    for gone in ("mine@3", "nobody's"):
+        with pytest.raises(NotFoundError):
+            delete_prompt(db, gone)
 
 
 def test_a_copy_overwrites_nothing_and_needs_a_folder(db: Database, tmp_path: Path) -> None:

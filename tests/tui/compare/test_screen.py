@@ -22,7 +22,7 @@ from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
 from recjudge_tui.reports.compare.run_differences import PromptChange
 from recjudge_tui.reports.compare.tables import summary_table
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.prompts.prompts import add_prompt, prompt_text
+from recjudge_tui.store.prompts.prompts import prompt_text, read_prompt, store_prompt
 from recjudge_tui.store.verdicts.changes import ChangedCase
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.compare.change_list import ChangeList
@@ -65,7 +65,7 @@ def judged(project_db: Path, tmp_path: Path) -> Path:
     file = tmp_path / "mine.toml"
     text = prompt_text(project.db, "pointwise-media").replace("at best", "at the very best")
     file.write_text(text, encoding="utf-8")
-    add_prompt(project.db, file)
+    store_prompt(project.db, read_prompt(file))
     judge_lists(project, "v2", dict(zip(cases, SECOND, strict=True)))
     give(project, "anna", dict.fromkeys(cases[:10], 1.0))
     project.db.close()

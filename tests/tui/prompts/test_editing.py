@@ -84,11 +84,12 @@ async def test_a_change_becomes_a_version_of_the_users_own(
     drafts = editor("change")
     async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
         await press(pilot, "E")
-        assert versions(project_db, "pairwise-media") == [(1, "shipped"), (2, "user")]
-        assert "Stored as pairwise-media@2" in shown(pilot)
+        assert versions(project_db, "pairwise-media") == [(1, "shipped")]
+        assert versions(project_db, "my-pairwise-media") == [(1, "user")]
+        assert "Stored as my-pairwise-media@1" in shown(pilot)
         current = screen.current
         assert current is not None
-        assert (current["name"], current["version"]) == ("pairwise-media", 2)
+        assert (current["name"], current["version"]) == ("my-pairwise-media", 1)
     assert kept(drafts) == []
     assert [p for p in drafts.iterdir() if p.is_dir()] == []
 
@@ -150,7 +151,7 @@ async def test_the_fault_is_shown_with_its_line(project_db: Path, project: int, 
         line = next(n for n, line in enumerate(path.read_text().splitlines(), 1) if "{{ nix }}" in line)
         assert dialog.draft.problems[0].startswith(f"{path}:{line}: ")
         await press(pilot, "s")
-        assert versions(project_db, "pairwise-media") == [(1, "shipped"), (2, "user")]
+        assert versions(project_db, "my-pairwise-media") == [(1, "user")]
         assert front(pilot) is screen
     assert kept(drafts) == []
 
@@ -163,8 +164,8 @@ async def test_it_can_be_edited_again(project_db: Path, project: int, editor: An
         assert isinstance(front(pilot), DraftDialog)
         assert versions(project_db, "pairwise-media") == [(1, "shipped")]
         await press(pilot, "e")
-        assert "Stored as pairwise-media@2" in shown(pilot)
-    assert versions(project_db, "pairwise-media") == [(1, "shipped"), (2, "user")]
+        assert "Stored as my-pairwise-media@1" in shown(pilot)
+    assert versions(project_db, "my-pairwise-media") == [(1, "user")]
     assert kept(drafts) == []
 
 
@@ -259,9 +260,9 @@ path.write_text(path.read_text(encoding="utf-8").replace("You score", word).repl
         child.send(b"E")
         child.expect(b"EDITOR-ASKS True True")
         child.send(b"you weigh\r")
-        child.expect(b"Stored as absolute-media@2")
+        child.expect(b"Stored as my-absolute-media@1")
         drain(child)
         child.send(b"\x11")
         child.expect_exact(b"\x1b[?1049l")
-    assert versions(project_db, "absolute-media") == [(1, "shipped"), (2, "user")]
+    assert versions(project_db, "my-absolute-media") == [(1, "user")]
     assert list(tmp_path.glob("recjudge-*")) == []

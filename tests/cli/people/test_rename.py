@@ -1,0 +1,65 @@
+"""`rater rename` and `runs rename`, and numbers of runs that are not given twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.store.opening import connect
+from tests.support.app.projects import make_project
+from tests.support.runs import ran
+
+
+@pytest.fixture
+def path(project_db: Path) -> Path:
+    make_project(project_db, "movies")
+    return project_db
+
+
+def test_a_rater_keeps_its_verdicts_and_what_is_made_from_it(path: Path) -> None:
+    assert ran("rater", "consensus", "people", "--rule", "conservative", "anna", "bert", "--db", path)[0] == 0
+    code, _, err = ran("rater", "rename", "anna", " Anna, 1st ", "--db", path)
+    assert (code, "rater “anna” is now called “Anna, 1st”" in err) == (0, True)
+    rows = json.loads(ran("rater", "list", "--db", path, "--format", "json")[1])["rows"]
+    raters = {row["name"]: row for row in rows}
+    assert raters["Anna, 1st"]["verdicts"] == raters["bert"]["verdicts"]
+    assert raters["people"]["recipe"] == "conservative of Anna, 1st, bert"
+    again = ran("rater", "consensus", "people", "--rule", "conservative", "Anna, 1st", "bert", "--db", path)
+    assert again[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("anna", "bert"), "there is a rater “bert” already"),
+        (("anna", " "), "needs a name"),
+        (("anna", "x" * 301), "has 301 characters"),
+        (("nobody", "carl"), "no rater “nobody”"),
+    ],
+)
+def test_a_name_that_cannot_be(path: Path, words: tuple[str, str], says: str) -> None:
+    code, _, err = ran("rater", "rename", *words, "--db", path)
+    assert (code in (1, 2), says in err, "Traceback" in err) == (True, True, False)
+    assert "anna" in ran("rater", "list", "--db", path)[1]
+
+
+def test_a_run_has_a_name_and_loses_it(path: Path) -> None:
+    assert ran("runs", "rename", 1, "before the new prompt", "--db", path)[0] == 0
+    shown = json.loads(ran("runs", "list", "--db", path, "--format", "json")[1])["rows"]
+    assert [row["name"] for row in shown if row["id"] == 1] == ["before the new prompt"]
+    assert "before the new prompt" in ran("runs", "list", "--db", path)[1]
+    assert ran("runs", "rename", 1, "", "--db", path)[2] == "run 1 has no name\n"
+    assert ran("runs", "rename", 99, "x", "--db", path)[0] == 1
+
+
+def test_the_number_of_a_deleted_run_is_not_used_again(path: Path) -> None:
+    assert ran("run", "pairwise", "--judge", "rules", "--db", path)[0] == 0
+    with connect(path) as db:
+        newest = db.value("SELECT max(id) FROM runs")
+    assert ran("runs", "delete", newest, "--yes", "--db", path)[0] == 0
+    code, _, err = ran("run", "pairwise", "--judge", "rules", "--db", path)
+    assert code == 0, err
+    with connect(path) as db:
+        assert db.value("SELECT max(id) FROM runs") == newest + 1
