@@ -16,6 +16,7 @@ from recjudge_tui.reports.agreement.human_ceiling import (
     ceiling_notes,
     people_questions,
     references,
+    undecided_note,
 )
 from recjudge_tui.reports.common.comparison import Comparison, Side, compare, estimates, parts
 from recjudge_tui.reports.common.estimate_cells import few_cases, interval_cells, interval_columns
@@ -264,6 +265,7 @@ def _rows(
                     few_cases(estimate.n),
                     _remark(stat, estimate, skewed),
                     _side(stat, estimate, pair, compared.seen),
+                    undecided_note(human, stat, pair.b.rater),
                 ),
             }
             yield {**row, "system": system} if options.by_system else row

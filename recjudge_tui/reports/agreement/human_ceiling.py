@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.roles import MACHINES
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.comparison import Comparison, estimates
 from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, pairs_of
 from recjudge_tui.reports.common.scales import is_metric, is_people
@@ -34,10 +35,11 @@ _RULES = {"strict": strict, "conservative": conservative, "majority": majority, 
 
 class Ceiling(NamedTuple):
     """The people of one reference: their agreement with each other, and of each with the consensus of the others, by
-    statistic. Empty where there is none."""
+    statistic. Empty where there is none. `undecided`: the judge's cases on which they differ and have no consensus."""
 
     people: dict[str, Estimate]
     others: dict[str, Estimate]
+    undecided: int = 0
 
 
 class References(NamedTuple):
@@ -130,7 +132,23 @@ def ceiling(
     return Ceiling(
         _weighted(ratings, compared, among, labels, symmetric, level, options),
         _weighted(ratings, compared, rest, labels, symmetric, level, options),
+        0 if options.by_system else _undecided(ratings, pair, members),
     )
+
+
+def _undecided(ratings: Ratings, pair: Pair, members: Sequence[Question]) -> int:
+    """The number of cases with a verdict of the judge and different ones of two members, but none of the consensus."""
+    low = np.full(ratings.cases.ids.size, np.inf)
+    high = -low
+    for question in members:
+        verdicts = ratings.verdicts[question]
+        low[verdicts.row] = np.fmin(low[verdicts.row], verdicts.value)
+        high[verdicts.row] = np.fmax(high[verdicts.row], verdicts.value)
+    judged, given = (
+        verdicts.row[~np.isnan(verdicts.value)]
+        for verdicts in (ratings.verdicts[pair.a], ratings.verdicts[pair.b])
+    )
+    return int(np.setdiff1d(judged[low[judged] < high[judged]], given).size)
 
 
 def _values(ratings: Ratings, members: Sequence[Question], compared: Comparison) -> FloatArray:
@@ -193,6 +211,14 @@ def ceiling_cells(top: Ceiling, stat: str) -> dict[str, object]:
         "ceiling_n": people.n if people else None,
         "ceiling_rest": others.value if others else None,
     }
+
+
+def undecided_note(top: Ceiling, stat: str, reference: str) -> str:
+    """That the cases of the ceiling were chosen by agreement; empty if they were not."""
+    if not top.undecided or stat not in top.people:
+        return ""
+    cases = quantity(top.undecided, "case")
+    return f"People leaves out {cases} on which its raters differ, because {reference} has no verdict there"
 
 
 def ceiling_notes(rows: Sequence[Mapping[str, object]]) -> Iterator[str]:

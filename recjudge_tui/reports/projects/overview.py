@@ -12,7 +12,7 @@ from recjudge_tui.reports.projects.run_settings import failure_lines
 from recjudge_tui.reports.verdicts.case_page import case_page
 from recjudge_tui.store.cases.cases import case_count, list_cases
 from recjudge_tui.store.clock import now
-from recjudge_tui.store.data.catalogue import event_counts, heldout_types, systems
+from recjudge_tui.store.data.catalogue import event_counts, heldout_types, repeated_events, systems
 from recjudge_tui.store.data.held_out_copies import held_out_copies
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.imports.imports import list_imports
@@ -84,8 +84,10 @@ def project_table(db: Database, project_id: int) -> Table:
     states = ", ".join(f"{row['id']} {row['state']}" for row in runs[:5])
     rows.append({"what": "runs", "count": len(runs), "details": states})
     columns = (Column("what", "What"), Column("count", "Count", "int"), Column("details", "Details"))
-    notes = tuple(held_out_copies(db, project_id).sentences)
-    return Table(f"Project {dict(project_names(db))[project_id]}", columns, tuple(rows), notes)
+    notes = list(held_out_copies(db, project_id).sentences)
+    if repeated := repeated_events(db, project_id):
+        notes.append(f"{quantity(repeated, 'event')} came more than once: judges and metrics count each once")
+    return Table(f"Project {dict(project_names(db))[project_id]}", columns, tuple(rows), tuple(notes))
 
 
 def imports_table(db: Database, project_id: int) -> Table:

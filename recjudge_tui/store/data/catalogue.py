@@ -136,6 +136,19 @@ def event_counts(db: Database, project_id: int) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
+def repeated_events(db: Database, project_id: int) -> int:
+    """How many stored events that judges may see are events that another import holds too."""
+    imports: int = db.value(
+        "SELECT count(*) FROM imports WHERE project_id = ? AND kind = 'events' AND undone_at IS NULL",
+        (project_id,),
+    )
+    if imports < 2:
+        return 0
+    stored = sum(event_counts(db, project_id).values())
+    different: int = db.value(f"SELECT count(*) FROM ({shown_events('?')})", (project_id,))
+    return stored - different
+
+
 class Replaceable(NamedTuple):
     """A table of lists or texts, its links to imports, and what all that replace each other have in common."""
 

@@ -138,6 +138,25 @@ def test_the_ceiling_of_a_consensus_is_that_of_its_own_raters_on_the_judges_case
     assert (row["ceiling_n"], row["ceiling_rest"]) == (6, None)
 
 
+def test_cases_without_a_consensus_are_counted_beside_the_ceiling(project: Project) -> None:
+    """A majority of two is where they agree, so their own agreement there is 1 whatever they did elsewhere."""
+    cases = two_people(project)
+    differ = sum(a != b for a, b in zip(ANNA, BEN, strict=True))
+    make_consensus(project.db, project.id, "gold", "majority", ["anna", "ben"])
+    judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
+    options = AgreementOptions(raters=("llm",), truth="gold", stats=("percent",))
+    row = only(agreement_table(project.db, project.id, options), rater_a="llm")
+    assert (row["ceiling"], row["n"]) == (1.0, len(cases) - differ)
+    counted = f"People leaves out {differ} case{'s' if differ > 1 else ''} on which its raters differ"
+    assert counted in str(row["note"])
+    # only cases of the judge count
+    project.db.execute(
+        "DELETE FROM verdicts WHERE case_id IN (SELECT case_id FROM verdicts GROUP BY 1 HAVING count(*) < 4)"
+    )
+    row = only(agreement_table(project.db, project.id, options), rater_a="llm")
+    assert "leaves out" not in str(row["note"])
+
+
 def test_each_person_stands_against_the_consensus_of_the_others(project: Project) -> None:
     cases = two_people(project)
     cleo = [2.0, 1.0, 1.0, 0.0, 1.0, 2.0, 0.0, 2.0]

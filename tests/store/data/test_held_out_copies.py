@@ -15,6 +15,7 @@ from recjudge_tui.cli.app import recjudge as command_line
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.reports.projects.overview import project_table
 from recjudge_tui.reports.verdicts.hostile_texts import hostile_texts_table
 from recjudge_tui.runs.plan.plan import RunRequest, plan_run
 from recjudge_tui.runs.plan.settings import settings_for
@@ -133,6 +134,21 @@ def test_what_one_context_holds_out_is_shown_in_another(db: Database) -> None:
     assert held_out_copies(db, project_id(db, "films")).sentences == [
         "1 event is a copy of an event held out for one occasion: judges do not see them with the lists of that occasion"
     ]
+
+
+def test_a_project_says_how_many_events_came_more_than_once(db: Database) -> None:
+    base = [Row("u", f"i{n}", "rating", f"2024-05-0{n}", str(n)) for n in (1, 2, 3)]
+    test = [Row("u", "i4", "rating", "2024-05-04", "4")]
+    put(db, "u1.base.csv", base)
+    project = project_id(db, "films")
+    counted = "events came more than once: judges and metrics count each once"
+    assert not any(counted in note for note in project_table(db, project).notes)
+    put(db, "u1.test.csv", test)
+    again = put(db, "u.data.csv", base + test)
+    # the copy of the held-out event is counted apart
+    assert f"3 {counted}" in project_table(db, project).notes
+    undo_import(db, again)
+    assert not any(counted in note for note in project_table(db, project).notes)
 
 
 def state(db: Database, project: int) -> object:
