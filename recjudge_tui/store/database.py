@@ -119,6 +119,10 @@ class Database:
         value: T = self._kept[key]
         return value
 
+    def change_count(self) -> tuple[int, int]:
+        """A value that differs after any change to the file, by this connection or by another one."""
+        return self.value("PRAGMA data_version"), self.connection.total_changes
+
     def interrupt(self) -> None:
         """Stop the statement that another thread is running on this connection."""
         self.connection.interrupt()

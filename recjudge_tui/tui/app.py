@@ -23,7 +23,7 @@ from recjudge_tui.domain.preferences import Fault, KeyRow
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect, file_identity, file_is_gone
-from recjudge_tui.store.projects.projects import project_id, project_name
+from recjudge_tui.store.projects.projects import project_id, project_name, project_names
 from recjudge_tui.store.runs.progress import ActiveRun, active_runs
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen
@@ -42,7 +42,8 @@ _LOOK_AGAIN_S = 3.0
 
 
 class RecjudgeApp(App[None]):
-    """`RecjudgeApp(db_path, "movies")` opens the cases of that project above the list of projects.
+    """`RecjudgeApp(db_path, "movies")` opens the home of that project above the list of projects, as it does where there is
+    only one project.
 
     The app polls the runs only while one is active. It notices a run started elsewhere when it regains the focus or a
     key is pressed, so an idle app does nothing at all.
@@ -77,7 +78,7 @@ class RecjudgeApp(App[None]):
         self.db = connect(db_path, notify=_tell)
         self._file = file_identity(db_path)
         try:
-            self._open_first = project_id(self.db, project) if project is not None else None
+            self._open_first = project_id(self.db, project) if project is not None else self._only_project()
         except RecjudgeError:
             self.db.close()
             raise
@@ -94,7 +95,12 @@ class RecjudgeApp(App[None]):
         """The screen of the project. The list of projects below it is created when the user goes back."""
         if self._open_first is None:
             return ProjectsScreen()
-        return make_screen("cases", self._open_first)
+        return make_screen("home", self._open_first)
+
+    def _only_project(self) -> int | None:
+        """The project of a file that has one."""
+        names = project_names(self.db)
+        return names[0][0] if len(names) == 1 else None
 
     def on_mount(self) -> None:
         for theme in THEMES:

@@ -17,11 +17,10 @@ from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases import screen as cases
 from recjudge_tui.tui.cases import verdict_list
 from recjudge_tui.tui.cases.case import panel as case_panel
-from recjudge_tui.tui.kit import dialogs, filter_bar
+from recjudge_tui.tui.kit import dialogs, filter_bar, import_form
 from recjudge_tui.tui.kit import keys_screen as keys
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen
-from recjudge_tui.tui.projects import import_form
 from recjudge_tui.tui.projects import screen as projects
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
@@ -157,13 +156,14 @@ async def test_ascii_and_no_colour(project_db: Path, monkeypatch: pytest.MonkeyP
     async with running(project_db) as pilot:
         assert pilot.app.no_color
         screens = [shown(pilot)]
-        for key in ("enter", "n", "n", "enter", "question_mark", "escape", "colon"):
+        for key in ("enter", "enter", "n", "n", "enter", "question_mark", "escape", "colon"):
             await press(pilot, key)
             screens.append(shown(pilot))
     assert all(screen.isascii() for screen in screens)
     assert "+- movies" in screens[0]
-    assert ">^ als <> cooc Tie" in screens[3]
-    assert "flips when swapped" in screens[3]
+    assert "^ 5 verdicts to read" in screens[1]
+    assert ">^ als <> cooc Tie" in screens[4]
+    assert "flips when swapped" in screens[4]
 
 
 async def test_idle_means_no_timer_and_no_worker(project_db: Path) -> None:
@@ -215,6 +215,7 @@ async def test_a_smaller_terminal_behind_a_dialog(project_db: Path) -> None:
         await press(pilot, "q")
         projects = shown(pilot)
         await press(pilot, "enter")
+        await press(pilot, "enter")
         cases = shown(pilot)
     async with running(project_db, size=(200, 60)) as pilot:
         await press(pilot, "n")
@@ -222,6 +223,7 @@ async def test_a_smaller_terminal_behind_a_dialog(project_db: Path) -> None:
         await press(pilot, "escape")
         assert shown(pilot) == projects
         await pilot.resize_terminal(200, 60)
+        await press(pilot, "enter")
         await press(pilot, "enter", "w")
         await pilot.resize_terminal(80, 24)
         await press(pilot, "escape")

@@ -34,7 +34,7 @@ async def test_every_screen(project_db: Path) -> None:
     make_explanations(project_db, project, text, {"user": {"accuracy": 2.0}, "rouge": {"overall": 0.2}})
     async with running(project_db, size=(100, 30)) as pilot:
         harmless(shown(pilot), 100)
-        for key in ("D", "n", "i", "escape", "question_mark", "escape", "enter"):
+        for key in ("D", "n", "i", "escape", "question_mark", "escape", "enter", "down", "right", "G", "g", "enter"):
             await press(pilot, key)
             harmless(shown(pilot), 100)
         assert isinstance(pilot.app.screen, CasesScreen)
@@ -53,7 +53,7 @@ async def test_every_screen(project_db: Path) -> None:
         pilot.app.show_error(RecjudgeError(text, text, text))  # type: ignore[attr-defined]
         await settle(pilot)
         harmless(shown(pilot), 100)
-        await press(pilot, "escape", "q", "q")
+        await press(pilot, "escape", "q", "q", "q")
         assert isinstance(pilot.app.screen, ProjectsScreen)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_list import VerdictList
+from recjudge_tui.tui.home.board import HomeBoard
 from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.projects.screen import ProjectsScreen, ProjectTable
@@ -20,6 +21,9 @@ async def test_rows_are_clicked(project_db: Path) -> None:
         row = shown(pilot).splitlines().index(line)
         table = pilot.app.screen.query_one(ProjectTable)
         await pilot.click(ProjectTable, offset=(4, row - table.region.y))
+        await settle(pilot)
+        # the first line of the home is the queue: a click on the cursor opens it
+        await pilot.click(HomeBoard, offset=(6, 1))
         await settle(pilot)
         assert isinstance(pilot.app.screen, CasesScreen)
         await pilot.click(VerdictList, offset=(4, 3))

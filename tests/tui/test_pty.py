@@ -22,10 +22,13 @@ def test_no_escape_of_the_data_reaches_the_terminal(project_db: Path) -> None:
         child.expect(b"PLANTED")
         raw = child.before + child.after + drain(child)
         for key in (
+            # from the home to the list of projects
+            b"\x1b",
             b"D",
             b"\x1b",
             b"i",
             b"\x1b",
+            b"\r",
             b"\r",
             b"n",
             b"n",
@@ -64,7 +67,7 @@ def test_the_terminal_is_as_it_was_when_the_app_is_left(project_db: Path, way: s
         if way == "SIGTERM":
             child.kill(signal.SIGTERM)
         else:
-            child.send(b"q" if way == "q" else b"\x11")
+            child.send(b"qq" if way == "q" else b"\x11")
         tail = drain(child, 2.0)
         if way != "SIGTERM":
             assert b"\x1b[?1049l" in tail
@@ -108,7 +111,7 @@ def test_a_running_run_is_named_before_leaving(project_db: Path) -> None:
     with app(project_db) as child:
         child.expect(b"movies")
         child.expect("▶".encode())
-        child.send(b"q")
+        child.send(b"qq")
         child.expect(b"continues without")
         child.send(b"y")
         child.expect(pexpect.EOF)

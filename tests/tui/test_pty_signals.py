@@ -173,7 +173,7 @@ def test_an_interrupt_belongs_to_the_program_the_terminal_is_lent_to(project_db:
         child.expect(b"GIVEN BACK")
         child.expect(b"movies")
         drain(child)
-        child.send(b"q")
+        child.send(b"qq")
         drain(child, 1.0)
         assert ended(child) == 0
         assert settings(child) == before

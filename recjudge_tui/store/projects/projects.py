@@ -41,20 +41,24 @@ def project_id(db: Database, name: str) -> int:
     return identity
 
 
-def project_overview(db: Database) -> list[sqlite3.Row]:
-    """One row per project, by name: its counts, its newest run (`last_run`, `state`) and its active run (`running`)."""
-    return db.rows(f"""
+def project_overview(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
+    """One row per project (of all, or of one), by name: its counts, its newest run (`last_run`, `state`) and its active run
+    (`running`)."""
+    return db.rows(
+        f"""
         SELECT p.id, p.name, p.created_at,
           (SELECT count(*) FROM cases c WHERE c.project_id = p.id) AS cases,
-          (SELECT count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id WHERE r.project_id = p.id) AS verdicts,
-          (SELECT count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id
-            WHERE r.project_id = p.id AND v.flag_count > 0 AND {about_systems("v.protocol")}) AS flagged,
+          (SELECT count(*) FROM verdicts v WHERE v.project_id = p.id) AS verdicts,
+          (SELECT count(*) FROM verdicts v
+            WHERE v.project_id = p.id AND v.flag_count > 0 AND {about_systems("v.protocol")}) AS flagged,
           (SELECT count(*) FROM runs ru WHERE ru.project_id = p.id) AS runs,
           (SELECT max(ru.created_at) FROM runs ru WHERE ru.project_id = p.id) AS last_run,
           (SELECT ru.state FROM runs ru WHERE ru.project_id = p.id ORDER BY ru.id DESC LIMIT 1) AS state,
           (SELECT ru.id FROM runs ru WHERE ru.project_id = p.id AND ru.state = 'running' ORDER BY ru.id DESC LIMIT 1)
             AS running
-        FROM projects p ORDER BY p.name""")
+        FROM projects p WHERE ?1 IS NULL OR p.id = ?1 ORDER BY p.name""",
+        (project_id,),
+    )
 
 
 def project_counts(db: Database, identity: int) -> sqlite3.Row:

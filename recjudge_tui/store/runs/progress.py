@@ -54,6 +54,36 @@ class ActiveRun(NamedTuple):
     finished: int
 
 
+class NewestRun(NamedTuple):
+    """A run as a line. `calls` and `finished` count its calls unless it is done (0 then); `state` as stored: a running one
+    may have lost its process. `ended` is empty while it is not over."""
+
+    run_id: int
+    rater: str
+    protocol: str
+    state: str
+    calls: int
+    finished: int
+    failed: int
+    created_at: str
+    ended: str
+
+
+def newest_runs(db: Database, project_id: int, limit: int) -> tuple[NewestRun, ...]:
+    """The newest runs of a project, newest first. Counts calls only where a run is not done."""
+    rows = db.rows(
+        """SELECT ru.id, r.name, ru.protocol, ru.state,
+             CASE WHEN ru.state = 'done' THEN 0 ELSE (SELECT count(*) FROM calls k WHERE k.run_id = ru.id) END,
+             CASE WHEN ru.state = 'done' THEN 0 ELSE
+               (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state IN ('done', 'failed')) END,
+             (SELECT count(*) FROM calls k WHERE k.run_id = ru.id AND k.state = 'failed'),
+             ru.created_at, ifnull(ru.finished_at, '')
+           FROM runs ru JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY ru.id DESC LIMIT ?""",
+        (project_id, limit),
+    )
+    return tuple(NewestRun(*row) for row in rows)
+
+
 def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[FinishedCall]:
     """The calls in `state` (done or failed) that finished last, newest first."""
     # choose the newest before joining anything

@@ -2,7 +2,8 @@
 
 | name | called with |
 |---|---|
-| cases | project_id: every verdict and the case behind it |
+| home | project_id: what is in it, what was found, and what needs a reader |
+| cases | project_id: every verdict and the case behind it; `filter_text` to begin with |
 | runs | project_id: its runs |
 | launch | project_id: the form that starts a run |
 | monitor | run_id: the progress of a run |
@@ -20,6 +21,7 @@ from typing import Any, cast
 from textual.screen import Screen
 
 _SCREENS: dict[str, tuple[str, str]] = {
+    "home": ("recjudge_tui.tui.home.screen", "HomeScreen"),
     "cases": ("recjudge_tui.tui.cases.screen", "CasesScreen"),
     "runs": ("recjudge_tui.tui.runs.screen", "RunsScreen"),
     "launch": ("recjudge_tui.tui.runs.launch", "LaunchScreen"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,18 +22,15 @@ from recjudge_tui.store.projects.panel import ProjectPanel, project_panel
 from recjudge_tui.store.projects.projects import create_project, project_names, project_overview
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.kit.base_screen import COMMON
-from recjudge_tui.tui.kit.dialogs import AskLine, Confirm, Notice
+from recjudge_tui.tui.kit.dialogs import AskLine, Confirm
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar
-from recjudge_tui.tui.kit.glyphs import glyphs, number, plural
+from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.kit.importing import ImportScreen
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.steady_table import SteadyTable
 from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.projects.text import PROJECT_COLUMNS, panel_content, project_cells
-
-if TYPE_CHECKING:
-    from recjudge_tui.importers.summary import ImportSummary
-    from recjudge_tui.tui.projects.import_form import ImportRequest
 
 _EMPTY = """No projects yet.
 
@@ -51,11 +48,10 @@ class Overview(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change to a project: the name of the project to select, a toast, and warnings."""
+    """A change to a project: the name of the project to select, and a toast."""
 
     select: str | None
     toast: str
-    warnings: str = ""
 
 
 class ProjectTable(SteadyTable):
@@ -66,7 +62,7 @@ class ProjectTable(SteadyTable):
     ]
 
 
-class ProjectsScreen(ExportScreen):
+class ProjectsScreen(ExportScreen, ImportScreen):
     AUTO_FOCUS = "ProjectTable"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new", "new", id="projects.new"),
@@ -240,7 +236,7 @@ class ProjectsScreen(ExportScreen):
 
     @on(DataTable.RowSelected)
     def _open(self) -> None:
-        self.action_open("cases")
+        self.action_open("home")
 
     def action_open(self, name: str) -> None:
         key = self._current()
@@ -307,22 +303,15 @@ class ProjectsScreen(ExportScreen):
             )
 
     def action_import(self) -> None:
-        from recjudge_tui.tui.projects.import_form import ImportForm
-
         key = self._current()
-        self.app.push_screen(ImportForm(self._names.get(key, "") if key is not None else ""), self._import)
+        self.ask_import(self._names.get(key, "") if key is not None else "")
 
-    def _import(self, request: ImportRequest | None) -> None:
-        if request is not None:
-            self.notify(one_line(f"Reading {request.paths[0]} …", 200), markup=False)
-            self.background.start("change", partial(_import, request=request), self._show_change)
+    def imported(self, project: str) -> None:
+        self.refresh_rows(select=project)
 
     def _show_change(self, change: Change) -> None:
         self.refresh_rows(select=change.select)
-        if change.warnings:
-            self.app.push_screen(Notice(change.toast, change.warnings))
-        else:
-            self.notify(change.toast, markup=False)
+        self.notify(change.toast, markup=False)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -342,23 +331,3 @@ def _compare(db: Database) -> tuple[dict[int, ProjectAgreement], bool]:
     """The agreement after comparing some more runs with people, and whether any runs are left."""
     left = compare_runs(db)
     return project_agreements(db), left
-
-
-def _import(db: Database, request: ImportRequest) -> Change:
-    from recjudge_tui.importers.folders import import_paths
-
-    every = import_paths(db, request.project, request.paths, request.kind, system=request.system)
-    says = [_import_words(done, len(every) > 1) for done in every]
-    kinds = [f"{kind}: {number(count)}" for done in every for kind, count in done.warning_kinds.items()]
-    warnings = [warning for done in every for warning in done.warnings]
-    notes = [note for done in every for note in done.notes]
-    return Change(request.project, " ".join(says), "\n".join([*every[0].aside, *notes, *kinds, *warnings]))
-
-
-def _import_words(done: ImportSummary, several: bool) -> str:
-    says = f"{done.kind}: " if several else ""
-    says += f"{number(done.stored)} of {plural(done.read, 'row')} stored"
-    more = [
-        f"{number(n)} {what}" for n, what in ((done.unchanged, "unchanged"), (done.skipped, "skipped")) if n
-    ]
-    return ", ".join([says, *more]) + "."

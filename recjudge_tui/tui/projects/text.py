@@ -13,6 +13,7 @@ from recjudge_tui.store.projects.panel import ProjectPanel
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.kit.charts import spark
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, number, plural
+from recjudge_tui.tui.kit.run_states import stored_state
 
 # numbers are right-aligned: headings and cells are padded to the same width
 PROJECT_COLUMNS = ("name", "  cases", "verdicts", " flagged", "agreement", "last run", "state")
@@ -92,17 +93,9 @@ def _progress(active: ActiveRun, symbols: Glyphs) -> str:
 def _state(figures: StoredRow, active: ActiveRun | None, symbols: Glyphs) -> Text:
     if active is not None:
         return Text(_progress(active, symbols), "green")
-    states = {
-        # no process works on it, otherwise it would be among the active ones
-        "running": (f"{symbols.paused} interrupted", "yellow"),
-        "done": (f"{symbols.done} done", ""),
-        "paused": (f"{symbols.paused} paused", "yellow"),
-        "stopped": (f"{symbols.stopped} stopped", "yellow"),
-        "failed": (f"{symbols.failed} failed", "red"),
-        "planned": (f"{symbols.empty} planned", ""),
-    }
-    if figures["state"] in states:
-        return Text(*states[figures["state"]])
+    state = stored_state(figures["state"], symbols)
+    if state is not None:
+        return Text(state.text(), state.style)
     return Text(f"{symbols.empty} {'no run' if figures['verdicts'] or figures['cases'] else 'empty'}", "dim")
 
 

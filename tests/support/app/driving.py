@@ -15,6 +15,7 @@ from textual.worker import WorkerCancelled
 
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
+from recjudge_tui.tui.projects.screen import ProjectsScreen
 
 SIZES = ((80, 24), (120, 40))
 # a screen that polls a run never rests
@@ -23,11 +24,15 @@ LONGEST_DELAY_S = 0.3
 
 
 class AllVerdicts(RecjudgeApp):
-    """Opens on all verdicts of the project, by number, and not on a queue."""
+    """Opens on all verdicts of the named project, by number, and not on its home; without a name on the projects."""
+
+    def __init__(self, db_path: Path, project: str | None = None) -> None:
+        super().__init__(db_path, project)
+        self._named = project is not None
 
     def get_default_screen(self) -> Screen[Any]:
-        if self._open_first is None:
-            return super().get_default_screen()
+        if self._open_first is None or not self._named:
+            return ProjectsScreen()
         return CasesScreen(self._open_first, "")
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_names
-from recjudge_tui.tui.cases.screen import CasesScreen
+from recjudge_tui.tui.home.screen import HomeScreen
 from recjudge_tui.tui.kit.dialogs import ErrorDialog, Notice
-from recjudge_tui.tui.projects.import_form import ImportForm
+from recjudge_tui.tui.kit.import_form import ImportForm
 from recjudge_tui.tui.projects.screen import ProjectsScreen
 from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until
 from tests.support.app.projects import end_run, finish_call, make_project, start_run
@@ -39,7 +39,7 @@ async def test_rows_and_panel(project_db: Path, size: tuple[int, int]) -> None:
 async def test_the_footer_fits_and_has_at_most_eight_hints(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db) as pilot:
-        for _ in range(2):
+        for _ in range(3):
             hints = [b for _, b, _, _ in pilot.app.screen.active_bindings.values() if b.show]
             assert len({b.action for b in hints}) <= 8
             assert shown(pilot).splitlines()[-1].endswith("q back")
@@ -88,17 +88,17 @@ async def test_filter_and_its_end(project_db: Path) -> None:
         assert "Projects (2)" in shown(pilot)
 
 
-async def test_enter_opens_the_cases_of_the_row_and_back(project_db: Path) -> None:
+async def test_enter_opens_the_home_of_the_row_and_back(project_db: Path) -> None:
     make_project(project_db, "movies")
     make_project(project_db, "grocery")
     async with running(project_db) as pilot:
         await press(pilot, "j", "k", "j", "enter")
-        assert isinstance(pilot.app.screen, CasesScreen)
-        assert "movies ▸ Cases" in shown(pilot)
+        assert isinstance(pilot.app.screen, HomeScreen)
+        assert "recjudge ▸ movies\n" in shown(pilot)
         await press(pilot, "q")
         assert isinstance(pilot.app.screen, ProjectsScreen)
         await press(pilot, "up", "enter")
-        assert "grocery ▸ Cases" in shown(pilot)
+        assert "recjudge ▸ grocery\n" in shown(pilot)
         await press(pilot, "escape", "q")
         assert pilot.app._exit
 

@@ -1,0 +1,81 @@
+"""What a project lacks, and what brings it; the steps from an empty project to a conclusion."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from recjudge_tui.store.data.contents import DataCounts
+
+Remedy = Literal["import", "judge", "label", "compare"]
+
+
+class Gap(NamedTuple):
+    """Something missing, what it prevents, and what brings it."""
+
+    text: str
+    remedy: Remedy
+
+
+class Step(NamedTuple):
+    """One step, whether it is done, and the command line that does it."""
+
+    remedy: Remedy
+    text: str
+    done: bool
+    command: str
+
+
+def gaps(data: DataCounts) -> tuple[Gap, ...]:
+    """What is missing of the data, the most important first."""
+    return tuple(_gaps(data))
+
+
+def _gaps(data: DataCounts) -> Iterator[Gap]:
+    if not data.lists and not data.explanations:
+        # labels may stand alone: their systems can be ranked, and nothing can be judged
+        yield Gap("no lists and no texts: a judge has nothing to read", "import")
+        return
+    if data.lists and len(data.systems) == 1:
+        yield Gap("lists of one system: pairs need two", "import")
+    if data.lists and not data.items_described:
+        yield Gap("no items: a judge reads ids, not titles", "import")
+    if data.lists and not data.events:
+        yield Gap("no events: a judge knows nothing of the users", "import")
+    if data.lists and not data.held_out:
+        yield Gap("no held-out events: no nDCG beside the verdicts", "import")
+    if not data.labels:
+        yield Gap("no labels of people: nothing to check judges against", "label")
+
+
+def steps(project: str, data: DataCounts, judged: bool) -> tuple[Step, ...]:
+    """From nothing to a conclusion, in order. `judged`: a judge has given verdicts."""
+    name = shlex.quote(project)
+    protocol = "explanation" if data.explanations and not data.lists else "pairwise"
+    return (
+        Step(
+            "import",
+            "lists or texts of your systems, then items, events and labels",
+            bool(data.lists or data.explanations),
+            f"recjudge import FILE -p {name}",
+        ),
+        Step(
+            "judge",
+            "a model, or the built-in rules, reads them",
+            judged,
+            f"recjudge run {protocol} -p {name} --judge ollama:MODEL",
+        ),
+        Step(
+            "label",
+            "you label some cases blind, to check the judge",
+            bool(data.labels),
+            f"recjudge annotate plan -p {name} --protocol {protocol} --annotators YOU --per-case 1",
+        ),
+        Step(
+            "compare",
+            "who is better, and how far to trust it",
+            False,
+            f"recjudge leaderboard -p {name} --protocol {protocol}",
+        ),
+    )

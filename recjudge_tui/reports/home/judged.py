@@ -1,0 +1,322 @@
+"""What judges found, in short: the ranking with what it does not separate, agreement with people, flags, and trends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from recjudge_tui.domain.filters import Term, VerdictFilter
+from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.reports.agreement.by_run import compare_runs, project_agreements
+from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.figures.options import (
+    FigureContext,
+    FigureOptions,
+    Topic,
+    figure_context,
+    project_topics,
+    topic_terms,
+)
+from recjudge_tui.reports.flags.kinds import kinds_table
+from recjudge_tui.reports.flags.project_flags import ANY, FlagOptions
+from recjudge_tui.reports.leaderboard.battles import battles
+from recjudge_tui.reports.leaderboard.leaderboard import (
+    LeaderboardOptions,
+    board_ratings,
+    leaderboard_table,
+    ranked_questions,
+)
+from recjudge_tui.reports.leaderboard.mean_scores import mean_pairs_table
+from recjudge_tui.reports.leaderboard.rows import board_rows
+from recjudge_tui.reports.leaderboard.scores import ScoreOptions, q_scores
+from recjudge_tui.reports.leaderboard.separable import tested_neighbours
+from recjudge_tui.reports.trend.judged import FLAGS
+from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
+from recjudge_tui.stats.agreement.registry import label_of, usual_statistic
+from recjudge_tui.store.data.contents import DataCounts
+from recjudge_tui.store.database import Database
+
+
+class BoardLine(NamedTuple):
+    """One system. `value` is Q, a mean or a share with its interval; the counts are None where no lists were compared.
+    `cases` is the filter of the verdicts behind it."""
+
+    system: str
+    rank: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    wins: int | None
+    ties: int | None
+    losses: int | None
+    n: int
+    cases: str
+
+
+class AlikePair(NamedTuple):
+    """Two neighbours of a ranking that the verdicts do not separate, and about how many more users would (None: no number,
+    or nobody knows)."""
+
+    upper: str
+    lower: str
+    more: int | None
+
+
+@dataclass(frozen=True)
+class Board:
+    """The ranking by one rater on the project's first question; nothing without verdicts. `figure`: what `value` is.
+    `tested`: whether neighbours were compared by a test."""
+
+    topic: Topic | None = None
+    rater: str = ""
+    figure: str = ""
+    lines: tuple[BoardLine, ...] = ()
+    tested: bool = False
+    alike: tuple[AlikePair, ...] = ()
+
+
+@dataclass(frozen=True)
+class PeopleAgreement:
+    """A judge with people on the project's first question, and people with each other on the same cases.
+
+    `value` and `ceiling` are None where undefined. `by_run` are the judge's runs, oldest first. `cases`: the filter of what
+    they disagree on.
+    """
+
+    stat: str = ""
+    judge: str = ""
+    people: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    ceiling: float | None = None
+    ceiling_n: int = 0
+    by_run: tuple[float | None, ...] = ()
+    cases: str = ""
+
+
+class FlagCount(NamedTuple):
+    share: float
+    flagged: int
+    n: int
+    cases: str
+
+
+@dataclass(frozen=True)
+class FlagShares:
+    """The share of each system's lists that a judge flags, by kind; the first kind is any. Empty without flags."""
+
+    rater: str = ""
+    systems: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, dict[str, FlagCount]], ...] = ()
+
+
+class TrendLine(NamedTuple):
+    """One judged figure of a system, period by period, oldest first."""
+
+    system: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Empty where everything was judged in one period."""
+
+    over: str = ""
+    figure: str = ""
+    periods: tuple[str, ...] = ()
+    lines: tuple[TrendLine, ...] = ()
+
+
+class Subject(NamedTuple):
+    """The project's first question, and the rater whose answers are shown: the judge of the newest run where it answered."""
+
+    context: FigureContext
+    rater: str
+
+    @property
+    def topic(self) -> Topic:
+        return self.context.topic
+
+    def cases(self, *terms: Term) -> str:
+        """The filter of the rater's verdicts on the question."""
+        about = topic_terms(self.context.topics, self.topic)
+        return VerdictFilter((*about, Term("judge", ":", self.rater), *terms)).text()
+
+
+def subject(db: Database, project_id: int, judge: str) -> Subject | None:
+    """What the figures are about; None without verdicts. `judge`: the rater of the newest run."""
+    topics = project_topics(db, project_id)
+    if not topics:
+        return None
+    context = figure_context(db, project_id, topics, topics[0], FigureOptions())
+    if not context.raters:
+        return None
+    return Subject(context, judge if judge in context.raters else context.raters[0])
+
+
+def board(db: Database, project_id: int, about: Subject) -> Board:
+    """The ranking, with intervals and what is not separable. Resamples users, so call it in a worker."""
+    options = LeaderboardOptions(about.topic.protocol, raters=(about.rater,), aspect=about.topic.aspect)
+    kind = protocol_facts(about.topic.protocol).leaderboard
+    if kind == "wins":
+        return _of_wins(db, project_id, about, options)
+    table = leaderboard_table(db, project_id, options)
+    if kind == "shares":
+        # the first row of each system is about its best label
+        rows = [next(alike) for _, alike in groupby(table.rows, key=lambda row: row["system"])]
+        rows.sort(key=lambda row: -_number(row["share"]))
+        lines = [_line(about, {**row, "score": row["share"], "rank": None}) for row in rows]
+        figure = f"share of {rows[0]['label']}" if rows else ""
+        return Board(about.topic, about.rater, figure, tuple(lines))
+    ratings = board_ratings(db, project_id, options)
+    questions = ranked_questions(ratings, about.topic.protocol)
+    tested = mean_pairs_table(db, project_id, ratings, questions, about.topic.protocol, 1).rows
+    order = [str(row["system"]) for row in table.rows if row["rank"] is not None]
+    apart = {(row["system"], row["opponent"]): bool(row["separable"]) for row in tested}
+    alike = [
+        AlikePair(upper, lower, None)
+        for upper, lower in pairwise(order)
+        if not apart.get((upper, lower), apart.get((lower, upper), False))
+    ]
+    lines = [_line(about, row) for row in table.rows]
+    return Board(about.topic, about.rater, "mean", tuple(lines), bool(tested), tuple(alike))
+
+
+def _of_wins(db: Database, project_id: int, about: Subject, options: LeaderboardOptions) -> Board:
+    ratings = board_ratings(db, project_id, options)
+    question = next(iter(ranked_questions(ratings, about.topic.protocol)), None)
+    if question is None:
+        return Board(about.topic, about.rater)
+    contests = battles(ratings, question, options.resamples, options.seed)
+    scores = q_scores(contests, ScoreOptions())
+    tested = tested_neighbours(contests, scores)
+    names = contests.systems
+    alike = [
+        AlikePair(names[pair.upper], names[pair.lower], pair.more) for pair in tested if not pair.separable
+    ]
+    lines = [_line(about, row) for row in board_rows(contests, scores, None)]
+    return Board(about.topic, about.rater, "Q", tuple(lines), bool(tested), tuple(alike))
+
+
+def _line(about: Subject, row: Row) -> BoardLine:
+    system = str(row["system"])
+    return BoardLine(
+        system,
+        _count(row["rank"]),
+        _maybe(row["score"]),
+        _maybe(row["ci_low"]),
+        _maybe(row["ci_high"]),
+        _count(row.get("wins")),
+        _count(row.get("ties")),
+        _count(row.get("losses")),
+        _count(row["n"]) or 0,
+        about.cases(Term("system", ":", system)),
+    )
+
+
+def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgreement:
+    """The rater with the best reference, as the report on agreement has it; empty where people judged none of its cases."""
+    people = [name for name in about.context.people if name != about.rater]
+    if not people or about.rater in about.context.people:
+        return PeopleAgreement()
+    stat = usual_statistic(not protocol_facts(about.topic.protocol).scores)
+    options = AgreementOptions(
+        about.topic.protocol, about.topic.aspect, raters=(about.rater, people[0]), stats=(stat,)
+    )
+    rows = [
+        row for row in agreement_table(db, project_id, options).rows if row["aspect"] == about.topic.aspect
+    ]
+    if not rows or not rows[0]["n"]:
+        return PeopleAgreement()
+    row = rows[0]
+    while compare_runs(db):
+        pass
+    earlier = project_agreements(db).get(project_id)
+    disagree = (Term("judge", ":", people[0]), Term("why", ":", "disagree"))
+    return PeopleAgreement(
+        label_of(stat),
+        about.rater,
+        people[0],
+        _maybe(row["value"]),
+        _maybe(row["ci_low"]),
+        _maybe(row["ci_high"]),
+        _count(row["n"]) or 0,
+        _maybe(row["ceiling"]),
+        _count(row["ceiling_n"]) or 0,
+        () if earlier is None or earlier.judge != about.rater else tuple(run.value for run in earlier.by_run),
+        about.cases(*disagree),
+    )
+
+
+def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
+    """By the rater of the other figures if it flags, else by the first that does."""
+    rows = kinds_table(db, project_id, FlagOptions(resamples=0)).rows
+    raters = list(dict.fromkeys(str(row["rater"]) for row in rows))
+    if not raters:
+        return FlagShares()
+    rater = about.rater if about.rater in raters else raters[0]
+    own = [row for row in rows if row["rater"] == rater]
+    kinds: dict[str, dict[str, FlagCount]] = {}
+    for row in own:
+        terms = [Term("protocol", ":", str(row["protocol"])), Term("judge", ":", rater)]
+        terms += [Term("flag", ":", str(row["issue"])), Term("system", ":", str(row["system"]))]
+        count = FlagCount(
+            _number(row["share"]),
+            _count(row["count"]) or 0,
+            _count(row["n"]) or 0,
+            VerdictFilter(tuple(terms)).text(),
+        )
+        kinds.setdefault(str(row["issue"]), {})[str(row["system"])] = count
+    ordered = sorted(
+        kinds.items(), key=lambda kind: (kind[0] != ANY, -sum(count.flagged for count in kind[1].values()))
+    )
+    return FlagShares(rater, tuple(dict.fromkeys(str(row["system"]) for row in own)), tuple(ordered))
+
+
+def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Trend:
+    """The rater's figure of each system over days, or over imports where no list has a time."""
+    options = TrendOptions(
+        "day" if data.last_served else "import",
+        about.topic.protocol,
+        about.rater,
+        about.topic.aspect,
+        metrics=(),
+        resamples=0,
+    )
+    rows = [
+        row
+        for row in trend_table(db, project_id, options).rows
+        if row["figure"] != FLAGS
+        and row["opponent"] is None
+        and row["rater"] == about.rater
+        and row["value"] is not None
+    ]
+    periods = tuple(dict.fromkeys(str(row["period"]) for row in rows))
+    if len(periods) < 2:
+        return Trend()
+    return Trend(options.over, str(rows[0]["figure"]), periods, tuple(_trend_lines(rows)))
+
+
+def _trend_lines(rows: list[Row]) -> Iterator[TrendLine]:
+    by_system: dict[str, list[float]] = {}
+    for row in rows:
+        by_system.setdefault(str(row["system"]), []).append(_number(row["value"]))
+    for system, values in by_system.items():
+        yield TrendLine(system, tuple(values))
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _maybe(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) else None

@@ -1,0 +1,335 @@
+"""What the home of a project says, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.reports.common.estimate_cells import few_cases
+from recjudge_tui.reports.home.gaps import Gap, Step
+from recjudge_tui.reports.home.home import Home
+from recjudge_tui.store.runs.progress import ActiveRun, NewestRun
+from recjudge_tui.tui.home.lines import (
+    BAD,
+    DIM,
+    GOOD,
+    PLAIN,
+    WARN,
+    Block,
+    Cell,
+    Line,
+    Opens,
+    line,
+    pushed_right,
+    width_of,
+)
+from recjudge_tui.tui.kit.charts import interval, spark
+from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number
+from recjudge_tui.tui.kit.run_states import stored_state
+
+if TYPE_CHECKING:  # the app starts without NumPy
+    from recjudge_tui.reports.home.judged import Board, BoardLine
+
+# where each remedy begins, and its key
+REMEDIES: dict[str, tuple[str, Opens]] = {
+    "import": ("i", Opens("import")),
+    "judge": ("n", Opens("launch")),
+    "label": ("l", Opens("annotate")),
+    "compare": ("a", Opens("agreement")),
+}
+_STYLES = {"green": GOOD, "yellow": WARN, "red": BAD}
+_RUNS = 4
+_SYSTEMS = 6
+
+
+def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
+    """What is left to do, in order, with the key and the command line of each step."""
+    lines: list[Line] = []
+    for at, step in enumerate(steps, start=1):
+        key, opens = REMEDIES[step.remedy]
+        mark = look.done if step.done else str(at)
+        head = Cell(f"{mark} {step.remedy:8}", GOOD if step.done else PLAIN, opens)
+        text = Cell(step.text, DIM if step.done else PLAIN)
+        lines += [
+            pushed_right([Cell(" "), head, text], [Cell(key)], width, look),
+            pushed_right([Cell(" " * 3), Cell(step.command, DIM)], [], width, look),
+        ]
+    return Block("To the first conclusion", tuple(lines))
+
+
+def attention(home: Home, width: int, look: Glyphs) -> Block:
+    """The queue by reason. The total opens it at its first reasoning."""
+    queue = home.queue
+    if queue is None:
+        return Block("To read", (line(Cell(" "), Cell("the queue: counting", DIM, Opens("cases"))),))
+    if not queue.total:
+        return Block(
+            "Needs a reader",
+            (
+                line(Cell(" "), Cell(f"{look.done} nothing waits", GOOD, Opens("cases"))),
+                pushed_right(
+                    [Cell("   "), Cell("every flip, split and failure is decided", DIM)], [], width, look
+                ),
+            ),
+        )
+    where = "of all runs" if queue.run is None else f"of run {queue.run}"
+    total = Cell(f"{look.marked} {quantity(queue.total, 'verdict')} to read", WARN, Opens("cases"))
+    lines = [line(Cell(" "), total)]
+    digits = max(len(number(size.size)) for size in queue.sizes)
+    room = width - digits - 27
+    for size in queue.sizes:
+        count = Cell(f"{number(size.size):>{digits}} {size.reason}", PLAIN, Opens("cases", size.cases))
+        share = bar(size.size / queue.total, room, look) if room >= 6 else ""
+        lines.append(
+            line(Cell("   "), count, Cell(" " * max(width - room - 4 - count.width, 1)), Cell(share, DIM))
+        )
+    return Block(f"To read: the queue {where}", tuple(lines))
+
+
+def runs(home: Home, active: Sequence[ActiveRun], width: int, look: Glyphs) -> Block | None:
+    """The newest runs, live ones with their progress."""
+    if not home.runs:
+        return None
+    live = {run.run_id: run for run in active}
+    lines = [_run(run, live.get(run.run_id), width, look) for run in home.runs[:_RUNS]]
+    more = (home.totals.runs if home.totals else len(home.runs)) - len(lines)
+    if more > 0:
+        lines.append(line(Cell("   "), Cell(f"{quantity(more, 'earlier run')}", DIM, Opens("runs"))))
+    return Block("Runs", tuple(lines))
+
+
+def _run(run: NewestRun, active: ActiveRun | None, width: int, look: Glyphs) -> Line:
+    state = stored_state(run.state, look)
+    glyph, style = (state.glyph, _STYLES.get(state.style, PLAIN)) if state else ("?", PLAIN)
+    right = [Cell(ago(run.ended or run.created_at), DIM)]
+    if active is not None or (run.calls and run.state != "done"):
+        done, calls = (active.finished, active.calls) if active else (run.finished, run.calls)
+        share = done / calls if calls else 0.0
+        drawn = f"{bar(share, 8, look):8} " if width >= 56 else ""
+        word = "" if active or state is None else f"{state.word} "
+        right = [Cell(f"{word}{drawn}{share:.0%}", GOOD if active else style)]
+    if active is not None:
+        glyph, style = look.running, GOOD
+    if run.failed:
+        right = [Cell(f"{number(run.failed)} failed ", BAD), *right]
+    who = Cell(f"{run.run_id} {one_line(run.rater, 30)}", PLAIN, Opens("monitor", str(run.run_id)))
+    left = [Cell(f" {glyph} ", style), who, Cell(f" {run.protocol}", DIM)]
+    if sum(cell.width for cell in (*left, *right)) >= width:
+        # the protocol goes before the name of the judge
+        left = left[:2]
+    return pushed_right(left, right, width, look)
+
+
+def trust(home: Home, width: int, look: Glyphs) -> Block | None:
+    """Agreement with people beside the human ceiling, and how often the order decides."""
+    lines = [*_agreement(home, width, look), *_flips(home, width, look)]
+    return Block("Can the judge be trusted", tuple(lines)) if lines else None
+
+
+def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
+    found = home.agreement
+    if found is None:
+        return [line(Cell(" "), Cell("agreement with people: computing", DIM))] if _has_labels(home) else []
+    if not found.judge:
+        if not _has_labels(home):
+            return [_missing(Gap("no labels of people to check it against", "label"), width, look)]
+        return [line(Cell(" "), Cell("people labelled none of its cases", DIM, Opens("agreement")))]
+    few = few_cases(found.n)
+    value = "undefined" if found.value is None else f"{found.value:.2f}"
+    judge = pushed_right(
+        [
+            Cell(" "),
+            Cell(
+                f"{one_line(found.judge, 24)}{look.dot}{one_line(found.people, 24)}",
+                PLAIN,
+                Opens("cases", found.cases),
+            ),
+        ],
+        [Cell(value, PLAIN), Cell(f"  n={number(found.n)}", WARN if few else DIM)],
+        width,
+        look,
+    )
+    lines = [line(Cell(f" {found.stat}", DIM)), judge]
+    if found.ceiling is not None:
+        right = [Cell(f"{found.ceiling:.2f}", PLAIN), Cell(f"  n={number(found.ceiling_n)}", DIM)]
+        ceiling = Cell(f"people{look.dot}people (ceiling)", PLAIN, Opens("agreement"))
+        lines.append(pushed_right([Cell(" "), ceiling], right, width, look))
+    known = [value for value in found.by_run if value is not None]
+    if len(known) > 1:
+        drawn = spark([max(value, 0.0) for value in known], 8, look, top=1.0)
+        lines.append(
+            pushed_right([Cell(" "), Cell("run by run", PLAIN, Opens("compare"))], [Cell(drawn)], width, look)
+        )
+    if few:
+        lines.append(line(Cell(f" {few}", WARN)))
+    return lines
+
+
+def _flips(home: Home, width: int, look: Glyphs) -> list[Line]:
+    lines = []
+    for flip in (home.flips or ())[:3]:
+        style = WARN if flip.share >= 0.2 else PLAIN
+        share = [Cell(f"{flip.share:.0%}", style), Cell(f" of {number(flip.n)}", DIM)]
+        who = f"order flips {one_line(flip.rater, 20)} {flip.protocol}"
+        lines.append(
+            pushed_right([Cell(" "), Cell(who, PLAIN, Opens("cases", flip.cases))], share, width, look)
+        )
+    return lines
+
+
+def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
+    """The ranking in short, with what it does not separate."""
+    found = home.board
+    if found is None:
+        waits = home.totals is not None and home.totals.verdicts
+        return (
+            Block("Leaderboard", (line(Cell(" "), Cell("computing", DIM, Opens("agreement"))),))
+            if waits
+            else None
+        )
+    if found.topic is None or not found.lines:
+        return None
+    alike = {(pair.upper, pair.lower): pair for pair in found.alike}
+    shown = found.lines[:_SYSTEMS]
+    lines: list[Line] = []
+    for at, row in enumerate(shown):
+        lines.append(_system(row, found, width, look))
+        pair = alike.get((row.system, shown[at + 1].system)) if at + 1 < len(shown) else None
+        if pair is not None:
+            more = "" if pair.more is None else f": ~{number(pair.more)} more users"
+            said = Cell(f"not separable{more}", WARN, Opens("agreement"))
+            lines.append(pushed_right([Cell("    "), said], [], width, look))
+    if len(found.lines) > len(shown):
+        rest = quantity(len(found.lines) - len(shown), "more system")
+        lines.append(line(Cell("    "), Cell(rest, DIM, Opens("agreement"))))
+    elif found.tested and not found.alike:
+        lines.append(
+            line(Cell("    "), Cell(f"{look.done} every neighbour is separable", GOOD, Opens("agreement")))
+        )
+    about = found.topic.protocol if found.topic.aspect == "overall" else found.topic.text()
+    return Block(f"Leaderboard: {one_line(about, 30)} by {one_line(found.rater, 24)}", tuple(lines))
+
+
+def _system(row: BoardLine, board: Board, width: int, look: Glyphs) -> Line:
+    """`1 als  Q 1.07 ├──●──┤ 158/101/141`: what does not fit whole goes, the counts first."""
+    value = look.none if row.value is None else f"{row.value:.0%}" if _is_share(board) else f"{row.value:.2f}"
+    right = [Cell(f"{value} ")]
+    counts = ""
+    if row.wins is not None and width >= 62:
+        counts = f"{number(row.wins)} won {number(row.ties or 0)} tied {number(row.losses or 0)} lost"
+    counts = counts or f"n={number(row.n)}"
+    room = min(width - 24 - len(counts) - len(value) - 2, 30)
+    if room >= 8:
+        low = min((line.low for line in board.lines if line.low is not None), default=0.0)
+        high = max((line.high for line in board.lines if line.high is not None), default=1.0)
+        right.append(Cell(f"{interval(row.low, row.value, row.high, (low, high), room, look)} ", DIM))
+    right.append(Cell(counts, DIM))
+    name = Cell(one_line(row.system, 60), PLAIN, Opens("cases", row.cases))
+    rank = "" if row.rank is None else str(row.rank)
+    space = width - width_of(right) - 5
+    return pushed_right(
+        [Cell(f" {rank:>2} "), name._replace(text=middle(name.text, space, look))], right, width, look
+    )
+
+
+def _is_share(board: Board) -> bool:
+    return board.figure.startswith("share")
+
+
+def flags(home: Home, width: int, look: Glyphs) -> Block | None:
+    """The share of each system's lists with a flagged item, by kind."""
+    found = home.flags
+    if found is None or not found.kinds:
+        return None
+    shown = found.systems[: max((width - 17) // 9, 1)]
+    kind_width = width - 1 - 9 * len(shown)
+    more = len(found.systems) - len(shown)
+    head = f"of lists{f', {more} more systems' if more else ''}"
+    names = [Cell(middle(one_line(name, 40), 8, look).rjust(9), DIM) for name in shown]
+    lines: list[Line] = [
+        (Cell(" "), Cell(fit(head, kind_width, look), DIM, Opens("figure", "flags")), *names)
+    ]
+    for kind, by_system in found.kinds[:6]:
+        cells = [Cell(" "), Cell(fit("any kind" if kind == "any" else one_line(kind, 60), kind_width, look))]
+        for system in shown:
+            count = by_system.get(system)
+            if count is None:
+                cells.append(Cell(look.none.rjust(9), DIM))
+            else:
+                text = f"{count.share:.0%}"
+                cells += [Cell(" " * (9 - len(text))), Cell(text, PLAIN, Opens("cases", count.cases))]
+        lines.append(tuple(cells))
+    return Block(f"Flagged by {one_line(found.rater, 24)}", tuple(lines))
+
+
+def trend(home: Home, width: int, look: Glyphs) -> Block | None:
+    """The judged figure of each system over time."""
+    found = home.trend
+    if found is None or not found.lines:
+        return None
+    lines = []
+    for series in found.lines[:4]:
+        drawn = spark([max(value, 0.0) for value in series.values], max(width - 34, 6), look)
+        right = [Cell(f"{drawn} "), Cell(f"{series.values[0]:.2f} to {series.values[-1]:.2f}", DIM)]
+        name = Cell(one_line(series.system, 30), PLAIN, Opens("figure", "trend"))
+        lines.append(pushed_right([Cell(" "), name], right, width, look))
+    figure = found.figure.replace("_", " ")
+    return Block(
+        f"{figure.capitalize()} by {found.over}, {found.periods[0]} to {found.periods[-1]}", tuple(lines)
+    )
+
+
+def data(home: Home, width: int, look: Glyphs) -> Block:
+    """What there is, and what is missing with the key that brings it."""
+    found = home.data
+    if found is None:
+        return Block("Data", (line(Cell(" "), Cell("counting", DIM)),))
+    figures = [
+        (found.users, "users", "users"),
+        (found.items_described, "items", "items"),
+        (len(found.systems), "systems", "systems"),
+        (found.lists, "lists", "lists"),
+        (found.events, "events", "events"),
+        (found.held_out, "held out", "events"),
+        (found.labels, "labels", "labels"),
+        *([(found.images, "images", "items")] if found.images else []),
+        *([(found.explanations, "texts", "texts")] if found.explanations else []),
+    ]
+    digits = max(len(number(count)) for count, *_ in figures)
+    across = max(width // (digits + 11), 1)
+    lines: list[Line] = []
+    for start in range(0, len(figures), across):
+        cells: list[Cell] = []
+        for count, noun, kind in figures[start : start + across]:
+            figure = Cell(f"{number(count):>{digits}} {noun}", PLAIN if count else DIM, Opens("data", kind))
+            cells += [Cell("  "), figure, Cell(" " * max(width // across - figure.width - 2, 0))]
+        lines.append(tuple(cells))
+    if found.contexts or found.last_served:
+        lines.append(
+            pushed_right([Cell(" "), Cell(_occasions(home), PLAIN, Opens("data", "lists"))], [], width, look)
+        )
+    lines += [_missing(gap, width, look) for gap in home.gaps]
+    return Block("Data", tuple(lines))
+
+
+def _occasions(home: Home) -> str:
+    assert home.data is not None
+    found, parts = home.data, []
+    if found.contexts:
+        parts.append(f"{number(found.contexts)} named occasions")
+    if found.last_served:
+        first, last = found.first_served[:10], found.last_served[:10]
+        parts.append(f"served {first}" if first == last else f"served {first} to {last}")
+    return ", ".join(parts)
+
+
+def _missing(gap: Gap, width: int, look: Glyphs) -> Line:
+    key, opens = REMEDIES[gap.remedy]
+    return pushed_right(
+        [Cell(f" {look.marked} ", WARN), Cell(gap.text, PLAIN, opens)], [Cell(key)], width, look
+    )
+
+
+def _has_labels(home: Home) -> bool:
+    return home.data is not None and home.data.labels > 0

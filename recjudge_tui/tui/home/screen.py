@@ -1,0 +1,153 @@
+"""The home of a project: what is here, what the judges found, how far to trust them, and what needs a reader."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from functools import partial
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from recjudge_tui.reports.home.home import RUNS_NAMED, Home, with_next_part
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects.projects import project_name
+from recjudge_tui.store.runs.progress import ActiveRun, NewestRun, newest_runs
+from recjudge_tui.tui.home.board import HomeBoard
+from recjudge_tui.tui.home.layout import laid_out
+from recjudge_tui.tui.home.lines import Opens
+from recjudge_tui.tui.kit.base_screen import COMMON
+from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.kit.importing import ImportScreen
+from recjudge_tui.tui.kit.key_line import KeyLine
+from recjudge_tui.tui.kit.top_bar import TopBar
+
+# screen -> what an argument of `Opens` is to it
+_ARGUMENTS = {"cases": "filter_text", "data": "kind"}
+
+
+class HomeScreen(ImportScreen):
+    """`HomeScreen(project_id)`. A worker reads the home part by part; leaving the screen ends it, and coming back goes on,
+    or begins again if something was written meanwhile."""
+
+    AUTO_FOCUS = "HomeBoard"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("Q", "go('cases')", "queue", show=False, id="home.queue"),
+        Binding("i", "import", "import", id="home.import"),
+        Binding("n", "go('launch')", "new run", id="home.launch"),
+        Binding("r", "go('runs')", "runs", id="home.runs"),
+        Binding("a", "go('agreement')", "agreement", id="home.agreement"),
+        Binding("l", "go('annotate')", "label", id="home.annotate"),
+        Binding("d", "go('compare')", "compare raters", show=False, id="home.compare"),
+        Binding("p", "go('prompts')", "prompts", show=False, id="home.prompts"),
+        Binding("V", "verdicts", "all verdicts", show=False, id="home.verdicts"),
+        Binding("R", "read_again", "read again", show=False, id="home.refresh"),
+        *COMMON,
+    ]
+
+    def __init__(self, project_id: int) -> None:
+        super().__init__()
+        self.project_id = project_id
+        self.name_of_project = ""
+        # what is being read, and what is shown: the newest of each part
+        self._reading = Home()
+        self.home = Home()
+        self._seen: tuple[int, int] | None = None
+        self._was_live = False
+
+    def compose(self) -> ComposeResult:
+        self.name_of_project = project_name(self.host.db, self.project_id)
+        yield TopBar("recjudge", self.name_of_project)
+        yield HomeBoard()
+        yield KeyLine()
+
+    def on_screen_resume(self) -> None:
+        if self.host.db.change_count() != self._seen:
+            self._reading = Home()
+        self._read_on()
+
+    def on_screen_suspend(self) -> None:
+        super().on_screen_suspend()
+        self.background.stop()
+        self._seen = self.host.db.change_count()
+
+    # ---- reading
+
+    def action_read_again(self) -> None:
+        self._reading = Home()
+        self._read_on()
+
+    def _read_on(self) -> None:
+        if self._reading.missing_part is not None:
+            job = partial(with_next_part, project_id=self.project_id, home=self._reading)
+            self.background.start("home", job, self._show_part)
+
+    def _show_part(self, home: Home) -> None:
+        self._reading = home
+        newer = {f.name: value for f in fields(Home) if (value := getattr(home, f.name)) is not None}
+        self.home = replace(self.home, **newer)
+        self._show()
+        self._read_on()
+
+    @on(HomeBoard.Resized)
+    def _show(self) -> None:
+        board = self.query_one(HomeBoard)
+        size = board.scrollable_content_region.size
+        if size.width > 0:
+            board.show(laid_out(self.home, self.name_of_project, self._active(), size, glyphs()))
+
+    def _active(self) -> list[ActiveRun]:
+        return [run for run in self.host.active if run.project_id == self.project_id]
+
+    def runs_changed(self, active: list[ActiveRun]) -> None:
+        super().runs_changed(active)
+        live = any(run.project_id == self.project_id for run in active)
+        if self._was_live and not live:
+            self.action_read_again()
+        elif live:
+            self.background.start("runs", partial(_runs, project_id=self.project_id), self._show_runs)
+        self._was_live = live
+
+    def _show_runs(self, runs: tuple[NewestRun, ...]) -> None:
+        self.home = replace(self.home, runs=runs)
+        self._show()
+
+    def imported(self, project: str) -> None:
+        self.action_read_again()
+
+    # ---- opening
+
+    @on(HomeBoard.Opened)
+    def _open(self, message: HomeBoard.Opened) -> None:
+        self._go_to(message.opens)
+
+    def action_go(self, screen: str) -> None:
+        self._go_to(Opens(screen))
+
+    def action_verdicts(self) -> None:
+        self.open_screen("cases", self.project_id, filter_text="")
+
+    def action_import(self) -> None:
+        self.ask_import(self.name_of_project)
+
+    def _go_to(self, opens: Opens) -> None:
+        if opens.screen == "import":
+            self.action_import()
+        elif opens.screen == "figure":
+            self._open_figure(opens.argument)
+        elif opens.screen == "monitor":
+            self.open_screen("monitor", int(opens.argument))
+        else:
+            more = {_ARGUMENTS[opens.screen]: opens.argument} if opens.argument else {}
+            self.open_screen(opens.screen, self.project_id, **more)
+
+    def _open_figure(self, name: str) -> None:
+        from recjudge_tui.tui.figures.screen import FiguresScreen
+
+        if self.home.board is not None and self.home.board.topic is not None:
+            self.app.push_screen(FiguresScreen(self.project_id, self.home.board.topic, name, {}))
+
+
+def _runs(db: Database, project_id: int) -> tuple[NewestRun, ...]:
+    return newest_runs(db, project_id, RUNS_NAMED)

@@ -1,0 +1,140 @@
+"""Each figure of the home is the one that its screen, report or list of verdicts has."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from recjudge_tui.cli.app import COMMANDS, recjudge
+from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.reports.home.home import Home, project_home, with_next_part
+from recjudge_tui.reports.verdicts.listing import listed_verdicts
+from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.projects import create_project, project_overview
+from tests.support.app.lists import import_labels, import_lists, judge
+from tests.support.app.projects import make_project
+
+
+def _size(path: Path, project: int, cases: str) -> int:
+    with connect(path) as db:
+        return len(listed_verdicts(db, project, parse_filter(cases)).ids)
+
+
+def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
+    project = make_project(project_db, cases=12)
+    with connect(project_db) as db:
+        home = project_home(db, project)
+        overview = project_overview(db)[0]
+    assert home.totals is not None
+    assert home.totals[:4] == (overview["cases"], overview["verdicts"], overview["flagged"], overview["runs"])
+    assert home.totals.judge == "qwen2.5:14b"
+    assert home.queue is not None
+    assert home.queue.run == 1
+    assert {size.reason: size.size for size in home.queue.sizes} == {
+        "judge against people": 8, "failed": 2,
+    }  # fmt: skip
+    assert [_size(project_db, project, size.cases) for size in home.queue.sizes] == [8, 2]
+    assert home.flips is not None
+    (flips,) = home.flips
+    assert (flips.flips, flips.n) == (2, 10)
+    assert _size(project_db, project, flips.cases) == 2
+    assert home.board is not None
+    assert home.board.figure == "Q"
+    assert {row.system: (row.wins, row.ties, row.losses, row.n) for row in home.board.lines} == {
+        "als": (4, 4, 2, 10), "cooc": (2, 4, 4, 10),
+    }  # fmt: skip
+    # the failed verdicts are listed too
+    assert [_size(project_db, project, row.cases) for row in home.board.lines] == [12, 12]
+    assert [(pair.upper, pair.lower) for pair in home.board.alike] == [("als", "cooc")]
+    assert home.agreement is not None
+    assert (home.agreement.people, home.agreement.n, home.agreement.ceiling) == ("anna", 10, 1.0)
+    assert home.agreement.value is not None
+    assert home.data is not None
+    assert [tuple(labeller) for labeller in home.data.labellers] == [("anna", 12), ("bert", 12)]
+    assert home.steps("movies") == ()
+
+
+def test_lists_judged_alone_show_flags_and_shares(project_db: Path) -> None:
+    project = import_lists(project_db, users=4)
+    judge(project_db, project, "pointwise")
+    with connect(project_db) as db:
+        home = project_home(db, project)
+    assert home.board is not None
+    assert home.board.figure == "share of Good"
+    assert {row.system for row in home.board.lines} == {"als", "text"}
+    assert home.flags is not None
+    assert home.flags.kinds[0][0] == "any"
+    for _, by_system in home.flags.kinds:
+        for count in by_system.values():
+            assert (_size(project_db, project, count.cases), count.share) == (
+                count.flagged,
+                count.flagged / count.n,
+            )
+    assert [gap.remedy for gap in home.gaps] == ["import", "label"]
+
+
+def test_of_one_case_and_of_one_label(project_db: Path) -> None:
+    project = import_lists(project_db, users=1)
+    judge(project_db, project, "pairwise")
+    import_labels(project_db, given={"anna": ("A",)})
+    with connect(project_db) as db:
+        home = project_home(db, project)
+    assert home.board is not None
+    assert [row.n for row in home.board.lines] == [1, 1]
+    assert home.agreement is not None
+    assert (home.agreement.n, home.agreement.ceiling) == (1, None)
+
+
+def test_labels_alone_rank_systems_and_ask_for_no_steps(project_db: Path) -> None:
+    import_lists(project_db, "other", users=1)
+    with connect(project_db) as db:
+        project = create_project(db, "battles")
+    import_labels(project_db, "battles")
+    with connect(project_db) as db:
+        home = project_home(db, project)
+    assert home.board is not None
+    assert home.board.rater == "anna"
+    assert home.agreement is not None
+    assert home.agreement.judge == ""
+    assert [gap.text for gap in home.gaps] == ["no lists and no texts: a judge has nothing to read"]
+    assert home.steps("battles") == ()
+
+
+def test_an_empty_project_is_a_list_of_steps_with_commands_that_exist(project_db: Path) -> None:
+    with connect(project_db) as db:
+        project = create_project(db, "new & 'empty'")
+        home = project_home(db, project)
+    steps = home.steps("new & 'empty'")
+    assert [(step.remedy, step.done) for step in steps] == [
+        ("import", False), ("judge", False), ("label", False), ("compare", False),
+    ]  # fmt: skip
+    for step in steps:
+        program, *words = shlex.split(step.command)
+        assert program == "recjudge"
+        assert words[0] in COMMANDS
+        command: click.Command | None = recjudge
+        while isinstance(command, click.Group):
+            command = command.get_command(click.Context(command), words.pop(0))
+        assert command is not None
+        if "import" not in step.command:
+            parsed = command.make_context("it", words, resilient_parsing=False)
+            assert parsed.params["project"] == "new & 'empty'"
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_the_parts_come_one_by_one_and_the_cheap_ones_load_no_numpy(project_db: Path, judged: bool) -> None:
+    project = import_lists(project_db, users=2)
+    if judged:
+        judge(project_db, project, "pairwise")
+    home, order = Home(), []
+    with connect(project_db) as db:
+        while (part := home.missing_part) is not None:
+            order.append(part)
+            home = with_next_part(db, project, home)
+        assert with_next_part(db, project, home) is home
+    assert order[:3] == ["totals", "runs", "data"]
+    assert bool(home.steps("shop")) is not judged
+    assert [step.done for step in home.steps("shop")][:1] == ([] if judged else [True])

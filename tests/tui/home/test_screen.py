@@ -1,0 +1,115 @@
+"""The home of a project by its keys: what it shows, what each figure opens, and what it does while it is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.tui.agreement.screen import AgreementScreen
+from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.cases.screen import CasesScreen
+from recjudge_tui.tui.home.board import HomeBoard
+from recjudge_tui.tui.home.screen import HomeScreen
+from recjudge_tui.tui.kit.import_form import ImportForm
+from recjudge_tui.tui.runs.launch import LaunchScreen
+from recjudge_tui.tui.runs.monitor import MonitorScreen
+from tests.support.app.driving import press, running, settle, shown, type_text, until
+from tests.support.app.lists import import_labels, import_lists, judge
+from tests.support.app.projects import make_project
+
+
+async def test_a_walk_over_the_figures(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, app_class=RecjudgeApp) as pilot:
+        # a file with one project opens on it
+        screen = pilot.app.screen
+        assert isinstance(screen, HomeScreen)
+        board = screen.query_one(HomeBoard)
+        text = shown(pilot)
+        assert "▲ 5 verdicts to read" in text
+        assert "qwen2.5:14b·anna" in text
+        assert "n=5: too few" not in text
+        assert "only 5 cases: too few to conclude from" in text
+        assert "not separable" in text
+        assert board.cursor is not None
+        assert board.cursor.opens == ("cases", "")
+        # each reason opens its part of the queue, and the cursor is there again afterwards
+        await press(pilot, "down", "enter")
+        assert isinstance(pilot.app.screen, CasesScreen)
+        assert "queue:people" in shown(pilot)
+        await press(pilot, "q")
+        assert board.cursor.opens[1] == "run:1 queue:people"
+        # to the other column and back
+        await press(pilot, "right")
+        assert board.cursor.column == 1
+        await press(pilot, "left")
+        assert board.cursor.column == 0
+        # by parts: trust, runs
+        await press(pilot, "tab")
+        assert "disagree" in board.cursor.opens.argument
+        await press(pilot, "tab")
+        assert board.cursor.opens == ("monitor", "1")
+        await press(pilot, "tab", "enter")
+        assert isinstance(pilot.app.screen, CasesScreen)
+        assert "system:als" in shown(pilot)
+        await press(pilot, "q", "a")
+        assert isinstance(pilot.app.screen, AgreementScreen)
+        await press(pilot, "q")
+        for size in ((120, 40), (200, 60), (40, 12), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await settle(pilot)
+            assert "verdicts to read" in shown(pilot) or size == (40, 12)
+            assert all(len(line) <= size[0] for line in shown(pilot).splitlines())
+        await press(pilot, "G", "g")
+        assert board.cursor.opens == ("cases", "")
+        await press(pilot, "q")
+        assert "Projects (1)" in shown(pilot)
+
+
+async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:
+    import_lists(project_db, "elsewhere", users=2)
+    with connect(project_db) as db:
+        create_project(db, "empty")
+    lists = str(project_db.parent / "files" / "lists.csv")
+    async with running(project_db, "empty", app_class=RecjudgeApp) as pilot:
+        assert "1 import" in shown(pilot)
+        assert "recjudge run pairwise -p empty --judge ollama:MODEL" in shown(pilot)
+        keys = 0
+        await press(pilot, "enter")
+        keys += 1
+        assert isinstance(pilot.app.screen, ImportForm)
+        await type_text(pilot, lists)
+        await press(pilot, "enter")
+        keys += 1
+        assert "16 of 16 rows stored" in shown(pilot)
+        await press(pilot, "escape")
+        keys += 1
+        await until(pilot, lambda: "✓ import" in shown(pilot))
+        # the cursor went on to the next step
+        await press(pilot, "enter")
+        keys += 1
+        assert isinstance(pilot.app.screen, LaunchScreen)
+        assert keys == 4
+
+
+async def test_what_others_write_is_there_when_one_comes_back(project_db: Path) -> None:
+    project = import_lists(project_db, users=3)
+    async with running(project_db, app_class=RecjudgeApp) as pilot:
+        assert "2 judge" in shown(pilot)
+        await press(pilot, "r")
+        judge(project_db, project, "pairwise")
+        import_labels(project_db)
+        await press(pilot, "q")
+        await until(pilot, lambda: "rules·anna" in shown(pilot))
+        await press(pilot, "tab", "tab", "enter")
+        assert isinstance(pilot.app.screen, MonitorScreen)
+        await press(pilot, "q")
+        assert "To the first conclusion" not in shown(pilot)
+        # reading has ended, and nothing is read again after a dialog
+        board = pilot.app.screen
+        assert isinstance(board, HomeScreen)
+        assert board.home.missing_part is None
+        before = board.home
+        await press(pilot, "question_mark", "escape")
+        assert board.home is before
