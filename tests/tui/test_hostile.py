@@ -34,7 +34,20 @@ async def test_every_screen(project_db: Path) -> None:
     make_explanations(project_db, project, text, {"user": {"accuracy": 2.0}, "rouge": {"overall": 0.2}})
     async with running(project_db, size=(100, 30)) as pilot:
         harmless(shown(pilot), 100)
-        for key in ("D", "n", "i", "escape", "question_mark", "escape", "enter", "down", "right", "G", "g", "enter"):
+        for key in (
+            "D",
+            "n",
+            "i",
+            "escape",
+            "question_mark",
+            "escape",
+            "enter",
+            "down",
+            "right",
+            "G",
+            "g",
+            "enter",
+        ):
             await press(pilot, key)
             harmless(shown(pilot), 100)
         assert isinstance(pilot.app.screen, CasesScreen)

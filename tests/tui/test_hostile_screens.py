@@ -92,6 +92,7 @@ WALKS = {
     "arena": Walk("j enter pagedown G escape", "CasesScreen", _cases("protocol:arena")),
     "explanation": Walk("j enter pagedown G escape", "CasesScreen", _cases("protocol:explanation")),
     "absolute": Walk("j enter G escape", "CasesScreen", _cases("protocol:absolute")),
+    "home": Walk("down right down left tab tab pagedown G g", "HomeScreen", _of("home")),
     "runs": Walk(
         "j k D escape e escape slash a escape j enter j f n o escape question_mark escape",
         "RunsScreen MonitorScreen",

@@ -21,6 +21,7 @@ from recjudge_tui.tui.annotate.screen import AnnotateScreen
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.figures.screen import FIGURE_KEYS, FiguresScreen
+from recjudge_tui.tui.home.screen import HomeScreen
 from recjudge_tui.tui.kit.choice import Choice
 from recjudge_tui.tui.kit.dialogs import Notice
 from recjudge_tui.tui.kit.judge_picker import BUILT_IN, JudgePicker, KnownJudge
@@ -86,6 +87,20 @@ async def test_projects(copy: Copy, screens: SnapshotAssertion) -> None:
 async def test_no_project_yet(tmp_path: Path, copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(Path("nothing.db")) as pilot:
         await at_each_size(pilot, screens, "projects-none")
+
+
+async def test_home(copy: Copy, screens: SnapshotAssertion) -> None:
+    async with still(copy("main")) as pilot:
+        for name, project in (("home", MOVIES), ("home-shop", SHOP), ("home-empty", EMPTY)):
+            pilot.app.push_screen(make_screen("home", project))
+            await settle(pilot)
+            await until(pilot, partial(_all_read, pilot), 20)
+            await at_each_size(pilot, screens, name)
+
+
+def _all_read(pilot: Pilot[Any]) -> bool:
+    screen = pilot.app.screen
+    return isinstance(screen, HomeScreen) and screen.home.missing_part is None
 
 
 async def test_a_case(copy: Copy, screens: SnapshotAssertion) -> None:
@@ -331,6 +346,9 @@ async def test_main_screens_otherwise(
     async with still(copy("main")) as pilot:
         await at_each_size(pilot, screens, f"{look}-projects", SMALL)
         await press(pilot, "enter")
+        await at_each_size(pilot, screens, f"{look}-home", SMALL)
+        pilot.app.push_screen(make_screen("cases", MOVIES, filter_text=""))
+        await settle(pilot)
         await at_each_size(pilot, screens, f"{look}-cases", SMALL)
         for name in ("runs", "agreement", "compare", "prompts"):
             pilot.app.push_screen(make_screen(name, SHOP))
