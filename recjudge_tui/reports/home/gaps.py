@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from recjudge_tui.store.data.contents import DataCounts
+from recjudge_tui.store.projects.contents import DataCounts
 
 Remedy = Literal["import", "judge", "label", "compare"]
 

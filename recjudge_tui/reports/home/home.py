@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter
 from recjudge_tui.reports.home.gaps import Gap, Step, gaps, steps
-from recjudge_tui.store.data.contents import DataCounts, data_counts, unknown_items
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects.contents import DataCounts, data_counts, unknown_items
 from recjudge_tui.store.projects.projects import project_name, project_overview
 from recjudge_tui.store.runs.progress import NewestRun, newest_runs
 from recjudge_tui.store.runs.runs import run_row

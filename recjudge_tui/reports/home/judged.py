@@ -36,8 +36,8 @@ from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.trend.judged import FLAGS
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.stats.agreement.registry import label_of, usual_statistic
-from recjudge_tui.store.data.contents import DataCounts
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects.contents import DataCounts
 
 
 class BoardLine(NamedTuple):
