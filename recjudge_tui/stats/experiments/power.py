@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -72,6 +73,7 @@ def share_discordance(share_a: float, share_b: float, correlation: float = 0.0) 
     return Discordance(min(1.0, max(abs(share_a - share_b), share_a + share_b - 2 * both)), share_a - share_b)
 
 
+@lru_cache(maxsize=4096)
 def units_needed(
     discordance: Discordance, *, alpha: float = ALPHA, power: float = POWER, design: float = 1.0
 ) -> int | None:
@@ -115,15 +117,32 @@ def power_of(discordance: Discordance, n: float, *, alpha: float = ALPHA, design
 
 
 def _exact_power(discordance: Discordance, units: int, alpha: float) -> float:
-    from scipy.stats import binom
+    from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
     split = np.arange(units + 1)
-    # the smallest number of wins of `split` whose upper tail is below alpha / 2; above `split` if there is none
-    least: FloatArray = np.asarray(binom.isf(alpha / 2, split, 0.5), dtype=np.float64) + 1
-    wins: FloatArray = least + (binom.sf(least - 1, split, 0.5) >= alpha / 2)
+    wins = _least_wins(alpha, 1 << units.bit_length())[: units + 1]
     better = 0.5 + abs(discordance.delta) / (2 * discordance.psi)
-    found = np.where(wins <= split, binom.sf(wins - 1, split, better), 0.0)
-    return float(binom.pmf(split, units, discordance.psi) @ found)
+    shown = np.where(wins <= split, bdtrc(wins - 1.0, split, better), 0.0)
+    ways = gammaln(units + 1) - gammaln(split + 1) - gammaln(units - split + 1)
+    chance = np.exp(ways + xlogy(split, discordance.psi) + xlog1py(units - split, -discordance.psi))
+    return float(chance @ shown)
+
+
+@lru_cache(maxsize=64)
+def _least_wins(alpha: float, most: int) -> FloatArray:
+    """(most,): the smallest number of wins of n units with an upper tail below alpha / 2; n + 1 if there is none."""
+    from scipy.special import bdtrc, ndtri
+
+    units = np.arange(most)
+    # near enough that a few steps of one either way end at it
+    wins: FloatArray = np.floor(units / 2 - ndtri(alpha / 2) * np.sqrt(units) / 2).clip(1, units + 1)
+    while (few := (wins <= units) & (bdtrc(wins - 1, units, 0.5) >= alpha / 2)).any():
+        wins[few] += 1
+    while (many := (wins > 1) & (bdtrc(np.maximum(wins - 2, 0.0), units, 0.5) < alpha / 2)).any():
+        wins[many] -= 1
+    wins[0] = 1
+    wins.flags.writeable = False
+    return wins
 
 
 def detectable_win_rate(
