@@ -33,9 +33,10 @@ class Database:
     explain.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, read_only: bool = False) -> None:
         self.connection = connection
         self.path = path
+        self.read_only = read_only
         self._kept: dict[Hashable, Any] | None = None
 
     @property
@@ -203,23 +204,43 @@ def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError | OverflowErr
     return StoreError(f"the database {path} refused a statement", f"SQLite says: {text}.")
 
 
-def open_file(path: Path, *, one_thread: bool = True) -> Database:
+def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -> Database:
     """A connection to the file, its schema as it is. Without `one_thread`, threads may take turns to use it."""
     with explained(path):
-        _own_file(path)
+        if not read_only:
+            _own_file(path)
         connection = sqlite3.connect(
-            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=one_thread
+            _read_only_address(path) if read_only else path,
+            timeout=BUSY_TIMEOUT_S,
+            isolation_level=None,
+            check_same_thread=one_thread,
+            uri=read_only,
         )
         connection.row_factory = sqlite3.Row
         try:
             distrust(connection)
+            if read_only:
+                connection.execute("PRAGMA query_only = ON")
             connection.execute("PRAGMA foreign_keys = ON")
             # a finished call has been paid for: it must survive a power cut, not only a killed process
             connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
             connection.close()
             raise
-    return Database(connection, path)
+    return Database(connection, path, read_only=read_only)
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether there is a file that this process may not write, or whose folder takes no log beside it."""
+    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def _read_only_address(path: Path) -> str:
+    """The file as SQLite opens it without writing. Where nobody can write, it needs no log and no locks beside it."""
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    log = path.with_name(f"{path.name}-wal")
+    has_log = log.exists() and log.stat().st_size > 0
+    return address if has_log or not is_read_only(path) else f"{address}&immutable=1"
 
 
 def _own_file(path: Path) -> None:

@@ -64,6 +64,11 @@ def migrate(
         _apply_missing(database, known)
 
 
+def is_current(database: Database) -> bool:
+    """Whether the file needs no migration. Raises StoreError as `migrate`."""
+    return not _missing(database, known_migrations())
+
+
 def _apply_missing(database: Database, known: list[Migration]) -> None:
     # with foreign keys on, rebuilding a table would delete every row that refers to it
     database.execute("PRAGMA foreign_keys = OFF")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from recjudge_tui.errors import StoreError
-from recjudge_tui.store.database import Database, open_file
-from recjudge_tui.store.migrations import migrate
+from recjudge_tui.store.database import Database, is_read_only, open_file
+from recjudge_tui.store.migrations import is_current, migrate
 
 
 def connect(
@@ -16,15 +16,23 @@ def connect(
     must_exist: bool = False,
     one_thread: bool = True,
     notify: Callable[[str], None] | None = None,
+    read_only: bool = False,
 ) -> Database:
     """Open the file, create it when new, and bring its schema up to date.
+
+    With `read_only`, and where the file cannot be written, nothing is changed: a missing file is an error, and so is an
+    older schema. `notify` then receives a line if the file could not be written.
 
     `notify` receives one line of text when that takes long. Without `one_thread`, several threads may use the
     connection, but the caller must see to it that only one does at a time. Raises StoreError when the file cannot be
     opened, is damaged, or comes from a newer version.
     """
-    if must_exist and not path.exists():
+    if (must_exist or read_only) and not path.exists():
         raise StoreError(f"no database at {path}", next_step="Name it with --db or RECJUDGE_DB.")
+    if read_only or is_read_only(path):
+        if notify and not read_only:
+            notify(f"{path} cannot be written, so it is opened read-only")
+        return _to_read(path, one_thread)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -34,6 +42,21 @@ def connect(
     database = open_file(path, one_thread=one_thread)
     try:
         migrate(database, notify=notify)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _to_read(path: Path, one_thread: bool) -> Database:
+    database = open_file(path, one_thread=one_thread, read_only=True)
+    try:
+        if not is_current(database):
+            raise StoreError(
+                f"{path} has the schema of an older recjudge",
+                "It must be brought up to date, and is opened to read only.",
+                "Open a copy that can be written, or run any command without read-only once.",
+            )
     except BaseException:
         database.close()
         raise

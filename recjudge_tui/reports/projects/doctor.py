@@ -116,7 +116,11 @@ def database_checks(path: Path, looked: FileReport | StoreError | None) -> list[
         return [Check("database", "problem", f"{looked.title}. {looked.cause}", looked.next_step)]
     if not can_write(path):
         cure = "Make the file and its folder writable, or choose another with --db."
-        return [Check("database", "problem", f"{path} cannot be written", cure)]
+        if looked is None or looked.faults or looked.schema < looked.known_schema:
+            return [Check("database", "problem", f"{path} cannot be written", cure)]
+        return [
+            Check("database", "warning", f"{path} cannot be written: reports work, nothing else does", cure)
+        ]
     if looked is None:
         return [
             Check(

@@ -46,11 +46,12 @@ _KANA_SHARE = 0.1
 
 
 def missing_package(error: ModuleNotFoundError) -> RunError:
-    """The error for a missing package of the extra `text`."""
+    """The error for a missing package of the extra `text`, or of `chinese`, which is jieba alone."""
+    extra = "chinese" if error.name == "jieba" else "text"
     return RunError(
         f"text metrics need the package {error.name}",
         "It is not installed here.",
-        "Install it with: pip install 'recjudge[text]'",
+        f"Install it with: pip install 'recjudge[{extra}]'",
     )
 
 

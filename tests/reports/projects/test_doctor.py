@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -103,6 +104,15 @@ def test_the_database_is_told(
 ) -> None:
     (found,) = database_checks(project_db, looked)
     assert (found.state, words in found.detail) == (state, True), found
+
+
+def test_a_database_that_can_only_be_read_still_gives_reports(
+    project_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(project_db).close()
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    (found,) = database_checks(project_db, SOUND)
+    assert (found.state, "reports work" in found.detail) == ("warning", True), found
 
 
 def test_a_database_below_a_file_cannot_be_made(project_db: Path) -> None:

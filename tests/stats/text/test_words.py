@@ -140,7 +140,7 @@ def test_without_jieba_one_learns_what_to_install(monkeypatch: pytest.MonkeyPatc
     finally:
         words._jieba.cache_clear()
     assert "jieba" in error.value.title
-    assert "pip install 'recjudge[text]'" in error.value.next_step
+    assert "pip install 'recjudge[chinese]'" in error.value.next_step
 
 
 def test_the_ways_are_named() -> None:

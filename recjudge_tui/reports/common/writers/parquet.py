@@ -36,6 +36,13 @@ def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[Any]], target:
     return int(table.num_rows)
 
 
+def arrow_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
+    """A pyarrow.Table of these rows, a column of one type for each name. Raises RecjudgeError without pyarrow."""
+    pa, _ = _pyarrow()
+    values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
+    return pa.table({name: _array(pa, column) for name, column in zip(columns, values, strict=True)})
+
+
 def _array(pa: ModuleType, values: Sequence[Any]) -> Any:
     """An Arrow array; of texts if the values have several types."""
     try:
@@ -50,7 +57,7 @@ def _pyarrow() -> tuple[ModuleType, ModuleType]:
         import pyarrow.parquet
     except ImportError as error:
         raise RecjudgeError(
-            "Parquet is written with pyarrow, which is not installed",
+            "Parquet and Arrow need pyarrow, which is not installed",
             next_step="Install the extra “parquet”: pip install 'recjudge[parquet]', or choose .csv or .jsonl.",
         ) from error
     return pyarrow, pyarrow.parquet
