@@ -6,11 +6,17 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from pydantic import Field
+from pydantic_core import to_json
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.text import quantity
 
 CaseKind = Literal["list", "pair", "explanation"]
+
+
+def json_text(value: object) -> str:
+    """The value as it stands in the JSON of a model."""
+    return to_json(value, inf_nan_mode="null").decode()
 
 
 class ImageView(Model):
@@ -57,8 +63,20 @@ class ShownEvent(Model):
 
     @cached_property
     def compact_json(self) -> str:
-        """Itself in a snapshot; several occasions of a user show the same event."""
-        return self.model_dump_json(exclude_defaults=True)
+        """Itself in a snapshot; several occasions of a user show the same event. It equals `model_dump_json` without
+        defaults, and takes the item's text as it is."""
+        fields = [f'"type":{json_text(self.type)}']
+        if self.timestamp:
+            fields.append(f'"timestamp":{json_text(self.timestamp)}')
+        if self.item is not None:
+            fields.append(f'"item":{self.item.compact_json}')
+        if self.text:
+            fields.append(f'"text":{json_text(self.text)}')
+        if self.value is not None:
+            fields.append(f'"value":{json_text(self.value)}')
+        if self.scale is not None:
+            fields.append(f'"scale":{json_text(self.scale)}')
+        return f"{{{','.join(fields)}}}"
 
 
 class UserView(Model):

@@ -20,7 +20,6 @@ from recjudge_tui.importers.plain.headerless import only_a_header
 from recjudge_tui.importers.registry import layouts, special_layout
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.imports.loading import bulk_writing
 
 # the endings in which one table is often saved several times
 
@@ -78,7 +77,7 @@ def import_paths(
     if fetch_limit is not None:
         # before the transaction: nobody may wait for the net with the database locked
         fetched = fetch_images(sorted_files.files.get("items", ()), layout, mapping, fetch_limit)
-    with suppress(_DryRun), bulk_writing(db), db.transaction():
+    with suppress(_DryRun), db.bulk_writing(), db.transaction():
         summaries = [
             import_files(
                 db,

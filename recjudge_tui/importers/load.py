@@ -42,7 +42,7 @@ from recjudge_tui.store.imports.imports import (
     is_displaced,
     same_import,
 )
-from recjudge_tui.store.imports.loading import Target, bulk_writing
+from recjudge_tui.store.imports.loading import Target
 from recjudge_tui.store.projects.projects import create_project, find_project
 from recjudge_tui.store.verdicts.scales import stored_scales
 
@@ -99,7 +99,7 @@ def import_files(
         sample_of(path, encoding)
     contents = {path: contents_of(path) for path in paths}
     pace = _Pace(progress, sum(c.lines for c in contents.values()))
-    with long_fields(), bulk_writing(db), db.transaction():
+    with long_fields(), db.bulk_writing(), db.transaction():
         project_id = find_project(db, project)
         identity = create_project(db, project) if project_id is None else project_id
         known, others = ProjectCache(), (*paths, *beside)

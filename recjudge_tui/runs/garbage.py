@@ -7,17 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 YOUNG_OBJECTS = 20_000
+# a plan makes many objects that stay, and hardly a cycle
+YOUNG_OBJECTS_OF_A_PLAN = 100_000
 
 
 @contextmanager
-def few_collections() -> Iterator[None]:
-    """Collect garbage rarely: cases and calls are many short-lived objects, and scanning them took a fifth of the time."""
+def few_collections(young: int = YOUNG_OBJECTS) -> Iterator[None]:
+    """Collect garbage rarely, after every `young` new objects: cases and calls are many short-lived objects, and scanning
+    them took a fifth of the time."""
     before = gc.get_threshold()
     # the caller chose a higher one, or another thread is in here too
-    if before[0] >= YOUNG_OBJECTS:
+    if before[0] >= young:
         yield
         return
-    gc.set_threshold(YOUNG_OBJECTS, *before[1:])
+    gc.set_threshold(young, *before[1:])
     try:
         yield
     finally:

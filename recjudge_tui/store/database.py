@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +25,9 @@ StoredRow = sqlite3.Row
 SQLITE_VERSION = sqlite3.sqlite_version
 Parameters = Sequence[Any] | Mapping[str, Any]
 BUSY_TIMEOUT_S = 30.0
+_BULK_CACHE_KIB = 65_536
+# more are refused by SQLite before 3.32
+_PARAMETERS_A_STATEMENT = 999
 
 
 class Database:
@@ -51,6 +55,18 @@ class Database:
 
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> None:
         self._done(self.connection.executemany, sql, rows)
+
+    def insert_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        """INSERT rows of equal length: `sql` up to VALUES. Several rows a statement take half the time of `execute_many`.
+        Call inside a transaction."""
+        left = iter(rows)
+        if (first := next(left, None)) is None:
+            return
+        at_once = max(_PARAMETERS_A_STATEMENT // len(first), 1)
+        left = chain([first], left)
+        values = f"({', '.join('?' * len(first))})"
+        while chunk := list(islice(left, at_once)):
+            self.execute(f"{sql} VALUES {', '.join([values] * len(chunk))}", list(chain.from_iterable(chunk)))
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         return self._done(self.execute(sql, parameters).fetchall)
@@ -92,6 +108,16 @@ class Database:
             # has no effect if a failed COMMIT (disk full) has already rolled back
             self.connection.rollback()
             raise
+
+    @contextmanager
+    def bulk_writing(self) -> Iterator[None]:
+        """Enlarge the page cache, so that the indexes of a large table fit into it."""
+        before = self.value("PRAGMA cache_size")
+        self.execute(f"PRAGMA cache_size = -{_BULK_CACHE_KIB}")
+        try:
+            yield
+        finally:
+            self.execute(f"PRAGMA cache_size = {before}")
 
     @contextmanager
     def one_state(self) -> Iterator[None]:

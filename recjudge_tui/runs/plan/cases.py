@@ -35,7 +35,8 @@ from recjudge_tui.store.data.images import item_images, with_images
 from recjudge_tui.store.data.item_views import ItemViews, slate_tops
 from recjudge_tui.store.database import Database
 
-USERS_A_TRANSACTION = 500
+# of what is shown, events and items together: some 15 MB of text
+_SHOWN_A_TRANSACTION = 100_000
 
 
 class EarlierCases(NamedTuple):
@@ -106,7 +107,7 @@ def collect_cases(
         # `sample` counts its users, who were drawn already
         wanted = sum(len(keys) for _, keys in selection.by_user)
     batch: list[UserCases] = []
-    count = 0
+    count = shown = 0
     people = cases_of_users(db, project_id, selection, settings, protocol.facts, items, result.undated)
     for user, keys in people:
         taken = keys[: wanted - count]
@@ -115,9 +116,10 @@ def collect_cases(
             result.left_out[judged.reason] += len(taken) - len(fresh)
         batch.append((user, fresh))
         count += len(taken)
-        if len(batch) >= USERS_A_TRANSACTION or count >= wanted:
+        shown += _events_of(user) + len(fresh) * 2 * settings.top_k
+        if shown >= _SHOWN_A_TRANSACTION or count >= wanted:
             _add(reader, batch, result, store=store)
-            batch = []
+            batch, shown = [], 0
             if progress:
                 progress(count)
         if count >= wanted:
@@ -153,6 +155,10 @@ def _with_examples(selection: Selection, shots: Shots) -> Selection:
     return Selection(by_user, left_out)
 
 
+def _events_of(user: UserView) -> int:
+    return len(user.history) + len(user.searches) + len(user.clicks) + len(user.others)
+
+
 def _add(reader: _CaseReader, batch: list[UserCases], result: RunCases, *, store: bool) -> None:
     """Snapshots go in a short transaction of their own: a plan that takes an hour must not lock out others."""
     shown = reader.views(batch)
@@ -163,7 +169,7 @@ def _add(reader: _CaseReader, batch: list[UserCases], result: RunCases, *, store
     if not store:
         result.cases += [(key, ShownCase(0)) for key, _ in shown]
         return
-    with reader.db.transaction():
+    with reader.db.bulk_writing(), reader.db.transaction():
         snapshots = save_snapshots(reader.db, [view for _, case in shown for view in _snapshots(case)])
     for key, case in shown:
         user = next(snapshots)

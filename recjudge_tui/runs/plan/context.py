@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import chain, islice
 
 from recjudge_tui.domain.event_types import HELD_OUT, Part, part_of, shows_interest
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
@@ -103,20 +105,16 @@ def preferences(events: Sequence[ShownEvent]) -> tuple[str, ...]:
     A category counts when it has at least 3 of the newest 30 events and a fifth of them, a brand with 3 events, and a
     liked category when its mean of at least 3 ratings is half a point above the user's own mean.
     """
-    recent: list[ItemView] = []
-    for event in events:
-        if event.item is not None and shows_interest(event.type):
-            recent.append(event.item)
-            if len(recent) == RECENT_EVENTS:
-                break
+    of_interest = (e.item for e in events if e.item is not None and shows_interest(e.type))
+    recent = list(islice(of_interest, RECENT_EVENTS))
     statements: list[str] = []
-    categories = _frequent((name for item in recent for name in _split(item.category)), 4)
+    categories = _frequent(chain.from_iterable([_split(item.category) for item in recent]), 4)
     common = [
         f"{name} ({n} of the last {len(recent)} events)" for name, n in categories if n * 5 >= len(recent)
     ]
     if common:
         statements.append(f"recently active in {', '.join(common)}")
-    returned = [f"{brand} ({n} times)" for brand, n in _frequent((i.brand for i in recent if i.brand), 3)]
+    returned = [f"{brand} ({n} times)" for brand, n in _frequent([i.brand for i in recent if i.brand], 3)]
     if returned:
         statements.append(f"comes back to {', '.join(returned)}")
     liked = _liked(events)
@@ -128,10 +126,7 @@ def preferences(events: Sequence[ShownEvent]) -> tuple[str, ...]:
 def _frequent(names: Iterable[str], most: int) -> list[tuple[str, int]]:
     """The names that occur at least 3 times, at most `most` of them, the most frequent first; of equally frequent ones the
     one that occurs first."""
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    frequent = [entry for entry in counts.items() if entry[1] >= 3]
+    frequent = [entry for entry in Counter(names).items() if entry[1] >= 3]
     return sorted(frequent, key=lambda entry: -entry[1])[:most]
 
 
@@ -150,10 +145,10 @@ def _liked(events: Sequence[ShownEvent]) -> list[str]:
     if len(rated) < 5:
         return []
     own_mean = sum([e.value or 0.0 for e in rated]) / len(rated)
-    by_category: dict[str, list[float]] = {}
+    by_category: defaultdict[str, list[float]] = defaultdict(list)
     for event in rated:
         for name in categories_of(event):
-            by_category.setdefault(name, []).append(event.value or 0.0)
+            by_category[name].append(event.value or 0.0)
     means = [(sum(v) / len(v), name) for name, v in by_category.items() if len(v) >= 3]
     best = sorted((m for m in means if m[0] >= own_mean + 0.5), key=lambda m: (-m[0], m[1]))[:3]
     return [f"{name} ({mean:.1f} on average, own mean {own_mean:.1f})" for mean, name in best]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL
 from recjudge_tui.domain.calls import Order, digest
@@ -18,9 +18,13 @@ def orders_a_case(protocol: Protocol, settings: RunSettings) -> int:
 
 
 def case_orders(
-    protocol: Protocol, settings: RunSettings, keys: Sequence[CaseKey], contents: Mapping[int, str]
+    protocol: Protocol,
+    settings: RunSettings,
+    keys: Sequence[CaseKey],
+    read_contents: Callable[[], Mapping[int, str]],
 ) -> list[tuple[Order, ...]]:
-    """The orders of each case, cases in the order of the plan. `contents`: digest of the items of each list, by its id.
+    """The orders of each case, cases in the order of the plan. `read_contents`: digest of the items of each list, by its
+    id.
 
     A pair asked once shows the tested system first and the baseline second, as RecSys Arena does. Without a baseline
     the order is drawn.
@@ -31,7 +35,7 @@ def case_orders(
         return [protocol.orders] * len(keys)
     if settings.baseline:
         return [("ba" if key.system_a == settings.baseline else "ab",) for key in keys]
-    return [(order,) for order in _drawn(settings.seed, keys, contents)]
+    return [(order,) for order in _drawn(settings.seed, keys, read_contents())]
 
 
 def _drawn(seed: int, keys: Sequence[CaseKey], contents: Mapping[int, str]) -> list[Order]:

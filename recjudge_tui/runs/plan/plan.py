@@ -18,7 +18,7 @@ from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.runs.garbage import few_collections
+from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
 from recjudge_tui.runs.plan.cases import EarlierCases, RunCases, cases_shown_before, collect_cases
 from recjudge_tui.runs.plan.domain import (
     domain_words,
@@ -98,7 +98,7 @@ def plan_run(
     return draft.plan if dry_run else store_draft(db, draft)
 
 
-@few_collections()
+@few_collections(YOUNG_OBJECTS_OF_A_PLAN)
 def draft_run(
     db: Database, request: RunRequest, *, store: bool, progress: CaseCounter | None = None
 ) -> Draft:
@@ -182,7 +182,7 @@ def _cases_of(
     return cases
 
 
-@few_collections()
+@few_collections(YOUNG_OBJECTS_OF_A_PLAN)
 def store_draft(db: Database, draft: Draft) -> Plan:
     """Store run, cases and calls in one transaction.
 
@@ -202,7 +202,7 @@ def store_draft(db: Database, draft: Draft) -> Plan:
 def _store(db: Database, draft: Draft) -> int:
     request, settings, rater = draft.request, draft.request.settings, draft.plan.rater
     aspects = call_aspects(settings, draft.prompt)
-    with db.transaction():
+    with db.bulk_writing(), db.transaction():
         recipe = {"judge": request.judge.spec}
         if not request.outstanding:
             check_series(db, request.project_id, rater, request.judge, draft.prompt_id, settings)
@@ -213,26 +213,30 @@ def _store(db: Database, draft: Draft) -> int:
                 request.project_id, rater_id, draft.prompt_id, request.judge, settings, draft.plan.estimate
             ),
         )
-        calls: list[PlannedCall] = []
-        profiles: dict[int, PlannedCall] = {}
-        contents = slate_digests(db, request.project_id)
         keys = [key for key, _ in draft.cases.cases]
         ids = ensure_cases(db, request.project_id, keys)
         views = [shown for _, shown in draft.cases.cases]
         add_cases(db, run_id, zip(ids, views, strict=True))
-        all_orders = case_orders(draft.protocol, settings, keys, contents)
-        for case_id, shown, orders in zip(ids, views, all_orders, strict=True):
-            profiles.setdefault(shown.user, PlannedCall(case_id, "", PROFILE))
-            calls += [
+        if settings.profile == "llm":
+            # one for each user as of each time, before all calls that show it
+            first_cases: dict[int, int] = {}
+            for case_id, shown in zip(ids, views, strict=True):
+                first_cases.setdefault(shown.user, case_id)
+            add_calls(db, run_id, (PlannedCall(case_id, "", PROFILE) for case_id in first_cases.values()))
+        all_orders = case_orders(
+            draft.protocol, settings, keys, lambda: slate_digests(db, request.project_id)
+        )
+        add_calls(
+            db,
+            run_id,
+            (
                 PlannedCall(case_id, order, aspect, sample)
+                for case_id, orders in zip(ids, all_orders, strict=True)
                 for sample in range(settings.repeats)
                 for aspect in aspects
                 for order in orders
-            ]
-        if settings.profile == "llm":
-            # before all calls that show them
-            add_calls(db, run_id, profiles.values())
-        add_calls(db, run_id, calls)
+            ),
+        )
     return run_id
 
 

@@ -73,30 +73,38 @@ def ensure_cases(db: Database, project_id: int, keys: Sequence[CaseKey]) -> list
     any_yet = db.value("SELECT EXISTS (SELECT 1 FROM cases WHERE project_id = ?)", (project_id,))
     # whether a case of these may wait for its lists: one that is stored, or that this call brings
     any_waits = any_yet or any(key.slate_a is None and key.explanation_id is None for key in keys)
+    if not any_waits:
+        place = dict(zip(dict.fromkeys(keys), free))  # noqa: B905
+        _insert(db, project_id, ((case_id, key) for key, case_id in place.items()))
+        return [place[key] for key in keys]
     known: dict[tuple[object, ...], dict[Occasion, int]] = {}
     for start in range(0, len(keys), _AT_ONCE):
         chunk = keys[start : start + _AT_ONCE]
         if any_yet:
             known = _known(db, project_id, [*chunk, *map(_bare, chunk)])
-        new: list[tuple[object, ...]] = []
+        new: list[tuple[int, CaseKey]] = []
         for key in chunk:
             occasion = key.occasion
             same = known.setdefault(_content(key), {})
             if occasion not in same:
                 case_id = None
-                if any_waits and (bare := _bare(key)) != key:
+                if (bare := _bare(key)) != key:
                     case_id = _completed(db, project_id, key, known.get(_content(bare), {}))
                 if case_id is None:
                     case_id = next(free)
-                    new.append((case_id, project_id, *key))
+                    new.append((case_id, key))
                 same[occasion] = case_id
             ids.append(same[occasion])
-        db.execute_many(
-            """INSERT INTO cases (id, project_id, kind, user_id, system_a, system_b, item_id, slate_a, slate_b,
-                 explanation_id, context, served_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            new,
-        )
+        _insert(db, project_id, new)
     return ids
+
+
+def _insert(db: Database, project_id: int, cases: Iterable[tuple[int, CaseKey]]) -> None:
+    db.insert_many(
+        """INSERT INTO cases (id, project_id, kind, user_id, system_a, system_b, item_id, slate_a, slate_b, explanation_id,
+             context, served_at)""",
+        ((case_id, project_id, *key) for case_id, key in cases),
+    )
 
 
 def _bare(key: CaseKey) -> CaseKey:

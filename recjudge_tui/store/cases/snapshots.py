@@ -9,10 +9,8 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
-from pydantic_core import to_json
-
 from recjudge_tui.domain.base import Model
-from recjudge_tui.domain.material import CaseKind, ExplanationView, Material, SlateView, UserView
+from recjudge_tui.domain.material import CaseKind, ExplanationView, Material, SlateView, UserView, json_text
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.cases.cases import CaseKey
 from recjudge_tui.store.database import Database
@@ -82,21 +80,17 @@ def snapshot_text(view: Model) -> str:
 
 def _fields(user: UserView) -> Iterator[str]:
     """In the order in which the model has them."""
-    yield f'"user_id":{_json(user.user_id)}'
+    yield f'"user_id":{json_text(user.user_id)}'
     if user.attributes:
-        yield f'"attributes":{_json(user.attributes)}'
+        yield f'"attributes":{json_text(user.attributes)}'
     if user.as_of:
-        yield f'"as_of":{_json(user.as_of)}'
+        yield f'"as_of":{json_text(user.as_of)}'
     for name in ("history", "searches", "clicks", "others"):
         if events := getattr(user, name):
             yield f'"{name}":[{",".join(map(_COMPACT, events))}]'
     for name in ("browsed", "preferences", "profile"):
         if text := getattr(user, name):
-            yield f'"{name}":{_json(text)}'
-
-
-def _json(value: object) -> str:
-    return to_json(value).decode()
+            yield f'"{name}":{json_text(text)}'
 
 
 class FirstShown(NamedTuple):

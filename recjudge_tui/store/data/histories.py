@@ -70,13 +70,14 @@ class UserHistory:
         """
         taken: dict[str, int] = {}
         places = []
-        for place, (type_, time, *_, held_for) in enumerate(self.events):
+        for place, event in enumerate(self.events):
+            time = event.timestamp
             if time and (time < since or (until and time > until) or (before and time >= before)):
                 continue
-            if held_for and is_held_for(held_for, occasion):
+            if event.held_for and is_held_for(event.held_for, occasion):
                 continue
-            taken[type_] = taken.get(type_, 0) + 1
-            if taken[type_] <= limit:
+            taken[event.type] = taken.get(event.type, 0) + 1
+            if taken[event.type] <= limit:
                 places.append(place)
         shown = self._shown
         if unseen := [place for place in places if place not in shown]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL
@@ -18,7 +17,6 @@ from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database, explained
 
 Outcome = Literal["new", "unchanged", "replaces", "disagrees"]
-_CACHE_KIB = 65_536
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
@@ -38,17 +36,6 @@ class Clash(NamedTuple):
     same: bool
     import_id: int | None
     run_id: int | None
-
-
-@contextmanager
-def bulk_writing(db: Database) -> Iterator[None]:
-    """Enlarge the page cache during an import, so that the indexes of a large table fit into it."""
-    before = db.value("PRAGMA cache_size")
-    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-    try:
-        yield
-    finally:
-        db.execute(f"PRAGMA cache_size = {before}")
 
 
 def known_content(
@@ -138,11 +125,11 @@ def add_users(target: Target, users: Sequence[User]) -> None:
 
 
 def add_events(target: Target, events: Sequence[Event]) -> None:
-    """Store events. `executemany` takes half the time of `insert_all` for a million rows."""
+    """Store events. This takes a fraction of the time of `insert_all` for a million rows."""
     source = target.project_id, target.import_id
-    target.db.execute_many(
+    target.db.insert_many(
         """INSERT INTO events (project_id, import_id, user_id, type, item_id, text, timestamp, value, context, served_at)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        """,
         ((*source, *event) for event in events),
     )
 
@@ -178,8 +165,8 @@ def add_slate(target: Target, slate: Slate) -> tuple[Outcome, int | None]:
                 *(slate.context, slate.served_at),
             ),
         )
-        db.execute_many(
-            "INSERT INTO slate_items (slate_id, rank, item_id, score) VALUES (?, ?, ?, ?)",
+        db.insert_many(
+            "INSERT INTO slate_items (slate_id, rank, item_id, score)",
             [(identity, rank, *item) for rank, item in enumerate(slate.items, start=1)],
         )
     db.execute("INSERT OR IGNORE INTO slate_imports VALUES (?, ?)", (identity, target.import_id))

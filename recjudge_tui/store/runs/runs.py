@@ -55,17 +55,16 @@ def create_run(db: Database, run: NewRun) -> int:
 
 
 def add_cases(db: Database, run_id: int, cases: Iterable[tuple[int, ShownCase]]) -> None:
-    db.execute_many(
+    db.insert_many(
         """INSERT INTO run_cases (run_id, case_id, user_snapshot, slate_a_snapshot, slate_b_snapshot, explanation_snapshot,
-             example_snapshot)
-           VALUES (?, ?, ?, ?, ?, ?, ?)""",
+             example_snapshot)""",
         ((run_id, case_id, *shown) for case_id, shown in cases),
     )
 
 
 def add_calls(db: Database, run_id: int, calls: Iterable[PlannedCall]) -> None:
-    db.execute_many(
-        "INSERT INTO calls (run_id, case_id, list_order, aspect, sample) VALUES (?, ?, ?, ?, ?)",
+    db.insert_many(
+        "INSERT INTO calls (run_id, case_id, list_order, aspect, sample)",
         ((run_id, *call) for call in calls),
     )
 

@@ -56,6 +56,7 @@ def test_the_text_of_a_snapshot_is_that_of_the_model(text: str) -> None:
         ShownEvent(type=text),
         ShownEvent(type="rating", timestamp=text, item=items[1], text=text, value=0.0, scale=(1.0, 5.0)),
         ShownEvent(type="rating", item=items[0], value=1e-7),
+        ShownEvent(type="rating", value=float("inf")),
     )
     views: list[Model] = [
         SlateView(items=()), SlateView(items=items), ExplanationView(item=items[1], text=text, scores={text: 1.5}),
@@ -70,3 +71,4 @@ def test_the_text_of_a_snapshot_is_that_of_the_model(text: str) -> None:
         "user_id", "attributes", "as_of", "history", "searches", "clicks", "others", "browsed", "preferences", "profile",
     }  # fmt: skip
     assert {*SlateView.model_fields} == {"items"}
+    assert {*ShownEvent.model_fields} == {"type", "timestamp", "item", "text", "value", "scale"}
