@@ -50,7 +50,7 @@ def test_many_rows_go_in_by_hundreds_in_order_and_a_refused_one_takes_all_with_i
         with db.transaction():
             db.execute("DELETE FROM projects")
             db.insert_many(columns, ((n, f"p{n}", "2024") for n in range(count, 0, -1)))
-        assert [tuple(row) for row in db.rows("SELECT id, name FROM projects")] == [
+        assert [tuple(row) for row in db.rows("SELECT id, name FROM projects ORDER BY id")] == [
             (n, f"p{n}") for n in range(1, count + 1)
         ]
     with pytest.raises(ConstraintError, match="refused a change"), db.transaction():

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain, islice
 
 from recjudge_tui.domain.event_types import HELD_OUT, Part, part_of, shows_interest
-from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
+from recjudge_tui.domain.material import ShownEvent, UserView
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, parse_time
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.store.data.histories import UserHistory
