@@ -66,6 +66,10 @@ class TableText(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+# the width of a table that no screen bounds
+UNBOUNDED = 10_000
+
+
 class Screen(NamedTuple):
     """The output: its width in cells, and whether it shows bold and dim text and non-ASCII characters."""
 
@@ -158,9 +162,13 @@ def save_text(text: str, out: Path) -> None:
 def _stdout_screen() -> Screen:
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     unicode = encoding.startswith(("utf", "gb18030"))
-    if not sys.stdout.isatty():
-        return Screen(unicode=unicode)
     import shutil
 
+    if not sys.stdout.isatty():
+        # read by another program: as wide as the cells need, unless COLUMNS says otherwise
+        wanted = os.environ.get("COLUMNS", "")
+        return Screen(
+            max(40, int(wanted)) if wanted.isdecimal() and int(wanted) else UNBOUNDED, unicode=unicode
+        )
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
     return Screen(max(40, shutil.get_terminal_size().columns), not plain, unicode)
