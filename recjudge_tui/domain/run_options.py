@@ -50,7 +50,7 @@ class RunOption:
     flag, metavar: on the command line; a flag that negates the setting begins with --no-. Empty: not offered there.
     help: for the command line and the form; `details` follow on the command line only.
     taken_by: whether a protocol has this option.
-    label: in the form; empty: the form does not show it. placeholder: the meaning of an empty field of the form.
+    label: in the form. placeholder: the meaning of an empty field of the form.
     form_choices: (value, text) to choose from in the form, the default first.
     repeated: on the command line each name is given by an option of its own, because it may hold a comma.
     """
@@ -131,11 +131,11 @@ _DECLARED = (
     ),
     RunOption(
         "history_days", int, "How many days back the history reaches.",
-        default=SIX_MONTHS_DAYS, bounds={"ge": 1}, flag="--history-days", metavar="D",
+        default=SIX_MONTHS_DAYS, bounds={"ge": 1}, flag="--history-days", metavar="D", label="days back",
     ),
     RunOption(
         "as_of", str, "The end of the history. Default: each user's last shown event.",
-        default="", flag="--as-of", metavar="TIME",
+        default="", flag="--as-of", metavar="TIME", label="history to", placeholder="each user's last event",
     ),
     RunOption(
         "no_history", bool, "Also judge users who have no history.",
@@ -162,10 +162,12 @@ _DECLARED = (
     RunOption(
         "examples_from", str, "Whose scores the example shows. Default: the users' own.",
         default="", flag="--examples-from", metavar="RATER", taken_by=_texts,
+        label="scores of", placeholder="the users' own",
     ),
     RunOption(
         "keep_example_pair", bool, "Also judge the pair that the example is about, as Zhang et al. did.",
         default=False, flag="--keep-example-pair", taken_by=_texts,
+        label="its pair", form_choices=(("leave", "leave out"), ("judge", "judge too")),
     ),
     RunOption(
         "profile", str, "What the judge sees of the user: nothing, attributes, or a profile.",
@@ -175,7 +177,7 @@ _DECLARED = (
     ),
     RunOption(
         "variables", dict, "Set a variable of the prompt, such as item=book.",
-        default={}, flag="--var", metavar="NAME=WORD",
+        default={}, flag="--var", metavar="NAME=WORD", label="variables", placeholder="the prompt's own",
     ),
     RunOption(
         "domain", str, "What is recommended, for the words of the prompt. Default: by the data.",
@@ -206,19 +208,12 @@ _DECLARED = (
         "until", str, "Stop when an anytime-valid interval separates every two systems.",
         default="", choices=("decided",), flag="--until", details="Users are judged in random order.",
         taken_by=lambda facts: facts.decidable, label="until",
-        # a number is the margin, too
-        form_choices=(
-            ("", "all are judged"),
-            ("decided", "decided"),
-            ("0.2", "decided, or 20 points wide"),
-            ("0.1", "decided, or 10 points wide"),
-            ("0.05", "decided, or 5 points wide"),
-        ),
+        form_choices=(("", "all are judged"), ("decided", "decided")),
     ),
     RunOption(
         "margin", float, "With --until: also stop when the interval is at most this wide.",
         details="0.1 is ten percentage points of the win rate.", bounds={"ge": 0.01, "lt": 1},
-        flag="--margin", metavar="W", taken_by=lambda facts: facts.decidable,
+        flag="--margin", metavar="W", taken_by=lambda facts: facts.decidable, label="width", placeholder="decided only",
     ),
     RunOption(
         "seed", int, "The seed of the sample, the examples and the judge.",
@@ -236,28 +231,31 @@ _DECLARED = (
     ),
     RunOption(
         "timeout_s", float, "Timeout of each attempt, in seconds.",
-        default=120.0, bounds={"gt": 0}, flag="--timeout", metavar="S",
+        default=120.0, bounds={"gt": 0}, flag="--timeout", metavar="S", label="timeout",
     ),
-    RunOption("max_tokens", int, "The longest reply, in tokens.", default=2048, bounds={"ge": 16}),
     RunOption(
-        "repeats", int, "Make every call N times and combine the answers: labels by vote, scores by their mean.",
-        default=1, bounds={"ge": 1, "le": 100}, flag="--repeats", metavar="N",
+        "max_tokens", int, "The longest reply, in tokens.",
+        default=2048, bounds={"ge": 16}, label="max tokens",
+    ),
+    RunOption(
+        "repeats", int, "Make every call N times and combine: labels by vote, scores by their mean.",
+        default=1, bounds={"ge": 1, "le": 100}, flag="--repeats", metavar="N", label="repeats",
     ),
     RunOption(
         "temperature", float, "Sampling temperature. Default: 0, or 0.7 with --repeats.",
-        bounds={"ge": 0, "le": 2}, flag="--temperature", metavar="T",
+        bounds={"ge": 0, "le": 2}, flag="--temperature", metavar="T", label="temperature", placeholder="0",
     ),
     RunOption(
         "budget_usd", float, "Stop before the run costs more than this.",
-        bounds={"gt": 0}, flag="--budget", metavar="USD",
+        bounds={"gt": 0}, flag="--budget", metavar="USD", label="budget $", placeholder="none",
     ),
     RunOption(
         "requests_per_minute", float, "The maximum number of requests per minute.",
-        bounds={"gt": 0}, flag="--rpm", metavar="N",
+        bounds={"gt": 0}, flag="--rpm", metavar="N", label="calls/min", placeholder="no limit",
     ),
     RunOption(
         "tokens_per_minute", float, "The maximum number of tokens per minute.",
-        bounds={"gt": 0}, flag="--tpm", metavar="N",
+        bounds={"gt": 0}, flag="--tpm", metavar="N", label="tokens/min", placeholder="no limit",
     ),
     RunOption(
         "again", bool, "Judge again what the rater has judged, and replace the verdicts.",
@@ -266,6 +264,7 @@ _DECLARED = (
     RunOption(
         "use_cache", bool, "Ask again even if the same request was answered before.",
         default=True, flag="--no-cache",
+        label="stored", form_choices=(("use", "use stored replies"), ("ask", "ask again")),
     ),
 )  # fmt: skip
 RUN_OPTIONS: dict[str, RunOption] = {option.name: option for option in _DECLARED}

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import NamedTuple, cast
 
 from recjudge_tui.domain.judge import JudgeSpec, is_variable_name
-from recjudge_tui.errors import UsageError
+from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.judges.base import Judge
 
 ENTRY_POINTS = "recjudge.judges"
@@ -73,6 +73,15 @@ def takes_address(spec: JudgeSpec) -> bool:
     """Whether the judge may need an address and a key: every one but those that are built in and ask no server."""
     provider = _BUILT_IN.get(spec.provider)
     return provider is None or bool(provider.key_variables)
+
+
+def server_urls(spec: JudgeSpec) -> tuple[str, ...]:
+    """The addresses that a judge will ask, as given, from the environment or its provider's own; none where they are not
+    known beforehand."""
+    try:
+        return tuple(getattr(make_judge(spec), "urls", ()))
+    except RecjudgeError:
+        return spec.base_urls
 
 
 def built_in() -> tuple[Provider, ...]:

@@ -34,19 +34,19 @@ _TEXT_SCHEMA: dict[str, Any] = {
 }
 
 
-def probe(spec: JudgeSpec, timeout_s: float = 120.0) -> Capabilities:
+def probe(spec: JudgeSpec, timeout_s: float = 120.0, *, images: bool = True) -> Capabilities:
     """Prepare the judge and ask it three times for the capital of a country.
 
     The schema allows only two odd words, so a model that answers with one of them was held to it. Temperature 0, a
     seed and a request for log-probabilities are sent; `refused` lists what the server refuses. A judge that is not a
-    language model, or answers from a recording, is prepared and not asked. A fourth call asks for a word that is
-    written in an image. Raises JudgeError when it cannot be used,
+    language model, or answers from a recording, is prepared and not asked. With `images` a fourth call asks for a word
+    that is written in an image. Raises JudgeError when it cannot be used,
     or when none of the calls is answered.
     """
-    return asyncio.run(_probe(spec, timeout_s))
+    return asyncio.run(_probe(spec, timeout_s, images))
 
 
-async def _probe(spec: JudgeSpec, timeout_s: float) -> Capabilities:
+async def _probe(spec: JudgeSpec, timeout_s: float, images: bool) -> Capabilities:
     judge = make_judge(spec)
     workload = Workload(
         calls=len(COUNTRIES),
@@ -60,12 +60,12 @@ async def _probe(spec: JudgeSpec, timeout_s: float) -> Capabilities:
         identity = await judge.prepare(workload)
         if judge.rater_kind != "judge" or spec.provider == "replay":
             return _not_asked(judge, identity)
-        return await _measure(judge, identity)
+        return await _measure(judge, identity, images)
     finally:
         await judge.close()
 
 
-async def _measure(judge: Judge, identity: Identity) -> Capabilities:
+async def _measure(judge: Judge, identity: Identity, images: bool) -> Capabilities:
     replies: list[Reply] = []
     problems: list[str] = []
     for country in COUNTRIES:
@@ -79,7 +79,7 @@ async def _measure(judge: Judge, identity: Identity) -> Capabilities:
             " ".join(dict.fromkeys(problems)),
             "Fix the cause and test it again.",
         )
-    images = await _sees_images(judge, problems)
+    sees = await _sees_images(judge, problems) if images else None
     last = replies[-1]
     latencies = [reply.latency_s for reply in replies if reply.latency_s is not None]
     return Capabilities(
@@ -90,7 +90,7 @@ async def _measure(judge: Judge, identity: Identity) -> Capabilities:
         temperature=_was_sent(last, "temperature"),
         seed=_was_sent(last, "seed"),
         logprobs=any(reply.logprobs for reply in replies),
-        images=images,
+        images=sees,
         refused=tuple(dict.fromkeys(name for reply in replies for name in reply.dropped)),
         context_length=identity.context_length,
         latency_s=statistics.median(latencies) if latencies else None,

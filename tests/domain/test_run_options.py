@@ -43,8 +43,9 @@ def test_the_command_offers_each_option_with_its_help(option: RunOption) -> None
     assert (parameter.help or "").startswith(option.help)
 
 
-def test_the_form_asks_for_every_option_that_has_a_label() -> None:
-    labels = {name: option.label for name, option in RUN_OPTIONS.items() if option.label}
+def test_the_form_asks_for_every_option() -> None:
+    labels = {name: option.label for name, option in RUN_OPTIONS.items()}
+    assert all(labels.values())
     assert {name: field.label for name, field in FIELD_BY_NAME.items() if name in RUN_OPTIONS} == labels
 
 

@@ -99,7 +99,7 @@ WALKS = {
         _of("runs"),
     ),
     "monitor": Walk("j k V escape", "MonitorScreen", _of("monitor")),
-    "launch": Walk("down down up up right right down enter escape", "LaunchScreen JudgePicker", _of("launch")),
+    "launch": Walk("down down up up right right down enter escape plus escape", "LaunchScreen JudgePicker", _of("launch")),
     "agreement": Walk(
         "j l tab j tab tab J K m right escape f 2 3 4 5 6 7 8 9 1 j l J m escape e escape enter escape",
         "AgreementScreen FiguresScreen ChoiceForm CasesScreen",

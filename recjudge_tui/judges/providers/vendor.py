@@ -59,6 +59,11 @@ class VendorJudge(ABC):
         self._logprobs = False
         self._timeout_s = 120.0
 
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The servers that are asked."""
+        return self._endpoints.urls
+
     @abstractmethod
     async def prepare(self, workload: Workload) -> Identity: ...
 

@@ -6,18 +6,19 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from recjudge_tui.domain.calls import PROFILE
+from recjudge_tui.domain.calls import PROFILE, Message
 from recjudge_tui.domain.event_types import Data, data_of
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind
-from recjudge_tui.domain.run import Estimate, RunSettings, form_words
+from recjudge_tui.domain.run import Estimate, RunSettings, form_words, sampling_of
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import ConstraintError, NoCasesError, RunError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.protocols.rendering import profile_messages
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
 from recjudge_tui.runs.plan.cases import EarlierCases, RunCases, cases_shown_before, collect_cases
 from recjudge_tui.runs.plan.domain import (
@@ -69,12 +70,14 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """A planned run; `run_id` is None where nothing was stored (a dry run). `prompt` is NAME@VERSION."""
+    """A planned run; `run_id` is None where nothing was stored (a dry run). `prompt` is NAME@VERSION. `first` are the
+    messages of its first call."""
 
     run_id: int | None
     rater: str
     prompt: str
     estimate: Estimate
+    first: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,8 @@ def draft_run(
             "domain_note": left_out_examples_note(prompt, domain) if domain else unknown_domain_note(prompt),
         }
     )
-    plan = Plan(None, rater, f"{prompt.name}@{version}", expected)
+    first = _first_messages(db, request, protocol, prompt, cases)
+    plan = Plan(None, rater, f"{prompt.name}@{version}", expected, first)
     return Draft(request, plan, judge.rater_kind, protocol, prompt_id, prompt, cases)
 
 
@@ -196,7 +200,7 @@ def store_draft(db: Database, draft: Draft) -> Plan:
             "Data that the run refers to was deleted.",
             "Plan the run again.",
         ) from error
-    return Plan(run_id, draft.plan.rater, draft.plan.prompt, draft.plan.estimate)
+    return replace(draft.plan, run_id=run_id)
 
 
 def _store(db: Database, draft: Draft) -> int:
@@ -238,6 +242,20 @@ def _store(db: Database, draft: Draft) -> int:
             ),
         )
     return run_id
+
+
+def _first_messages(
+    db: Database, request: RunRequest, protocol: Protocol, prompt: Prompt, cases: RunCases
+) -> tuple[Message, ...]:
+    settings, material = request.settings, cases.sample.materials()[0]
+    if settings.profile == "llm":
+        return profile_messages(prompt, material)
+    keys = [key for key, _ in cases.cases[:1]]
+    drawn = not (settings.swap or settings.baseline)
+    contents = slate_digests(db, request.project_id) if drawn else {}
+    order = case_orders(protocol, settings, keys, contents)[0][0]
+    aspect = call_aspects(settings, prompt)[0]
+    return protocol.request(prompt, material, order, aspect, sampling_of(settings, 0)).messages
 
 
 def default_prompt(db: Database, project_id: int, protocol: Protocol, domain: str = "") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.errors import UsageError
@@ -39,7 +40,8 @@ from recjudge_tui.store.runs.saer import changed_since, runs_by_prompt
 
 @dataclass(frozen=True)
 class Stage:
-    """One of the two stages; `run_id` is None where it is not planned yet, `existing` where it was planned before."""
+    """One of the two stages; `run_id` is None where it is not planned yet, `existing` where it was planned before.
+    `first` are the messages of its first call, where it is planned now."""
 
     protocol: str
     run_id: int | None
@@ -47,6 +49,7 @@ class Stage:
     prompt: str
     estimate: Estimate
     existing: bool = False
+    first: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def _run_request(project_id: int, request: SaerRequest, stage: str, rater: str) 
 
 
 def _new_stage(protocol: str, plan: Plan) -> Stage:
-    return Stage(protocol, plan.run_id, plan.rater, plan.prompt, plan.estimate)
+    return Stage(protocol, plan.run_id, plan.rater, plan.prompt, plan.estimate, first=plan.first)
 
 
 def existing_stage(db: Database, run_id: int) -> Stage:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
@@ -45,7 +47,11 @@ class Choice(Widget, can_focus=True):
         self._options = list(options)
         if self.value not in dict(self._options):
             self.value = self._options[0][0]
-        self.refresh()
+        self.refresh(layout=True)
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        """Room for the longest option, so that the width stays when another one is chosen."""
+        return max(cell_len(text) for _, text in self._options) + 4
 
     def choose(self, value: str) -> None:
         """Choose one of the options without a message."""

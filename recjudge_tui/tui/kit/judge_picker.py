@@ -17,24 +17,42 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import project_judges
+from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.option_cursor import move_cursor
 
 _SPEC_CELLS = 32
+_FORMS = "ollama:MODEL, openai:MODEL, anthropic:MODEL, bedrock:MODEL, replay:FILE"
+_NO_SERVER = (
+    "No model server answers on this machine: Ollama, llama.cpp, vLLM, LM Studio. One way: ollama serve"
+)
 
 
 class KnownJudge(NamedTuple):
-    """A judge to choose; `source` says where it comes from."""
+    """A judge to choose; `source` says where it comes from. A spec that ends in a colon still needs a model."""
 
     spec: str
     source: str
     base_urls: tuple[str, ...] = ()
     api_key_env: str = ""
 
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.spec) and not self.spec.endswith(":")
+
+
+class LocalJudges(NamedTuple):
+    """What was found by looking: the models of servers on this machine, then the vendors whose keys are set. `places`:
+    base URLs (none: the provider's default server) -> `Ollama localhost:11434 ✓ 2 models`, without the sign."""
+
+    judges: tuple[KnownJudge, ...]
+    places: dict[tuple[str, ...], str]
+    note: str
+
 
 BUILT_IN = (KnownJudge("rules", "built in, no model"), KnownJudge("random", "built in, a baseline"))
+_ANOTHER = KnownJudge("", "type its name")
 
 
 def known_judges(db: Database, project_id: int) -> tuple[KnownJudge, ...]:
@@ -49,23 +67,27 @@ def known_judges(db: Database, project_id: int) -> tuple[KnownJudge, ...]:
     return (*used, *BUILT_IN)
 
 
-def ollama_models(base_url: str) -> list[KnownJudge] | RecjudgeError:
-    """The models of the Ollama server at `base_url` (empty: the default one), or why there are none."""
-    from recjudge_tui.judges.providers.ollama_models import installed_models
+def local_judges() -> LocalJudges:
+    """Look for servers and keys; takes up to a second, so call it in a worker."""
+    from recjudge_tui.judges.http.keys import is_set
+    from recjudge_tui.judges.local_servers import local_servers
+    from recjudge_tui.judges.registry import built_in
 
-    try:
-        models = installed_models(base_url, timeout_s=3.0)
-    except RecjudgeError as error:
-        return error
-    urls = (base_url,) if base_url else ()
-    return [
-        KnownJudge(f"ollama:{model.name}", _source(model.parameters, model.quantization), urls)
-        for model in models
-    ]
-
-
-def _source(*details: str) -> str:
-    return " ".join(("on Ollama", *filter(None, details)))
+    judges, places = [], {}
+    for server in local_servers():
+        count = len(server.judges)
+        places[server.base_urls] = f"{server.name} {server.place}, {count} model{'' if count == 1 else 's'}"
+        about = f"{server.name} {server.place}"
+        judges += [
+            KnownJudge(spec, f"{about} {details}".strip(), server.base_urls)
+            for spec, details in server.judges
+        ]
+    note = "" if judges else _NO_SERVER
+    for provider in built_in():
+        variable = next((name for name in provider.key_variables if is_set(name)), "")
+        if variable and provider.is_installed() and not provider.form.startswith("ollama:"):
+            judges.append(KnownJudge(f"{provider.form.partition(':')[0]}:", f"{variable} is set"))
+    return LocalJudges(tuple(judges), places, note)
 
 
 class JudgePicker(ModalScreen[KnownJudge | None]):
@@ -79,7 +101,7 @@ class JudgePicker(ModalScreen[KnownJudge | None]):
 
     def __init__(self, judges: Sequence[KnownJudge], note: str) -> None:
         super().__init__()
-        self._judges = list(judges)
+        self._judges = [*judges, _ANOTHER]
         self._note = note
 
     def compose(self) -> ComposeResult:
@@ -92,7 +114,7 @@ class JudgePicker(ModalScreen[KnownJudge | None]):
         """Show other judges while the list is open; the cursor stays on its judge."""
         rows = self.query_one(OptionList)
         current = self._judges[rows.highlighted] if rows.highlighted is not None else None
-        self._judges, self._note = list(judges), note
+        self._judges, self._note = [*judges, _ANOTHER], note
         rows.clear_options()
         rows.add_options(self._options())
         if current in self._judges:
@@ -104,13 +126,21 @@ class JudgePicker(ModalScreen[KnownJudge | None]):
 
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._judges[event.option_index])
+        judge = self._judges[event.option_index]
+        if judge.is_whole:
+            self.dismiss(judge)
+        else:
+            self.app.push_screen(AskLine("Judge", _FORMS, judge.spec), self._typed)
+
+    def _typed(self, spec: str | None) -> None:
+        if spec is not None:
+            self.dismiss(KnownJudge(spec, "typed"))
 
     def _options(self) -> list[Option]:
         return [
             Option(
                 Content.assemble(
-                    set_cell_size(one_line(judge.spec, _SPEC_CELLS - 1), _SPEC_CELLS),
+                    set_cell_size(_shown(judge), _SPEC_CELLS),
                     (one_line(judge.source, 40), "dim"),
                 )
             )
@@ -119,8 +149,10 @@ class JudgePicker(ModalScreen[KnownJudge | None]):
 
     def _hint(self) -> Content:
         lines = [one_line(self._note, 200)] if self._note else []
-        lines += [
-            "Type any other judge into the field: openai:MODEL, anthropic:MODEL, bedrock:MODEL, replay:FILE",
-            "enter choose   esc close",
-        ]
-        return Content("\n".join(lines))
+        return Content("\n".join([*lines, "enter choose   esc close"]))
+
+
+def _shown(judge: KnownJudge) -> str:
+    if judge.is_whole:
+        return one_line(judge.spec, _SPEC_CELLS - 1)
+    return f"{judge.spec}MODEL" if judge.spec else "another judge"

@@ -25,7 +25,14 @@ from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.prompts.prompts import prompt_by_id
 from recjudge_tui.tui.kit.base_screen import FORM, BaseScreen
 from recjudge_tui.tui.kit.glyphs import glyphs
-from recjudge_tui.tui.kit.judge_picker import BUILT_IN, JudgePicker, KnownJudge, known_judges, ollama_models
+from recjudge_tui.tui.kit.judge_picker import (
+    BUILT_IN,
+    JudgePicker,
+    KnownJudge,
+    LocalJudges,
+    known_judges,
+    local_judges,
+)
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.text_pane import TextPane
 from recjudge_tui.tui.kit.top_bar import TopBar
@@ -79,7 +86,7 @@ class PromptTryScreen(BaseScreen):
         self._order = question.order
         self._places = dict(places)
         self._known: tuple[KnownJudge, ...] = BUILT_IN
-        self._models: list[KnownJudge] = []
+        self._local: tuple[KnownJudge, ...] = ()
         self._note = ""
         self._asking: threading.Event | None = None
 
@@ -148,18 +155,15 @@ class PromptTryScreen(BaseScreen):
         if event.input.id != "try-judge":
             self.action_field(1)
             return
-        url = self.query_one("#try-url", Input).value.strip()
-        self.background.start("models", lambda _: ollama_models(url), self._show_models)
+        # this job needs no database; its group lets a newer job replace it
+        self.background.start("models", lambda _: local_judges(), self._show_models)
         self.app.push_screen(JudgePicker(self._judges(), self._note), self._picked)
 
     def _judges(self) -> list[KnownJudge]:
-        return list({judge.spec: judge for judge in (*self._known, *self._models)}.values())
+        return list(dict.fromkeys((*self._known, *self._local)))
 
-    def _show_models(self, models: list[KnownJudge] | RecjudgeError) -> None:
-        if isinstance(models, RecjudgeError):
-            self._models, self._note = [], str(models)
-        else:
-            self._models, self._note = models, ""
+    def _show_models(self, local: LocalJudges) -> None:
+        self._local, self._note = local.judges, local.note
         if isinstance(self.app.screen, JudgePicker):
             self.app.screen.show(self._judges(), self._note)
 

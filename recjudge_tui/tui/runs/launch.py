@@ -1,4 +1,4 @@
-"""New run: the form, the estimate beside it, and the start of a detached process."""
+"""New run in three questions: compare what, who judges, how many; below them the totals, the first prompt and the start."""
 
 from __future__ import annotations
 
@@ -9,51 +9,53 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Button, Input, Label, Static
 from textual.worker import get_current_worker
 
-from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.protocols import with_unit
+from recjudge_tui.domain.protocols import compares_lists, with_unit
+from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.judges.registry import takes_address
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.tui.kit.base_screen import FORM, BaseScreen
 from recjudge_tui.tui.kit.choice import Choice
+from recjudge_tui.tui.kit.dialogs import Confirm
 from recjudge_tui.tui.kit.glyphs import glyphs, number
-from recjudge_tui.tui.kit.judge_picker import BUILT_IN, JudgePicker, KnownJudge, ollama_models
+from recjudge_tui.tui.kit.judge_picker import BUILT_IN
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.registry import make_screen
+from recjudge_tui.tui.kit.text_pane import TextPane
 from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.runs.choices import Choices, choices
+from recjudge_tui.tui.runs.launch_advanced import COUNTS, AdvancedFields
 from recjudge_tui.tui.runs.launch_form import (
-    ADDRESS,
     FIELD_BY_NAME,
-    FIELDS,
-    Field,
     FieldError,
     choices_of,
-    default_text,
     form_words,
     hint_of,
-    is_asked,
     read_form,
+    summary_of,
 )
+from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
+from recjudge_tui.tui.runs.launch_questions import HowMany
 from recjudge_tui.tui.runs.launch_request import (
     ExpectedRun,
     LaunchRequest,
     StartResult,
     expected_run,
+    judged_again,
     start_run,
 )
-from recjudge_tui.tui.runs.text import estimate_facts
+from recjudge_tui.tui.runs.launch_text import cost_question, is_paid, prompt_content, start_text, totals
 
 DEBOUNCE_S = 0.25
+_PROMPT = "First prompt, as it will be sent"
 
 
 class CaseCount(Message):
@@ -69,27 +71,43 @@ class CaseCount(Message):
 
 class LaunchScreen(BaseScreen):
     CSS = """
-    LaunchScreen #form { width: 46; border: round $primary; border-title-color: $accent; padding: 0 1; }
-    LaunchScreen #form:focus-within { border: round $accent; }
-    LaunchScreen .row { height: 1; }
-    LaunchScreen .row Label { width: 12; color: $text-muted; }
+    LaunchScreen .row { height: 1; padding: 0 1; }
+    LaunchScreen .row Label { width: 13; color: $text-muted; }
     LaunchScreen .row Input { width: 1fr; background: $surface; }
     LaunchScreen .row Input:focus { background: $primary 45%; }
     LaunchScreen .row.-wrong Label { color: $error; text-style: bold; }
-    LaunchScreen #start { margin: 0 0 0 12; width: 24; min-width: 24; height: 1; border: none; background: $primary;
-                          color: $text; text-style: bold; }
+    LaunchScreen .question Label { color: $foreground; text-style: bold; }
+    LaunchScreen #field-protocol { width: auto; min-width: 16; }
+    LaunchScreen #protocol-about { width: 1fr; padding: 0 0 0 2; color: $text-muted; text-wrap: nowrap;
+                                   text-overflow: ellipsis; }
+    LaunchScreen #middle { height: 1fr; }
+    LaunchScreen AdvancedFields { width: 1fr; display: none; }
+    LaunchScreen #prompt { width: 1fr; height: 1fr; border: round $primary; border-title-color: $accent; }
+    LaunchScreen.-advanced AdvancedFields { display: block; }
+    LaunchScreen.-advanced #prompt { display: none; }
+    LaunchScreen.-wide.-advanced AdvancedFields { width: 54; }
+    LaunchScreen.-wide.-advanced #prompt { display: block; }
+    LaunchScreen .line { height: 1; margin: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    LaunchScreen #hint { color: $text-muted; }
+    LaunchScreen Button { margin: 0 1; height: 1; border: none; width: 100%; content-align: left middle;
+                          text-align: left; }
+    LaunchScreen #toggle { background: $background; color: $foreground; text-style: none; }
+    LaunchScreen #toggle:focus { background: $block-cursor-background; }
+    LaunchScreen #start { background: $primary; color: $text; text-style: bold; }
     LaunchScreen #start:focus { background: $accent; color: $background; }
-    LaunchScreen #fields { height: 1fr; overflow-y: auto; scrollbar-size-vertical: 1; }
-    LaunchScreen #hint { height: 2; color: $text-muted; }
-    LaunchScreen #expected { width: 1fr; border: round $primary; border-title-color: $accent; padding: 0 1; }
-    LaunchScreen.-wide #form { width: 60; }
-    .-ascii LaunchScreen #form, .-ascii LaunchScreen #form:focus-within, .-ascii LaunchScreen #expected {
-      border: ascii $primary; }
+    LaunchScreen.-refused #start { background: $surface; color: $text-muted; }
+    .-ascii LaunchScreen #prompt { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "field(1)", "next field", key_display="↑↓", id="launch.down"),
-        Binding("up", "field(-1)", "previous field", show=False, id="launch.up"),
         Binding("f5", "start", "start", id="launch.start"),
+        Binding("t", "test", "test the judge with 3 calls", id="launch.test"),
+        Binding("plus", "advanced", "advanced", key_display="+", id="launch.advanced"),
+        Binding("down", "field(1)", "next", key_display="↑↓", id="launch.down"),
+        Binding("up", "field(-1)", "previous field", show=False, id="launch.up"),
+        Binding(
+            "J,pagedown", "scroll_prompt(1)", "scroll the prompt down", show=False, id="launch.prompt_down"
+        ),
+        Binding("K,pageup", "scroll_prompt(-1)", "scroll the prompt up", show=False, id="launch.prompt_up"),
         *FORM,
     ]
 
@@ -98,93 +116,82 @@ class LaunchScreen(BaseScreen):
         self.project_id = project_id
         self.estimated: ExpectedRun | None = None
         self.choices = Choices(BUILT_IN, (), (), ())
-        self._models: list[KnownJudge] = []
-        self._note = ""
-        self._models_of: str | None = None
+        self._cases_of: dict[str, int] = {}
+        self._has_chosen_protocol = False
         self._starting = False
+        self._start_when_counted = False
         self._debounce: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", project_name(self.host.db, self.project_id), "New run")
-        with Horizontal():
-            with Vertical(id="form") as form:
-                form.border_title = Content("New run")
-                with Vertical(id="fields"):
-                    for field in FIELDS:
-                        with Horizontal(classes="row", id=f"row-{field.name}"):
-                            yield Label(Content(field.label))
-                            yield _widget(field)
-                    yield Button(Content("Start"), id="start", compact=True)
-                yield Static(id="hint")
-            with Vertical(id="expected") as box:
-                box.border_title = Content("Estimate")
-                with VerticalScroll(can_focus=False):
-                    yield Static(Content.styled("reading", "dim"), id="estimate-text")
+        with Horizontal(classes="row question", id="row-protocol"):
+            yield Label(Content(FIELD_BY_NAME["protocol"].label))
+            yield Choice(choices_of(FIELD_BY_NAME["protocol"]), field_id="field-protocol")
+            yield Static(id="protocol-about")
+        yield JudgeQuestion(FIELD_BY_NAME["judge"].label)
+        with Horizontal(classes="row question", id="row-until"):
+            yield Label(Content("3 How many"))
+            yield HowMany(field_id="field-until")
+        yield Static(Content.styled("counting", "dim"), id="totals", classes="line")
+        with Horizontal(id="middle"):
+            yield AdvancedFields()
+            yield TextPane(id="prompt")
+        yield Button(Content("+ advanced"), id="toggle", compact=True)
+        yield Static(id="hint", classes="line")
+        yield Button(Content("Start"), id="start", compact=True)
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self._fit_protocol()
+        self.query_one("#prompt", TextPane).can_focus = False
+        self._fit()
         self.query_one("#field-protocol").focus()
         self.background.start("choices", partial(choices, project_id=self.project_id), self._show_choices)
-        self._read_models("")
 
     # ---- what there is to choose
 
     def _show_choices(self, choices: Choices) -> None:
         self.choices = choices
+        protocol = self.query_one("#field-protocol", Choice)
         if choices.explainers and not choices.systems:
-            self.query_one("#field-protocol", Choice).choose(with_unit("explanation")[0])
-        self._fit_protocol()
-        self._offer_prompts()
-        domains = ((name, one_line(name, 40)) for name in choices.domains)
-        self.query_one("#field-domain", Choice).offer([*FIELD_BY_NAME["domain"].choices, *domains])
+            protocol.choose(with_unit("explanation")[0])
+        elif len(choices.systems) > 1 and not self._has_chosen_protocol:
+            names = [name for name, _ in choices_of(FIELD_BY_NAME["protocol"])]
+            protocol.choose(next(name for name in names if compares_lists(name)))
+        self.query_one(JudgeQuestion).offer_used(choices.judges)
+        self._fit()
         self._changed()
 
-    def _offer_prompts(self) -> None:
-        chosen = self._value("protocol")
-        fitting = [(label, one_line(label, 60)) for of, label in self.choices.prompts if of == chosen]
-        self.query_one("#field-prompt", Choice).offer([*FIELD_BY_NAME["prompt"].choices, *fitting])
+    def _fit(self) -> None:
+        """Show what the chosen protocol has."""
+        protocol, how_many = self.protocol, self.query_one(HowMany)
+        decidable = RUN_OPTIONS["until"].is_taken_by(protocol)
+        how_many.fit(decidable=decidable, cases=self._cases_of.get(protocol))
+        advanced = self.query_one(AdvancedFields)
+        advanced.fit(protocol, self.choices, decided=how_many.kind == "decided")
+        advanced.ask_address(self.query_one(JudgeQuestion).asks_server())
+        self.query_one("#protocol-about", Static).update(Content.styled(summary_of(protocol), "dim"))
+        self._show_summary()
 
-    def _read_models(self, url: str) -> None:
-        if url != self._models_of:
-            self._models_of = url
-            # this job needs no database; its group lets a newer job replace it
-            self.background.start("models", lambda _: ollama_models(url), self._show_models)
-
-    def _show_models(self, models: list[KnownJudge] | RecjudgeError) -> None:
-        if isinstance(models, RecjudgeError):
-            self._models, self._note = [], str(models)
-        else:
-            self._models, self._note = models, "" if models else "The Ollama server holds no model yet."
-        if isinstance(self.app.screen, JudgePicker):
-            self.app.screen.show(self._known_judges(), self._note)
-
-    def _known_judges(self) -> list[KnownJudge]:
-        known = {judge.spec: judge for judge in (*self.choices.judges, *self._models)}
-        return list(known.values())
-
-    def _pick_judge(self) -> None:
-        self.app.push_screen(JudgePicker(self._known_judges(), self._note), self._picked)
-
-    def _picked(self, judge: KnownJudge | None) -> None:
-        if judge is None:
-            return
-        self.query_one("#field-judge", Input).value = judge.spec
-        if judge.base_urls:
-            self.query_one("#field-urls", Input).value = " ".join(judge.base_urls)
-        if judge.api_key_env:
-            self.query_one("#field-key", Input).value = judge.api_key_env
-        self.action_field(1)
+    def _show_summary(self) -> None:
+        sign = "-" if self.has_class("-advanced") else "+"
+        text = f"{sign} advanced: {self.query_one(AdvancedFields).summary(self.protocol)}"
+        self.query_one("#toggle", Button).label = Content(text)
 
     # ---- the form
 
-    def _value(self, name: str) -> str:
-        widget = self.query_one(f"#field-{name}")
-        assert isinstance(widget, (Input, Choice))
-        return widget.value
+    @property
+    def protocol(self) -> str:
+        return self.query_one("#field-protocol", Choice).value
 
     def values(self) -> dict[str, str]:
-        return {field.name: self._value(field.name) for field in FIELDS}
+        how_many, judge = self.query_one(HowMany), self.query_one(JudgeQuestion).judge
+        values = self.query_one(AdvancedFields).values()
+        if how_many.kind != "decided":
+            values |= dict.fromkeys(COUNTS, "")
+        if how_many.kind in COUNTS:
+            values[how_many.kind] = how_many.count or "0"
+        until = "decided" if how_many.kind == "decided" else ""
+        return {**values, "protocol": self.protocol, "judge": judge.spec, "until": until}
 
     def _request(self) -> LaunchRequest | None:
         """The request of the form; None after showing what is wrong with it."""
@@ -193,7 +200,9 @@ class LaunchScreen(BaseScreen):
         try:
             return read_form(self.values())
         except FieldError as error:
-            self.query_one(f"#row-{error.field}").add_class("-wrong")
+            # a number of cases stands in the third question
+            name = "until" if error.field == self.query_one(HowMany).kind else error.field
+            self.query_one(f"#row-{name}").add_class("-wrong")
             self._complain(error)
             return None
 
@@ -202,52 +211,35 @@ class LaunchScreen(BaseScreen):
     def _changed(self) -> None:
         """Estimate again when the form has not changed for a moment."""
         if not self._starting:
+            self.estimated = None
+            self._show_summary()
             if self._debounce is not None:
                 self._debounce.stop()
             self._debounce = self.set_timer(DEBOUNCE_S, self._estimate)
 
     @on(Choice.Changed, "#field-protocol")
     def _other_protocol(self) -> None:
-        self._fit_protocol()
-        self._hint("protocol")
-        self._offer_prompts()
+        self._has_chosen_protocol = True
+        self._fit()
 
-    def _fit_protocol(self) -> None:
-        """Show the fields of the protocol, and their defaults as placeholders."""
-        chosen = self._value("protocol")
-        for field in FIELDS:
-            self.query_one(f"#row-{field.name}").display = is_asked(field, chosen, self.choices.by_data)
-        self._fit_judge()
-        for name in ("top_k", "history"):
-            self.query_one(f"#field-{name}", Input).placeholder = default_text(name, chosen)
-        profiles = FIELD_BY_NAME["profile"].choices
-        own = ("", f"{dict(profiles)[default_text('profile', chosen)]} (as usual)")
-        self.query_one("#field-profile", Choice).offer([own, *profiles[1:]])
-        systems = self.choices.explainers if chosen in with_unit("explanation") else self.choices.systems
-        names = ", ".join(one_line(name, 40) for name in systems)
-        self.query_one("#field-systems", Input).placeholder = f"all: {names}" if names else "none yet"
+    @on(Choice.Changed, "#field-until")
+    def _other_count(self) -> None:
+        self._fit()
 
-    @on(Input.Changed, "#field-judge")
-    def _fit_judge(self) -> None:
-        """Ask for an address and a key where the judge may need them."""
-        needed = takes_address(JudgeSpec(spec=self._value("judge").strip()))
-        for name in ADDRESS:
-            self.query_one(f"#row-{name}").display = needed or bool(self._value(name))
+    @on(Choice.Changed, "#field-judge")
+    def _other_judge(self) -> None:
+        judge, advanced = self.query_one(JudgeQuestion), self.query_one(AdvancedFields)
+        advanced.set_address(judge.judge.base_urls, judge.judge.api_key_env)
+        advanced.ask_address(judge.asks_server())
+        self.refresh_bindings()
 
     @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
-        if event.input.id == "field-judge":
-            self._pick_judge()
-        else:
-            self.action_field(1)
+    def _entered(self) -> None:
+        self.action_field(1)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        self._hint((event.widget.id or "").removeprefix("field-"))
-
-    def _hint(self, name: str) -> None:
-        chosen = self._value("protocol")
-        hint = hint_of(FIELD_BY_NAME[name], chosen) if name in FIELD_BY_NAME else "enter starts the run"
-        self.query_one("#hint", Static).update(Content(hint))
+        name = (event.widget.id or "").removeprefix("field-")
+        self.query_one("#hint", Static).update(Content(hint_of(name)))
 
     # ---- estimate
 
@@ -256,11 +248,9 @@ class LaunchScreen(BaseScreen):
         request = self._request()
         if request is None:
             return
-        if request.judge.provider == "ollama":
-            self._read_models(request.judge.base_urls[0] if request.judge.base_urls else "")
-        self._say("Estimate", Content.styled("counting", "dim"))
+        self._say_totals(Content.styled("counting", "dim"))
         job = partial(expected_run, project_id=self.project_id, request=request, progress=self._counter())
-        self.background.start("estimate", job, self._show_estimate)
+        self.background.start("estimate", job, partial(self._show_estimate, request=request))
 
     def _counter(self) -> Callable[[int], None]:
         def count(cases: int) -> None:
@@ -274,46 +264,94 @@ class LaunchScreen(BaseScreen):
     def _counted(self, message: CaseCount) -> None:
         if self._starting or self.estimated is None:
             what = "planning" if self._starting else "counting"
-            self.query_one("#estimate-text", Static).update(
-                Content.styled(f"{what}: {number(message.cases)} cases", "dim")
-            )
+            self._say_totals(Content.styled(f"{what}: {number(message.cases)} cases", "dim"))
 
-    def _show_estimate(self, expected: ExpectedRun | RecjudgeError) -> None:
+    def _show_estimate(self, expected: ExpectedRun | RecjudgeError, request: LaunchRequest) -> None:
         if self._starting:
             return
         if isinstance(expected, RecjudgeError):
             self._complain(expected)
             return
         self.estimated = expected
-        worded = {"domain_note": form_words(expected.estimate.domain_note)}
-        estimate = expected.estimate.model_copy(update=worded)
-        facts = estimate_facts(estimate, expected.rater, expected.prompt, glyphs())
-        notes = [Content(one_line(form_words(note), 200)) for note in expected.notes]
-        self._say("Estimate", Content("\n").join([facts, *([Content("")] if notes else []), *notes]))
+        settings, look = request.settings, glyphs()
+        if settings.limit is None and settings.sample is None and not settings.until:
+            self._cases_of[self.protocol] = expected.estimate.cases
+            self._fit()
+        self._say_totals(totals(expected, settings, look))
+        self._say(_PROMPT, prompt_content(expected, look))
+        self._say_start(start_text(expected))
+        if self._start_when_counted:
+            self.action_start()
 
     def _say(self, title: str, text: Content, *, wrong: bool = False) -> None:
-        box = self.query_one("#expected")
-        box.border_title = Content.styled(title, "$error") if wrong else Content(title)
-        self.query_one("#estimate-text", Static).update(text)
+        pane = self.query_one("#prompt", TextPane)
+        pane.border_title = Content.styled(title, "$error") if wrong else Content(title)
+        pane.show(lambda _: text)
+        self.set_class(wrong, "-refused")
+        if wrong and not self.has_class("-wide"):
+            self.remove_class("-advanced")
+
+    def _say_totals(self, text: Content) -> None:
+        self.query_one("#totals", Static).update(text)
+
+    def _say_start(self, text: str) -> None:
+        self.query_one("#start", Button).label = Content(f"f5  {one_line(text, 90)}")
 
     def _complain(self, error: RecjudgeError) -> None:
+        self._start_when_counted = False
         parts = [(error.title, "bold $error"), (error.cause, ""), (error.next_step, "$accent")]
         shown = [Content.styled(safe_text(form_words(text[:2000])), style) for text, style in parts if text]
+        self._say_totals(
+            Content.styled(f"{glyphs().failed} {one_line(form_words(error.title), 200)}", "$error")
+        )
+        self._say_start("Cannot start yet")
         self._say(f"{glyphs().failed} This cannot run", Content("\n\n").join(shown), wrong=True)
+
+    def action_test(self) -> None:
+        """Ask the judge three small questions."""
+        request = self._request()
+        if request is not None:
+            self.query_one(JudgeQuestion).test(request.judge)
 
     # ---- start
 
     @on(Button.Pressed, "#start")
     def action_start(self) -> None:
+        """Ask once where it costs money or replaces verdicts; start the run as it was counted."""
         if self._starting:
             return
         request = self._request()
         if request is None:
             return
-        if self._debounce is not None:
-            self._debounce.stop()
+        expected = self.estimated
+        if expected is None:
+            # what it costs is asked about first
+            self._start_when_counted = True
+            if self._debounce is not None:
+                self._debounce.stop()
+            self._estimate()
+            return
+        self._start_when_counted = False
+        if expected.again:
+            request = judged_again(request)
+        start = partial(self._start, request=request)
+        if is_paid(expected):
+            text = cost_question(expected, request.settings)
+            if expected.again:
+                text = f"{expected.again}. The new verdicts replace these.\n{text}"
+            self.app.push_screen(Confirm("Start a run that costs money?", text, "start", "not yet"), start)
+        elif expected.again:
+            text = f"{expected.again}. The new verdicts replace these."
+            self.app.push_screen(Confirm("Judge the same again?", text, "judge again", "not yet"), start)
+        else:
+            start(True)
+
+    def _start(self, sure: bool | None, request: LaunchRequest) -> None:
+        if not sure or self._starting:
+            return
         self._starting = True
-        self._say("Starting", Content.styled("asking the judge", "dim"))
+        self._say_totals(Content.styled("asking the judge", "dim"))
+        self._say_start("Starting")
         job: Callable[[Database], StartResult] = partial(
             start_run, project_id=self.project_id, request=request, progress=self._counter()
         )
@@ -339,6 +377,20 @@ class LaunchScreen(BaseScreen):
 
     # ---- keys
 
+    @on(Button.Pressed, "#toggle")
+    def action_advanced(self) -> None:
+        """Open or close the options of the run."""
+        self.toggle_class("-advanced")
+        self._show_summary()
+        if self.has_class("-advanced"):
+            self.query_one(AdvancedFields).focus_first()
+        else:
+            self.query_one("#toggle").focus()
+
+    def action_scroll_prompt(self, by: int) -> None:
+        pane = self.query_one("#prompt", TextPane)
+        pane.scroll_relative(y=by * max(pane.size.height - 2, 1), animate=False)
+
     def action_field(self, by: int) -> None:
         if by > 0:
             self.focus_next()
@@ -346,21 +398,14 @@ class LaunchScreen(BaseScreen):
             self.focus_previous()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if isinstance(self.focused, Input) and action in ("app.show_keys", "leave"):
+        if isinstance(self.focused, Input) and action in ("app.show_keys", "leave", "test", "advanced"):
             return False
+        if action == "test":
+            return self.query_one(JudgeQuestion).asks_server()
         return super().check_action(action, parameters)
 
     def action_peel(self) -> None:
-        self.action_leave()
-
-
-def _widget(field: Field) -> Input | Choice:
-    if choices := choices_of(field):
-        return Choice(choices, field_id=f"field-{field.name}")
-    return Input(
-        value=field.initial,
-        placeholder=field.placeholder,
-        compact=True,
-        select_on_focus=False,
-        id=f"field-{field.name}",
-    )
+        if self.has_class("-advanced"):
+            self.action_advanced()
+        else:
+            self.action_leave()

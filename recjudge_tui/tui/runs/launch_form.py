@@ -19,6 +19,16 @@ from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.tui.runs.launch_request import LaunchRequest
 
 CHOOSE = "← → choose"
+_ARROWS = "← →"
+# the three questions, which are always shown; "until" is part of the third
+QUESTIONS = ("protocol", "judge", "until")
+_HINTS = {
+    "protocol": CHOOSE,
+    "judge": f"{CHOOSE}   enter lists all judges, and takes another one",
+    "until": f"{CHOOSE}   digits: another number",
+    "toggle": "enter opens and closes the options of the run",
+    "start": "enter starts the run; it works in the background",
+}
 BY_DATA = (*OCCASION_SETTINGS, "domain", "images", "again")
 ADDRESS = ("urls", "key")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -42,48 +52,24 @@ def _setting(name: str) -> Field:
     choices = option.form_choices
     if option.by_protocol and choices:
         choices = (("", "as usual"), *choices)
-    hint = f"{option.help} {CHOOSE}" if choices else option.help
+    hint = f"{option.help} {_ARROWS}" if choices else option.help
     placeholder = option.placeholder
-    initial = "" if choices or option.default in (None, "", ()) or option.by_protocol else str(option.default)
+    settled = option.default not in (None, "", ()) and option.default != {} and not option.by_protocol
+    initial = f"{option.default:g}" if settled and option.type in (int, float) else ""
     return Field(name, option.label, hint, placeholder, initial, choices)
 
 
 FIELDS: tuple[Field, ...] = (
-    Field("protocol", "protocol"),
-    Field(
-        "judge", "judge", "enter: choose. rules, random, replay:FILE, ollama: openai: anthropic: bedrock:MODEL",
-        initial="rules",
-    ),
+    Field("protocol", "1 Compare"),
+    Field("judge", "2 Judge", initial="rules"),
     Field("urls", "base URL", "The server's address; spaces between several. Default: the provider's own.", "default"),
-    Field("key", "key env", "The NAME of the environment variable that holds the API key; never the key itself", "default"),
+    Field("key", "key env", "The NAME of the variable that holds the API key; never the key itself", "default"),
     Field("prompt", "prompt", f"{CHOOSE}; the first one fits the kind of data in this project",
           choices=(("", "by the kind of data"),)),
-    _setting("as_published"),
-    _setting("domain"),
-    _setting("systems"),
-    _setting("baseline"),
-    _setting("contexts"),
-    _setting("served_from"),
-    _setting("served_to"),
-    _setting("top_k"),
-    _setting("images"),
-    _setting("limit"),
-    _setting("sample"),
-    _setting("stratify"),
-    _setting("until"),
+    Field("name", "rater name", "The rater name for its verdicts. Default: the judge's own.", "the judge's own"),
+    *(_setting(name) for name in RUN_OPTIONS),
     Field("drop", "drop poor",
           "Leave systems with more Poor than this out of the pairs; SAER's authors warn", "none"),
-    _setting("again"),
-    _setting("seed"),
-    _setting("swap"),
-    _setting("aspects"),
-    _setting("reasoning"),
-    _setting("shots"),
-    _setting("profile"),
-    _setting("history"),
-    _setting("no_history"),
-    _setting("concurrency"),
-    Field("name", "rater name", "The rater name for its verdicts. Default: the judge's own.", "the judge's own"),
 )  # fmt: skip
 FIELD_BY_NAME = {field.name: field for field in FIELDS}
 
@@ -95,22 +81,31 @@ def choices_of(field: Field) -> tuple[tuple[str, str], ...]:
     return field.choices
 
 
-def is_asked(field: Field, protocol: str, by_data: Collection[str] = BY_DATA) -> bool:
+def is_asked(
+    field: Field, protocol: str, by_data: Collection[str] = BY_DATA, *, decided: bool = True
+) -> bool:
     """Whether the form has this field for a run of the protocol; of the fields that only some data calls for, those
-    in `by_data`."""
+    in `by_data`. `decided`: the run stops when the comparison is decided, perhaps at a width."""
     if field.name == "drop":
         return protocol == SAER_NAME
+    if field.name == "margin" and not decided:
+        return False
     if field.name in BY_DATA and field.name not in by_data:
         return False
     return field.name not in RUN_OPTIONS or RUN_OPTIONS[field.name].is_taken_by(protocol)
 
 
-def hint_of(field: Field, protocol: str) -> str:
-    if field.name != "protocol":
-        return field.hint
+def hint_of(name: str) -> str:
+    """What the form says while a field or a button of this name has the focus."""
+    return _HINTS.get(name) or (FIELD_BY_NAME[name].hint if name in FIELD_BY_NAME else "")
+
+
+def summary_of(protocol: str) -> str:
+    """What a protocol judges, and how often it asks."""
     if protocol == SAER_NAME:
-        return f"{protocol}: each list alone, then in pairs; two runs. {CHOOSE}"
-    return f"{protocol}: {protocol_facts(protocol).summary}. {CHOOSE}"
+        return "each list alone, then in pairs; two runs"
+    facts = protocol_facts(protocol)
+    return f"{facts.summary}, both orders" if facts.of_pairs else facts.summary
 
 
 def default_text(name: str, protocol: str) -> str:
@@ -149,12 +144,14 @@ def read_form(values: Mapping[str, str]) -> LaunchRequest:
     Raises FieldError naming the first invalid field.
     """
     protocol = values["protocol"]
-    values = {field.name: values[field.name] if is_asked(field, protocol) else "" for field in FIELDS}
+    decided = bool(values["until"])
+    values = {
+        field.name: values[field.name] if is_asked(field, protocol, decided=decided) else ""
+        for field in FIELDS
+    }
     spec = values["judge"].strip()
     if not spec:
-        raise FieldError(
-            "judge", "no judge yet", next_step="Type one, or press enter in its field for a list."
-        )
+        raise FieldError("judge", "no judge yet", next_step="Press enter in its field for a list.")
     key = values["key"].strip()
     if key and not _VARIABLE.fullmatch(key):
         raise FieldError(
@@ -164,8 +161,6 @@ def read_form(values: Mapping[str, str]) -> LaunchRequest:
             "Set the key in the environment and write the variable's name, such as OPENAI_API_KEY.",
         )
     options = {name: _read(RUN_OPTIONS[name], text) for name, text in values.items() if name in RUN_OPTIONS}
-    if values["until"] not in ("", "decided"):
-        options |= {"until": "decided", "margin": float(values["until"])}
     urls = tuple(values["urls"].replace(",", " ").split())
     return LaunchRequest(
         JudgeSpec(spec=spec, base_urls=urls, api_key_env=key),
@@ -188,6 +183,10 @@ def _read(option: RunOption, text: str) -> Any:
         return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if option.type is int:
         return _whole(option, text.strip())
+    if option.type is float:
+        return _number(option, text.strip())
+    if option.type is dict:
+        return _words(option, text)
     return text.strip() or None
 
 
@@ -207,6 +206,37 @@ def _whole(option: RunOption, text: str) -> int | None:
             option.name, f"“{text[:40]}” does not fit “{option.label}”", f"Write a whole number {bound}."
         )
     return int(text)
+
+
+def _number(option: RunOption, text: str) -> float | None:
+    if not text:
+        return None
+    bounds = option.bounds
+    if re.fullmatch(r"[0-9]{0,9}(\.[0-9]{0,9})?", text, re.ASCII) and text != ".":
+        value = float(text)
+        low = value > bounds["gt"] if "gt" in bounds else value >= bounds.get("ge", 0)
+        if low and (value < bounds["lt"] if "lt" in bounds else value <= bounds.get("le", _LARGEST)):
+            return value
+    words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+    allowed = " and ".join(f"{words[name]} {bound:g}" for name, bound in bounds.items())
+    raise FieldError(
+        option.name, f"“{text[:40]}” does not fit “{option.label}”", f"Write a number: {allowed}."
+    )
+
+
+def _words(option: RunOption, text: str) -> dict[str, str]:
+    """NAME=WORD, separated by commas, as a mapping."""
+    words = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, sign, word = part.partition("=")
+        if not (sign and name.strip() and word.strip()):
+            raise FieldError(
+                option.name,
+                f"“{part[:40]}” does not fit “{option.label}”",
+                "Write NAME=WORD, such as item=book, with commas between several.",
+            )
+        words[name.strip()] = word.strip()
+    return words
 
 
 def _share(field: str, text: str) -> float | None:

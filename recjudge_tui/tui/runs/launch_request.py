@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.calls import Message
+from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.domain.run import Estimate, RunSettings
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, RunError
+from recjudge_tui.judges.registry import server_urls, takes_address
 from recjudge_tui.runs import start
 from recjudge_tui.runs.plan.plan import RunRequest
+from recjudge_tui.runs.plan.series import AlreadyJudgedError
 from recjudge_tui.runs.saer.plan import SaerPlan, plan_saer
 from recjudge_tui.runs.saer.request import SaerRequest, saer_request
 from recjudge_tui.runs.saer.work import detach_saer, next_stage
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs.judges import judge_capabilities, save_capabilities
+
+TEST_WITHIN_S = 30.0
 
 
 class LaunchRequest(NamedTuple):
@@ -30,12 +37,17 @@ class LaunchRequest(NamedTuple):
 
 
 class ExpectedRun(NamedTuple):
-    """The estimate of a run; for two stages, of both together. `notes` are lines for the user."""
+    """The estimate of a run; for two stages, of both together. `notes` are lines for the user, `first` the messages of
+    the first call. `place` is the server that is asked, empty for none. `again` says that all of this was judged before,
+    and that the estimate is that of judging it again."""
 
     rater: str
     prompt: str
     estimate: Estimate
     notes: tuple[str, ...] = ()
+    first: tuple[Message, ...] = ()
+    place: str = ""
+    again: str = ""
 
 
 class StartResult(NamedTuple):
@@ -51,18 +63,43 @@ def expected_run(
 ) -> ExpectedRun | RecjudgeError:
     """The estimate of the run, without storing anything, or why it cannot be planned."""
     try:
+        place = _destination(request.judge)
         if request.saer:
             stages = _saer_request(db, project_id, request)
-            return _both_stages(
-                plan_saer(db, project_id, stages, rater=request.rater, dry_run=True, progress=progress)
-            )
-        (plan,) = start.plan(db, [_run_request(project_id, request)], dry_run=True, progress=progress)
+            saer = plan_saer(db, project_id, stages, rater=request.rater, dry_run=True, progress=progress)
+            return _both_stages(saer)._replace(place=place)
+        again = ""
+        try:
+            (plan,) = start.plan(db, [_run_request(project_id, request)], dry_run=True, progress=progress)
+        except AlreadyJudgedError as error:
+            again = error.title
+            repeated = _run_request(project_id, judged_again(request))
+            (plan,) = start.plan(db, [repeated], dry_run=True, progress=progress)
     except RecjudgeError as error:
         return error
     notes: tuple[str, ...] = ()
+    if again:
+        notes = (f"{again}. Starting it again replaces these verdicts.",)
     if request.settings.until:
-        notes = ("This is the upper bound: the run stops as soon as the comparison is decided.",)
-    return ExpectedRun(plan.rater, plan.prompt, plan.estimate, notes)
+        notes = (*notes, "This is the upper bound: the run stops as soon as the comparison is decided.")
+    return ExpectedRun(plan.rater, plan.prompt, plan.estimate, notes, plan.first, place, again)
+
+
+def judged_again(request: LaunchRequest) -> LaunchRequest:
+    """The request for new verdicts in place of those there are."""
+    again = {"again": True}
+    return request._replace(
+        settings=request.settings.model_copy(update=again), options=request.options | again
+    )
+
+
+def _destination(judge: JudgeSpec) -> str:
+    """`localhost:9100`, `api.openai.com`; empty for a judge that asks no server."""
+    from recjudge_tui.judges.local_servers import place_of
+
+    if not takes_address(judge):
+        return ""
+    return one_line(", ".join(map(place_of, server_urls(judge))) or judge.provider, 60)
 
 
 def _both_stages(plan: SaerPlan) -> ExpectedRun:
@@ -73,7 +110,23 @@ def _both_stages(plan: SaerPlan) -> ExpectedRun:
             f"{stage.protocol}: {stage.estimate.calls:,} calls on {stage.estimate.cases:,} cases{existing}"
         )
     prompts = " and ".join(stage.prompt for stage in plan.stages)
-    return ExpectedRun(plan.first.rater, prompts, plan.total, tuple(notes))
+    first = next((stage.first for stage in plan.stages if stage.first), ())
+    return ExpectedRun(plan.first.rater, prompts, plan.total, tuple(notes), first)
+
+
+def tested_judge(db: Database, judge: JudgeSpec) -> Capabilities | RecjudgeError:
+    """Ask the judge three small questions and store what it supports; what is known of images stays."""
+    from recjudge_tui.prompting.probe import probe
+
+    try:
+        capabilities = probe(judge, TEST_WITHIN_S, images=False)
+    except RecjudgeError as error:
+        return error
+    known = judge_capabilities(db, judge)
+    if known is not None:
+        capabilities = capabilities.model_copy(update={"images": known.images})
+    save_capabilities(db, judge, capabilities)
+    return capabilities
 
 
 def start_run(

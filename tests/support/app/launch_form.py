@@ -12,8 +12,11 @@ from textual.worker import WorkerCancelled
 
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import list_runs
+from recjudge_tui.tui.kit.judge_picker import KnownJudge
 from recjudge_tui.tui.runs.launch import LaunchScreen
 from recjudge_tui.tui.runs.launch_form import FIELDS
+from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
+from recjudge_tui.tui.runs.launch_questions import HowMany
 from tests.support.app.driving import press, until
 
 FORM = {field.name: "" for field in FIELDS} | {
@@ -26,18 +29,29 @@ FORM = {field.name: "" for field in FIELDS} | {
 }
 
 
-async def open_form(pilot: Pilot[Any]) -> LaunchScreen:
+async def open_form(pilot: Pilot[Any], protocol: str = "pointwise") -> LaunchScreen:
+    """The form, with its first question answered by keys."""
     await press(pilot, "r")
     await press(pilot, "n")
     screen = pilot.app.screen
     assert isinstance(screen, LaunchScreen)
     await until(pilot, lambda: screen.estimated is not None)
+    while screen.protocol != protocol:
+        await press(pilot, "left")
+    await until(pilot, lambda: screen.estimated is not None)
     return screen
 
 
 async def fill(pilot: Pilot[Any], screen: LaunchScreen, **values: str) -> None:
+    """Answer questions and fill fields by their names; an empty number of cases means all."""
     for name, value in values.items():
-        screen.query_one(f"#field-{name}", Input).value = value
+        if name == "judge":
+            screen.query_one(JudgeQuestion).take(KnownJudge(value, "typed"))
+            await pilot.pause()
+        elif name in ("limit", "sample"):
+            screen.query_one(HowMany).set_count(name if value else "all", value)  # type: ignore[arg-type]
+        else:
+            screen.query_one(f"#field-{name}", Input).value = value
     await pilot.pause(0.3)
     with suppress(WorkerCancelled):
         await pilot.app.workers.wait_for_complete()

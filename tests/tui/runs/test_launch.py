@@ -3,29 +3,32 @@ from __future__ import annotations
 import socket
 from functools import partial
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.opening import connect
-from recjudge_tui.tui.kit.choice import Choice
+from recjudge_tui.store.runs.judges import judge_capabilities
 from recjudge_tui.tui.kit.judge_picker import JudgePicker
+from recjudge_tui.tui.kit.text_pane import TextPane
 from recjudge_tui.tui.runs.launch_form import (
     ADDRESS,
     FIELDS,
+    QUESTIONS,
     FieldError,
     form_words,
     hint_of,
     is_asked,
     read_form,
 )
+from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
 from recjudge_tui.tui.runs.monitor import MonitorScreen
-from tests.support.app.driving import press, running, shown, until
+from tests.support.app.driving import press, running, shown, type_text, until
 from tests.support.app.launch_form import FORM, fill, open_form, runs
 from tests.support.app.lists import import_lists, judge
 from tests.support.hostile import HOSTILE
@@ -33,9 +36,8 @@ from tests.support.servers.process import ServerProcess
 from tests.support.visits import make_visits
 
 
-def test_every_hint_fits_the_two_lines_it_has() -> None:
-    hints = [hint_of(field, name) for field in FIELDS for name in (*offered(), "saer")]
-    assert [hint for hint in hints if len(wrap(hint, 42)) > 2] == []
+def test_every_hint_fits_its_line() -> None:
+    assert [field.name for field in FIELDS if len(hint_of(field.name)) > 78] == []
 
 
 def test_messages_call_options_as_the_form_does() -> None:
@@ -47,7 +49,8 @@ async def test_the_form_tells_the_way_out_while_a_field_has_the_keys(project_db:
     import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
-        screen.query_one("#field-judge", Input).focus()
+        await press(pilot, "plus")
+        screen.query_one("#field-name", Input).focus()
         await pilot.pause()
         assert "esc back" in shown(pilot).splitlines()[-1]
 
@@ -55,10 +58,8 @@ async def test_the_form_tells_the_way_out_while_a_field_has_the_keys(project_db:
 async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
-        screen = await open_form(pilot)
-        await press(pilot, "right")
-        assert screen.query_one("#field-protocol", Choice).value == "pairwise"
-        assert "every pair" in shown(pilot)
+        screen = await open_form(pilot, "pairwise")
+        assert "two lists of one user, both orders" in shown(pilot)
         screen.query_one("#start").focus()
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen), 20)
@@ -82,31 +83,40 @@ async def test_the_estimate_follows_the_form_and_writes_nothing(project_db: Path
     import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
-        await until(pilot, lambda: "6 on 6 cases" in shown(pilot))
+        await until(pilot, lambda: "6 calls on 6 cases" in shown(pilot))
         await fill(pilot, screen, limit="2", judge="ollama:some:1b")
-        await until(pilot, lambda: "2 on 2 cases" in shown(pilot))
-        assert "$0 (local)" in shown(pilot)
+        await until(pilot, lambda: "2 calls on 2 cases" in shown(pilot))
+        assert "$0 local" in shown(pilot)
         assert "~" in shown(pilot)
         await fill(pilot, screen, systems="als, text", limit="")
-        await until(pilot, lambda: "6 on 6 cases" in shown(pilot))
+        await until(pilot, lambda: "6 calls on 6 cases" in shown(pilot))
     assert runs(project_db) == []
 
 
-async def test_what_was_judged_before_is_not_judged_again_unasked(project_db: Path) -> None:
+async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
     project = import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
         judge(project_db, project, "pointwise")
         await fill(pilot, screen, limit="5")
-        await until(pilot, lambda: "This cannot run" in shown(pilot))
-        assert "already judged" in shown(pilot)
+        await until(pilot, lambda: "has already judged these 5 cases. Starting it again" in shown(pilot))
+        assert "f5  Judge again, judges 5 cases here" in shown(pilot)
+        await press(pilot, "f5")
+        assert "Judge the same again?" in shown(pilot)
+        await press(pilot, "n")
+        assert pilot.app.screen is screen
+        assert len(runs(project_db)) == 1
+        await press(pilot, "f5")
+        await pilot.press("y")
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"], 20)
 
 
 WRONG = (
     ("judge", "olama:x", "no judge “olama:x”"),
-    ("judge", "", "no judge yet"),
     ("judge", "ollama", "is incomplete"),
-    ("limit", "ten", "whole number of 1 or more"),
+    ("timeout_s", "soon", "Write a number: more than 0"),
+    ("temperature", "2.5", "at least 0 and at most 2"),
+    ("variables", "item", "NAME=WORD"),
     ("top_k", "0", "from 1 to 1,000"),
     ("systems", "als, nobody", "no lists by “nobody”"),
 )
@@ -124,7 +134,7 @@ async def test_what_is_wrong_is_said_in_the_form(project_db: Path) -> None:
             await press(pilot, "f5")
             assert pilot.app.screen is screen
             await fill(pilot, screen, **{field: usual_values[field]})
-            await until(pilot, partial(_says, pilot, "6 on 6 cases"))
+            await until(pilot, partial(_says, pilot, "6 calls on 6 cases"))
     assert runs(project_db) == []
 
 
@@ -141,7 +151,7 @@ async def test_an_untouched_form_asks_for_what_the_command_asks_for(project_db: 
             settings = read_form(screen.values()).settings
             assert settings == settings_for(settings.protocol, seed=7)
             seen.append(settings.protocol)
-            await pilot.press("right")
+            await press(pilot, "right")
         assert set(seen) == set(offered())
 
 
@@ -151,7 +161,7 @@ async def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(projec
         screen = await open_form(pilot)
         await fill(pilot, screen, key="sk-live-1234567890")
         await until(pilot, lambda: "not the name of an environment" in shown(pilot))
-        assert str(screen.query_one("#estimate-text").render()).count("sk-live") == 0
+        assert "sk-live" not in screen.query_one("#prompt", TextPane).text()
 
 
 async def test_no_server_is_said_before_anything_is_planned(project_db: Path) -> None:
@@ -164,7 +174,7 @@ async def test_no_server_is_said_before_anything_is_planned(project_db: Path) ->
             await fill(pilot, screen, judge="openai:some", urls=url)
             await pilot.press("f5")
             await until(pilot, lambda: "This cannot run" in shown(pilot), 20)
-            assert "127.0.0.1" in str(screen.query_one("#estimate-text").render())
+            assert "127.0.0.1" in screen.query_one("#prompt", TextPane).text()
     assert runs(project_db) == []
 
 
@@ -180,75 +190,134 @@ async def test_an_unknown_model_is_said_with_those_there_are(
     assert runs(project_db) == []
 
 
-async def test_the_judges_known_here_can_be_picked(
-    project_db: Path, ollama_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server is named by the environment, and no key is there."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{free.getsockname()[1]}")
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+async def test_a_found_server_is_tested_and_asked(
+    project_db: Path, ollama_server: ServerProcess, no_servers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-not-to-be-seen")
     import_lists(project_db)
+    place = f"localhost:{ollama_server.url.rpartition(':')[2]}"
     async with running(project_db) as pilot:
-        screen = await open_form(pilot)
-        await until(pilot, lambda: len(screen._models) == 2)
+        screen = await open_form(pilot, "pairwise")
+        # a model that is there comes before the built-in judges
+        await until(pilot, lambda: f"✓ Ollama {place}, 2 models" in shown(pilot))
+        await until(pilot, lambda: f"f5  Start, sends 6 calls to {place}" in shown(pilot))
+        assert "▸ system" in shown(pilot)
+        assert "t test the judge with 3 calls" in shown(pilot)
+        await press(pilot, "t")
+        await until(pilot, lambda: "✓ answers, 0." in shown(pilot))
         await press(pilot, "down", "enter")
         assert isinstance(pilot.app.screen, JudgePicker)
         text = shown(pilot)
         assert "ollama:other:1b" in text
         assert "built in, no model" in text
-        await press(pilot, "j", "j", "enter")
-        assert screen.query_one("#field-judge", Input).value == "ollama:hash-judge:latest"
-        await until(pilot, lambda: screen.estimated is not None)
+        assert "ANTHROPIC_API_KEY is set" in text
+        assert "sk-not" not in text
+        await press(pilot, "j", "enter")
+        assert screen.values()["judge"] == "ollama:other:1b"
+        await press(pilot, "enter", *"jj", "enter")
+        await type_text(pilot, "m-1")
+        await press(pilot, "enter")
+        assert screen.values()["judge"] == "anthropic:m-1"
+        await until(pilot, lambda: "Start, sends 6 calls to api.anthropic.com" in shown(pilot))
+    with connect(project_db) as db:
+        known = judge_capabilities(db, JudgeSpec(spec="ollama:hash-judge:latest"))
+    assert known is not None
+    assert known.images is None
 
 
-async def test_no_ollama_server_does_not_hold_up_the_form(
-    project_db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{free.getsockname()[1]}")
-        import_lists(project_db)
-        async with running(project_db) as pilot:
-            screen = await open_form(pilot)
-            await until(pilot, lambda: "No Ollama server" in screen._note)
-            await press(pilot, "down", "enter")
-            assert "No Ollama server" in shown(pilot)
-            assert "ollama serve" in shown(pilot)
-            await press(pilot, "escape")
-            assert pilot.app.screen is screen
-            await press(pilot, "escape")
-            assert pilot.app.screen is not screen
-
-
-async def test_every_field_is_reached_by_keys_and_fits_80_by_24(project_db: Path) -> None:
+async def test_a_paid_run_asks_once_with_its_cost_and_budget(project_db: Path, no_servers: None) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
-        await open_form(pilot)
+        screen = await open_form(pilot, "pairwise")
+        await fill(pilot, screen, judge="openai:gpt-4o")
+        await press(pilot, "f5")
         text = shown(pilot)
-        # `rules` asks no server, and nothing says what this data recommends
-        fields = [
-            field
-            for field in FIELDS
-            if is_asked(field, "pointwise", ("domain",)) and field.name not in ADDRESS
+        assert "Start a run that costs money?" in text
+        assert "6 calls to api.openai.com" in text
+        assert "No budget is set" in text
+        await press(pilot, "n")
+        await fill(pilot, screen, budget_usd="2.5")
+        assert "budget $2.50" in shown(pilot)
+        await press(pilot, "f5")
+        assert "more than $2.50" in shown(pilot)
+        await press(pilot, "y")
+        # the key is missing, and nothing was planned
+        await until(pilot, lambda: "This cannot run" in shown(pilot), 20)
+        await fill(pilot, screen, judge="openai:of-nobody", budget_usd="")
+        await press(pilot, "f5")
+        assert "Without a price no budget can be kept" in shown(pilot)
+    assert runs(project_db) == []
+
+
+async def test_no_server_does_not_hold_up_the_form(project_db: Path, no_servers: None) -> None:
+    import_lists(project_db)
+    async with running(project_db) as pilot:
+        screen = await open_form(pilot)
+        await until(pilot, lambda: screen.query_one(JudgeQuestion).local is not None)
+        await press(pilot, "down", "enter")
+        assert "No model server answers" in shown(pilot)
+        assert "ollama serve" in shown(pilot)
+        await press(pilot, "escape")
+        assert pilot.app.screen is screen
+        await press(pilot, "escape")
+        assert pilot.app.screen is not screen
+
+
+async def test_every_option_is_reached_by_keys_with_the_start_in_view(
+    project_db: Path, no_servers: None
+) -> None:
+    import_lists(project_db)
+    async with running(project_db) as pilot:
+        screen = await open_form(pilot)
+        fields = [field.name for field in FIELDS if screen.query(f"#row-{field.name}")]
+        shown_rows = [name for name in fields if screen.query_one(f"#row-{name}").display]
+        # `rules` asks no server, nothing says what this data recommends, and the third question holds the numbers
+        expected = [
+            field.name for field in FIELDS if is_asked(field, "pointwise", ("domain",), decided=False)
         ]
-        assert all(field.label in text for field in fields)
-        assert not any(field.label in text for field in FIELDS if field not in fields)
-        assert "Start" in text
-        for field in fields:
+        assert shown_rows == [name for name in expected if name not in (*ADDRESS, "limit", "sample")]
+        assert "f5  Start, judges 6 cases here" in shown(pilot)
+        assert "+ advanced: top K 10 · events 100" in shown(pilot)
+        await press(pilot, "plus")
+        reached = []
+        for _ in range(len(shown_rows) - len(QUESTIONS)):
             assert pilot.app.focused is not None
-            assert pilot.app.focused.id == f"field-{field.name}"
+            reached.append(str(pilot.app.focused.id).removeprefix("field-"))
             await pilot.press("down")
+            assert "f5  Start, judges 6 cases here" in shown(pilot)
+        assert reached == [name for name in shown_rows if name not in QUESTIONS]
+        await press(pilot, "escape", "down")
         assert pilot.app.focused is not None
         assert pilot.app.focused.id == "start"
+        await press(pilot, "up", "up")
+        await press(pilot, *"1x2", "backspace")
+        assert "‹ sample 1 ›" in shown(pilot)
+        await until(pilot, lambda: "1 call on 1 case" in shown(pilot))
 
 
 async def test_an_address_is_asked_for_where_the_judge_may_need_one(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
+        await press(pilot, "plus")
         assert "base URL" not in shown(pilot)
         await fill(pilot, screen, judge="openai:m")
         assert "base URL" in shown(pilot)
-        await fill(pilot, screen, urls="http://127.0.0.1:1/v1", judge="rules")
-        assert "base URL    http://127.0.0.1:1/v1" in shown(pilot)
-        assert "key env" not in shown(pilot)
+        await fill(pilot, screen, urls="http://127.0.0.1:1/v1")
+        await until(pilot, lambda: "to localhost:1" in shown(pilot))
+        await fill(pilot, screen, judge="rules")
+        assert "base URL" not in shown(pilot)
 
 
 async def test_the_form_asks_for_occasions_where_the_data_has_them(project_db: Path) -> None:
@@ -256,10 +325,11 @@ async def test_the_form_asks_for_occasions_where_the_data_has_them(project_db: P
         make_visits(db)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
+        await press(pilot, "plus")
         await until(pilot, lambda: "served from" in shown(pilot))
         assert "contexts" in shown(pilot)
         await fill(pilot, screen, contexts='home, "cart"', served_to="2024-05-01")
-        await until(pilot, lambda: "14 on 14 cases" in shown(pilot))
+        await until(pilot, lambda: "14 calls on 14 cases" in shown(pilot))
         request = read_form(screen.values())
         assert (request.settings.contexts, request.settings.served_to) == (("home", "cart"), "2024-05-01")
         await fill(pilot, screen, served_to="soon")

@@ -23,9 +23,7 @@ from tests.support.app.lists import import_lists
 async def test_saer_is_launched_from_the_form_and_both_stages_are_seen(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
-        screen = await open_form(pilot)
-        await press(pilot, "left")
-        assert screen.query_one("#field-protocol", Choice).value == "saer"
+        screen = await open_form(pilot, "saer")
         await fill(pilot, screen, seed="11", top_k="3", concurrency="2", name="both stages")
         await until(pilot, lambda: "pointwise: 6 calls on 6 cases" in shown(pilot))
         assert "pairwise: 6 calls on 3 cases" in shown(pilot)
@@ -52,8 +50,8 @@ async def test_saer_is_launched_from_the_form_and_both_stages_are_seen(project_d
 
 def test_what_the_form_says_reaches_both_stages(project_db: Path) -> None:
     project = import_lists(project_db)
-    values = FORM | {"protocol": "saer", "profile": "none", "until": "0.2", "history": "3", "no_history": "judge",
-                     "seed": "11", "swap": "one", "concurrency": "2", "top_k": "3"}  # fmt: skip
+    values = FORM | {"protocol": "saer", "profile": "none", "until": "decided", "margin": "0.2", "history": "3",
+                     "no_history": "judge", "seed": "11", "swap": "one", "concurrency": "2", "top_k": "3"}  # fmt: skip
     with connect(project_db) as db:
         result = start_run(db, project, read_form(values), lambda _: None)
         assert (result.run_id, result.error) == (1, None)
@@ -70,14 +68,13 @@ def test_what_the_form_says_reaches_both_stages(project_db: Path) -> None:
 async def test_saer_that_is_done_is_not_started_again(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db, size=(120, 40)) as pilot:
-        await open_form(pilot)
-        await press(pilot, "left")
+        await open_form(pilot, "saer")
         await pilot.press("f5")
         await until(pilot, lambda: len(runs(project_db)) == 2, 20)
         await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"], 30)
         await press(pilot, "q")
         await press(pilot, "n")
-        await press(pilot, "left")
+        await press(pilot, "left", "left")
         await until(pilot, lambda: "already exists" in shown(pilot))
         await pilot.press("f5")
         await until(pilot, lambda: "both stages are already done" in shown(pilot), 20)
@@ -102,8 +99,7 @@ async def test_a_stratified_run_says_whom_it_draws(project_db: Path) -> None:
     import_lists(project_db, users=8)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
-        screen.query_one("#field-stratify", Choice).focus()
-        await press(pilot, "right")
+        screen.query_one("#field-stratify", Choice).action_step(1)
         await until(pilot, lambda: "“drawn” needs a sample" in shown(pilot))
         await fill(pilot, screen, sample="4")
         await until(pilot, lambda: "shown events (of 8 users)" in shown(pilot))
@@ -118,10 +114,9 @@ async def test_a_run_until_it_is_decided_says_that_it_may_take_less(project_db: 
     import_lists(project_db)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
-        screen.query_one("#field-until", Choice).focus()
-        await press(pilot, "right", "right")
+        await press(pilot, "down", "down", "right")
         await until(pilot, lambda: "This is the upper bound" in shown(pilot))
-        assert (screen.values()["until"], "20 points wide" in shown(pilot)) == ("0.2", True)
+        await fill(pilot, screen, margin="0.2")
         await pilot.press("f5")
         await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"], 20)
     with connect(project_db) as db:

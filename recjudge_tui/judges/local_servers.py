@@ -1,0 +1,108 @@
+"""Which model servers answer on this machine: all usual ports are asked at once, and no key is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import CallError, JudgeError, UsageError
+from recjudge_tui.judges.http.failures import CallTarget, sound_text
+from recjudge_tui.judges.http.request import Client, send
+from recjudge_tui.judges.providers.ollama_models import fetch_installed, server_urls
+from recjudge_tui.judges.providers.openai import api_root
+from recjudge_tui.judges.providers.reply import json_object
+
+WITHIN_S = 1.0
+MOST_MODELS = 200
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class UsualServer(NamedTuple):
+    """A server with an OpenAI-compatible API, at the port it has unless it is told another."""
+
+    name: str
+    port: int
+
+
+USUAL = (UsualServer("llama.cpp", 8080), UsualServer("vLLM", 8000), UsualServer("LM Studio", 1234))
+# what servers call the owner of their models
+_OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio", "library": "Ollama"}
+
+
+class LocalServer(NamedTuple):
+    """A server that answered: `judges` are its models as a run names them (`ollama:MODEL`, `openai:MODEL`), each with
+    what the server says of it. `base_urls` are what a run must be given besides; empty where it is found without."""
+
+    name: str
+    url: str
+    judges: tuple[tuple[str, str], ...]
+    base_urls: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """`localhost:8080`."""
+        return place_of(self.url)
+
+
+def place_of(url: str) -> str:
+    """The host and port of a URL; loopback is `localhost`."""
+    parts = urlsplit(url)
+    host = "localhost" if parts.hostname in LOOPBACK else parts.hostname or url
+    return f"{host}:{parts.port}" if parts.port else host
+
+
+def local_servers(usual: Sequence[UsualServer] = USUAL, timeout_s: float = WITHIN_S) -> list[LocalServer]:
+    """The servers that answer within `timeout_s` seconds: Ollama at `OLLAMA_HOST` or its default address, the others at
+    their usual ports of 127.0.0.1, and the server of `OPENAI_BASE_URL` where it is on this machine. Call it outside an
+    event loop."""
+    return asyncio.run(_all(usual, timeout_s))
+
+
+async def _all(usual: Sequence[UsualServer], timeout_s: float) -> list[LocalServer]:
+    asked = {f"http://127.0.0.1:{server.port}/v1": server.name for server in usual}
+    named = os.environ.get("OPENAI_BASE_URL", "")
+    with suppress(UsageError):
+        if named and urlsplit(named).hostname in LOOPBACK:
+            asked = {api_root(named): "a server"} | asked
+    answers = await asyncio.gather(
+        _ollama(timeout_s), *(_compatible(url, name, timeout_s) for url, name in asked.items())
+    )
+    return [server for server in answers if server is not None]
+
+
+async def _ollama(timeout_s: float) -> LocalServer | None:
+    try:
+        models = await fetch_installed(timeout_s=timeout_s)
+        url = server_urls(())[0]
+    except (UsageError, JudgeError, CallError):
+        return None
+    judges = [
+        (f"ollama:{model.name}", " ".join(filter(None, (model.parameters, model.quantization))))
+        for model in models
+    ]
+    return LocalServer("Ollama", url, tuple(judges[:MOST_MODELS]))
+
+
+async def _compatible(url: str, name: str, timeout_s: float) -> LocalServer | None:
+    """The server at an OpenAI-compatible address, None unless it answers with a list of models."""
+    client = Client((url,))
+    try:
+        response = await send(client, "GET", f"{url}/models", timeout_s=timeout_s)
+        listed = json_object(response, CallTarget(url, "", ""), "the server's").get("data")
+    except (CallError, JudgeError):
+        return None
+    finally:
+        await client.aclose()
+    if response.status_code != 200 or not isinstance(listed, list):
+        return None
+    entries = [
+        entry for entry in listed[:MOST_MODELS] if isinstance(entry, dict) and sound_text(entry.get("id"))
+    ]
+    owner = sound_text(entries[0].get("owned_by")) if entries else ""
+    judges = tuple((f"openai:{one_line(sound_text(entry['id']), 200)}", "") for entry in entries)
+    return LocalServer(_OWNERS.get(owner, name), url, judges, (url,))
