@@ -56,11 +56,13 @@ def place_of(url: str) -> str:
     return f"{host}:{parts.port}" if parts.port else host
 
 
-def local_servers(usual: Sequence[UsualServer] = USUAL, timeout_s: float = WITHIN_S) -> list[LocalServer]:
+def local_servers(
+    usual: Sequence[UsualServer] | None = None, timeout_s: float = WITHIN_S
+) -> list[LocalServer]:
     """The servers that answer within `timeout_s` seconds: Ollama at `OLLAMA_HOST` or its default address, the others at
-    their usual ports of 127.0.0.1, and the server of `OPENAI_BASE_URL` where it is on this machine. Call it outside an
+    their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` where it is on this machine. Call it outside an
     event loop."""
-    return asyncio.run(_all(usual, timeout_s))
+    return asyncio.run(_all(USUAL if usual is None else usual, timeout_s))
 
 
 async def _all(usual: Sequence[UsualServer], timeout_s: float) -> list[LocalServer]:

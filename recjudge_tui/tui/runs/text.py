@@ -11,7 +11,7 @@ from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.projects.estimate import cost_range, duration
+from recjudge_tui.reports.projects.estimate import cost_range
 from recjudge_tui.reports.projects.run_progress import RunWatch, eta_s, seconds_until
 from recjudge_tui.store.runs.progress import FinishedCall
 from recjudge_tui.tui.kit.charts import spark, stacked
@@ -291,26 +291,3 @@ def _short_time(seconds: float) -> str:
 def _facts(*facts: tuple[str, str]) -> Content:
     wide = max(len(name) for name, _ in facts) + 1
     return Content("\n").join(Content.assemble((name.ljust(wide), "dim"), text) for name, text in facts)
-
-
-def estimate_facts(estimate: Estimate, rater: str, prompt: str, look: Glyphs) -> Content:
-    """The estimate of a form: the calls, what they take, and what is left out."""
-    facts = [
-        ("calls", f"{number(estimate.calls)} on {number(estimate.cases)} cases"),
-        ("tokens", tokens_expected(estimate, look)),
-        ("cost", cost_range(estimate)),
-        ("time", duration(estimate.seconds)),
-        ("rater", one_line(rater, 60)),
-        ("prompt", one_line(prompt, 60)),
-    ]
-    facts += [("form", one_line(line, 300)) for line in estimate.published]
-    if estimate.domain_note:
-        facts.append(("domain", estimate.domain_note))
-    if estimate.undated_note:
-        facts.append(("history", estimate.undated_note))
-    facts += [("history", sentence) for sentence in estimate.copies_notes]
-    facts += [("drawn", f"{plural(n, 'user')} with {level}") for level, n in estimate.strata.items()]
-    facts += [
-        ("left out", f"{number(n)} × {one_line(reason, 60)}") for reason, n in estimate.left_out.items()
-    ]
-    return _facts(*facts)
