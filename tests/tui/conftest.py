@@ -1,10 +1,12 @@
-"""No test reads or writes the settings of whoever runs it."""
+"""No test reads or writes the settings of whoever runs it, or asks the model servers and keys of that machine."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+from recjudge_tui.judges import local_servers
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +16,13 @@ def config_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RECJUDGE_CONFIG", str(folder))
     monkeypatch.delenv("RECJUDGE_READER", raising=False)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server and no key of the machine that runs the tests is found; a test names its own."""
+    monkeypatch.setattr(local_servers, "USUAL", ())
+    # nothing answers at the port for discarding, which only root may open
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from recjudge_tui.store.opening import connect
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
-from tests.support.app.driving import press, running, shown, until
+from recjudge_tui.tui.projects.screen import ProjectsScreen
+from recjudge_tui.tui.runs.monitor import MonitorScreen
+from tests.support.app.driving import press, running, shown, type_text, until
+from tests.support.app.launch_form import runs
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.app.projects import make_project
+from tests.support.servers.process import ServerProcess
 
 
 async def test_first_look_to_the_first_reasoning_in_two_keys(project_db: Path) -> None:
@@ -71,3 +77,35 @@ async def test_a_project_without_anything_left_to_decide_opens_on_the_run(projec
         assert "run:1" in shown(pilot)
         assert "queue:" not in shown(pilot)
         assert "Reasoning (als first" in shown(pilot)
+
+
+async def test_an_empty_project_to_a_running_judge_in_the_app_alone(
+    project_db: Path, openai_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_lists(project_db, name="elsewhere", users=2)
+    files = project_db.parent / "files"
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{openai_server.url}/v1")
+    keys: list[str] = []
+    async with running(project_db, app_class=RecjudgeApp) as pilot:
+
+        async def count(*pressed: str) -> None:
+            keys.extend(pressed)
+            await press(pilot, *pressed)
+
+        while not isinstance(pilot.app.screen, ProjectsScreen):
+            await press(pilot, "q")
+        await count("n")
+        await type_text(pilot, "mine")
+        await count("enter")
+        await count("i")
+        await type_text(pilot, str(files))
+        await count("enter")
+        await until(pilot, lambda: "imported" in shown(pilot).casefold() or "stored" in shown(pilot), 20)
+        if not isinstance(pilot.app.screen, ProjectsScreen):
+            await count("escape")
+        await count("r", "n")
+        await until(pilot, lambda: "f5  Start, sends 4 calls to localhost:" in shown(pilot), 20)
+        await count("f5")
+        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen), 20)
+        assert len(keys) < 15
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"], 20)

@@ -190,18 +190,8 @@ async def test_an_unknown_model_is_said_with_those_there_are(
     assert runs(project_db) == []
 
 
-@pytest.fixture
-def no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No server is named by the environment, and no key is there."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{free.getsockname()[1]}")
-    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-
 async def test_a_found_server_is_tested_and_asked(
-    project_db: Path, ollama_server: ServerProcess, no_servers: None, monkeypatch: pytest.MonkeyPatch
+    project_db: Path, ollama_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-not-to-be-seen")
@@ -236,7 +226,7 @@ async def test_a_found_server_is_tested_and_asked(
     assert known.images is None
 
 
-async def test_a_paid_run_asks_once_with_its_cost_and_budget(project_db: Path, no_servers: None) -> None:
+async def test_a_paid_run_asks_once_with_its_cost_and_budget(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot, "pairwise")
@@ -260,7 +250,7 @@ async def test_a_paid_run_asks_once_with_its_cost_and_budget(project_db: Path, n
     assert runs(project_db) == []
 
 
-async def test_no_server_does_not_hold_up_the_form(project_db: Path, no_servers: None) -> None:
+async def test_no_server_does_not_hold_up_the_form(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
@@ -274,9 +264,7 @@ async def test_no_server_does_not_hold_up_the_form(project_db: Path, no_servers:
         assert pilot.app.screen is not screen
 
 
-async def test_every_option_is_reached_by_keys_with_the_start_in_view(
-    project_db: Path, no_servers: None
-) -> None:
+async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
