@@ -57,12 +57,12 @@ def place_of(url: str) -> str:
 
 
 def local_servers(
-    usual: Sequence[UsualServer] | None = None, timeout_s: float = WITHIN_S
+    usual: Sequence[UsualServer] | None = None, timeout_s: float | None = None
 ) -> list[LocalServer]:
-    """The servers that answer within `timeout_s` seconds: Ollama at `OLLAMA_HOST` or its default address, the others at
-    their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` where it is on this machine. Call it outside an
-    event loop."""
-    return asyncio.run(_all(USUAL if usual is None else usual, timeout_s))
+    """The servers that answer within `timeout_s` seconds (None: `WITHIN_S`): Ollama at `OLLAMA_HOST` or its default
+    address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` where it is
+    on this machine. Call it outside an event loop."""
+    return asyncio.run(_all(USUAL if usual is None else usual, timeout_s or WITHIN_S))
 
 
 async def _all(usual: Sequence[UsualServer], timeout_s: float) -> list[LocalServer]:

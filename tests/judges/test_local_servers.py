@@ -29,14 +29,14 @@ def test_servers_are_named_with_their_models(
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
     port = int(openai_server.url.rpartition(":")[2])
-    ollama, other = local_servers((UsualServer("vLLM", port), UsualServer("LM Studio", nothing_else)))
+    ollama, other = local_servers((UsualServer("vLLM", port), UsualServer("LM Studio", nothing_else)), 20)
     assert (ollama.name, ollama.base_urls) == ("Ollama", ())
     assert [spec for spec, _ in ollama.judges] == ["ollama:hash-judge:latest", "ollama:other:1b"]
     assert (other.name, other.place) == ("vLLM", f"localhost:{port}")
     assert other.base_urls == (f"http://127.0.0.1:{port}/v1",)
     assert ("openai:hash-judge", "") in other.judges
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.url)
-    assert [server.name for server in local_servers(())] == ["Ollama", "a server"]
+    assert [server.name for server in local_servers((), 20)] == ["Ollama", "a server"]
 
 
 def test_what_is_no_model_server_is_left_out(nothing_else: int) -> None:
@@ -51,7 +51,7 @@ def test_what_is_no_model_server_is_left_out(nothing_else: int) -> None:
     for status, body in bodies:
         with serving(lambda *_, status=status, body=body: answer(status, body)) as stub:
             port = int(stub.url.rpartition(":")[2])
-            names.append([(s.name, s.judges) for s in local_servers((UsualServer("vLLM", port),))])
+            names.append([(s.name, s.judges) for s in local_servers((UsualServer("vLLM", port),), 20)])
     assert names[:4] == [[], [], [], []]
     assert names[4] == [("llama.cpp", (("openai:m[31m", ""),))]
 
