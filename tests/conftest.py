@@ -22,6 +22,9 @@ from tests.support.servers.process import ServerProcess, start
 # ranx compares with us as plain Python: compiling its loops takes a minute, running them on small lists does not
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
+TESTS = Path(__file__).parent
+SHORT = ("annotation", "domain", "importers", "judges", "prompting", "protocols", "raters", "stats", "store")
+
 # a busy machine is no failure; the same examples each time in CI, fresh ones at a developer's desk
 settings.register_profile("recjudge", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("recjudge")
@@ -34,7 +37,10 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests on research data where RECJUDGE_DATA does not say where these lie, those of Ray without it."""
+    """Deselect the tests on research data where RECJUDGE_DATA does not say where these lie, those of Ray without it.
+
+    Files that start processes and wait go first, so that at the end no worker is left alone with a long one.
+    """
     missing = {"data": not os.environ.get("RECJUDGE_DATA"), "ray": find_spec("ray") is None}
     apart = [
         item for item in items if any(gone and item.get_closest_marker(m) for m, gone in missing.items())
@@ -42,6 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if apart:
         config.hook.pytest_deselected(items=apart)
         items[:] = [item for item in items if item not in apart]
+    items.sort(key=lambda item: item.path.relative_to(TESTS).parts[0] in SHORT)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
