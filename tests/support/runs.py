@@ -31,6 +31,7 @@ SECRET = "The Held Out Film"
 SYSTEMS = ("als", "pop")
 SERIES = "the series"
 RULES = JudgeSpec(spec="rules")
+LATER = ("httpx", "numpy", "scipy.sparse.csgraph", "scipy.special")
 APART = ("recjudge_tui.tui", "recjudge_tui.__main__")
 
 
@@ -150,7 +151,7 @@ def command(*words: object, **more: Any) -> subprocess.Popen[str]:
 def _program() -> tuple[str, ...]:
     """All modules but those of the app, and what they import when it is first needed."""
     ours = [module.name for module in pkgutil.walk_packages(recjudge_tui.__path__, "recjudge_tui.")]
-    return (*(name for name in ours if not name.startswith(APART)), "httpx", "numpy", "scipy.sparse.csgraph", "scipy.special")
+    return (*(name for name in ours if not name.startswith(APART)), *LATER)
 
 
 def ran(*words: object, **more: Any) -> tuple[int, str, str]:
