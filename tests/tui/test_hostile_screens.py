@@ -93,6 +93,7 @@ WALKS = {
     "explanation": Walk("j enter pagedown G escape", "CasesScreen", _cases("protocol:explanation")),
     "absolute": Walk("j enter G escape", "CasesScreen", _cases("protocol:absolute")),
     "home": Walk("down right down left tab tab pagedown G g", "HomeScreen", _of("home")),
+    "data": Walk("j right j right j right j right right j right j G K J slash a escape", "DataScreen", _of("data")),
     "runs": Walk(
         "j k D escape e escape slash a escape j enter j f n o escape question_mark escape",
         "RunsScreen MonitorScreen",

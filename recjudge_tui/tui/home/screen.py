@@ -39,6 +39,7 @@ class HomeScreen(ImportScreen):
         Binding("r", "go('runs')", "runs", id="home.runs"),
         Binding("a", "go('agreement')", "agreement", id="home.agreement"),
         Binding("l", "go('annotate')", "label", id="home.annotate"),
+        Binding("B", "go('data')", "browse the data", show=False, id="home.data"),
         Binding("d", "go('compare')", "compare raters", show=False, id="home.compare"),
         Binding("p", "go('prompts')", "prompts", show=False, id="home.prompts"),
         Binding("V", "verdicts", "all verdicts", show=False, id="home.verdicts"),

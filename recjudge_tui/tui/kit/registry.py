@@ -9,6 +9,7 @@
 | monitor | run_id: the progress of a run |
 | agreement | project_id: agreement and leaderboard |
 | prompts | project_id: the prompts, rendered for its cases; `prompt` (name, version) and `case` (kind, id) to begin with |
+| data | project_id: what was imported; `kind` to begin with |
 | compare | project_id: two raters case by case |
 | annotate | project_id: blind labels by people |
 """
@@ -28,6 +29,7 @@ _SCREENS: dict[str, tuple[str, str]] = {
     "monitor": ("recjudge_tui.tui.runs.monitor", "MonitorScreen"),
     "agreement": ("recjudge_tui.tui.agreement.screen", "AgreementScreen"),
     "prompts": ("recjudge_tui.tui.prompts.screen", "PromptsScreen"),
+    "data": ("recjudge_tui.tui.data.screen", "DataScreen"),
     "compare": ("recjudge_tui.tui.compare.screen", "CompareScreen"),
     "annotate": ("recjudge_tui.tui.annotate.screen", "AnnotateScreen"),
 }

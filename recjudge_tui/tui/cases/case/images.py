@@ -55,11 +55,11 @@ def _named(case: CaseDetail) -> Iterator[tuple[str, ItemView]]:
 
 def _drawing(item: ItemView, contents: Mapping[str, bytes]) -> Drawing:
     content = contents.get(item.image.digest) if item.image else None
-    return () if content is None else _drawn(content)
+    return () if content is None else drawn(content)
 
 
 @lru_cache(maxsize=128)
-def _drawn(content: bytes) -> Drawing:
+def drawn(content: bytes) -> Drawing:
     """The lines of an image, at most WIDTH cells wide and HEIGHT high; none without the extra “images”."""
     try:
         from PIL import Image

@@ -1,0 +1,54 @@
+"""One row of the data whole: of a user what a judge will see, of an item its image, of a list its items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.content import Content
+
+from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects.browsing import DataRow, data_columns
+
+_LONGEST = 4000
+
+
+def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str, Content]:
+    """A title and the text; reads the history of a user, so call it in a worker."""
+    if kind in ("users", "events"):
+        return f"what a judge sees of {one_line(row.key, 40)}", _user(db, project_id, row.key)
+    lines = [
+        Content.assemble((f"{name}  ", "dim"), safe_text(cell[:_LONGEST]))
+        for (name, _), cell in zip(data_columns(kind), row.cells, strict=True)
+        if cell
+    ]
+    if kind == "items":
+        lines += _item(db, project_id, row.key)
+    return one_line(row.cells[0], 60), Content("\n").join(lines)
+
+
+def _user(db: Database, project_id: int, user_id: str) -> Content:
+    from recjudge_tui.domain.run import RunSettings
+    from recjudge_tui.reports.verdicts.case_page import user_lines
+    from recjudge_tui.runs.plan.context import user_view
+    from recjudge_tui.store.data.histories import read_history
+
+    user = user_view(read_history(db, project_id, user_id), RunSettings(protocol="pairwise"))
+    lines = list(user_lines(user, ""))
+    about = "with the usual settings of a pairwise run; held-out events are left out"
+    text = safe_text("\n".join(lines)[: 5 * _LONGEST]) if lines else "nothing: this user has no events"
+    return Content.assemble((about, "dim"), "\n\n", text)
+
+
+def _item(db: Database, project_id: int, item_id: str) -> Iterator[Content]:
+    from recjudge_tui.store.data.images import image_contents, item_images
+    from recjudge_tui.store.data.item_views import ItemViews
+    from recjudge_tui.tui.cases.case.images import drawn
+
+    item = ItemViews(db, project_id).of([item_id])[item_id]
+    for name, value in item.attributes.items():
+        yield Content.assemble((f"{one_line(name, 40)}  ", "dim"), safe_text(str(value)[:_LONGEST]))
+    image = item_images(db, project_id, [item_id]).get(item_id)
+    if image is not None:
+        yield Content(f"image {image.width}×{image.height}")
+        yield from drawn(image_contents(db, [image.digest])[image.digest])
