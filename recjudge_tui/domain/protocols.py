@@ -120,6 +120,8 @@ _PAIRWISE = ProtocolFacts(
     labels={1.0: "A", 0.0: "Tie", -1.0: "B"},
     spellings={
         "a wins": 1.0, "set 1": 1.0, "b wins": -1.0, "set 2": -1.0, "ties": 0.0, "draw": 0.0,
+        # tables of battles between models
+        "model_a": 1.0, "model_b": -1.0, "tie (bothbad)": 0.0,
     },
     prompts={"shopping": "pairwise-shopping", "media": "pairwise-media"},
     published=SAER_PAIRS,

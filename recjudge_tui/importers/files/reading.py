@@ -28,6 +28,8 @@ UTF8 = "utf-8-sig"
 MAX_FIELD = 10_000_000
 _SAMPLE_BYTES = 65_536
 _BLOCK = 1 << 20
+# what Excel writes before the header so that it knows the delimiter, such as `sep=;`
+_SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=[,;|\t]\"?[\s,;|]*", re.IGNORECASE)
 _MOST_PIPED = 20_000_000_000
 # first bytes, what the file then is, what to do
 _NOT_TEXT = (
@@ -105,6 +107,9 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     text = start.decode(encoding, errors="replace")
     if len(start) >= _SAMPLE_BYTES:
         text = text[: text.rfind("\n") + 1] or text
+    first, *rest = text.split("\n", 1)
+    if rest and _SEPARATOR_LINE.fullmatch(first):
+        text = f"\n{rest[0]}"
     if text.lstrip()[:15].lower().startswith(("<!doctype html", "<html", "<?xml")):
         raise InputError(
             f"{path} is a web page or XML, not a table",
@@ -161,7 +166,7 @@ def most_lines_match(sample: Sample, pattern: re.Pattern[str]) -> bool:
 
 
 def text_lines(path: Path, encoding: str = UTF8, *, or_latin1: bool = False) -> Iterator[str]:
-    """The lines with their line ends, unpacked if gzipped.
+    """The lines with their line ends, unpacked if gzipped; Excel's `sep=;` in the first line is blank.
 
     With `or_latin1`, lines that are not UTF-8 are read as latin-1, for files that exist in both encodings.
     Raises InputError, located, for bytes that are not in the encoding, NUL characters, a damaged
@@ -189,7 +194,8 @@ def text_lines(path: Path, encoding: str = UTF8, *, or_latin1: bool = False) -> 
                         f"{path}:{number}: a line of more than {MAX_FIELD:,} characters",
                         next_step="Check that it is a table with one row per line; nothing was imported.",
                     )
-                yield line
+                # a blank line in its place keeps the numbers of the others
+                yield "\n" if number == 1 and _SEPARATOR_LINE.fullmatch(line) else line
         except UnicodeDecodeError as error:
             raise _encoding_error(path, encoding, number, error) from error
 

@@ -24,6 +24,19 @@ def test_gzip_of_several_parts(load: Load, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("mark", "delimiter"), [("sep=;", ";"), ('"sep=;"', ";"), ("\ufeffSEP=,", ","), ("sep=\t", "\t")]
+)
+def test_the_first_line_of_excel_that_names_the_delimiter_is_no_header(
+    load: Load, mark: str, delimiter: str
+) -> None:
+    rows = (mark, "user_id,item_id,type", "u1,i1,click", "u2,,click", "u3,i3,click")
+    text = "\r\n".join(row.replace(",", delimiter) if at else row for at, row in enumerate(rows))
+    summary = load("events", text.encode())
+    assert (summary.stored, summary.skipped) == (2, 1)
+    assert any("in.csv:4:" in warning for warning in summary.warnings), summary.warnings
+
+
+@pytest.mark.parametrize(
     ("content", "says"),
     [
         (

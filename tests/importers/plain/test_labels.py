@@ -33,6 +33,9 @@ def _verdicts(db: Database, columns: str) -> list[tuple[Any, ...]]:
         ("1", "old", "new", -1.0, "B"),
         ("-1.0", "new", "old", -1.0, "B"),
         ("Set 2", "new", "old", -1.0, "B"),
+        ("model_a", "old", "new", -1.0, "B"),
+        ("model_b", "new", "old", -1.0, "B"),
+        ("Tie (bothbad)", "new", "old", 0.0, "Tie"),
     ],
 )
 def test_pairs_are_turned_to_the_order_of_names(
