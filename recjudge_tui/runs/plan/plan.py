@@ -251,11 +251,9 @@ def _first_messages(
     if settings.profile == "llm":
         return profile_messages(prompt, material)
     keys = [key for key, _ in cases.cases[:1]]
-    drawn = not (settings.swap or settings.baseline)
-    contents = slate_digests(db, request.project_id) if drawn else {}
-    order = case_orders(protocol, settings, keys, contents)[0][0]
+    orders = case_orders(protocol, settings, keys, lambda: slate_digests(db, request.project_id))
     aspect = call_aspects(settings, prompt)[0]
-    return protocol.request(prompt, material, order, aspect, sampling_of(settings, 0)).messages
+    return protocol.request(prompt, material, orders[0][0], aspect, sampling_of(settings, 0)).messages
 
 
 def default_prompt(db: Database, project_id: int, protocol: Protocol, domain: str = "") -> str:
