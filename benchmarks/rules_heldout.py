@@ -1,75 +1,142 @@
-"""The built-in judge against what users did next: MovieLens-100k's later ratings; the data is read from RECJUDGE_DATA.
+"""The built-in judge against what users did next, which it never sees.
 
-The systems are three trained recommenders, random lists and a content-only recommender made here: the films whose
-genres are nearest to those of the films that the user rated at or above their mean.
+    RECJUDGE_DATA=FOLDER python benchmarks/rules_heldout.py [FOLDER...]
+
+Prints one column for each set of users: MovieLens-100k in RECJUDGE_DATA, by halves, the synthetic sample data, and any
+other FOLDER with items.csv, users.csv, events.csv, heldout.csv and lists_*.csv. Beside the lists there, lists are judged
+that are made to mislead a judge (`made_lists.py`).
 """
 
 from __future__ import annotations
 
-import csv
 import os
+import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from benchmarks.rules_ml100k import PROJECT, RANDOM, load_movies
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.made_lists import (
+    CONTENT, GENRE, POPULAR, RANDOM, REPEATED, REVERSED, TOP, edition, lists_in, made_lists, rows_of, turned_lists,
+    write_editions, write_lists,
+)  # fmt: skip
 from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.reports.reliability.adversarial import judged_pairs
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest, plan_run
 from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.reports.reliability.adversarial import judged_pairs
+from recjudge_tui.stats.resampling.multiplicity import holm, sign_test
 from recjudge_tui.stats.retrieval.held_out import truth_key
-from recjudge_tui.stats.retrieval.offline import hit_rate, ndcg
-from recjudge_tui.store.data.catalogue import systems
+from recjudge_tui.stats.retrieval.offline import ndcg
 from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 
-CONTENT = "content_only"
-TOP, USERS = 10, 200
-DRAWS = 2000
-Values = dict[tuple[str, str], float]
+PROJECT = "held-out"
+ADVERSARIAL_USERS, DRAWS = 200, 2000
+BEST = "embedding"
 _PAIRS = """SELECT user_id, system_a, system_b, value FROM v_verdicts
 WHERE project = ? AND protocol = 'pairwise' AND aspect = 'overall' AND state = 'ok'"""
+# the order of equal items differs, or editions of one item are in one list: no recommender is like that
+TURNED = (REVERSED, REPEATED)
+MADE = (CONTENT, GENRE)
+
+
+class Folder(NamedTuple):
+    """Plain tables of one set of users; `halves` names the users by turns, in the order of their numbers."""
+
+    name: str
+    path: Path
+    held_out: str
+    trained: tuple[str, ...] = ()
+    halves: tuple[str, ...] = ("",)
 
 
 class Pair(NamedTuple):
-    """A verdict of rules on two lists of one user: 1 if `a` is better, -1 if `b` is, 0 for a tie."""
+    """The verdict of rules on two lists of one user and the sign of their difference in nDCG@10; None if unknown."""
 
     user: str
     a: str
     b: str
-    verdict: float
+    verdict: int
+    held_out: int | None
+
+    @property
+    def systems(self) -> tuple[str, str]:
+        return self.a, self.b
 
 
-def measure() -> list[dict[str, Any]]:
+class Judged(NamedTuple):
+    """All verdicts on a set of users, mean nDCG@10 of each system, and outcomes of the adversarial pairs by variant."""
+
+    name: str
+    pairs: list[Pair]
+    ndcg: dict[str, float]
+    adversarial: dict[str, tuple[int, int, int]]
+
+
+def folders(more: Sequence[str] = ()) -> Iterator[Folder]:
     root = os.environ.get("RECJUDGE_DATA")
-    if not root:
-        return [_row("rules against held-out ratings", None, None, "RECJUDGE_DATA is not set")]
-    data = Path(root) / "ml100k"
-    with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "ml.db") as db:
-        load_movies(db, data, Path(folder), [_content_lists(data, Path(folder) / "content.csv")])
-        held_out = [data / "ratings_heldout.csv"]
-        import_files(db, PROJECT, held_out, "events", layout=None, mapping=None, system=None)
+    if root:
+        yield Folder(
+            "MovieLens", Path(root) / "ml100k", "ratings_heldout.csv", halves=("tuning half", "checking half")
+        )
+    for folder in more:
+        yield Folder(Path(folder).name, Path(folder), "heldout.csv")
+    for name in ("shop", "films"):
+        yield Folder(f"synthetic {name}", ROOT / "sample_data" / name, "heldout_events.csv")
+
+
+def judged(folder: Folder) -> Iterator[Judged]:
+    with tempfile.TemporaryDirectory() as temp, connect(Path(temp) / "rules.db") as db:
+        _import(db, folder, Path(temp))
         _run(db, RunSettings(protocol="pairwise"))
-        _run(db, settings_for("adversarial", sample=USERS))
-        pairs = [Pair(*row) for row in db.execute(_PAIRS, (PROJECT,))]
-        metrics = {"nDCG@10": _values(db, ndcg_at), "hit rate@10": _values(db, hits_at)}
-        ordered = sorted({pair.user for pair in pairs}, key=int)
-        halves = {"tuning half": set(ordered[0::2]), "checking half": set(ordered[1::2])}
-        rows: list[dict[str, Any]] = []
-        for half, users in halves.items():
-            rows += _systems(half, [pair for pair in pairs if pair.user in users], metrics, users)
-            rows += _agreement(half, [pair for pair in pairs if pair.user in users], metrics["nDCG@10"])
-            rows += _adversarial(half, users, db)
-        return rows
+        _run(db, settings_for("adversarial", sample=ADVERSARIAL_USERS))
+        values = _ndcg(db)
+        pairs = [
+            Pair(user, a, b, int(value), _sign(values.get((user, a)), values.get((user, b))))
+            for user, a, b, value in db.execute(_PAIRS, (PROJECT,))
+        ]
+        users = sorted({pair.user for pair in pairs}, key=lambda user: (len(user), user))
+        for turn, half in enumerate(folder.halves):
+            chosen = set(users[turn :: len(folder.halves)])
+            by_system: dict[str, list[float]] = {}
+            for (user, system), value in values.items():
+                if user in chosen:
+                    by_system.setdefault(system, []).append(value)
+            yield Judged(
+                f"{folder.name}, {half}" if half else folder.name,
+                [pair for pair in pairs if pair.user in chosen],
+                {system: float(np.mean(own)) for system, own in by_system.items()},
+                _adversarial(db, chosen),
+            )
+
+
+def _import(db: Database, folder: Folder, temp: Path) -> None:
+    trained = lists_in(sorted(folder.path.glob("lists_*.csv")))
+    best = trained.get(BEST) or trained["cooccurrence"]
+    lists = {**trained, **made_lists(folder.path, trained), **turned_lists(best)}
+    shown = {item for top in best.values() for item in top[:5]}
+    files: tuple[tuple[ImportKind, Path], ...] = (
+        ("items", write_editions(folder.path, shown, temp / "items.csv")),
+        ("users", folder.path / "users.csv"),
+        ("events", folder.path / "events.csv"),
+        ("lists", write_lists(lists, temp / "lists.csv")),
+        ("events", folder.path / folder.held_out),
+    )
+    for kind, path in files:
+        import_files(db, PROJECT, [path], kind, layout=None, mapping=None, system=None)
 
 
 def _run(db: Database, settings: RunSettings) -> None:
@@ -78,134 +145,182 @@ def _run(db: Database, settings: RunSettings) -> None:
     work(db.path, plan.run_id)
 
 
-def _content_lists(data: Path, out: Path) -> Path:
-    """The ten unrated films nearest in genre, by cosine, to the films that the user rated at or above their mean.
-
-    Genres are weighted by log(films / films of the genre). Equal films are ordered by number.
-    """
-    films = list(csv.DictReader((data / "items.csv").open(encoding="utf-8")))
-    names = sorted({genre for film in films for genre in film["category"].split("|")})
-    has = np.array([[genre in film["category"].split("|") for genre in names] for film in films], dtype=float)
-    weighted = has * np.log(len(films) / has.sum(axis=0))
-    vectors = weighted / np.linalg.norm(weighted, axis=1, keepdims=True)
-    place = {film["item_id"]: index for index, film in enumerate(films)}
-    rated: dict[str, dict[int, float]] = {}
-    for event in csv.DictReader((data / "events.csv").open(encoding="utf-8")):
-        rated.setdefault(event["user_id"], {})[place[event["item_id"]]] = float(event["value"])
-    with out.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(("user_id", "system", "item_id", "rank"))
-        for user, values in rated.items():
-            mean = sum(values.values()) / len(values)
-            nearness = vectors @ vectors[[film for film, value in values.items() if value >= mean]].sum(
-                axis=0
-            )
-            nearness[list(values)] = -np.inf
-            best = np.argsort(-nearness.round(9), kind="stable")[:TOP]
-            writer.writerows(
-                (user, CONTENT, films[i]["item_id"], rank) for rank, i in enumerate(best, start=1)
-            )
-    return out
-
-
-def ndcg_at(ranked: Sequence[str], relevant: frozenset[str]) -> float | None:
-    return ndcg(ranked, dict.fromkeys(relevant, 1.0), TOP)
-
-
-def hits_at(ranked: Sequence[str], relevant: frozenset[str]) -> float | None:
-    return hit_rate(ranked, relevant, TOP)
-
-
-def _values(db: Database, metric: Callable[[Sequence[str], frozenset[str]], float | None]) -> Values:
-    """The metric of each user's list by (user, system), where it is defined."""
+def _ndcg(db: Database) -> dict[tuple[str, str], float]:
+    """nDCG@10 of each user's list by (user, system), where it is defined. Another edition of an item is no hit."""
     project = project_id(db, PROJECT)
     truths = load_evaluation_data(db, project).truths
+    systems = [
+        name
+        for (name,) in db.execute(
+            "SELECT DISTINCT system FROM v_current_slates WHERE project_id = ?", (project,)
+        )
+    ]
     return {
         (ranked.user_id, system): value
-        for system in systems(db, project)
+        for system in systems
         for ranked in lists_of(db, project, system)
         if (key := truth_key(truths, ranked.user_id, ranked.context, ranked.served_at)) is not None
-        and (value := metric(ranked.items, truths[key].relevant)) is not None
+        and (value := ndcg(ranked.items, dict.fromkeys(truths[key].relevant, 1.0), TOP)) is not None
     }
 
 
-def _systems(
-    half: str, pairs: Sequence[Pair], metrics: Mapping[str, Values], users: set[str]
-) -> list[dict[str, Any]]:
-    """The rank correlation of the systems' win rates with each metric, and both figures of each system."""
-    outcomes: dict[str, list[float]] = {}
-    for pair in pairs:
-        outcomes.setdefault(pair.a, []).append((1 + pair.verdict) / 2)
-        outcomes.setdefault(pair.b, []).append((1 - pair.verdict) / 2)
-    names = sorted(outcomes)
-    rates = [float(np.mean(outcomes[name])) for name in names]
-    rows = []
-    for metric, values in metrics.items():
-        means = [
-            float(np.mean([v for (u, s), v in values.items() if s == name and u in users])) for name in names
-        ]
-        ranked = sorted(zip(rates, names, means, strict=True), reverse=True)
-        text = ", ".join(f"{name} {rate:.2f} ({mean:.3f})" for rate, name, mean in ranked)
-        rho = float(spearmanr(rates, means).statistic)
-        rows.append(
-            _row(
-                f"{half}: Spearman of win rate and {metric}",
-                round(rho, 2),
-                None,
-                f"win rate ({metric}): {text}",
-            )
-        )
-    return rows
+def _sign(first: float | None, second: float | None) -> int | None:
+    return None if first is None or second is None else int(np.sign(first - second))
 
 
-def _agreement(half: str, pairs: Sequence[Pair], values: Values) -> list[dict[str, Any]]:
-    """How often rules names the list with the higher nDCG, of the pairs that both decide."""
-    kinds: dict[str, Callable[[Pair], bool]] = {
-        "all pairs": lambda _: True,
-        "pairs without random lists": lambda pair: RANDOM not in (pair.a, pair.b),
-        "content-only against a trained recommender": lambda pair: (
-            CONTENT in (pair.a, pair.b) and RANDOM not in (pair.a, pair.b)
-        ),
-    }
-    return [
-        _sign_row(f"{half}: {kind}", [p for p in pairs if chosen(p)], values)
-        for kind, chosen in kinds.items()
-    ]
-
-
-def _sign_row(name: str, pairs: Sequence[Pair], values: Values) -> dict[str, Any]:
-    agreed: dict[str, list[bool]] = {}
-    ties = 0
-    for pair in pairs:
-        first, second = values.get((pair.user, pair.a)), values.get((pair.user, pair.b))
-        if first is None or second is None or first == second:
-            continue
-        if pair.verdict == 0:
-            ties += 1
-        else:
-            agreed.setdefault(pair.user, []).append((first > second) == (pair.verdict > 0))
-    counts = np.array([(sum(row), len(row)) for row in agreed.values()])
-    drawn = np.random.default_rng(0).integers(0, len(counts), (DRAWS, len(counts)))
-    sums = counts[drawn].sum(axis=1)
-    low, high = np.quantile(sums[:, 0] / sums[:, 1], (0.025, 0.975))
-    right, decided = counts.sum(axis=0)
-    note = f"{right} of {decided} decided; interval over {len(counts)} users {low:.3f} to {high:.3f}; {ties} ties"
-    return _row(f"{name}, share with the sign of the nDCG difference", round(right / decided, 3), 0.5, note)
-
-
-def _adversarial(half: str, users: set[str], db: Database) -> list[dict[str, Any]]:
-    rows = []
-    for verdicts in judged_pairs(db, project_id(db, PROJECT)):
-        values = verdicts.value[np.isin(np.array(verdicts.user), sorted(users))]
-        correct, wrong, ties = (int((values == outcome).sum()) for outcome in (1, -1, 0))
-        note = f"{correct} correct, {wrong} wrong, {ties} ties"
-        share = round(correct / max(values.size, 1), 3)
-        rows.append(_row(f"{half}: own list against another user's, {verdicts.variant}", share, 0.5, note))
-    return rows
-
-
-def _row(name: str, ours: float | None, comparison: float | None, note: str) -> dict[str, Any]:
-    ratio = round(ours / comparison, 2) if ours is not None and comparison else None
+def _adversarial(db: Database, users: set[str]) -> dict[str, tuple[int, int, int]]:
+    """Correct, wrong and tied verdicts on a user's own list against another user's."""
     return {
-        "name": name, "ours": ours, "comparison": comparison, "ratio": ratio, "bound": "", "holds": True, "note": note,
-    }  # fmt: skip
+        verdicts.variant: tuple(  # type: ignore[misc]
+            int((verdicts.value[np.isin(np.array(verdicts.user), sorted(users))] == outcome).sum())
+            for outcome in (1, -1, 0)
+        )
+        for verdicts in judged_pairs(db, project_id(db, PROJECT))
+    }
+
+
+# figures
+
+
+def recommenders(pairs: Sequence[Pair]) -> list[Pair]:
+    return [pair for pair in pairs if not set(pair.systems) & set(TURNED)]
+
+
+def q_values(pairs: Sequence[Pair]) -> dict[str, float]:
+    """(wins + ties) / (losses + ties) of each system."""
+    counts: dict[str, list[int]] = {}
+    for pair in pairs:
+        for system, verdict in ((pair.a, pair.verdict), (pair.b, -pair.verdict)):
+            won = counts.setdefault(system, [0, 0])
+            won[0] += verdict >= 0
+            won[1] += verdict <= 0
+    return {system: up / max(down, 1) for system, (up, down) in counts.items()}
+
+
+def rank_correlation(judged: Judged) -> float:
+    """Spearman's correlation over systems of Q and mean nDCG@10."""
+    q = q_values(recommenders(judged.pairs))
+    names = sorted(q)
+    return float(spearmanr([q[name] for name in names], [judged.ndcg[name] for name in names]).statistic)
+
+
+class Agreement(NamedTuple):
+    """Of the pairs that differ in nDCG: `right` and `wrong` verdicts and `ties`; the share right of those decided, with
+    its 95 % interval by resampling users."""
+
+    right: int
+    wrong: int
+    ties: int
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        return self.right / max(self.right + self.wrong, 1)
+
+    def __str__(self) -> str:
+        decided = self.right + self.wrong
+        if not decided:
+            return f"none decided; {self.ties} ties"
+        return f"{self.right:,} of {decided:,} = {self.share:.0%} ({self.low:.0%} to {self.high:.0%}); {self.ties:,} ties"
+
+
+def agreement(pairs: Sequence[Pair]) -> Agreement:
+    counts: dict[str, list[int]] = {}
+    for pair in pairs:
+        if pair.held_out:
+            own = counts.setdefault(pair.user, [0, 0, 0])
+            own[2 if pair.verdict == 0 else 0 if pair.verdict == pair.held_out else 1] += 1
+    table = np.array(list(counts.values())).reshape(-1, 3)
+    right, wrong, ties = table.sum(axis=0)
+    if not right + wrong:
+        return Agreement(0, 0, int(ties), np.nan, np.nan)
+    drawn = table[np.random.default_rng(0).integers(0, len(table), (DRAWS, len(table)))].sum(axis=1)
+    low, high = np.quantile(drawn[:, 0] / np.maximum(drawn[:, 0] + drawn[:, 1], 1), (0.025, 0.975))
+    return Agreement(int(right), int(wrong), int(ties), float(low), float(high))
+
+
+def system_pairs(pairs: Sequence[Pair]) -> tuple[int, int, int]:
+    """Pairs of systems that both the judge and nDCG tell apart (sign tests over users, p < .05 after Holm): those
+    in the same order, those in contrary order, and all pairs that nDCG tells apart."""
+    by_systems: dict[tuple[str, str], list[Pair]] = {}
+    for pair in recommenders(pairs):
+        by_systems.setdefault(pair.systems, []).append(pair)
+    sides = [
+        [[sum(v == sign for v in values) for sign in (1, -1)] for values in ([p.verdict for p in own], [p.held_out for p in own])]
+        for own in by_systems.values()
+    ]  # fmt: skip
+    shown = [holm([sign_test(*side[which]) for side in sides]) for which in (0, 1)]
+    same = contrary = 0
+    for (judge, truth), p, q in zip(sides, *shown, strict=True):
+        if p is not None and q is not None and max(p, q) < 0.05:
+            agree = (judge[0] > judge[1]) == (truth[0] > truth[1])
+            same, contrary = same + agree, contrary + (not agree)
+    return same, contrary, sum(q is not None and q < 0.05 for q in shown[1])
+
+
+def against(pairs: Sequence[Pair], first: str, second: str) -> str:
+    """Won, tied and lost by the first system."""
+    outcomes = [
+        pair.verdict if pair.a == first else -pair.verdict
+        for pair in pairs
+        if set(pair.systems) == {first, second}
+    ]
+    return ", ".join(str(outcomes.count(sign)) for sign in (1, 0, -1))
+
+
+def _without(*names: str) -> Callable[[Pair], bool]:
+    return lambda pair: not set(pair.systems) & set(names)
+
+
+def figures(judged: Judged) -> dict[str, str]:
+    pairs = recommenders(judged.pairs)
+    best = BEST if BEST in judged.ndcg else "cooccurrence"
+    same, contrary, told = system_pairs(pairs)
+    ranked = sorted(q_values(pairs).items(), key=lambda entry: -entry[1])
+    mixed = [p for p in pairs if _without(RANDOM)(p) and len(set(p.systems) & set(MADE)) == 1]
+    rows = {
+        "Spearman of Q and nDCG@10 over systems": f"{rank_correlation(judged):.2f}",
+        "pairs of systems told apart by both: same order, contrary, of": f"{same}, {contrary}, of {told}",
+        "sign of the nDCG difference, all pairs": str(agreement(pairs)),
+        "without random lists": str(agreement([p for p in pairs if _without(RANDOM)(p)])),
+        "category alone against a recommender": str(agreement(mixed)),
+        "between recommenders": str(agreement([p for p in pairs if _without(RANDOM, *MADE)(p)])),
+        f"{best} against itself in reverse: won, tied, lost": against(judged.pairs, best, REVERSED),
+        f"{best} against its first five twice": against(judged.pairs, best, REPEATED),
+        f"{best} against random": against(judged.pairs, best, RANDOM),
+        f"{best} against content-only": against(judged.pairs, best, CONTENT),
+        f"{best} against popularity": against(judged.pairs, best, POPULAR),
+    }
+    rows |= {
+        f"own list against another user's, {variant}: correct, wrong, tied": ", ".join(map(str, counts))
+        for variant, counts in judged.adversarial.items()
+    }
+    rows["Q (nDCG@10)"] = "; ".join(f"{name} {q:.2f} ({judged.ndcg[name]:.3f})" for name, q in ranked)
+    return rows
+
+
+def measure() -> list[dict[str, Any]]:
+    rows = []
+    for folder in folders():
+        for part in judged(folder):
+            same, contrary, told = system_pairs(part.pairs)
+            shares = agreement(recommenders(part.pairs))
+            note = f"{shares}; {same} pairs of systems in the order of nDCG, {contrary} contrary, of {told}"
+            rows.append({
+                "name": f"rules and held-out events: {part.name}", "ours": round(shares.share, 3), "comparison": 0.5,
+                "ratio": round(shares.share / 0.5, 2), "bound": "0 contrary", "holds": contrary == 0, "note": note,
+            })  # fmt: skip
+    return rows
+
+
+def main() -> None:
+    columns = {part.name: figures(part) for folder in folders(sys.argv[1:]) for part in judged(folder)}
+    for title, rows in columns.items():
+        print(f"\n| {title} | |\n|---|---|")
+        for name, value in rows.items():
+            print(f"| {name} | {value} |")
+
+
+if __name__ == "__main__":
+    main()

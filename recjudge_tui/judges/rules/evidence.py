@@ -14,6 +14,7 @@ RELEVANT_FROM = 1 / 3  # a relevant item matches the taste better than a third o
 NAMED_FROM = 0.5  # least weight of a shopper's own category: one purchase half a year ago, or two clicks
 KINDS_WANTED = 3  # categories in a diverse list, if the user's history has as many
 VARIETY_WEIGHT = 0.1  # weight of category variety in the score within a label
+MIDDLE = 0.5  # the score within a label where nothing tells lists of that label apart
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,13 @@ def _severe(issues: tuple[Finding, ...], shown: int) -> bool:
 
 
 def _within(items: tuple[ItemEvidence, ...], kinds: int, length: int, profile: Profile) -> float:
-    """`0.9 * mean worth + 0.1 * kinds / length` over `length` places; an empty place is worth 0.
+    """The score within a label, over `length` places; an empty place is worth 0.
 
-    Without a history each item is worth 0.5, or 0 if flagged.
+    Media: every shown item is worth the same. Of two lists with the same label, the one whose genres are nearer to the
+    history was not the one that users took up (docs/benchmarks.md), so nearness says nothing more. Shoppers:
+    `0.9 * mean worth + 0.1 * kinds / length`. Without a history each item is worth 0.5, or 0 if flagged.
     """
+    if profile.media:
+        return MIDDLE * len(items) / length
     worth = math.fsum(0.0 if i.flagged else 0.5 if profile.empty else i.worth for i in items)
     return (1 - VARIETY_WEIGHT) * worth / length + VARIETY_WEIGHT * min(kinds / length, 1.0)

@@ -14,7 +14,7 @@ from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.rules.answers import answer, unsupported
 
-VERSION = "rules-4"
+VERSION = "rules-5"
 
 
 class RulesJudge:

@@ -40,15 +40,20 @@ def about_pair(
     """Why the first list (`winner` 1), the second (-1) or neither (0) is better. `names` are the names of the lists."""
     opening = f"{NO_HISTORY}; only the lists themselves were compared." if profile.empty else _taste(profile)
     sides = f"{_side(names[0], first)} {_side(names[1], second)}"
-    return f"{opening} {sides} {_verdict(first, second, names, winner)}"
+    return f"{opening} {sides} {_verdict(first, second, profile, names, winner)}"
 
 
-def _verdict(first: Evidence, second: Evidence, names: tuple[str, str], winner: int) -> str:
+def _verdict(first: Evidence, second: Evidence, profile: Profile, names: tuple[str, str], winner: int) -> str:
     scores = f"(scores {first.score:.2f} and {second.score:.2f})"
+    alike = first.category == second.category
+    if winner == 0 and alike and profile.media:
+        return f"Both have the same label, and closeness to the user's genres decides nothing more: a tie {scores}."
     if winner == 0:
         return f"They are too close to tell apart {scores}."
     better = names[0] if winner > 0 else names[1]
-    if first.category == second.category:
+    if alike and profile.media:
+        return f"Both have the same label; {better} has more items {scores}."
+    if alike:
         return f"Both are about as good; item by item {better} fits better {scores}."
     return f"{better} fits better {scores}."
 

@@ -106,7 +106,8 @@ def duel(world: World, a: str, b: str) -> tuple[int, int, int]:
 def test_real_list_beats_random_one(world: World, system: str, chance: str) -> None:
     wins, ties, losses = duel(world, system, chance)
     assert wins / (wins + losses) > 0.85
-    assert ties / (wins + ties + losses) < 0.25
+    # lists with the same label are a tie
+    assert wins / (wins + ties + losses) > 0.5
 
 
 @pytest.mark.parametrize("system", REAL)

@@ -151,3 +151,19 @@ def test_what_was_searched_for_is_relevant() -> None:
     shopper = user(*teas, searches=(searched("quince jam"), searched("knife")))
     shown = [item("Fine Quince Jam", "Spreads"), item("Quince Cake", "Cakes"), item("Bread Knife", "Tools")]
     assert [i.relevant for i in look(shopper, *shown).items] == [True, False, False]
+
+
+def test_of_media_with_the_same_label_nearer_genres_score_no_higher() -> None:
+    """An item with all genres of the history matches it more than any film of two genres does."""
+    genres = ("Drama", "War", "Comedy", "Crime", "Music")
+    pairs = [f"{genre}|{genres[(n + 1) % 5]}" for n, genre in enumerate(genres)]
+    viewer = user(*(rated(item(f"Seen {n}", pairs[n % 5]), 4) for n in range(20)))
+    mixed = look(viewer, *(item(f"Mixed {n}", pairs[n % 5]) for n in range(10)))
+    near = look(viewer, *(item(f"Near {n}", "|".join(genres[n % 3 :])) for n in range(10)))
+    assert (near.category, mixed.category) == (GOOD, GOOD)
+    profile = profile_of(viewer)
+    closeness = [sum(strength(traits(i.item), profile) for i in part.items) for part in (near, mixed)]
+    assert closeness[0] > 1.5 * closeness[1]
+    assert near.score == mixed.score
+    shorter = look(viewer, *(i.item for i in near.items[:8]), top_k=10)
+    assert (shorter.category, shorter.score < near.score) == (GOOD, True)

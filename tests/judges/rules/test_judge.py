@@ -63,7 +63,7 @@ def test_identity_and_reply_name_the_version() -> None:
         material=one(DRINKER, *TEAS),
     )
     reply = asyncio.run(judge.ask(request))
-    assert (reply.model, reply.structured, reply.stop) == ("rules-4", True, "stop")
+    assert (reply.model, reply.structured, reply.stop) == ("rules-5", True, "stop")
     asyncio.run(judge.close())
 
 
