@@ -13,28 +13,36 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.made_lists import (
-    CONTENT, GENRE, POPULAR, RANDOM, REPEATED, REVERSED, TOP, edition, lists_in, made_lists, rows_of, turned_lists,
-    write_editions, write_lists,
+    CONTENT,
+    GENRE,
+    POPULAR,
+    RANDOM,
+    REPEATED,
+    REVERSED,
+    TOP,
+    lists_in,
+    made_lists,
+    turned_lists,
+    write_editions,
+    write_lists,
 )  # fmt: skip
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.reports.reliability.adversarial import judged_pairs
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest, plan_run
 from recjudge_tui.runs.plan.settings import settings_for
-from recjudge_tui.reports.reliability.adversarial import judged_pairs
 from recjudge_tui.stats.resampling.multiplicity import holm, sign_test
 from recjudge_tui.stats.retrieval.held_out import truth_key
 from recjudge_tui.stats.retrieval.offline import ndcg
@@ -43,6 +51,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 
+ROOT = Path(__file__).resolve().parent.parent
 PROJECT = "held-out"
 ADVERSARIAL_USERS, DRAWS = 200, 2000
 BEST = "embedding"
@@ -247,9 +256,12 @@ def system_pairs(pairs: Sequence[Pair]) -> tuple[int, int, int]:
     for pair in recommenders(pairs):
         by_systems.setdefault(pair.systems, []).append(pair)
     sides = [
-        [[sum(v == sign for v in values) for sign in (1, -1)] for values in ([p.verdict for p in own], [p.held_out for p in own])]
+        [
+            [sum(value == sign for value in values) for sign in (1, -1)]
+            for values in ([pair.verdict for pair in own], [pair.held_out for pair in own])
+        ]
         for own in by_systems.values()
-    ]  # fmt: skip
+    ]
     shown = [holm([sign_test(*side[which]) for side in sides]) for which in (0, 1)]
     same = contrary = 0
     for (judge, truth), p, q in zip(sides, *shown, strict=True):
