@@ -12,6 +12,8 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,9 +40,8 @@ from recjudge_tui.stats.experiments.power import (
     units_needed,
     win_rate_discordance,
 )
-from recjudge_tui.stats.ranking.battles import UserCounts, user_counts
+from recjudge_tui.stats.ranking.battles import user_counts
 from recjudge_tui.stats.ranking.mean_tests import adjusted, mean_tests
-from recjudge_tui.stats.ranking.separability import neighbours, pair_tests
 from recjudge_tui.stats.resampling.intervals import LEVEL, SHARE, mean_estimate, share_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm, holm_claims, sign_test
 from recjudge_tui.stats.resampling.sign_flips import sign_flip_test, user_means
@@ -57,26 +58,23 @@ class Claim(NamedTuple):
     made: Callable[[Rng, int], bool]
 
 
-def _equal(systems: int, rows: int, alike: float) -> Callable[[Rng, int], UserCounts]:
-    def draw(rng: Rng, users: int) -> UserCounts:
-        return user_counts(*battles_drawn(rng, np.zeros(systems), 0.3, users, rows, alike), systems)
-
-    return draw
-
-
 def separable(systems: int, rows: int = 1, alike: float = 0.0) -> Claim:
-    """Any two neighbours; every user compares all pairs `rows` times, and tastes differ by `alike`."""
-    draw = _equal(systems, rows, alike)
+    """Any two systems, neighbours or not; every user compares all pairs `rows` times, and tastes differ by `alike`."""
+    first, second = np.array(list(combinations(range(systems), 2))).T
 
     def made(rng: Rng, users: int) -> bool:
-        counts = draw(rng, users)
-        tallies = counts.total.tallies()
-        order = np.argsort(-(tallies[:, 0] + tallies[:, 1] / 2)).tolist()
-        return any(pair.separable for pair in neighbours(order, pair_tests(counts)))
+        taste = rng.normal(0, alike, (users, systems)) if alike else np.zeros((users, systems))
+        gap = np.repeat((taste[:, first] - taste[:, second])[..., None], rows, axis=2)
+        odds = np.exp(gap / 2), np.full(gap.shape, 0.3), np.exp(-gap / 2)
+        u = rng.random(gap.shape) * (odds[0] + odds[1] + odds[2])
+        lead = ((u < odds[0]).astype(int) - (u > odds[0] + odds[1])).sum(axis=2)
+        sides = zip((lead > 0).sum(axis=0).tolist(), (lead < 0).sum(axis=0).tolist(), strict=True)
+        return any(p is not None and p < ALPHA for p in holm([_sign_test(*side) for side in sides]))
 
     return Claim(f"{systems} systems, {rows} rows a user", made)
 
 
+_sign_test = lru_cache(None)(sign_test)
 _FIRST = ("judged better", "judged worse", "is ahead of", "stages put", "is Good most often", "is better.")
 _NOTHING = Table("", (), ())
 _ALONE = tuple(Column(name, name) for name in ("system", "label", "aspect", "share", "ci_low", "ci_high"))
