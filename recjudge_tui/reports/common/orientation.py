@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -90,6 +90,15 @@ def labels_seen(labels: list[float] | None, how: Orientation) -> list[float] | N
     if labels is None or not how.view:
         return labels
     return sorted({*labels, *(0.0 - label for label in labels)})
+
+
+def sided(names: Mapping[float, str]) -> dict[float, str]:
+    """The labels of pairs without a common side: a label and its mirror are one."""
+    return {
+        value: f"{name} or {names[-value]}" if -value in names and value else name
+        for value, name in names.items()
+        if value >= 0
+    }
 
 
 def orientation_notes(by_where: dict[str, Orientation]) -> list[str]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from recjudge_tui.domain.selection import CaseSelection as ChosenCases
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.reports.common.orientation import sided
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Grid, GridCell, Sentence
@@ -19,6 +20,7 @@ from recjudge_tui.reports.reliability.uncertainty import (
     uncertainties,
 )
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.verdicts.ratings import FloatArray
 
 _NOTE = (
     "a set contains the reference label with the stated coverage, for any user; first read the verdicts whose set"
@@ -50,6 +52,8 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
         f" {topic.text()}, n = {n:,} verdicts. Each cell: the count and its share of the column. Sets contain the label"
         f" of {name_text(truth)} in {COVERAGE:.0%} of cases of a new user (split conformal prediction)."
     )
+    if sets.seen.words() and not sets.seen.mirrored:
+        caption = f"{caption} {sets.seen.words()}."
     return FigureContent(f"Labels in the sets of {rater} (down), verdict (across), n={n}", caption, table)
 
 
@@ -109,12 +113,14 @@ def found_sets(
 
 def set_rows(question: Uncertainty, rater: str, truth: str) -> list[Row]:
     """A row for each size of set (largest first) and label of the verdict: `labels`, `label`, `value`, `count`, `n`,
-    `share`."""
-    size, n = question.sets.size, int(question.value.size)
+    `share`. Of pairs without a common side a label and its mirror are one."""
+    size, n, given = question.sets.size, int(question.value.size), _given(question)
+    names = dict(zip(question.labels, question.names, strict=True))
+    shown = sided(names) if question.seen.mirrored else names
     rows: list[Row] = []
     for labels in sorted({int(number) for number in size}, reverse=True):
-        for value, name in zip(question.labels, question.names, strict=True):
-            count = int(((size == labels) & (question.value == value)).sum())
+        for value, name in shown.items():
+            count = int(((size == labels) & (given == value)).sum())
             rows.append(
                 {
                     "rater_a": rater, "rater_b": truth, "labels": labels, "label": name, "value": value,
@@ -124,7 +130,12 @@ def set_rows(question: Uncertainty, rater: str, truth: str) -> list[Row]:
     return rows
 
 
+def _given(question: Uncertainty) -> FloatArray:
+    """The values of the verdicts, from the side from which pairs are seen."""
+    return np.abs(question.value) if question.seen.mirrored else question.value * question.seen.turn + 0.0
+
+
 def cases_of(question: Uncertainty, row: Row) -> tuple[int, ...]:
     """The cases behind one row of `set_rows`, by id."""
-    here = (question.sets.size == row["labels"]) & (question.value == row["value"])
+    here = (question.sets.size == row["labels"]) & (_given(question) == row["value"])
     return tuple(int(case) for case in np.unique(question.case[here]))

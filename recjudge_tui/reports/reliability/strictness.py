@@ -9,7 +9,7 @@ import numpy as np
 from recjudge_tui.domain.protocols import SAER, compares_lists
 from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.orientation import Orientation, orientation, orientation_notes
+from recjudge_tui.reports.common.orientation import Orientation, orientation, orientation_notes, sided
 from recjudge_tui.reports.common.scales import categories, label_names
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.registry import NO_ORDER
@@ -123,21 +123,12 @@ def _rows(
         against = OTHERS if question.rater in annotators else ALL_OF_THEM
         yield _row(question.rater, "bias", bias, against)
         given = ~np.isnan(values[place])
-        labels = _sided(names or {}) if how.mirrored else names or {}
+        labels = sided(names or {}) if how.mirrored else names or {}
         said = np.abs(values[place][given]) if how.mirrored else values[place][given]
         for value, name in labels.items():
             hits = (said == value).astype(np.float64)
             share = share_estimate(hits, users[given], resamples=resamples, seed=seed)
             yield _row(question.rater, "share", share) | {"label": name, "count": int(hits.sum())}
-
-
-def _sided(names: dict[float, str]) -> dict[float, str]:
-    """The labels of pairs without a common side: a label and its mirror are one."""
-    return {
-        value: f"{name} or {names[-value]}" if -value in names and value else name
-        for value, name in names.items()
-        if value >= 0
-    }
 
 
 def _mean(values: FloatArray) -> FloatArray:

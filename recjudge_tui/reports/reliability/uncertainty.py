@@ -14,6 +14,7 @@ import numpy as np
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.comparison import Side, align, generation_notes
+from recjudge_tui.reports.common.orientation import Orientation, orientation
 from recjudge_tui.reports.common.pairing import (
     AgreementOptions,
     Pair,
@@ -70,6 +71,7 @@ class Uncertainty:
     on the scale; `calibrated` is NaN if it cannot be computed. Labelled verdicts are calibrated, and get their `sets`,
     by labels of other users. `fitted` is the map learned on all labels; `limit` is the score up to which labels belong
     to a set, for a new user; neither means anything where labels are not `ordered`, since a set is a span of labels.
+    `seen`: from which side pairs are seen where they are pooled; `value` and `truth` are as stored.
     `notes` say which verdicts are left out because of their lists, `about_truth` what to know of the reference.
     """
 
@@ -88,6 +90,7 @@ class Uncertainty:
     fitted: calibration.Calibration
     limit: float
     off_scale: int
+    seen: Orientation
     notes: tuple[str, ...] = ()
     about_truth: tuple[str, ...] = ()
     ordered: bool = True
@@ -269,6 +272,7 @@ def _uncertainty(
         fitted=fitted,
         limit=conformal.threshold(of_truth[known], user[known], options.coverage),
         off_scale=off_scale,
+        seen=orientation(cases, stated.row),
         notes=tuple(left_out),
         about_truth=tuple(combined_notes([ratings.raters[pair.b.rater]])),
     )

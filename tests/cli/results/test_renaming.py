@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,12 @@ import pytest
 
 from recjudge_tui.raters.consensus import make_consensus
 from recjudge_tui.raters.ensemble import make_ensemble
+from recjudge_tui.reports.figures.loading import figure_data, figure_marks
+from recjudge_tui.reports.figures.options import FigureOptions, Topic
+from recjudge_tui.reports.figures.registry import FIGURES
+from recjudge_tui.reports.projects.data_export import export
+from recjudge_tui.store.opening import connect
+from recjudge_tui.tui.agreement.jobs import AgreementChoice, load_agreement
 from tests.support.commands import commands, formats_of, ran
 from tests.support.renamed_project import JUDGES, PEOPLE, drawn, stored
 
@@ -121,6 +128,135 @@ def test_renamed_systems_and_shuffled_rows_get_the_same_figures(
         assert len(as_named) == len(renamed), words
         for ours, theirs in zip(as_named, renamed, strict=True):
             _assert_same(words, ours, theirs)
+
+
+# what a figure needs besides the project's own choice; that of Q against a metric needs lists that were judged
+CHOSEN = {
+    "confusion": FigureOptions(rater="good", truth="anna"),
+    "ensembles": FigureOptions(truth="anna"),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "q-metric"])
+def test_figures_have_the_same_rows_marks_and_words(
+    projects: tuple[Path, Path], request: pytest.FixtureRequest, name: str
+) -> None:
+    drawn_of: list[tuple[list[Row], list[str]]] = []
+    for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
+        with connect(path) as db:
+            data = figure_data(db, 1, name, CHOSEN.get(name, FigureOptions()))
+            marks = [*_leaves(figure_marks(data)), data.title, data.caption]
+        back = dict(zip(names, SYSTEMS, strict=True))
+        turned = "two systems" in request.node.name and names == OTHERWISE
+        rows = [_one_way(row, name, turned and "system" not in row) for row in _named(list(data.rows), back)]
+        drawn_of.append((sorted(rows, key=_key), sorted(_named(marks, back))))
+    (rows, marks), (others, other_marks) = drawn_of
+    assert rows
+    assert len(rows) == len(others)
+    for ours, theirs in zip(rows, others, strict=True):
+        _assert_same(name, ours, theirs)
+    if "two systems" not in request.node.name:
+        assert marks == other_marks
+
+
+@pytest.mark.parametrize("topic", [("pairwise", "overall"), ("pointwise", "overall")])
+def test_the_tables_of_the_app(
+    projects: tuple[Path, Path], request: pytest.FixtureRequest, topic: tuple[str, str]
+) -> None:
+    shown = []
+    for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
+        with connect(path) as db:
+            tables = load_agreement(db, 1, AgreementChoice(Topic(*topic)))
+        assert tables.pairs is not None
+        assert tables.board is not None
+        turned = "two systems" in request.node.name and names == OTHERWISE
+        rows = _named([*tables.pairs.rows, *tables.board.rows], dict(zip(names, SYSTEMS, strict=True)))
+        shown.append(sorted((_one_way(row, "method q", turned) for row in rows), key=_key))
+    assert len(shown[0]) == len(shown[1]) > 0
+    for ours, theirs in zip(*shown, strict=True):
+        _assert_same("app", ours, theirs)
+
+
+@pytest.mark.parametrize("what", ["verdicts", "labels", "cases", "calls", "flags", "lists", "qrels"])
+def test_exports_hold_the_same(projects: tuple[Path, Path], tmp_path: Path, what: str) -> None:
+    held = []
+    for path, names in zip(projects, (SYSTEMS, OTHERWISE), strict=True):
+        file = tmp_path / f"{names[0]}.jsonl"
+        with connect(path) as db:
+            export(db, 1, what, "jsonl", file)
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        held.append(
+            sorted(
+                json.dumps(_as_exported(row), sort_keys=True)
+                for row in _named(rows, dict(zip(names, SYSTEMS, strict=True)))
+            )
+        )
+    assert held[0] == held[1] != []
+
+
+def _leaves(marks: object) -> list[str]:
+    """The texts and numbers of a description of marks, whatever their order; not the rows behind them."""
+    if isinstance(marks, dict):
+        return [
+            leaf for key, value in marks.items() for leaf in (*_leaves(key), *_leaves(value)) if key != "row"
+        ]
+    if is_dataclass(marks):
+        return [
+            leaf
+            for field in fields(marks)
+            if field.name != "row"
+            for leaf in _leaves(getattr(marks, field.name))
+        ]
+    if isinstance(marks, tuple | list):
+        named = getattr(marks, "_fields", ("",) * len(marks))
+        return [
+            leaf for name, value in zip(named, marks, strict=True) if name != "row" for leaf in _leaves(value)
+        ]
+    return [f"{marks:.6f}" if isinstance(marks, float) else str(marks)]
+
+
+def _named(rows: list[Any], back: Mapping[str, str]) -> list[Any]:
+    """The rows in the project's own names."""
+    text = json.dumps(rows, default=str)
+    for place, name in enumerate(back):
+        text = text.replace(name, f"<{place}>")
+    for place, name in enumerate(back.values()):
+        text = text.replace(f"<{place}>", name)
+    named: list[Any] = json.loads(text)
+    return named
+
+
+def _as_exported(row: Row) -> Row:
+    """A row without numbers that only count rows, its pair in the order of the project's own names."""
+    row = {k: v for k, v in row.items() if k not in _NUMBERED}
+    if row.get("system_b") and row["system_a"] > row["system_b"]:
+        row["system_a"], row["system_b"] = row["system_b"], row["system_a"]
+        for one, other in (("items_a", "items_b"), ("titles_a", "titles_b")):
+            if one in row:
+                row[one], row[other] = row[other], row[one]
+        for column, opposite in (
+            ("label", _OPPOSITES),
+            ("value", _OPPOSITES),
+            ("list_order", {"ab": "ba", "ba": "ab"}),
+        ):
+            value = row.get(column)
+            if isinstance(value, int | float):
+                row[column] = 0.0 - value
+            elif value is not None:
+                row[column] = opposite.get(value, value)
+    return row
+
+
+_NUMBERED = (
+    "case_id",
+    "run_id",
+    "created_at",
+    "finished_at",
+    "content_hash",
+    "latency_s",
+    "reply",
+    "reasoning",
+)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +376,7 @@ def _replaced(row: Row, column: str, turn: Callable[[Any], Any]) -> Row:
 
 
 def _assert_same(words: str, ours: Row, theirs: Row) -> None:
-    for column in (ours.keys() & theirs.keys()) - {"note", "seconds", "run", "created_at"}:
+    for column in (ours.keys() & theirs.keys()) - {"note", "seconds", "run", "created_at", "started"}:
         mine, other = ours[column], theirs[column]
         where = f"{words}: {column} is {mine} and {other}\n{ours}\n{theirs}"
         if not isinstance(mine, float) or not isinstance(other, int | float):
