@@ -148,7 +148,11 @@ def test_figures_have_the_same_rows_marks_and_words(
             marks = [*_leaves(figure_marks(data)), data.title, data.caption]
         back = dict(zip(names, SYSTEMS, strict=True))
         turned = "two systems" in request.node.name and names == OTHERWISE
-        rows = [_one_way(row, name, turned and "system" not in row) for row in _named(list(data.rows), back)]
+        asked = {"protocol": data.topic.protocol}
+        rows = [
+            _one_way({**asked, **row}, name, turned and "system" not in row)
+            for row in _named(list(data.rows), back)
+        ]
         drawn_of.append((sorted(rows, key=_key), sorted(_named(marks, back))))
     (rows, marks), (others, other_marks) = drawn_of
     assert rows
@@ -228,7 +232,7 @@ def _named(rows: list[Any], back: Mapping[str, str]) -> list[Any]:
 
 def _as_exported(row: Row) -> Row:
     """A row without numbers that only count rows, its pair in the order of the project's own names."""
-    row = {k: v for k, v in row.items() if k not in _NUMBERED}
+    row = {k: round(v, 9) if isinstance(v, float) else v for k, v in row.items() if k not in _NUMBERED}
     if row.get("system_b") and row["system_a"] > row["system_b"]:
         row["system_a"], row["system_b"] = row["system_b"], row["system_a"]
         for one, other in (("items_a", "items_b"), ("titles_a", "titles_b")):
@@ -350,7 +354,7 @@ def _turned(row: Row, words: str) -> Row:
     if words.startswith("plan"):
         signed.remove("difference")  # what is to be detected
     rates = ["win_rate"]
-    if row.get("stat") == "bias" or row.get("figure") == "bias":
+    if row.get("stat") == "bias" or row.get("figure") == "bias" or words == "label-sets":
         signed.append("value")
     elif row.get("measure") == "win_rate" or row.get("figure") == "win_rate":
         rates.append("value")
