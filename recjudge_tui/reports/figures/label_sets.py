@@ -19,8 +19,8 @@ from recjudge_tui.reports.reliability.uncertainty import (
     UncertaintyOptions,
     uncertainties,
 )
+from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.ratings import FloatArray
 
 _NOTE = (
     "a set contains the reference label with the stated coverage, for any user; first read the verdicts whose set"
