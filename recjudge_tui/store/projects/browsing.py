@@ -31,7 +31,7 @@ _KINDS = {
     "users": DataKind(
         (("user", False), ("attributes", False), ("events", True), ("lists", True)),
         f"""SELECT k.user_id, k.user_id AS user, ifnull((
-              SELECT group_concat(a.key || ' ' || a.value, ', ') 
+              SELECT group_concat(a.key || ' ' || a.value, ', ')
               FROM v_current_users u, json_each(nullif(u.attributes, '')) a
               WHERE u.project_id = :project AND u.user_id = k.user_id), '') AS attributes,
               (SELECT count(*) FROM events e WHERE e.project_id = :project AND e.user_id = k.user_id) AS events,

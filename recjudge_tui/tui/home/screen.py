@@ -10,6 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.home.home import RUNS_NAMED, Home, with_next_part
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_name
@@ -88,6 +89,9 @@ class HomeScreen(ImportScreen):
         self._reading = home
         newer = {f.name: value for f in fields(Home) if (value := getattr(home, f.name)) is not None}
         self.home = replace(self.home, **newer)
+        if home.totals is not None:
+            totals = f"{quantity(home.totals.verdicts, 'verdict')} on {quantity(home.totals.cases, 'case')}"
+            self.query_one(TopBar).show(right=totals)
         self._show()
         self._read_on()
 

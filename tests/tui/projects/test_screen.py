@@ -94,11 +94,11 @@ async def test_enter_opens_the_home_of_the_row_and_back(project_db: Path) -> Non
     async with running(project_db) as pilot:
         await press(pilot, "j", "k", "j", "enter")
         assert isinstance(pilot.app.screen, HomeScreen)
-        assert "recjudge ▸ movies\n" in shown(pilot)
+        assert "recjudge ▸ movies  " in shown(pilot)
         await press(pilot, "q")
         assert isinstance(pilot.app.screen, ProjectsScreen)
         await press(pilot, "up", "enter")
-        assert "recjudge ▸ grocery\n" in shown(pilot)
+        assert "recjudge ▸ grocery  " in shown(pilot)
         await press(pilot, "escape", "q")
         assert pilot.app._exit
 
