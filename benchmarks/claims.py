@@ -31,6 +31,7 @@ from recjudge_tui.reports.leaderboard.scores import ScoreOptions, win_rate_score
 from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
 from recjudge_tui.stats.agreement.change import mean_change
+from recjudge_tui.stats.agreement.marginal import stuart_maxwell
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.experiments.power import (
     ALPHA,
@@ -185,6 +186,24 @@ def favoured(rows: int) -> Claim:
     return Claim(f"position favours a set, {quantity(rows, 'row')}", made)
 
 
+def changed(same: float, marginal: tuple[float, ...]) -> Claim:
+    """`compare`: one rater's labels have moved from another's, if both draw them alike; one case of a user."""
+
+    def made(rng: Rng, users: int) -> bool:
+        before = rng.choice(3, users, p=marginal)
+        after = np.where(rng.random(users) < same, before, rng.choice(3, users, p=marginal))
+        counts = np.zeros((3, 3), dtype=np.int64)
+        np.add.at(counts, (before, after), 1)
+        off = counts - np.diag(np.diag(counts))
+        if ((off + off.T).sum(axis=0) > 0).sum() > 2:
+            p = stuart_maxwell(counts).p
+        else:
+            p = sign_test(int((after > before).sum()), int((after < before).sum()))
+        return p is not None and p < ALPHA
+
+    return Claim(f"compare: labels moved, {100 * same:.0f} % kept", made)
+
+
 def shifted(nights: int, noise: float) -> Claim:
     """A shift on any night of a judge whose answers on the anchor cases vary by chance, three cases of a user."""
 
@@ -224,7 +243,9 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         means("labels 1 to 5", _labels, 3, 4),
     ),
     "gates": (certain(1), certain(2), certain(6), worse(1, 0.8), worse(6, 0.8), worse(6, 0.97)),
-    "others": (favoured(1), favoured(7), shifted(1, 0.3), shifted(30, 0.3), shifted(30, 0.05)),
+    "others": (favoured(1), favoured(7), shifted(1, 0.3), shifted(30, 0.3), shifted(30, 0.05),
+        changed(0.7, (0.34, 0.33, 0.33)), changed(0.9, (0.34, 0.33, 0.33)),
+    ),
 }  # fmt: skip
 
 
