@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Segment
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.leaderboard.mean_pairs import Measured, MeasuredPairs, compared, occasions
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
@@ -22,6 +23,16 @@ from recjudge_tui.store.database import Database
 COVERAGE = "coverage"
 METRICS = (*LIST_METRICS, COVERAGE)
 ListsOfSystems = Mapping[str, Sequence[RankedList]]
+
+
+class _ListValues(NamedTuple):
+    """One system's lists without their items: the user, the context and the first k items of each, and the value of each
+    metric for each. Lists share the names of their items."""
+
+    users: list[str]
+    contexts: list[str]
+    shown: list[tuple[str, ...]]
+    values: Mapping[str, FloatArray]
 
 
 class SystemMetrics(NamedTuple):
@@ -64,22 +75,18 @@ def measured_lists(
             raise UsageError(f"no metric “{name}”", f"There are: {', '.join(METRICS)}.")
     named = _named(systems(db, project_id) if lists is None else list(lists), among)
     data = load_evaluation_data(db, project_id)
-    arrays = evaluation_arrays(data)
     users: dict[str, int] = {}
     met: dict[tuple[str, str], int] = {}
-    measured = [
-        _measure(
-            name,
-            list(lists_of(db, project_id, name, chosen) if lists is None else lists[name]),
-            arrays,
-            users,
-            met,
-            k,
-            metrics,
-            data.categories,
-        )
-        for name in named
-    ]
+    measured = []
+    for name in named:
+        if lists is None:
+            # groups of one report are parts of the same lists, which are read and measured once
+            of_all = CaseSelection(chosen.occasions)
+            read = partial(_read_values, db, project_id, name, of_all, k, tuple(metrics))
+            values = db.kept((_read_values, project_id, name, of_all, k, tuple(metrics)), read)
+        else:
+            values = _values(lists[name], _arrays(db, project_id), k, metrics)
+        measured.append(_measure(name, _of_segment(values, chosen.segment), users, met, k, metrics, data.categories))
     owners = np.array([users[user] for user, _ in met], dtype=np.int64)
     return MeasuredLists(measured, users, owners, data.truths)
 
@@ -107,10 +114,46 @@ def _named(known: list[str], among: Sequence[str]) -> list[str]:
     return [name for name in known if not among or name in among]
 
 
+def _arrays(db: Database, project_id: int) -> EvaluationArrays:
+    return db.kept(
+        (_arrays, project_id), lambda: evaluation_arrays(load_evaluation_data(db, project_id))
+    )
+
+
+def _read_values(
+    db: Database, project_id: int, system: str, chosen: CaseSelection, k: int, metrics: Sequence[str]
+) -> _ListValues:
+    return _values(list(lists_of(db, project_id, system, chosen)), _arrays(db, project_id), k, metrics)
+
+
+def _values(
+    lists: Sequence[RankedList], data: EvaluationArrays, k: int, metrics: Sequence[str]
+) -> _ListValues:
+    items: dict[str, str] = {}
+    return _ListValues(
+        [ranked.user_id for ranked in lists],
+        [ranked.context for ranked in lists],
+        [tuple(items.setdefault(item, item) for item in ranked.items[:k]) for ranked in lists],
+        list_values(lists, data, k, [name for name in metrics if name != COVERAGE]),
+    )
+
+
+def _of_segment(lists: _ListValues, segment: Segment | None) -> _ListValues:
+    if segment is None:
+        return lists
+    occasions = zip(lists.users, lists.contexts, strict=True)
+    rows = [at for at, occasion in enumerate(occasions) if segment.holds(*occasion)]
+    return _ListValues(
+        [lists.users[at] for at in rows],
+        [lists.contexts[at] for at in rows],
+        [lists.shown[at] for at in rows],
+        {name: values[rows] for name, values in lists.values.items()},
+    )
+
+
 def _measure(
     system: str,
-    lists: Sequence[RankedList],
-    data: EvaluationArrays,
+    lists: _ListValues,
     users: dict[str, int],
     met: dict[tuple[str, str], int],
     k: int,
@@ -118,13 +161,11 @@ def _measure(
     catalogue: Collection[str],
 ) -> SystemMetrics:
     """`users` and `met` map the users and the occasions of all systems to codes; new ones are added to them."""
-    codes = np.array([users.setdefault(ranked.user_id, len(users)) for ranked in lists], dtype=np.int64)
-    where = [met.setdefault((ranked.user_id, ranked.context), len(met)) for ranked in lists]
-    values = list_values(lists, data, k, [name for name in metrics if name != COVERAGE])
-    shown = (ranked.items for ranked in lists)
-    covered = offline.coverage(shown, catalogue, k) if COVERAGE in metrics else None
-    contexts = frozenset((ranked.user_id, ranked.context) for ranked in lists)
-    return SystemMetrics(system, codes, np.array(where, dtype=np.int64), contexts, values, covered)
+    codes = np.array([users.setdefault(user, len(users)) for user in lists.users], dtype=np.int64)
+    occasions = list(zip(lists.users, lists.contexts, strict=True))
+    where = np.array([met.setdefault(occasion, len(met)) for occasion in occasions], dtype=np.int64)
+    covered = offline.coverage(lists.shown, catalogue, k) if COVERAGE in metrics else None
+    return SystemMetrics(system, codes, where, frozenset(occasions), lists.values, covered)
 
 
 def without_list(system: SystemMetrics, measured: MeasuredLists) -> str:
