@@ -86,7 +86,9 @@ def measured_lists(
             values = db.kept((_read_values, project_id, name, of_all, k, tuple(metrics)), read)
         else:
             values = _values(lists[name], _arrays(db, project_id), k, metrics)
-        measured.append(_measure(name, _of_segment(values, chosen.segment), users, met, k, metrics, data.categories))
+        measured.append(
+            _measure(name, _of_segment(values, chosen.segment), users, met, k, metrics, data.categories)
+        )
     owners = np.array([users[user] for user, _ in met], dtype=np.int64)
     return MeasuredLists(measured, users, owners, data.truths)
 
@@ -115,9 +117,7 @@ def _named(known: list[str], among: Sequence[str]) -> list[str]:
 
 
 def _arrays(db: Database, project_id: int) -> EvaluationArrays:
-    return db.kept(
-        (_arrays, project_id), lambda: evaluation_arrays(load_evaluation_data(db, project_id))
-    )
+    return db.kept((_arrays, project_id), lambda: evaluation_arrays(load_evaluation_data(db, project_id)))
 
 
 def _read_values(

@@ -18,6 +18,7 @@ from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.leaderboard.metrics import metrics_table
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.commands import ran
@@ -346,12 +347,14 @@ def test_replaced_lists_count_in_no_group(project_db: Path, capsys: Capture) -> 
     assert total == {len(USERS)}
 
 
-@pytest.mark.parametrize("report", ["leaderboard", "agreement"])
-def test_the_verdicts_of_all_groups_are_read_once(project_db: Path, report: str) -> None:
+@pytest.mark.parametrize("report", ["leaderboard", "agreement", "metrics"])
+def test_what_all_groups_are_made_of_is_read_once(project_db: Path, report: str) -> None:
     with connect(project_db) as db:
         project = make_visits(db)
 
         def table(chosen: CaseSelection) -> Table:
+            if report == "metrics":
+                return metrics_table(db, project, chosen=chosen)
             if report == "agreement":
                 return agreement_table(db, project, AgreementOptions(selection=chosen))
             options = LeaderboardOptions("pairwise", selection=chosen)
@@ -362,6 +365,7 @@ def test_the_verdicts_of_all_groups_are_read_once(project_db: Path, report: str)
             db.connection.set_trace_callback(statements.append)
             segmented(db, project, table, by=by)
             db.connection.set_trace_callback(None)
-            return sum("json_group_array(kind)" in text or "ORDER BY case_id" in text for text in statements)
+            large = ("json_group_array(kind)", "ORDER BY case_id", "LEFT JOIN slate_items")
+            return sum(part in text for text in statements for part in large)
 
         assert reads("plan") == reads(None) > 1
