@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.groups import OtherStage, other_stage
@@ -16,11 +17,13 @@ from recjudge_tui.store.runs.progress import (
     CallTroubles,
     FinishedCall,
     MarkedCounts,
+    VerdictCount,
     call_troubles,
     marked_counts,
     newest_calls,
     newest_times,
     prompt_label,
+    verdict_counts,
 )
 from recjudge_tui.store.runs.runs import run_progress, run_row
 
@@ -43,6 +46,15 @@ class Pace(NamedTuple):
     p95_s: float | None
 
 
+class Standing(NamedTuple):
+    """The verdicts of a run so far on one system against all others. Ties hold position ties."""
+
+    system: str
+    won: int
+    tied: int
+    lost: int
+
+
 @dataclass(frozen=True)
 class RunWatch:
     """`estimate` is None for a run planned without one. `seconds` is the time worked in attempts that ended in order.
@@ -50,7 +62,8 @@ class RunWatch:
     The newest attempt began at `attempt_started_at` ('' if unknown). Its process, unless it gave the run up, was last
     heard from at `heartbeat_at`; `pace` is of this attempt alone. `concurrency` is the number of simultaneous calls
     (None: not started, chosen for the judge), `wanted_concurrency` the requested number (None: as planned). `other` is
-    the run of the other of SAER's two stages.
+    the run of the other of SAER's two stages. `retry_why`: the server cannot be reached, and the next call tries it at
+    `retry_at`. `standings`: of a run that compares lists, the systems that won most first.
     """
 
     run_id: int
@@ -72,11 +85,14 @@ class RunWatch:
     progress: Progress
     trouble: CallTroubles
     marked: MarkedCounts
+    standings: tuple[Standing, ...]
     pace: Pace
     done: tuple[FinishedCall, ...]
     failed: tuple[FinishedCall, ...]
     finished_at: str
     waiting_until: str
+    retry_why: str
+    retry_at: str
     other: OtherStage | None
 
 
@@ -110,13 +126,27 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         progress=run_progress(db, run_id),
         trouble=call_troubles(db, run_id),
         marked=marked_counts(db, run_id),
+        standings=standings_of(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
         pace=pace_of(times, moment if row["state"] == "running" else None),
         done=tuple(newest_calls(db, run_id, "done", newest)),
         failed=tuple(newest_calls(db, run_id, "failed", newest)),
         finished_at=row["finished_at"] or "",
         waiting_until=row["waiting_until"] or "",
+        retry_why=row["retry_why"] or "",
+        retry_at=row["retry_at"] or "",
         other=other_stage(db, run_id),
     )
+
+
+def standings_of(counts: Sequence[VerdictCount]) -> tuple[Standing, ...]:
+    """Wins, ties and losses of each system from the counts of its pairs (value 1: the first system won)."""
+    tallies: dict[str, list[int]] = {}
+    for count in counts:
+        sign = (count.value > 0) - (count.value < 0)
+        tallies.setdefault(count.system_a, [0, 0, 0])[1 - sign] += count.verdicts
+        tallies.setdefault(count.system_b, [0, 0, 0])[1 + sign] += count.verdicts
+    standings = [Standing(system, *tally) for system, tally in tallies.items()]
+    return tuple(sorted(standings, key=lambda one: (one.lost - one.won, one.system)))
 
 
 def seconds_until(moment: str) -> float:

@@ -6,7 +6,10 @@ import asyncio
 import json
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Request
 from recjudge_tui.domain.tokens import estimate_prompt_tokens, estimate_tokens, most_prompt_tokens
@@ -99,12 +102,20 @@ class Budget:
         return counted
 
 
+class Retry(NamedTuple):
+    """A call that could not reach its server, and the time (monotonic) at which it tries again."""
+
+    title: str
+    due: float
+
+
 @dataclass
 class CallLimits:
     """The checks before an attempt is sent, shared by all calls of a run. Times are monotonic.
 
     `trouble_since` is when the server began to turn calls away; None while it answers. At most `at_once` attempts may
-    be in flight (None: as many as there are workers); `out` are. `price` bounds what attempts of unknown cost may have
+    be in flight (None: as many as there are workers); `out` are. `retries` are the calls that wait because their server
+    cannot be reached. `price` bounds what attempts of unknown cost may have
     cost where there is no budget.
     """
 
@@ -121,6 +132,17 @@ class CallLimits:
     at_once: int | None = None
     out: int = 0
     freed: asyncio.Event = field(default_factory=asyncio.Event)
+    retries: dict[object, Retry] = field(default_factory=dict)
+
+    @contextmanager
+    def out_of_reach(self, title: str, delay_s: float) -> Iterator[None]:
+        """Note, for whoever watches the run, a call that waits because its server cannot be reached."""
+        key = object()
+        self.retries[key] = Retry(title, time.monotonic() + delay_s)
+        try:
+            yield
+        finally:
+            del self.retries[key]
 
     async def enter(self, request: Request) -> float:
         """Wait until the attempt may be sent. Returns the dollars reserved for it.

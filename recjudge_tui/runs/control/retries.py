@@ -65,7 +65,12 @@ class Failures:
         """
         if error.retry_after:
             self.limits.pause(error.retry_after)
-        await self.limits.sleep(self._delay(error))
+        delay = self._delay(error)
+        if error.kind != "connection":
+            await self.limits.sleep(delay)
+            return
+        with self.limits.out_of_reach(error.title, delay):
+            await self.limits.sleep(delay)
 
     def _delay(self, error: CallError) -> float:
         if error.retry_after or (error.retry_after is not None and self.in_row == 1):

@@ -17,7 +17,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import RecjudgeError, RunError
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs.control.lease import acquire
-from recjudge_tui.runs.control.limits import Budget, CallLimits, RateLimit
+from recjudge_tui.runs.control.limits import Budget, CallLimits, RateLimit, Retry
 from recjudge_tui.runs.engine.held_run import HeldRun
 from recjudge_tui.runs.engine.pipeline import Job, judge_outstanding
 from recjudge_tui.runs.engine.recorder import Recorder
@@ -34,6 +34,7 @@ from recjudge_tui.store.runs.runs import (
     run_progress,
     run_row,
     set_identity,
+    set_retry,
     set_waiting,
     wanted,
 )
@@ -190,11 +191,31 @@ async def _watched(job: Job, on_progress: OnProgress | None) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def _note_outage(job: Job, noted: Retry | None) -> Retry | None:
+    """Store that the server cannot be reached, with how many calls wait and when the next one tries again; and that it
+    is reached again. Returns what is noted now."""
+    run, retries = job.run, list(job.limits.retries.values())
+    if not retries:
+        if noted is not None and job.limits.trouble_since is None:
+            set_retry(run.db, run.id, None)
+            return None
+        return noted
+    first = min(retries, key=lambda retry: retry.due)
+    outage = Retry(f"{first.title}, {quantity(len(retries), 'call')}", first.due)
+    # not every retry of many calls is worth a write
+    if noted is None or outage.title != noted.title or abs(outage.due - noted.due) > LOOK_EVERY_S:
+        why = outage.title[:1].lower() + outage.title[1:]
+        set_retry(run.db, run.id, why, max(outage.due - time.monotonic(), 0.0))
+        return outage
+    return noted
+
+
 async def _watch(job: Job, on_progress: OnProgress | None) -> None:
     """Twice a second: keep the lease, read requests to the run, report progress."""
     run = job.run
     planned = run.setup.settings.concurrency or run.judge.concurrency
     told = 0.0
+    outage: Retry | None = None
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         job.limits.look()
@@ -209,5 +230,6 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
         if job.limits.until != told and left > SHOWN_FROM_S:
             told = job.limits.until
             set_waiting(run.db, run.id, left)
+        outage = _note_outage(job, outage)
         if on_progress:
             on_progress(job.progress.model_copy(update={"waiting_s": left if left > SHOWN_FROM_S else 0.0}))

@@ -41,10 +41,22 @@ class CallTroubles(NamedTuple):
 
 
 class MarkedCounts(NamedTuple):
-    """The numbers of verdicts with flagged items, and of verdicts that flip when the order is swapped."""
+    """The numbers of verdicts with flagged items, of verdicts that flip when the order is swapped, and of those that were
+    asked in both orders."""
 
     flagged: int
     flips: int
+    both_orders: int
+
+
+class VerdictCount(NamedTuple):
+    """How many verdicts of a run have this label, of the pair of systems or of one; `value` is the label's."""
+
+    system_a: str
+    system_b: str
+    label: str
+    value: float
+    verdicts: int
 
 
 class ActiveRun(NamedTuple):
@@ -131,12 +143,22 @@ def call_troubles(db: Database, run_id: int) -> CallTroubles:
 
 def marked_counts(db: Database, run_id: int) -> MarkedCounts:
     row = db.row(
-        """SELECT ifnull(sum(flag_count > 0), 0), ifnull(sum(order_consistent = 0), 0)
+        """SELECT ifnull(sum(flag_count > 0), 0), ifnull(sum(order_consistent = 0), 0), count(order_consistent)
            FROM verdicts WHERE run_id = ?""",
         (run_id,),
     )
     assert row is not None
     return MarkedCounts(*row)
+
+
+def verdict_counts(db: Database, run_id: int) -> list[VerdictCount]:
+    """The verdicts of a run so far by systems and label, without those that failed; of several aspects the overall one."""
+    rows = db.rows(
+        """SELECT c.system_a, c.system_b, v.label, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
+           WHERE v.run_id = ? AND v.state = 'ok' AND v.aspect = 'overall' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 4 DESC""",
+        (run_id,),
+    )
+    return [VerdictCount(*row) for row in rows]
 
 
 def prompt_label(db: Database, prompt_id: int) -> str:

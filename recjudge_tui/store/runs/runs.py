@@ -90,6 +90,15 @@ def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
     )
 
 
+def run_setups(db: Database, project_id: int) -> list[sqlite3.Row]:
+    """What each run of a project was asked with, oldest first. Columns: id, protocol, settings (JSON), prompt."""
+    return db.rows(
+        """SELECT ru.id, ru.protocol, ru.settings, p.name || '@' || p.version AS prompt
+           FROM runs ru JOIN prompts p ON p.id = ru.prompt_id WHERE ru.project_id = ? ORDER BY ru.id""",
+        (project_id,),
+    )
+
+
 def has_runs(db: Database, project_id: int) -> bool:
     return bool(db.value("SELECT EXISTS (SELECT 1 FROM runs WHERE project_id = ?)", (project_id,)))
 
@@ -170,6 +179,13 @@ def set_waiting(db: Database, run_id: int, seconds: float) -> None:
         db.execute("UPDATE runs SET waiting_until = ? WHERE id = ?", (now(seconds), run_id))
 
 
+def set_retry(db: Database, run_id: int, why: str | None, seconds: float = 0.0) -> None:
+    """Store why the server cannot be reached and in how many seconds the next call tries again; None: it is reached."""
+    with db.transaction():
+        moment = None if why is None else now(seconds)
+        db.execute("UPDATE runs SET retry_why = ?, retry_at = ? WHERE id = ?", (why, moment, run_id))
+
+
 def lease_owner(db: Database, run_id: int) -> tuple[str | None, str | None]:
     """(owner, time of its last heartbeat) or (None, None)."""
     row = db.row("SELECT lease_owner, heartbeat_at FROM runs WHERE id = ?", (run_id,))
@@ -190,7 +206,7 @@ def take_lease(db: Database, run_id: int, owner: str, instead_of: str | None) ->
         cursor = db.execute(
             f"""UPDATE runs SET lease_owner = ?1, heartbeat_at = ?2, state = 'running', wanted = 'run', error = '',
                  started_at = ifnull(started_at, ?2), attempt_started_at = ?2, seconds = seconds + {_UNRECORDED_SECONDS},
-                 finished_at = NULL, waiting_until = NULL
+                 finished_at = NULL, waiting_until = NULL, retry_why = NULL, retry_at = NULL
                WHERE id = ?3 AND lease_owner IS ?4""",
             (owner, now(), run_id, instead_of),
         )

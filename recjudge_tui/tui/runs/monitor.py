@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import OptionList, Static
@@ -21,8 +21,8 @@ from recjudge_tui.runs.control.concurrency import step_concurrency
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen
-from recjudge_tui.tui.kit.dialogs import Confirm
-from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.kit.dialogs import Confirm, Notice
+from recjudge_tui.tui.kit.glyphs import glyphs, number
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.option_cursor import move_cursor
 from recjudge_tui.tui.kit.top_bar import TopBar
@@ -40,12 +40,12 @@ from recjudge_tui.tui.runs.text import (
     status_content,
     status_of,
 )
+from recjudge_tui.tui.runs.troubles import kind_line, kind_text
 
 POLL_S = 0.3
 SLOWEST_POLL_S = 3.0
 # between two stages there may be no active process, and a short second stage may end before the next poll
 _NEXT_STAGE_S = 10.0
-_SHOWN_ERRORS = 20
 _LONGEST_ERROR = 2000
 
 
@@ -58,11 +58,11 @@ class MonitorScreen(BaseScreen):
     MonitorScreen #estimate { width: 1fr; }
     MonitorScreen #run-facts { height: 5; }
     MonitorScreen #run-facts Static { text-wrap: nowrap; text-overflow: ellipsis; }
-    MonitorScreen #progress Static { text-wrap: nowrap; text-overflow: ellipsis; height: 3; }
-    MonitorScreen.-staged #progress Static { height: 4; }
+    MonitorScreen #progress Static { text-wrap: nowrap; text-overflow: ellipsis; height: auto; min-height: 3; }
     MonitorScreen #latest { height: 1fr; min-height: 4; padding: 0; }
-    MonitorScreen #latest OptionList { height: 1fr; border: none; padding: 0; background: $background;
-                                       background-tint: $foreground 0%;
+    MonitorScreen #latest OptionList { height: 1fr; }
+    MonitorScreen #error-kinds { height: auto; max-height: 4; }
+    MonitorScreen OptionList { border: none; padding: 0; background: $background; background-tint: $foreground 0%;
                                        scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     MonitorScreen #latest:focus-within { border: round $accent; }
     MonitorScreen #errors { max-height: 6; border: round $error; border-title-color: $error; display: none;
@@ -95,6 +95,7 @@ class MonitorScreen(BaseScreen):
         self._shown: tuple[int, ...] = ()
         self._cases: tuple[int, ...] = ()
         self._next: Timer | None = None
+        self._kinds: tuple[tuple[str, int], ...] = ()
         self._presses = 0
         self._opened_at = now()
         self._active_at = -_NEXT_STAGE_S
@@ -113,13 +114,14 @@ class MonitorScreen(BaseScreen):
             yield Static(id="progress-text")
         with Vertical(id="latest", classes="pane"):
             yield OptionList(id="latest-list", markup=False)
-        with VerticalScroll(id="errors", classes="pane", can_focus=False) as scroll:
-            scroll.border_title = Content("Errors")
+        with Vertical(id="errors", classes="pane") as box:
+            box.border_title = Content("Errors")
             yield Static(id="errors-text")
+            yield OptionList(id="error-kinds", markup=False)
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
+        self.query_one("#latest-list", OptionList).focus()
 
     def on_screen_resume(self) -> None:
         self.look()
@@ -206,14 +208,14 @@ class MonitorScreen(BaseScreen):
         width = max(progress.content_size.width, 40)
         lines = progress_content(watch, width, look, active=view.active)
         other = other_content(watch, look, active=view.other_active)
-        self.query_one("#progress-text", Static).update(Content("\n").join([lines, other]))
-        self.set_class(watch.other is not None, "-staged")
+        shown = [lines, other] if watch.other is not None else [lines]
+        self.query_one("#progress-text", Static).update(Content("\n").join(shown))
         self._show_latest(watch)
         self._show_errors(watch, status)
         self.refresh_bindings()
 
     def _show_latest(self, watch: RunWatch) -> None:
-        rows, look = self.query_one(OptionList), glyphs()
+        rows, look = self.query_one("#latest-list", OptionList), glyphs()
         newest = tuple(call.id for call in watch.done)
         fresh = sum(1 for key in newest if key not in self._shown)
         waiting = "" if self.follow or not fresh else f", {fresh}{'+' if fresh == len(newest) else ''} newer"
@@ -231,8 +233,7 @@ class MonitorScreen(BaseScreen):
                 rows.highlighted = 0
 
     def _show_errors(self, watch: RunWatch, status: RunStatus) -> None:
-        box, look = self.query_one("#errors"), glyphs()
-        width = max(self.size.width - 5, 40)
+        box = self.query_one("#errors")
         lines: list[Content] = []
         if status == "failed":
             message = (
@@ -242,10 +243,28 @@ class MonitorScreen(BaseScreen):
         step = next_step(status, watch)
         if step:
             lines.append(Content.styled(step, "bold"))
-        lines += [call_line(call, width, look) for call in watch.failed[:_SHOWN_ERRORS]]
-        self.set_class(bool(lines), "-troubled")
+        self._show_kinds(watch)
+        self.set_class(bool(lines or self._kinds), "-troubled")
+        self.query_one("#errors-text").display = bool(lines)
         box.border_title = Content("Errors" if watch.failed or status == "failed" else "Next")
         self.query_one("#errors-text", Static).update(Content("\n").join(lines))
+
+    def _show_kinds(self, watch: RunWatch) -> None:
+        """One line for each kind of error; enter opens its text."""
+        rows = self.query_one("#error-kinds", OptionList)
+        rows.display = bool(watch.trouble.kinds)
+        if watch.trouble.kinds != self._kinds:
+            self._kinds, at = watch.trouble.kinds, rows.highlighted
+            rows.clear_options()
+            rows.add_options([Option(kind_line(watch, *kind, glyphs())) for kind in self._kinds])
+            rows.highlighted = min(at or 0, len(self._kinds) - 1) if self._kinds else None
+
+    @on(OptionList.OptionSelected, "#error-kinds")
+    def _open_kind(self, event: OptionList.OptionSelected) -> None:
+        if self.view is not None:
+            kind, count = self._kinds[event.option_index]
+            title = f"{number(count)} {glyphs().times} {kind.replace('_', ' ')}"
+            self.app.push_screen(Notice(title, kind_text(self.view.watch, kind, glyphs())))
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._redraw)
@@ -320,12 +339,14 @@ class MonitorScreen(BaseScreen):
         self.background.start(f"concurrency {self._presses}", job, lambda _: self.look())
 
     def action_move(self, rows: int) -> None:
-        move_cursor(self.query_one(OptionList), rows)
+        focused = self.focused
+        latest = self.query_one("#latest-list", OptionList)
+        move_cursor(focused if isinstance(focused, OptionList) else latest, rows)
 
-    @on(OptionList.OptionHighlighted)
+    @on(OptionList.OptionHighlighted, "#latest-list")
     def _moved(self) -> None:
         """Moving the cursor stops the list from following the newest call."""
-        if self.follow and self.query_one(OptionList).highlighted:
+        if self.follow and self.query_one("#latest-list", OptionList).highlighted:
             self.follow = False
             self._show()
 
@@ -333,9 +354,9 @@ class MonitorScreen(BaseScreen):
         self.follow = not self.follow
         self._redraw()
 
-    @on(OptionList.OptionSelected)
+    @on(OptionList.OptionSelected, "#latest-list")
     def action_open_case(self) -> None:
-        rows = self.query_one(OptionList)
+        rows = self.query_one("#latest-list", OptionList)
         if rows.highlighted is not None:
             self._open(f"run:{self.run_id} case:{self._cases[rows.highlighted]}")
 

@@ -15,6 +15,7 @@ from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Input, Static
 
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.reports.projects.run_differences import run_differences
 from recjudge_tui.runs.control.lease import is_active, refuse_when_active
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.projects.projects import project_name
@@ -51,8 +52,11 @@ _COLOURS: dict[RunStatus, str] = {
 
 
 class ListedRun(NamedTuple):
+    """`own`: what sets the run apart from the others of its protocol."""
+
     row: StoredRow
     status: RunStatus
+    own: tuple[str, ...] = ()
 
 
 class RunTable(SteadyTable):
@@ -136,6 +140,7 @@ class RunsScreen(ExportScreen):
         self.set_class(not runs, "-empty")
         count = f"{len(shown)}" if len(shown) == len(runs) else f"{len(shown)} of {len(runs)}"
         self.query_one("#runs").border_title = Content(f"Runs ({count})")
+        self._show_own()
         self.refresh_bindings()
 
     def _current(self) -> int | None:
@@ -148,6 +153,15 @@ class RunsScreen(ExportScreen):
     def on_resize(self) -> None:
         if self._runs is not None:
             self.call_after_refresh(self._show_rows)
+
+    @on(DataTable.RowHighlighted)
+    def _show_own(self) -> None:
+        """Below the list: what sets the run under the cursor apart from the others of its protocol."""
+        run_id, look = self._current(), glyphs()
+        run = next((run for run in self._runs or () if run.row["id"] == run_id), None)
+        own = f" {look.dot} ".join(run.own) if run is not None else ""
+        text = f"apart from other {run.row['protocol']} runs: {own}" if run is not None and own else ""
+        self.query_one("#runs").border_subtitle = Content(one_line(text, max(self.size.width - 8, 20)))
 
     # ---- keys
 
@@ -250,8 +264,13 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _list(db: Database, project_id: int) -> list[ListedRun]:
+    own = run_differences(db, project_id)
     return [
-        ListedRun(row, status_of(row["state"], row["wanted"], active=is_active(db, row["id"])))
+        ListedRun(
+            row,
+            status_of(row["state"], row["wanted"], active=is_active(db, row["id"])),
+            own.get(row["id"], ()),
+        )
         for row in list_runs(db, project_id)
     ]
 

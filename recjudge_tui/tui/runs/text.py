@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
@@ -15,7 +16,7 @@ from recjudge_tui.reports.projects.estimate import cost_range
 from recjudge_tui.reports.projects.run_progress import RunWatch, eta_s, seconds_until
 from recjudge_tui.store.runs.progress import FinishedCall
 from recjudge_tui.tui.kit.charts import spark, stacked
-from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, number, plural, short_label
+from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, number, short_label
 
 RunStatus = Literal[
     "running", "pausing", "stopping", "interrupted", "planned", "paused", "stopped", "done", "failed"
@@ -35,6 +36,7 @@ _STYLES: dict[RunStatus, str] = {
 }
 
 
+_THIS_MACHINE = re.compile(r"https?://(?:127\.0\.0\.1|localhost|\[::1\])(:\d+)[^\s,]*")
 _STATUS_WHILE_ACTIVE: dict[Wanted, RunStatus] = {"run": "running", "pause": "pausing", "stop": "stopping"}
 
 
@@ -174,12 +176,13 @@ def short_count(value: int) -> str:
 
 
 def progress_content(watch: RunWatch, width: int, look: Glyphs, *, active: bool) -> Content:
-    """Three lines: the bar, the counts, the pace."""
+    """The bar, the counts, the pace, or why it waits, and of a run that compares lists how they stand."""
     progress = watch.progress
     finished = progress.done + progress.failed
     share = finished / progress.calls if progress.calls else 1.0
     tail = f"  {number(finished)}/{number(progress.calls)} {share:4.0%}"
-    if active and progress.outstanding:
+    waits = waiting_text(watch, look) if active else ""
+    if active and progress.outstanding and not waits:
         left = eta_s(watch)
         tail += f"  eta {_short_time(left) if left is not None else look.none}"
     room = max(width - 6 - cell_len(tail), 8)
@@ -194,9 +197,40 @@ def progress_content(watch: RunWatch, width: int, look: Glyphs, *, active: bool)
         room,
         look,
     )
-    return Content("\n").join(
-        [Content.assemble(("total ", "dim"), bar, tail), _counts(watch, look), _pace(watch, width, look)]
-    )
+    pace = Content.styled(waits, "bold $warning") if waits else _pace(watch, width, look)
+    lines = [Content.assemble(("total ", "dim"), bar, tail), _counts(watch, look), pace]
+    if compares_lists(watch.settings.protocol):
+        lines.append(standings_line(watch, width, look))
+    return Content("\n").join(lines)
+
+
+def waiting_text(watch: RunWatch, look: Glyphs) -> str:
+    """`waiting: no connection to :9100, 4 calls, next try in 12 s`; empty while the server is reached."""
+    if watch.state != "running" or not watch.retry_why:
+        return ""
+    why = one_line(_THIS_MACHINE.sub(r"\1", watch.retry_why), 100)
+    left = seconds_until(watch.retry_at)
+    due = f"next try in {left:.0f} s" if left >= 1 else "trying again"
+    return f"{look.paused} waiting: {why}, {due}"
+
+
+def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
+    """`W/T/L als 12/5/3 · text 3/5/12   ▲ 61% flip with the order: position decides`, with as many systems as fit."""
+    marked, parts = watch.marked, []
+    flips = ""
+    if marked.both_orders:
+        share = marked.flips / marked.both_orders
+        decides = ": position decides" if share > 0.5 else ""
+        flips = f"   {look.marked if share else look.dot} {share:.0%} flip with the order{decides}"
+    room = width - cell_len(flips) - 6
+    for one in watch.standings:
+        text = f"{one_line(one.system, 24)} {number(one.won)}/{number(one.tied)}/{number(one.lost)}"
+        room -= cell_len(text) + 3
+        if room < 0 and parts:
+            break
+        parts.append(text)
+    stand = f" {look.dot} ".join(parts) or "no verdict yet"
+    return Content.assemble(("W/T/L ", "dim"), stand, (flips, "$warning" if marked.flips else "dim"))
 
 
 def _counts(watch: RunWatch, look: Glyphs) -> Content:
@@ -206,10 +240,8 @@ def _counts(watch: RunWatch, look: Glyphs) -> Content:
     parts += [gap, (failed, "$error" if progress.failed else "")]
     if progress.cached:
         parts += [gap, (f"{number(progress.cached)} cached", "$accent")]
-    flagged, flips = watch.marked
+    flagged = watch.marked.flagged
     parts += [gap, (f"{look.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
-    if flips:
-        parts += [gap, (f"{look.marked} {plural(flips, 'flip')}", "$warning")]
     if watch.trouble.retried:
         parts += [gap, f"{number(watch.trouble.retried)} retried"]
     kinds = ", ".join(

@@ -10,14 +10,20 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, OptionList
 
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion
+from recjudge_tui.reports.projects.run_differences import run_differences
+from recjudge_tui.reports.projects.run_progress import standings_of
 from recjudge_tui.runs.control.detach import start_detached
 from recjudge_tui.runs.control.lease import acquire, is_active, stop_and_wait
+from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.runs.progress import ActiveRun, FinishedCall
+from recjudge_tui.store.runs.progress import ActiveRun, FinishedCall, VerdictCount
 from recjudge_tui.store.runs.runs import lease_owner, release_lease, run_progress, run_row
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
+from recjudge_tui.tui.kit.dialogs import Notice
 from recjudge_tui.tui.kit.glyphs import UNICODE
 from recjudge_tui.tui.runs.monitor import MonitorScreen
 from recjudge_tui.tui.runs.text import call_line
@@ -129,10 +135,32 @@ async def test_failed_calls_are_shown_with_their_kind_and_retried(project_db: Pa
             await until(pilot, lambda: "✗ 6 failed" in shown(pilot))
             text = shown(pilot)
             assert "refusal 6" in text
-            assert "refusal: The model refused" in text
+            assert "6 × refusal   The model refused" in text
+            await press(pilot, "tab", "enter")
+            assert isinstance(pilot.app.screen, Notice)
+            assert "✗ 0000001 A|B refusal: The model" in shown(pilot)
+            await press(pilot, "escape")
             await pilot.press("R")
             await until(pilot, lambda: screen.run_status == "done" and done(screen) == 6, 20)
             await until(pilot, lambda: "✗ 0 failed" in shown(pilot))
+
+
+async def test_a_server_that_is_gone_is_named_with_the_next_try(project_db: Path) -> None:
+    with start("openai_api", "--delay-ms", 100) as server:
+        run_id = plan(project_db, import_lists(project_db, users=20), server.url)
+        begin(project_db, run_id)
+        try:
+            async with running(project_db) as pilot:
+                screen = await open_monitor(pilot, run_id)
+                await until(pilot, lambda: done(screen) >= 2, 20)
+                await until(pilot, lambda: "W/T/L als " in shown(pilot) and "% flip with" in shown(pilot))
+                server.stop()
+                port = server.url.rpartition(":")[2]
+                await until(pilot, lambda: f"waiting: no connection to :{port}, " in shown(pilot), 20)
+                assert "eta" not in shown(pilot)
+                await until(pilot, lambda: "next try in" in shown(pilot), 20)
+        finally:
+            end(project_db, run_id)
 
 
 async def test_a_run_that_cannot_work_says_why_and_goes_on_later(project_db: Path) -> None:
@@ -165,9 +193,31 @@ async def test_moving_in_the_list_holds_it_and_f_lets_it_go(
             await until(pilot, lambda: "follow: off" in shown(pilot) and "newer" in shown(pilot))
             await pilot.press("f")
             assert screen._shown[0] not in held
-            assert screen.query_one(OptionList).highlighted == 0
+            assert screen.query_one("#latest-list", OptionList).highlighted == 0
     finally:
         end(project_db, run_id)
+
+
+def test_how_the_systems_stand() -> None:
+    counts = [VerdictCount("a", "b", "A", 1.0, 3), VerdictCount("a", "b", "B", -1.0, 1),
+              VerdictCount("a", "c", "Tie", 0.0, 2), VerdictCount("b", "c", "B", -1.0, 4)]  # fmt: skip
+    assert standings_of(counts) == (("c", 4, 2, 0), ("a", 3, 2, 1), ("b", 1, 0, 7))
+    assert standings_of([]) == ()
+
+
+async def test_runs_are_told_apart_by_what_differs(project_db: Path) -> None:
+    project = import_lists(project_db)
+    with connect(project_db) as db:
+        for options in ({"sample": 2}, {"top_k": 3, "swap": False}, {"protocol": "pointwise"}):
+            settings = settings_for(**{"protocol": "pairwise", **options})
+            plan_run(db, RunRequest(project, JudgeSpec(spec="rules"), settings, rater=f"r{len(options)}"))
+        own = run_differences(db, project)
+    assert own[1] == ("top K 10", "sample N 2", "order both orders")
+    assert own[2] == ("top K 3", "sample N no sample", "order one order")
+    assert own[3] == ()
+    async with running(project_db) as pilot:
+        await press(pilot, "r", "j")
+        assert "apart from other pairwise runs: top K 3 · sample N no sample" in shown(pilot)
 
 
 async def test_the_case_of_a_line_is_opened(project_db: Path) -> None:
