@@ -23,7 +23,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOpt
 from recjudge_tui.store.database import Database
 
 EVERYONE = "everyone"
-_EVEN = {"q": 1.0, "winrate": 0.5, "bt": 1000.0, "elo": 1000.0}
+EVEN = {"q": 1.0, "winrate": 0.5, "bt": 1000.0, "elo": 1000.0}
 _FORMULAS = {
     "q": "Q = (wins + ties) / (losses + ties)",
     "winrate": "win rate = (wins + ties / 2) / n",
@@ -73,7 +73,7 @@ def marks(data: FigureData) -> Forest:
     return Forest(
         estimates,
         x=METHOD_NAMES[method],
-        even=_EVEN.get(method),
+        even=EVEN.get(method),
         doublings=method == "q" and _all_positive(estimates),
     )
 

@@ -41,7 +41,12 @@ from recjudge_tui.reports.leaderboard.scores import (
     q_scores,
     win_rate_scores,
 )
-from recjudge_tui.reports.leaderboard.separable import MORE_NOTE, SEPARABLE_NOTE, separability_notes
+from recjudge_tui.reports.leaderboard.separable import (
+    MORE_NOTE,
+    SEPARABLE_NOTE,
+    neighbour_facts,
+    separability_notes,
+)
 from recjudge_tui.stats.ranking.connectivity import Ties
 from recjudge_tui.stats.ranking.elo import K_FACTOR
 from recjudge_tui.stats.resampling.jackknife import RESAMPLES
@@ -187,6 +192,7 @@ def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Buil
         chosen = ScoreOptions(options.ties, options.k_factor, options.orders)
         rows: list[Row] = []
         lines: list[str] = []
+        facts: list[dict[str, object]] = []
         tested = counted = False
         questions = ranked_questions(ratings, options.protocol)
         for question in questions:
@@ -194,6 +200,7 @@ def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Buil
             scores = scoring(contests, chosen)
             rows += board_rows(contests, scores, method if pairs else None)
             close_calls, some = separability_notes(contests, scores)
+            facts += neighbour_facts(contests, scores)
             lines += _about(question, scores) + close_calls
             tested, counted = tested or bool(close_calls), counted or some
         notes = [TIES_NOTE, about, *lines] if rows else ["no pair of lists has been judged yet"]
@@ -202,7 +209,7 @@ def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Buil
         notes += earlier_notes(ratings, questions)
         notes += rater_notes(ratings.raters[q.rater] for q in questions)
         settings = {"protocol": options.protocol, "method": method, "resamples": options.resamples}
-        settings |= {"seed": options.seed} | _settings(method, options)
+        settings |= {"seed": options.seed} | _settings(method, options) | {"neighbours": facts}
         columns = COLUMNS if method == "q" else WIN_RATE_COLUMNS if pairs else RATING_COLUMNS
         return Table(f"Leaderboard: {options.protocol}", columns, tuple(rows), tuple(notes), settings)
 

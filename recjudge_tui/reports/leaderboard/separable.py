@@ -63,6 +63,33 @@ def separability_notes(battles: Battles, scores: Scores) -> tuple[list[str], boo
     return [f"{who}: " + "; ".join(words)], any(pair.more is not None for pair in alike)
 
 
+def neighbour_facts(battles: Battles, scores: Scores) -> list[dict[str, object]]:
+    """The same as data, for one question: the counts are those of the upper system against the lower.
+
+    `more` users are needed to separate the two, None where they are separable or where no practical number would do.
+    `contrary`: more users prefer the lower one.
+    """
+    facts = []
+    for pair in tested_neighbours(battles, scores):
+        won, tied, lost = (int(count) for count in battles.grid[pair.upper, pair.lower])
+        facts.append(
+            {
+                "rater": battles.question.rater,
+                "aspect": battles.question.aspect,
+                "upper": battles.systems[pair.upper],
+                "lower": battles.systems[pair.lower],
+                "separable": pair.separable,
+                "contrary": pair.note == CONTRARY,
+                "won": won,
+                "tied": tied,
+                "lost": lost,
+                "p": pair.p_holm,
+                "more": None if pair.more is None or battles.counts.crowd is not None else _round(pair.more),
+            }
+        )
+    return facts
+
+
 def _words(battles: Battles, pair: Neighbours, *, shared: bool) -> str:
     p = f"(p = {pair.p_holm or 0:.2g})"
     preferred = battles.systems[pair.upper if pair.note != CONTRARY else pair.lower]

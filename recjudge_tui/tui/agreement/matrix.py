@@ -57,6 +57,44 @@ def short_number(value: object, look: Glyphs) -> str:
     return f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 0.995 else f"{value:.2f}"
 
 
+def ceiling_line(table: Table, stat: str, rater: str, people: frozenset[str], look: Glyphs) -> str:
+    """`κ llama·anna .62  llama·bert .58 ▏anna·bert .60`: one judge with each person, and people with each other."""
+    own, among = [], []
+    for row in table.rows:
+        pair = str(row["rater_a"]), str(row["rater_b"])
+        text = f"{one_line(pair[0], 20)}{look.dot}{one_line(pair[1], 20)} {short_number(row['value'], look)}"
+        if set(pair) <= people:
+            among.append(text)
+        elif rater in pair and set(pair) & people:
+            own.append(text)
+    if not own:
+        return ""
+    label = label_of(stat)
+    bar = "|" if look.bar.isascii() else "▏"
+    return f"{'κ' if label.endswith('κ') else label} {'  '.join(own)}" + (
+        f" {bar}{'  '.join(among)}" if among else ""
+    )
+
+
+def notes_about(table: Table, row: Row | None) -> list[str]:
+    """The notes of a table that are about the pair of raters, or the rater, of this row, and those about all of them."""
+    if row is None:
+        return list(table.notes)
+    if "rater_a" in row:
+        pairs = [(str(other["rater_a"]), str(other["rater_b"])) for other in table.rows]
+        own = str(row["rater_a"]), str(row["rater_b"])
+        return [
+            note for note in table.notes if not any(_names(note, pair) for pair in pairs) or _names(note, own)
+        ]
+    raters = {str(other["rater"]) for other in table.rows} - {str(row["rater"])}
+    return [note for note in table.notes if not any(note.startswith(f"{rater}, ") for rater in raters)]
+
+
+def _names(note: str, pair: tuple[str, str]) -> bool:
+    a, b = pair
+    return f"{a} and {b} (" in note or f"{b} and {a} (" in note
+
+
 def n_range(rows: Iterable[Row]) -> str:
     """`n=40`, or `n=38 to 40` where pairs of raters share different numbers of cases."""
     counts = sorted({n for row in rows if isinstance(n := row["n"], int)})

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple, cast
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.label_shares import shares_sentence
-from recjudge_tui.reports.figures.leaderboard import system_sentence
+from recjudge_tui.reports.figures.leaderboard import EVEN, system_sentence
 from recjudge_tui.reports.figures.marks import Sentence
 from recjudge_tui.reports.figures.words import METHOD_NAMES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS
 from recjudge_tui.tui.agreement.matrix import short_number
-from recjudge_tui.tui.kit.charts import interval, is_ascii, tick
-from recjudge_tui.tui.kit.glyphs import Glyphs, fit, short_label
+from recjudge_tui.tui.kit.charts import interval, is_ascii, place_of, tick
+from recjudge_tui.tui.kit.glyphs import Glyphs, fit, number, plural, short_label
 
 OF_PAIRS = tuple(name for name, method in METHODS.items() if method.of_pairs)
 _SCORE_HEADS = {"q": "Q", "mean": "mean"}
-_COUNT_HEADS = ("W", "T", "pos", "L")
+_COUNT_HEADS = ("W", "T (flips)", "L")
 # what a narrow panel leaves out, first to last; a number is never cut
-_LEFT_OUT = ("fail", "pos", "interval", "T", "W", "L", "rater")
+_LEFT_OUT = ("fail", "interval", "n", "T (flips)", "W", "L")
 NUMBER_HEADS = ("#", *_SCORE_HEADS.values(), "score", *_COUNT_HEADS, "fail", "n")
 _WIDEST, _NARROWEST = 40, 8
 _SHADES = ("█", "▓", "▒", "░")
@@ -32,11 +34,13 @@ _SHADE_STYLES = ("green", "yellow", "red", "magenta")
 
 
 class RankingLine(NamedTuple):
-    """One system as scored by one rater: its cells, its (first) row of the report, and its sentence."""
+    """A line: the cells of the columns, or `text` over all of them; the row of the report that it is about; its
+    sentence."""
 
     cells: Sequence[Text]
     row: Row
     sentence: Sentence
+    text: Text | None = None
 
 
 class Ranking(NamedTuple):
@@ -57,9 +61,7 @@ def ranking(table: Table, width: int, look: Glyphs) -> Ranking:
     # rows against one opponent belong to the Q matrix
     table = replace(table, rows=tuple(row for row in table.rows if row.get("opponent") is None))
     heads, cells = _score_cells(table, method, width, look)
-    lines = tuple(
-        RankingLine(*line, system_sentence(line[1])) for line in zip(cells, table.rows, strict=True)
-    )
+    lines = _by_rater(table, cells, look)
     if method not in OF_PAIRS:
         return Ranking(title, heads, lines, many_pairs=False)
     by = METHOD_NAMES.get(method, method)
@@ -67,18 +69,100 @@ def ranking(table: Table, width: int, look: Glyphs) -> Ranking:
     return Ranking(f"{one_line(table.title, 50)} by {by}, 95% CI", heads, lines, many)
 
 
+def _by_rater(table: Table, cells: Sequence[Sequence[Text]], look: Glyphs) -> tuple[RankingLine, ...]:
+    """The systems below the name of their rater, and below two that cannot be told apart what that would take."""
+    close = {
+        (fact["rater"], fact["aspect"], fact["lower"]): fact
+        for fact in cast("list[dict[str, Any]]", table.settings.get("neighbours", []))
+        if not fact["separable"] and fact["p"] is not None
+    }
+    lines: list[RankingLine] = []
+    rater = None
+    for row, line in zip(table.rows, cells, strict=True):
+        sentence = system_sentence(row)
+        if row["rater"] != rater:
+            rater = row["rater"]
+            of_rater = [other for other in table.rows if other["rater"] == rater]
+            lines.append(RankingLine((), row, sentence, _heading(of_rater, look)))
+        lines.append(RankingLine(line, row, sentence))
+        fact = close.get((row["rater"], row["aspect"], row["system"]))
+        if fact is not None:
+            lines.append(RankingLine((), row, sentence, Text(_answer(fact, look), "yellow")))
+    return tuple(lines)
+
+
+def _heading(rows: Sequence[Row], look: Glyphs) -> Text:
+    """`llama3.1:8b  n=600  ▲ 61% flip with the order`: each verdict counts for two systems."""
+    heading = Text(one_line(rows[0]["rater"], 40), "bold")
+    n = sum(_float(row["n"]) for row in rows)
+    flips = sum(_float(row.get("position_ties")) for row in rows)
+    of_pairs = "position_ties" in rows[0]
+    heading.append(f"  n={number(round(n / 2 if of_pairs else n))}", "dim")
+    if flips and n:
+        heading.append(f"  {look.marked} {flips / n:.0%} flip with the order", "yellow")
+    return heading
+
+
+def _answer(fact: Mapping[str, Any], look: Glyphs) -> str:
+    corner = "`" if is_ascii(look) else "└"
+    more = fact["more"]
+    if fact["contrary"]:
+        return f"  {corner} more users prefer {one_line(fact['lower'], 30)} to {one_line(fact['upper'], 30)} head to head"
+    needed = "; no practical number of users would do" if more is None else f"; ~{plural(more, 'more user')}"
+    counts = f"{number(fact['won'])} won, {number(fact['tied'])} tied, {number(fact['lost'])} lost"
+    return f"  {corner} not separable: {counts}{needed}"
+
+
+def columns(ranking: Ranking) -> tuple[list[Text], list[list[Text]]]:
+    """The headings and the lines as cells of exact widths, with their padding, so that a text can run over all of them."""
+    lines = [line.cells for line in ranking.lines if line.text is None]
+    heads = [Text(head, justify="right" if head in NUMBER_HEADS else "left") for head in ranking.heads]
+    widths = [
+        max([head.cell_len, *(line[at].cell_len for line in lines)]) + 2 for at, head in enumerate(heads)
+    ]
+    cells = [
+        _sliced(line.text, widths) if line.text is not None else _padded(line.cells, widths)
+        for line in ranking.lines
+    ]
+    return _padded(heads, widths), cells
+
+
+def _padded(cells: Sequence[Text], widths: Sequence[int]) -> list[Text]:
+    out = []
+    for cell, width in zip(cells, widths, strict=True):
+        padded, room = cell.copy(), width - 2 - cell.cell_len
+        padded.justify = None
+        padded.pad_left(1 + (room if cell.justify == "right" else 0))
+        padded.pad_right(width - padded.cell_len)
+        out.append(padded)
+    return out
+
+
+def _sliced(text: Text, widths: Sequence[int]) -> list[Text]:
+    """The text over all columns, cut where the next one begins."""
+    line = Text(" ").append_text(text)
+    line.truncate(sum(widths), pad=True)
+    places, filled = [], 0
+    ends = list(accumulate(widths))[:-1]
+    for at, character in enumerate(line.plain):
+        if len(places) < len(ends) and filled >= ends[len(places)]:
+            places.append(at)
+        filled += cell_len(character)
+    cells = list(line.divide(places)) if places else [line]
+    return [*cells, *(Text("") for _ in range(len(widths) - len(cells)))]
+
+
 def _score_cells(
     table: Table, method: str, width: int, look: Glyphs
 ) -> tuple[tuple[str, ...], list[list[Text]]]:
     """The headings, and a row of cells for each system; the intervals take the remaining width.
 
-    The heading of the intervals shows the two ends of their common axis.
+    The heading of the intervals shows the two ends of their common axis, and the line at which systems are even.
     """
     of_pairs = method in OF_PAIRS
     heads = [
         "#",
         "system",
-        "rater",
         _SCORE_HEADS.get(method, "score"),
         *(_COUNT_HEADS if of_pairs else ()),
         "fail",
@@ -87,7 +171,8 @@ def _score_cells(
     key = "q" if method == "q" else "score"
     cells = [_number_cells(row, key, of_pairs, width, look) for row in table.rows]
     taken = [max([len(head), *(row[at].cell_len for row in cells)]) for at, head in enumerate(heads)]
-    bounds = _bounds(table)
+    even = EVEN.get(method)
+    bounds = _bounds(table, even)
     low, high = tick(bounds[0]), tick(bounds[1])
     widths = {**dict(zip(heads, taken, strict=True)), "interval": max(_NARROWEST, len(low) + len(high) + 1)}
     left_out = _without(widths, width)
@@ -96,12 +181,24 @@ def _score_cells(
     cells = [[line[at] for at in kept] for line in cells]
     if "interval" not in left_out:
         room = min(widths["interval"] + width - _table_width(widths, left_out), _WIDEST)
-        at = shown.index("system") + (1 if "rater" in left_out else 2)
-        shown.insert(at, low + high.rjust(room - len(low)))
+        at = shown.index("system") + 1
+        shown.insert(at, _axis(bounds, even, room))
         for row, line in zip(table.rows, cells, strict=True):
             values = _maybe(row["ci_low"]), _maybe(row["score"]), _maybe(row["ci_high"])
-            line.insert(at, Text(interval(*values, bounds, room, look), "cyan"))
+            line.insert(at, Text(interval(*values, bounds, room, look, even), "cyan"))
     return tuple(shown), cells
+
+
+def _axis(bounds: tuple[float, float], even: float | None, room: int) -> str:
+    """`0.28     1          3.6`, the middle one above the line; the ends are left out where they would touch it."""
+    low, high = tick(bounds[0]), tick(bounds[1])
+    if even is None:
+        return low + high.rjust(room - len(low))
+    middle, at = tick(even), place_of(even, bounds, room)
+    begin = min(max(at - len(middle) // 2, 0), room - len(middle))
+    left = low if begin > len(low) else ""
+    right = high if room - begin - len(middle) > len(high) else ""
+    return left.ljust(begin) + middle + right.rjust(room - begin - len(middle))
 
 
 def _without(widths: dict[str, int], width: int) -> set[str]:
@@ -119,10 +216,11 @@ def _table_width(widths: dict[str, int], left_out: Collection[str]) -> int:
     return sum(cells + 2 for head, cells in widths.items() if head not in left_out) + 1
 
 
-def _bounds(table: Table) -> tuple[float, float]:
+def _bounds(table: Table, even: float | None) -> tuple[float, float]:
     lows = [row[key] for row in table.rows for key in ("ci_low", "score") if isinstance(row[key], float)]
     highs = [row[key] for row in table.rows for key in ("ci_high", "score") if isinstance(row[key], float)]
-    return min(map(_float, lows), default=0.0), max(map(_float, highs), default=1.0)
+    middle = [] if even is None else [even]
+    return min([*map(_float, lows), *middle], default=0.0), max([*map(_float, highs), *middle], default=1.0)
 
 
 def _number_cells(row: Row, key: str, of_pairs: bool, width: int, look: Glyphs) -> list[Text]:
@@ -130,7 +228,6 @@ def _number_cells(row: Row, key: str, of_pairs: bool, width: int, look: Glyphs) 
     return [
         _right("" if row["rank"] is None else row["rank"]),
         Text(fit(one_line(row["system"]), 13 if width < 100 else 24, look).rstrip(), "bold"),
-        Text(fit(one_line(row["rater"]), 10 if width < 100 else 16, look).rstrip(), "dim"),
         _right(_score_text(row[key], look)),
         *(_counts(row) if of_pairs else ()),
         Text(str(row["failed"]), "red" if row["failed"] else "dim", justify="right"),
@@ -139,9 +236,10 @@ def _number_cells(row: Row, key: str, of_pairs: bool, width: int, look: Glyphs) 
 
 
 def _counts(row: Row) -> tuple[Text, ...]:
-    by_position = row["position_ties"]
-    position = Text(str(by_position), "yellow" if by_position else "dim", justify="right")
-    return _right(row["wins"]), _right(row["ties"]), position, _right(row["losses"])
+    ties = _right(row["ties"])
+    if by_position := row["position_ties"]:
+        ties.append(f" ({by_position})", "yellow")
+    return _right(row["wins"]), ties, _right(row["losses"])
 
 
 def _score_text(value: object, look: Glyphs) -> str:

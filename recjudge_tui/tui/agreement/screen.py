@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -30,8 +31,8 @@ from recjudge_tui.tui.agreement.jobs import (
     load_agreement,
     pair_filter,
 )
-from recjudge_tui.tui.agreement.matrix import matrix, n_range, pair_sentence
-from recjudge_tui.tui.agreement.ranking import NUMBER_HEADS, OF_PAIRS, Ranking, RankingLine, ranking
+from recjudge_tui.tui.agreement.matrix import ceiling_line, matrix, n_range, notes_about, pair_sentence
+from recjudge_tui.tui.agreement.ranking import OF_PAIRS, Ranking, RankingLine, columns, ranking
 from recjudge_tui.tui.figures.grid import TableCell
 from recjudge_tui.tui.figures.render import content_of
 from recjudge_tui.tui.kit.base_screen import COMMON
@@ -96,7 +97,7 @@ class AgreementScreen(OccasionScreen):
             yield FigureTable(id="matrix", cursor_type="cell", cell_padding=1)
         with Vertical(id="ranking", classes="pane") as box:
             box.border_title = Content("Leaderboard: computing")
-            yield FigureTable(id="board", cursor_type="row", cell_padding=1)
+            yield FigureTable(id="board", cursor_type="row", cell_padding=0)
         yield Static(Content(_EMPTY), id="no-figures")
         with VerticalScroll(id="details", classes="pane", can_focus=False):
             yield Static(Content.styled("computing", "dim"), id="details-text")
@@ -171,14 +172,14 @@ class AgreementScreen(OccasionScreen):
         self._ranking = ranking(table, max(self.size.width - 2, 40), glyphs())
         cursor = board.cursor_row
         board.clear(columns=True)
-        for place, head in enumerate(self._ranking.heads):
-            board.add_column(Text(head, justify="right" if head in NUMBER_HEADS else "left"), key=str(place))
-        for line in self._ranking.lines:
-            board.add_row(*line.cells)
+        heads, lines = columns(self._ranking)
+        for place, head in enumerate(heads):
+            board.add_column(head, key=str(place), width=head.cell_len)
+        for line in lines:
+            board.add_row(*line)
         if board.is_valid_row_index(cursor):
             board.move_cursor(row=cursor, animate=False)
         pane.border_title = Content(self._ranking.title)
-        pane.border_subtitle = Content("f: each against each" if self._ranking.many_pairs else "")
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._resized)
@@ -237,12 +238,25 @@ class AgreementScreen(OccasionScreen):
         sentence = self._sentence(agreement)
         lines = [] if sentence is None else [content_of(sentence, look)]
         table = agreement.board if self._on_board else agreement.pairs
-        notes = table.notes[:_LONGEST_NOTES] if table is not None else ()
+        notes = notes_about(table, self._row())[:_LONGEST_NOTES] if table is not None else []
         if self._on_board and not self._matrix and agreement.pairs is not None:
-            notes = (*agreement.pairs.notes, *notes)
+            notes = [*agreement.pairs.notes, *notes]
         lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
         self.query_one("#details-text", Static).update(Content("\n").join(lines))
         self.query_one("#details").scroll_home(animate=False)
+        self._show_ceiling(agreement)
+
+    def _show_ceiling(self, agreement: Agreement) -> None:
+        """Below the ranking: how its judge agrees with people, beside how people agree with each other."""
+        line, look = self._line(), glyphs()
+        many = "f: each against each" if self._ranking is not None and self._ranking.many_pairs else ""
+        text = ""
+        if line is not None and agreement.pairs is not None:
+            rater = str(line.row["rater"])
+            text = ceiling_line(agreement.pairs, agreement.stat, rater, agreement.people, look)
+        room = max(self.size.width - 8 - cell_len(many), 20)
+        shown = f" {look.rule} ".join(filter(None, (one_line(text, room), many)))
+        self.query_one("#ranking").border_subtitle = Content(shown)
 
     def on_descendant_focus(self) -> None:
         # on a short screen the panel in focus gets most of the lines

@@ -48,6 +48,13 @@ def stacked(parts: Sequence[tuple[float, str, str]], width: int, look: Glyphs) -
     return Content.assemble(*drawn, (rest * (width - ends), "dim"))
 
 
+def place_of(value: float, bounds: tuple[float, float], width: int) -> int:
+    """The cell of a value on a scale of `width` cells from `bounds[0]` to `bounds[1]`."""
+    span = bounds[1] - bounds[0]
+    share = (value - bounds[0]) / span if span > 0 else 0.5
+    return min(max(round(share * (width - 1)), 0), width - 1)
+
+
 def interval(
     low: float | None,
     value: float | None,
@@ -55,22 +62,27 @@ def interval(
     bounds: tuple[float, float],
     width: int,
     look: Glyphs,
+    even: float | None = None,
 ) -> str:
-    """`····├──●──┤····` on a scale from `bounds[0]` to `bounds[1]`; only the track when `value` is None."""
+    """`····├──●──┤·┼··` on a scale from `bounds[0]` to `bounds[1]`; only the track when `value` is None.
+
+    A cross stands at `even`, where neither side is better.
+    """
     plain = is_ascii(look)
     track, left, line, right, dot = (".", "|", "-", "|", "o") if plain else ("·", "├", "─", "┤", "●")
     cells = [track] * width
+    if even is not None:
+        cells[place_of(even, bounds, width)] = "+" if plain else "┼"
     if value is None:
         return "".join(cells)
 
     def place(at: float) -> int:
-        span = bounds[1] - bounds[0]
-        share = (at - bounds[0]) / span if span > 0 else 0.5
-        return min(max(round(share * (width - 1)), 0), width - 1)
+        return place_of(at, bounds, width)
 
     if low is not None and high is not None:
         first, last = place(low), place(high)
-        cells[first : last + 1] = [line] * (last + 1 - first)
+        middle = None if even is None else place(even)
+        cells[first : last + 1] = [cells[at] if at == middle else line for at in range(first, last + 1)]
         cells[first], cells[last] = left, right
     cells[place(value)] = dot
     return "".join(cells)

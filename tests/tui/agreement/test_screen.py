@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.text import Text
 from textual.pilot import Pilot
 
 from recjudge_tui.raters.consensus import make_consensus
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.reports.common.table import Column, Table
 from recjudge_tui.reports.figures.words import METHOD_NAMES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
 from recjudge_tui.stats.agreement import weighted_cells
@@ -17,7 +19,8 @@ from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS, Statistic, 
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.store.verdicts.triage_log import record
-from recjudge_tui.tui.agreement.matrix import short_number
+from recjudge_tui.tui.agreement.matrix import ceiling_line, notes_about, short_number
+from recjudge_tui.tui.agreement.ranking import Ranking, RankingLine, columns
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_list import VerdictList
@@ -133,13 +136,17 @@ async def test_the_leaderboard_shows_the_rows_of_the_report(rated: Path) -> None
         text = shown(pilot)
         assert "Leaderboard: pairwise" in text
         assert "●" in text
-        lines = text.splitlines()
-        for row in rows:
-            words = [str(row["system"]), str(row["rater"])]
-            (line,) = [line for line in lines if line.split()[2:4] == words]
-            cells = line.split()
-            counts = [str(row[name]) for name in ("wins", "ties", "position_ties", "losses", "failed", "n")]
-            assert [c for c in cells if c.isdigit()][1:7] == counts
+        lines = [line.strip("│ ").split() for line in text.splitlines()]
+        raters = list(dict.fromkeys(str(row["rater"]) for row in rows))
+        begins = [lines.index([rater, "n=6"]) for rater in raters[:1]]
+        for row in rows[:2]:
+            (cells,) = [cells for cells in lines[begins[0] :] if cells[1:2] == [str(row["system"])]][:1]
+            counts = [str(row[name]) for name in ("wins", "ties", "losses", "failed", "n")]
+            assert [c for c in cells if c.isdigit()][1:6] == counts
+        assert "┼" in text
+        assert "└ not separable: " in text
+        assert "κ rules·anna" in text
+        assert "▏anna·bert" in text
         await press(pilot, "tab")
         first = rows[0]
         await until(pilot, lambda: f"{first['system']}, judged by {first['rater']}: score" in shown(pilot))
@@ -190,9 +197,9 @@ async def test_scores_are_ranked_by_their_mean_and_correlated_at_three_levels(pr
         lines = shown(pilot).splitlines()
         assert any(line.startswith("╭─ Mean scores: absolute, 95% CI") for line in lines)
         for row in rows:
-            told = [str(row["rank"]), str(row["system"]), str(row["rater"])]
-            (line,) = [line for line in lines if line.strip("│ ").split()[:3] == told]
-            assert line.strip("│ ").split()[-3:] == [short_number(row["score"], UNICODE), "0", "4"]
+            told = [str(row["rank"]), str(row["system"])]
+            ends = [line.strip("│ ").split()[-3:] for line in lines if line.strip("│ ").split()[:2] == told]
+            assert [short_number(row["score"], UNICODE), "0", "4"] in ends
         await press(pilot, "m", "down", "down", "right", "enter")
         await until(pilot, lambda: screen.agreement is not None and screen.agreement.level == "user", 20)
         groups = f"in {pair['groups']} groups"
@@ -302,3 +309,32 @@ async def test_a_consensus_is_said_to_be_taken_for_right(rated: Path, size: tupl
         await open_screen(pilot)
         about = "crowd is made from other raters: its answer is taken to be right"
         await until(pilot, lambda: about in " ".join(shown(pilot).split()))
+
+
+def test_notes_are_about_what_is_shown() -> None:
+    named = tuple(Column(name, name) for name in ("rater_a", "rater_b", "value"))
+    rows = ({"rater_a": "a", "rater_b": "b", "value": 0.5}, {"rater_a": "a", "rater_b": "c", "value": None})
+    notes = (
+        "a and b (pairwise): one",
+        "b and a (pairwise), c and a (pairwise): two",
+        "a and c (pairwise): 3",
+        "all",
+    )
+    table = Table("Agreement", named, rows, notes)
+    assert notes_about(table, rows[0]) == [notes[0], notes[1], "all"]
+    assert notes_about(table, rows[1]) == [notes[1], notes[2], "all"]
+    assert notes_about(table, None) == list(notes)
+    assert ceiling_line(table, "qwk", "a", frozenset({"b", "c"}), UNICODE) == "κ a·b .50  a·c –"
+    assert ceiling_line(table, "qwk", "b", frozenset({"b", "c"}), UNICODE) == ""
+
+
+def test_an_answer_runs_over_all_columns() -> None:
+    lines = tuple(
+        RankingLine((Text("1"), Text("als"), Text("12", justify="right")), {}, (), text)
+        for text in (None, Text("漢字 not separable: 漢字漢字漢字"), Text("x"))
+    )
+    heads, cells = columns(Ranking("", ("#", "system", "n"), lines, many_pairs=False))
+    assert [head.plain for head in heads] == [" # ", " system ", "  n "]
+    assert [cell.plain for cell in cells[0]] == [" 1 ", " als    ", " 12 "]
+    assert [sum(cell.cell_len for cell in line) for line in cells] == [15, 15, 15]
+    assert all(cell.cell_len in (2, 3, 4, 7, 8, 9) for cell in cells[1])
