@@ -116,9 +116,13 @@ def pair_filter(agreement: Agreement, rater_a: str, rater_b: str) -> str:
 
 
 def board_filter(agreement: Agreement, row: Row) -> str:
-    """The verdicts behind one row of the ranking."""
-    judge, system = Term("judge", ":", str(row["rater"])), Term("system", ":", str(row["system"]))
-    return VerdictFilter((*_terms(agreement), judge, system)).text()
+    """The verdicts behind one row of the ranking; without a system, all of its rater."""
+    terms = [
+        Term(term, ":", str(row[key]))
+        for term, key in (("judge", "rater"), ("system", "system"))
+        if key in row
+    ]
+    return VerdictFilter((*_terms(agreement), *terms)).text()
 
 
 def _terms(agreement: Agreement) -> tuple[Term, ...]:

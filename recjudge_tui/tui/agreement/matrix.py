@@ -65,7 +65,7 @@ def ceiling_line(table: Table, stat: str, rater: str, people: frozenset[str], lo
         text = f"{one_line(pair[0], 20)}{look.dot}{one_line(pair[1], 20)} {short_number(row['value'], look)}"
         if set(pair) <= people:
             among.append(text)
-        elif rater in pair and set(pair) & people:
+        elif rater in pair and set(pair) - {rater} <= people:
             own.append(text)
     if not own:
         return ""

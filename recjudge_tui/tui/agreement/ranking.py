@@ -83,7 +83,7 @@ def _by_rater(table: Table, cells: Sequence[Sequence[Text]], look: Glyphs) -> tu
         if row["rater"] != rater:
             rater = row["rater"]
             of_rater = [other for other in table.rows if other["rater"] == rater]
-            lines.append(RankingLine((), row, sentence, _heading(of_rater, look)))
+            lines.append(RankingLine((), {"rater": rater}, sentence, _heading(of_rater, look)))
         lines.append(RankingLine(line, row, sentence))
         fact = close.get((row["rater"], row["aspect"], row["system"]))
         if fact is not None:

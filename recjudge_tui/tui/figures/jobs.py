@@ -52,11 +52,14 @@ def load_figure(
     name: str,
     chosen: Mapping[str, str],
     occasions: OccasionFilter = EVERY_OCCASION,
+    *,
+    switch: bool = False,
 ) -> Figure:
     """A figure about a topic on these occasions with the chosen values; a value that no longer exists is replaced by the
     first one.
 
-    `chosen["topic"]` is the number of another topic.
+    `chosen["topic"]` is the number of another topic. `switch`: about the first other topic that the figure can be drawn
+    of, where it cannot be drawn of this one.
     """
     topics = project_topics(db, project_id)
     place = chosen.get("topic", "")
@@ -66,6 +69,12 @@ def load_figure(
         FigureOptions(topic.protocol, topic.aspect, strict=False, occasions=occasions), **values
     )
     data = figure_data(db, project_id, name, options)
+    for other in topics if switch and not data.rows else ():
+        of_other = replace(options, protocol=other.protocol, aspect=other.aspect)
+        drawn = figure_data(db, project_id, name, of_other)
+        if drawn.rows:
+            data, topic = drawn, other
+            break
     marks = figure_marks(data) if data.rows else None
     return Figure(data, marks, (_topic_field(topics, topic), *_fields(data)))
 

@@ -112,11 +112,11 @@ class FiguresScreen(OccasionScreen):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self._load()
+        self._load(switch=True)
 
     # ---- the figure
 
-    def _load(self) -> None:
+    def _load(self, *, switch: bool = False) -> None:
         self._show_tabs()
         self.query_one("#picture").border_subtitle = Content("computing")
         job = partial(
@@ -126,6 +126,7 @@ class FiguresScreen(OccasionScreen):
             name=self.figure_name,
             chosen=self.chosen,
             occasions=self.occasions,
+            switch=switch,
         )
         self.background.start("picture", job, self._show_figure)
 
@@ -133,13 +134,17 @@ class FiguresScreen(OccasionScreen):
         self._load()
 
     def _show_tabs(self) -> None:
-        """The figures with their keys; if the line is too narrow, only the current one shows its title."""
-        narrow = sum(len(kind.title) + 3 for kind in FIGURES.values()) + 4 > self.size.width
+        """The figures with their keys; if the line is too narrow, the titles of all but the current one are cut."""
+        titles = [kind.title for name, kind in FIGURES.items() if name != self.figure_name]
+        room = self.size.width - 3 * len(FIGURES) - 4 - len(FIGURES[self.figure_name].title)
+        longest = max(map(len, titles))
+        while longest > 0 and sum(min(len(title), longest) for title in titles) > room:
+            longest -= 1
         parts: list[tuple[str, str]] = []
         for name, kind in FIGURES.items():
             current = name == self.figure_name
             key = FIGURE_KEYS[name]
-            tab = f"{key} {kind.title}" if current or not narrow else f"{key}"
+            tab = f"{key} {kind.title if current else kind.title[:longest].rstrip()}"
             parts += [(f"[{tab}]" if current else tab, "bold $accent" if current else "dim"), (" ", "")]
         self.query_one("#views", Static).update(Content.assemble(*parts))
 
@@ -149,6 +154,8 @@ class FiguresScreen(OccasionScreen):
     def _show_figure(self, figure: Figure) -> None:
         self.figure = figure
         self.occasions_shown()
+        if figure.data.topic != self.topic:
+            self.chosen.pop("topic", None)
         self.topic, marks = figure.data.topic, figure.marks
         self._cells = cell_table(marks, glyphs()) if isinstance(marks, Grid) else CellTable((), ())
         self.query_one(TopBar).show(right=self.topic.text())
@@ -230,7 +237,7 @@ class FiguresScreen(OccasionScreen):
         if name != self.figure_name:
             self.figure_name = name
             self.query_one(Plot).chosen = 0
-            self._load()
+            self._load(switch=True)
 
     def action_turn(self, by: int) -> None:
         names = list(FIGURES)

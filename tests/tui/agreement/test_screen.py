@@ -123,6 +123,9 @@ async def test_enter_on_a_figure_opens_the_cases_behind_it(rated: Path) -> None:
         await press(pilot, "q")
         await press(pilot, "tab", "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
+        assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise judge:rules"
+        await press(pilot, "q", "j", "enter")
+        assert isinstance(pilot.app.screen, CasesScreen)
         chosen = pilot.app.screen.pane.chosen.text()
         assert chosen.startswith("protocol:pairwise judge:rules system:")
         assert "6 of" in shown(pilot)
