@@ -216,7 +216,8 @@ def waiting_text(watch: RunWatch, look: Glyphs) -> str:
 
 def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
     """`W/T/L als 12/5/3 · text 3/5/12   ▲ 61% flip with the order: position decides`, with as many systems as fit."""
-    marked, parts = watch.marked, []
+    marked = watch.marked
+    parts: list[str] = []
     flips = ""
     if marked.both_orders:
         share = marked.flips / marked.both_orders
