@@ -142,7 +142,8 @@ def _sliced(text: Text, widths: Sequence[int]) -> list[Text]:
     """The text over all columns, cut where the next one begins."""
     line = Text(" ").append_text(text)
     line.truncate(sum(widths), pad=True)
-    places, filled = [], 0
+    filled = 0
+    places: list[int] = []
     ends = list(accumulate(widths))[:-1]
     for at, character in enumerate(line.plain):
         if len(places) < len(ends) and filled >= ends[len(places)]:

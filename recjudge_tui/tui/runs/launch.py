@@ -52,7 +52,7 @@ from recjudge_tui.tui.runs.launch_request import (
     judged_again,
     start_run,
 )
-from recjudge_tui.tui.runs.launch_text import cost_question, is_paid, prompt_content, start_text, totals
+from recjudge_tui.tui.runs.launch_text import prompt_content, question_before, start_text, totals
 
 DEBOUNCE_S = 0.25
 _PROMPT = "First prompt, as it will be sent"
@@ -78,8 +78,7 @@ class LaunchScreen(BaseScreen):
     LaunchScreen .row.-wrong Label { color: $error; text-style: bold; }
     LaunchScreen .question Label { color: $foreground; text-style: bold; }
     LaunchScreen #field-protocol { width: auto; min-width: 16; }
-    LaunchScreen #protocol-about { width: 1fr; padding: 0 0 0 2; color: $text-muted; text-wrap: nowrap;
-                                   text-overflow: ellipsis; }
+    LaunchScreen #protocol-about { width: 1fr; padding: 0 0 0 2; text-wrap: nowrap; text-overflow: ellipsis; }
     LaunchScreen #middle { height: 1fr; }
     LaunchScreen AdvancedFields { width: 1fr; display: none; }
     LaunchScreen #prompt { width: 1fr; height: 1fr; border: round $primary; border-title-color: $accent; }
@@ -301,9 +300,8 @@ class LaunchScreen(BaseScreen):
         self._start_when_counted = False
         parts = [(error.title, "bold $error"), (error.cause, ""), (error.next_step, "$accent")]
         shown = [Content.styled(safe_text(form_words(text[:2000])), style) for text, style in parts if text]
-        self._say_totals(
-            Content.styled(f"{glyphs().failed} {one_line(form_words(error.title), 200)}", "$error")
-        )
+        title = f"{glyphs().failed} {one_line(form_words(error.title), 200)}"
+        self._say_totals(Content.styled(title, "$error"))
         self._say_start("Cannot start yet")
         self._say(f"{glyphs().failed} This cannot run", Content("\n\n").join(shown), wrong=True)
 
@@ -313,17 +311,12 @@ class LaunchScreen(BaseScreen):
         if request is not None:
             self.query_one(JudgeQuestion).test(request.judge)
 
-    # ---- start
-
     @on(Button.Pressed, "#start")
     def action_start(self) -> None:
         """Ask once where it costs money or replaces verdicts; start the run as it was counted."""
-        if self._starting:
-            return
-        request = self._request()
+        request, expected = None if self._starting else self._request(), self.estimated
         if request is None:
             return
-        expected = self.estimated
         if expected is None:
             # what it costs is asked about first
             self._start_when_counted = True
@@ -335,16 +328,11 @@ class LaunchScreen(BaseScreen):
         if expected.again:
             request = judged_again(request)
         start = partial(self._start, request=request)
-        if is_paid(expected):
-            text = cost_question(expected, request.settings)
-            if expected.again:
-                text = f"{expected.again}. The new verdicts replace these.\n{text}"
-            self.app.push_screen(Confirm("Start a run that costs money?", text, "start", "not yet"), start)
-        elif expected.again:
-            text = f"{expected.again}. The new verdicts replace these."
-            self.app.push_screen(Confirm("Judge the same again?", text, "judge again", "not yet"), start)
-        else:
+        question = question_before(expected, request.settings)
+        if question is None:
             start(True)
+        else:
+            self.app.push_screen(Confirm(*question, "not yet"), start)
 
     def _start(self, sure: bool | None, request: LaunchRequest) -> None:
         if not sure or self._starting:

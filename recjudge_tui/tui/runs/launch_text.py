@@ -54,7 +54,12 @@ def start_text(expected: ExpectedRun) -> str:
     return f"Judge again, {does}" if expected.again else f"Start, {does}"
 
 
-def cost_question(expected: ExpectedRun, settings: RunSettings) -> str:
+def question_before(expected: ExpectedRun, settings: RunSettings) -> tuple[str, str, str] | None:
+    """What is asked before the run starts: title, text and the word for yes; None where it costs nothing and replaces
+    nothing."""
+    again = f"{expected.again}. The new verdicts replace these." if expected.again else ""
+    if not is_paid(expected):
+        return ("Judge the same again?", again, "judge again") if again else None
     budget = (
         "No budget is set. Set one under advanced, or the run goes on to its end."
         if settings.budget_usd is None
@@ -62,10 +67,9 @@ def cost_question(expected: ExpectedRun, settings: RunSettings) -> str:
     )
     if expected.estimate.cost_usd_high is None:
         budget = "Without a price no budget can be kept."
-    return (
-        f"{plural(expected.estimate.calls, 'call')} to {expected.place}.\n"
-        f"Cost: {cost_range(expected.estimate)}.\n{budget}"
-    )
+    calls = f"{plural(expected.estimate.calls, 'call')} to {expected.place}."
+    lines = (again, calls, f"Cost: {cost_range(expected.estimate)}.", budget)
+    return "Start a run that costs money?", "\n".join(filter(None, lines)), "start"
 
 
 def prompt_content(expected: ExpectedRun, look: Glyphs) -> Content:
