@@ -304,4 +304,5 @@ async def test_m_chooses_who_is_compared_and_what_cannot_be_drawn_says_why(rated
         await until(pilot, lambda: "m chooses another question" in shown(pilot))
         assert "pointwise judges one thing at a time: choose one about pairwise" in _flat(pilot)
         await press(pilot, "enter", "J", "1")
-        await until(pilot, lambda: "needs a second rater" in shown(pilot))
+        # one rater alone judged the lists: the figure turns to the question that two have answered
+        await until(pilot, lambda: "(down) against bert (across), n=6" in shown(pilot))
