@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.populations import Rng, battles_drawn, shares_drawn, sparse_hits
 from benchmarks.rows import bounded_row
 from recjudge_tui.stats.agreement.by_label import label_scores
-from recjudge_tui.stats.agreement.change import Rated, agreement_change, difference_of_means
+from recjudge_tui.stats.agreement.change import RatedCases, agreement_change, difference_of_means
 from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.paired import share_difference
@@ -213,13 +213,13 @@ def change_setting(name: str, later: float, earlier: float) -> Setting:
     """The change of kappa between two runs of a judge on the same cases, three of each user."""
     labels = np.arange(3, dtype=np.float64)
 
-    def sample(rng: Rng, users: int) -> tuple[Rated, Rated]:
+    def sample(rng: Rng, users: int) -> tuple[RatedCases, RatedCases]:
         truth = rng.integers(0, 3, 3 * users).astype(np.float64)
         sides = []
         other = rng.integers(0, 3, truth.size)
         luck = rng.random(truth.size)
         for right in (later, earlier):
-            sides.append(Rated(np.where(luck < right, truth, other), truth, _users(users, 3)))
+            sides.append(RatedCases(np.where(luck < right, truth, other), truth, _users(users, 3)))
         return sides[0], sides[1]
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:

@@ -14,7 +14,7 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.protocols.rendering import system_text, user_text
+from recjudge_tui.protocols.templates.rendering import system_text, user_text
 from recjudge_tui.runs.plan.context import shown_user
 from recjudge_tui.runs.plan.domain import in_words_of
 from recjudge_tui.runs.plan.requests import setup_of

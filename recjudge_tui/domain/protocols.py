@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL
 from recjudge_tui.domain.planted import PLANTED
-from recjudge_tui.domain.published import RECSYS_ARENA, SAER_LISTS, SAER_PAIRS, ZHANG, Published
+from recjudge_tui.domain.published import RECSYS_ARENA, SAER_LISTS, SAER_PAIRS, ZHANG, PublishedForm
 from recjudge_tui.errors import UsageError
 
 # the help of a command lists the protocols and must not load pydantic for it
@@ -68,7 +68,7 @@ class ProtocolFacts:
     list_names: tuple[str, str] = ("Set 1", "Set 2")
     directions: tuple[str, str] = ("higher", "lower")
     tests_judges: bool = False
-    published: Published | None = None
+    published: PublishedForm | None = None
 
     @property
     def low(self) -> float:

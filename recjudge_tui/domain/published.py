@@ -14,7 +14,7 @@ MISSING_TRUTH, MISSING_JUDGE = 3.0, 0.0
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedForm:
     """One protocol as its paper has it.
 
     settings: what the preset sets, by the name of the setting; they are not all different from our own.
@@ -43,7 +43,7 @@ def _word(value: object) -> str:
 _ONCE = {"temperature": 0.0, "repeats": 1}
 _SAER = "SAER (Liu et al., SIGIR 2026)"
 
-SAER_LISTS = Published(
+SAER_LISTS = PublishedForm(
     _SAER,
     {"top_k": 10, "history_days": 183, **_ONCE},
     (
@@ -52,7 +52,7 @@ SAER_LISTS = Published(
         "without our rules on minor and severe issues and on people who still compare",
     ),
 )
-SAER_PAIRS = Published(
+SAER_PAIRS = PublishedForm(
     _SAER,
     {"top_k": 10, "history_days": 183, "swap": True, **_ONCE},
     (
@@ -60,7 +60,7 @@ SAER_PAIRS = Published(
         "without our rule on people who still compare",
     ),
 )
-RECSYS_ARENA = Published(
+RECSYS_ARENA = PublishedForm(
     "RecSys Arena (Wu et al., arXiv 2412.11068)",
     {"top_k": 5, "history": 5, "swap": False, "aspects": "multi", "profile": "attributes", **_ONCE},
     (
@@ -69,7 +69,7 @@ RECSYS_ARENA = Published(
     ),
     needs_baseline=True,
 )
-ZHANG = Published(
+ZHANG = PublishedForm(
     "Zhang et al. 2024",
     {"reasoning": "none", "history": 0, "profile": "none", "keep_example_pair": True, **_ONCE},
     (

@@ -16,14 +16,14 @@ from recjudge_tui.importers.plain.tables import PLAIN
 from recjudge_tui.importers.registry import special_layout
 
 
-class Holding(NamedTuple):
+class FileContents(NamedTuple):
     """The kinds that a file holds, each with its layout; or `choices`, of which the user must name one."""
 
     layouts: dict[ImportKind, Layout]
     choices: tuple[Choice, ...] = ()
 
 
-def holding_of(sample: Sample, known: list[Layout], system: str | None = None) -> Holding:
+def holding_of(sample: Sample, known: list[Layout], system: str | None = None) -> FileContents:
     """What the file holds. A layout that fits goes before plain tables. `system`: of all lists of the command."""
     special = {kind: special_layout(known, sample, kind) for kind in IMPORT_KINDS}
     layouts = {kind: layout for kind, layout in special.items() if layout is not None}
@@ -31,11 +31,11 @@ def holding_of(sample: Sample, known: list[Layout], system: str | None = None) -
         open_choices = (
             choice for layout in dict.fromkeys(layouts.values()) for choice in layout.choices(sample)
         )
-        return Holding(layouts, tuple(open_choices))
+        return FileContents(layouts, tuple(open_choices))
     if PLAIN not in known:
-        return Holding({})
+        return FileContents({})
     kind, choices = guess(sample, system)
-    return Holding({kind: PLAIN} if kind else {}, choices)
+    return FileContents({kind: PLAIN} if kind else {}, choices)
 
 
 def commands(path: Path, project: str, choices: Sequence[Choice]) -> list[str]:

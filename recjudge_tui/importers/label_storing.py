@@ -11,12 +11,12 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.files.layout import LocatedRecord
 from recjudge_tui.importers.files.values import shown
 from recjudge_tui.importers.import_job import ImportJob
-from recjudge_tui.importers.label_scales import store_scale
 from recjudge_tui.store.annotation.tasks import close_answered
 from recjudge_tui.store.annotation.tokens import task_by_token
 from recjudge_tui.store.imports.loading import Clash, add_verdict, case_of_label
 from recjudge_tui.store.raters.raters import ensure_rater, rater_kind
 from recjudge_tui.store.verdicts.counted import COUNTED
+from recjudge_tui.store.verdicts.scales import add_scale, scale_source, stored_scales
 
 # votes that were left out, as they are counted
 REPEATED = "repeated vote"
@@ -31,7 +31,7 @@ def store_labels(job: ImportJob, reads: Iterable[tuple[LocatedRecord, Label]]) -
         if label.task:
             _task_answer(job, read.line, label)
             continue
-        store_scale(job, read.line, label)
+        _store_scale(job, read.line, label)
         rater = _rater(job, read.line, label)
         case, turned, occasions = case_of_label(job.target, job.known.cases, label)
         if occasions > 1:
@@ -153,3 +153,28 @@ def _note_clash(job: ImportJob, line: int, label: Label, clash: Clash) -> None:
     answer = f"answered {shown(clash.label)}" if clash.label else "failed"
     text = f"{shown(label.rater)} {answer} on {label.aspect} of this case {origin}; that is kept"
     job.notes.skip(line, ANOTHER_VERDICT, text)
+
+
+def _store_scale(job: ImportJob, line: int, label: Label) -> None:
+    """Store the scale of the label's aspect, once for each file. Raises InputError if the aspect has another one."""
+    if label.scale is None:
+        return
+    target, key = job.target, (label.protocol, label.aspect)
+    known = job.known.scales
+    if known is None:
+        known = job.known.scales = dict(stored_scales(target.db, target.project_id))
+    standing = known.get(key, label.scale)
+    if standing != label.scale:
+        source = scale_source(target.db, target.project_id, *key)
+        origin = "above in this file" if source == target.import_id else f"since import {source}"
+        raise InputError(
+            f"{job.notes.file}:{line}: {label.aspect} ({label.protocol}) cannot have the scale {label.scale.described()}",
+            f"Its scale is {standing.described()} {origin}, and one aspect has one scale.",
+            "Nothing was stored. Give these labels an aspect of their own, turn their values into that scale, or undo that"
+            " import.",
+        )
+    if (target.import_id, *key) not in job.known.scaled:
+        job.known.scaled.add((target.import_id, *key))
+        known[key] = label.scale
+        add_scale(target.db, target.project_id, target.import_id, *key, label.scale)
+        job.notes.remark(f"scale of {label.aspect} ({label.protocol}): {label.scale.described()}")

@@ -7,9 +7,9 @@ from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.base import object_schema
-from recjudge_tui.protocols.rendering import profile_messages
-from recjudge_tui.protocols.replies import field_key
-from recjudge_tui.protocols.reply_objects import Fields, json_objects, whole_object
+from recjudge_tui.protocols.replies.objects import Fields, json_objects, whole_object
+from recjudge_tui.protocols.replies.parsing import field_key
+from recjudge_tui.protocols.templates.rendering import profile_messages
 
 FIELD = "profile"
 LONGEST = 4000

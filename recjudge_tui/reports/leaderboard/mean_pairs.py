@@ -33,7 +33,7 @@ _MOST_NAMED = 10
 _MANY = 1000
 
 
-class Measured(NamedTuple):
+class SystemMeans(NamedTuple):
     """One figure of several systems on the same occasions.
 
     `values` (occasions, systems), NaN where a system has none; `users` (occasions,); `means`: the figures that rank the
@@ -69,7 +69,7 @@ def occasions(rows: Sequence[tuple[IntArray, FloatArray]], owners: IntArray) -> 
     return out
 
 
-def compared(measured: Sequence[Measured], groups: int) -> list[MeasuredPairs]:
+def compared(measured: Sequence[SystemMeans], groups: int) -> list[MeasuredPairs]:
     """The tests of all pairs of systems of several figures, Holm-adjusted over all of them; `groups` such tables are
     looked at. 70,000 tests of 1,000 users take about 25 s."""
     many = sum(comb(len(m.systems), 2) for m in measured) > _MANY
@@ -81,7 +81,7 @@ def compared(measured: Sequence[Measured], groups: int) -> list[MeasuredPairs]:
     ]
 
 
-def _order(measured: Measured) -> list[int]:
+def _order(measured: SystemMeans) -> list[int]:
     known = [(-mean, measured.systems[at], at) for at, mean in enumerate(measured.means) if mean is not None]
     return [at for _, _, at in sorted(known)]
 

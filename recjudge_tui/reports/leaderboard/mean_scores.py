@@ -13,8 +13,8 @@ from recjudge_tui.reports.common.scales import categories, rater_notes, scale_no
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.mean_pairs import (
     PAIR_COLUMNS,
-    Measured,
     MeasuredPairs,
+    SystemMeans,
     compared,
     occasions,
     pair_notes,
@@ -128,7 +128,7 @@ def _tested(
     ]
 
 
-def _measured(db: Database, project_id: int, ratings: Ratings, question: Question) -> Measured:
+def _measured(db: Database, project_id: int, ratings: Ratings, question: Question) -> SystemMeans:
     verdicts, cases = ratings.verdicts[question], ratings.cases
     of, user = cases.system_a[verdicts.row], cases.user[verdicts.row]
     owners = np.unique(user)
@@ -138,7 +138,7 @@ def _measured(db: Database, project_id: int, ratings: Ratings, question: Questio
     names = [cases.systems[system] for system in systems]
     bounds = value_bounds(db, project_id, question, verdicts.value)
     title = f"{question.rater}, {question.aspect}"
-    return Measured(title, names, occasions(rows, owners), owners, means, bounds)
+    return SystemMeans(title, names, occasions(rows, owners), owners, means, bounds)
 
 
 def _ranked(

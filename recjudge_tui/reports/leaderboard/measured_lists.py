@@ -10,7 +10,7 @@ import numpy as np
 
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Segment
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.reports.leaderboard.mean_pairs import Measured, MeasuredPairs, compared, occasions
+from recjudge_tui.reports.leaderboard.mean_pairs import MeasuredPairs, SystemMeans, compared, occasions
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.retrieval import offline
 from recjudge_tui.stats.retrieval.held_out import TruthKey
@@ -103,7 +103,7 @@ def metric_pairs(measured: MeasuredLists, metrics: Sequence[str], groups: int = 
         rows = [(system.occasions, row) for system, row in zip(measured.systems, values, strict=True)]
         means = [none_if_nan(float(np.nanmean(row))) if (~np.isnan(row)).any() else None for row in values]
         table = occasions(rows, measured.owners)
-        figures.append(Measured(metric, names, table, measured.owners, means, LIST_METRICS[metric].bounds))
+        figures.append(SystemMeans(metric, names, table, measured.owners, means, LIST_METRICS[metric].bounds))
     return compared(figures, groups)
 
 

@@ -62,7 +62,7 @@ _METHOD = (
 Place = tuple[str, ...]
 
 
-class Recomputed(NamedTuple):
+class RecomputedFigure(NamedTuple):
     """A figure in the unit that is printed, from `n` cases. `determined` is False where the printed figures leave it
     open; `value` is then what one way of filling them in gives."""
 
@@ -79,7 +79,7 @@ def saer_table(db: Database, projects: Mapping[str, int]) -> Table:
     consensus MERGED.
     """
     paper = publication(PAPER)
-    figures: dict[Place, Recomputed] = dict(_on_lists(db, projects[LISTS]))
+    figures: dict[Place, RecomputedFigure] = dict(_on_lists(db, projects[LISTS]))
     figures |= dict(_on_pairs(db, projects[PAIRS]))
     figures |= dict(_adversarial(db, projects[ADVERSARIAL]))
     rows = [_row(figure, figures) for figure in paper.figures]
@@ -99,7 +99,7 @@ def saer_table(db: Database, projects: Mapping[str, int]) -> Table:
     )
 
 
-def _row(figure: PrintedFigure, figures: Mapping[Place, Recomputed]) -> Row:
+def _row(figure: PrintedFigure, figures: Mapping[Place, RecomputedFigure]) -> Row:
     where: Row = {"row": ", ".join(figure.where.values()), "figure": figure.name}
     recomputed = figures.get((figure.table, *figure.where.values(), figure.name))
     if recomputed is None:
@@ -110,7 +110,7 @@ def _row(figure: PrintedFigure, figures: Mapping[Place, Recomputed]) -> Row:
     return row if recomputed.determined else row | {"result": NOT_DETERMINED}
 
 
-def _on_lists(db: Database, project_id: int) -> Iterator[tuple[Place, Recomputed]]:
+def _on_lists(db: Database, project_id: int) -> Iterator[tuple[Place, RecomputedFigure]]:
     options = LeaderboardOptions(SAER[0], method="share", resamples=0)
     for row in leaderboard_table(db, project_id, options).rows:
         place = ("1", str(row["system"]), f"{row['label']} Match", str(row["rater"]))
@@ -120,18 +120,20 @@ def _on_lists(db: Database, project_id: int) -> Iterator[tuple[Place, Recomputed
     kappa = _agreement(db, project_id, PEOPLE, "qwk", SAER[0])
     yield (
         ("1", "Human–Human", "weighted kappa"),
-        Recomputed(kappa["value"], round(kappa["n"]), _why_clashes(), determined=False),
+        RecomputedFigure(kappa["value"], round(kappa["n"]), _why_clashes(), determined=False),
     )
     merged = "SAER–Human (strict adjudication)"
     why = "the labels after strict adjudication are not printed, and the shares of the two people do not give them"
     for name in ("agreement", "weighted kappa"):
-        yield ("1", merged, name), Recomputed(None, None, why)
+        yield ("1", merged, name), RecomputedFigure(None, None, why)
 
 
-def _share(count: object, n: object, what: str) -> Recomputed:
+def _share(count: object, n: object, what: str) -> RecomputedFigure:
     """A figure that the labels were rebuilt from, in percent."""
     counted, of = round(float(str(count))), round(float(str(n)))
-    return Recomputed(100 * counted / of, of, f"labels rebuilt from this figure, a whole number of {what}")
+    return RecomputedFigure(
+        100 * counted / of, of, f"labels rebuilt from this figure, a whole number of {what}"
+    )
 
 
 def _why_clashes() -> str:
@@ -160,7 +162,7 @@ def _kappa(both: list[tuple[float, float]], labels: list[float]) -> float | None
     return qwk([first for first, _ in both], [second for _, second in both], labels)
 
 
-def _on_pairs(db: Database, project_id: int) -> Iterator[tuple[Place, Recomputed]]:
+def _on_pairs(db: Database, project_id: int) -> Iterator[tuple[Place, RecomputedFigure]]:
     answers = rebuilt_answers()
     calls = tally([*answers[0], *answers[1]])
     raw = dict(zip((*SYSTEMS, "Tie"), (calls.wins, calls.losses, calls.ties), strict=True))
@@ -182,10 +184,10 @@ def _on_pairs(db: Database, project_id: int) -> Iterator[tuple[Place, Recomputed
                 )
             else:
                 why += "where two people differ, also a win against a tie, it is a tie"
-            yield ("2", row, name), Recomputed(100 * count / CASES, CASES, why)
+            yield ("2", row, name), RecomputedFigure(100 * count / CASES, CASES, why)
     yield (
         ("2", JUDGE, "position consistency"),
-        Recomputed(
+        RecomputedFigure(
             100 * (both.value or 0), both.n, f"{consistent} of {both.n}: the others are position ties"
         ),
     )
@@ -194,12 +196,15 @@ def _on_pairs(db: Database, project_id: int) -> Iterator[tuple[Place, Recomputed
         count = round(equal["value"] * equal["n"])
         yield (
             ("2", name, "agreement"),
-            Recomputed(100 * equal["value"], round(equal["n"]), f"{count} of {CASES}"),
+            RecomputedFigure(100 * equal["value"], round(equal["n"]), f"{count} of {CASES}"),
         )
-    yield ("2", "Human-Human", "weighted kappa"), Recomputed(None, CASES, _why_people_differ())
+    yield ("2", "Human-Human", "weighted kappa"), RecomputedFigure(None, CASES, _why_people_differ())
     kappa = _agreement(db, project_id, (JUDGE, MERGED), "qwk")
     why = "over 1, 0, -1 with squared differences, from the printed shares and agreements"
-    yield ("2", "SAER-Human merged", "weighted kappa"), Recomputed(kappa["value"], round(kappa["n"]), why)
+    yield (
+        ("2", "SAER-Human merged", "weighted kappa"),
+        RecomputedFigure(kappa["value"], round(kappa["n"]), why),
+    )
 
 
 def _why_people_differ() -> str:
@@ -218,7 +223,7 @@ def _wins(db: Database, project_id: int, rater: str) -> dict[str, int]:
     return wins | {"Tie": int(str(rows[SYSTEMS[0]]["ties"]))}
 
 
-def _adversarial(db: Database, project_id: int) -> Iterator[tuple[Place, Recomputed]]:
+def _adversarial(db: Database, project_id: int) -> Iterator[tuple[Place, RecomputedFigure]]:
     for row in leaderboard_table(db, project_id, LeaderboardOptions(SAER[1], resamples=0)).rows:
         if row["system"] == OWN:
             for name, counted in (("Correct", "wins"), ("Wrong", "losses"), ("Tie", "ties")):

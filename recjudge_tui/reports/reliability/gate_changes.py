@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from recjudge_tui.reports.common.orientation import labels_seen, orientation
-from recjudge_tui.stats.agreement.change import Change, Rated, agreement_change, mean_change
+from recjudge_tui.stats.agreement.change import Change, RatedCases, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import SHARE
@@ -110,7 +110,7 @@ def change_of_agreement(
     seen = orientation(runs.cases, np.concatenate([side.row for side in shared]))
     turns = np.split(seen.turn, [shared[0].row.size])
     later, earlier = (
-        Rated(side.value * turn, given[side.row] * turn, runs.cases.user[side.row])
+        RatedCases(side.value * turn, given[side.row] * turn, runs.cases.user[side.row])
         for side, turn in zip(shared, turns, strict=True)
     )
     change = agreement_change(

@@ -15,7 +15,7 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run import Estimate
 from recjudge_tui.domain.tokens import estimate_image_tokens, estimate_tokens
-from recjudge_tui.protocols.rendering import messages, profile_messages
+from recjudge_tui.protocols.templates.rendering import messages, profile_messages
 from recjudge_tui.runs.prices import price_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import seconds_a_call

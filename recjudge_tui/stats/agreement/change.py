@@ -81,7 +81,7 @@ def difference_of_means(
     return Estimate(value, ends.low, ends.high, rows.size, note=ends.note)
 
 
-class Rated(NamedTuple):
+class RatedCases(NamedTuple):
     """One run's values with the truth and the user of each row."""
 
     value: npt.ArrayLike
@@ -90,8 +90,8 @@ class Rated(NamedTuple):
 
 
 def agreement_change(
-    later: Rated,
-    earlier: Rated,
+    later: RatedCases,
+    earlier: RatedCases,
     labels: npt.ArrayLike | None,
     stat: str,
     *,

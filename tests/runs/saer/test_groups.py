@@ -11,7 +11,7 @@ import pytest
 
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.saer.plan import SaerPlan, plan_saer
-from recjudge_tui.runs.saer.request import SaerRequest, saer_request
+from recjudge_tui.runs.saer.request import SaerRequest, saer_request, same_question, with_versions
 from recjudge_tui.runs.saer.work import next_stage, result_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
@@ -52,6 +52,18 @@ def test_both_stages_are_one_group_of_one_rater(db: Database) -> None:
     assert (other.run_id, other.protocol) == (2, "pairwise")
     assert plan(db).group_id == made.group_id
     assert plan(db, history=3).group_id == made.group_id + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "same"),
+    [("profile", "none", False), ("until", "decided", False), ("no_history", True, False), ("swap", False, False),
+     ("concurrency", 7, True), ("budget_usd", 1.0, True)],
+)  # fmt: skip
+def test_another_question_is_another_group(db: Database, name: str, value: Any, same: bool) -> None:
+    """What a run asks tells two groups apart; how it is worked on does not."""
+    make_project(db)
+    first, second = (with_versions(db, request(db, **options)) for options in ({}, {name: value}))
+    assert same_question(first, second) == same
 
 
 def test_runs_that_were_not_asked_for_together_are_no_group(db: Database) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.stats.agreement.change import (
     Change,
-    Rated,
+    RatedCases,
     agreement_change,
     difference_of_means,
     mean_change,
@@ -42,7 +42,7 @@ def paired_change(
     """The change on the rows that both runs and the truth have."""
     known = [*zip(*(np.asarray(side, dtype=float) for side in (new, old, truth, users)), strict=True)]
     rows = np.array([row for row in known if not np.isnan(row).any()]).reshape(-1, 4)
-    later, earlier = (Rated(rows[:, at], rows[:, 2], rows[:, 3]) for at in (0, 1))
+    later, earlier = (RatedCases(rows[:, at], rows[:, 2], rows[:, 3]) for at in (0, 1))
     return agreement_change(later, earlier, labels, stat, **more)
 
 
@@ -52,7 +52,7 @@ def test_two_runs_on_other_rows_of_the_same_users() -> None:
     other, _ = material(rng)
     good, poor = judged(rng, truth, 0.9), judged(rng, other, 0.3)
     found = agreement_change(
-        Rated(good, truth, users), Rated(poor, other, users), LABELS, "qwk", resamples=300
+        RatedCases(good, truth, users), RatedCases(poor, other, users), LABELS, "qwk", resamples=300
     )
     assert found.later == qwk(good, truth, LABELS)
     assert found.earlier == qwk(poor, other, LABELS)
@@ -60,8 +60,8 @@ def test_two_runs_on_other_rows_of_the_same_users() -> None:
     assert found.change.ci_low > 0
     # the order of the rows of one run says nothing about the other
     turned = np.roll(np.arange(users.size), 7)
-    moved = Rated(poor[turned], other[turned], users[turned])
-    assert agreement_change(Rated(good, truth, users), moved, LABELS, "qwk", resamples=300) == found
+    moved = RatedCases(poor[turned], other[turned], users[turned])
+    assert agreement_change(RatedCases(good, truth, users), moved, LABELS, "qwk", resamples=300) == found
 
 
 def test_both_figures_on_the_cases_that_all_three_have() -> None:
@@ -99,7 +99,7 @@ def test_what_is_undefined_says_why() -> None:
     assert "no case" in mean_change([np.nan], [1], [0]).change.note
     assert "no verdicts" in difference_of_means([1.0, 2.0], [True, True], [0, 1]).note
     with pytest.raises(ValueError, match="paired"):
-        agreement_change(Rated([1.0], [1.0, 2.0], [0]), Rated([1.0], [1.0], [0]), LABELS, "qwk")
+        agreement_change(RatedCases([1.0], [1.0, 2.0], [0]), RatedCases([1.0], [1.0], [0]), LABELS, "qwk")
     with pytest.raises(KeyError):
         paired_change([1.0], [1.0], [1.0], [0], LABELS, "vibes")
 

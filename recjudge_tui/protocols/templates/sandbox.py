@@ -12,8 +12,8 @@ from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-from recjudge_tui.protocols.template_data import Record, described
-from recjudge_tui.protocols.template_limits import (
+from recjudge_tui.protocols.templates.data import Record, described
+from recjudge_tui.protocols.templates.limits import (
     check_operation,
     counting_tree,
     limited_filters,

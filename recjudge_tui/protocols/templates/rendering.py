@@ -25,10 +25,10 @@ from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import PromptError
-from recjudge_tui.protocols.image_places import case_message, has_mark, image_mark
-from recjudge_tui.protocols.template_data import Record, described, plain, record
-from recjudge_tui.protocols.template_limits import limited_effort
-from recjudge_tui.protocols.template_sandbox import TemplateSandbox
+from recjudge_tui.protocols.templates.data import Record, described, plain, record
+from recjudge_tui.protocols.templates.image_places import case_message, has_mark, image_mark
+from recjudge_tui.protocols.templates.limits import limited_effort
+from recjudge_tui.protocols.templates.sandbox import TemplateSandbox
 
 _PART = "part of a prompt: "
 _SPACE = re.compile(r"\s+")

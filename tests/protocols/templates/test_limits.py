@@ -8,9 +8,9 @@ import tracemalloc
 import pytest
 
 from recjudge_tui.errors import PromptError
-from recjudge_tui.protocols import template_limits
 from recjudge_tui.protocols.lint import lint
-from recjudge_tui.protocols.rendering import user_text
+from recjudge_tui.protocols.templates import limits as template_limits
+from recjudge_tui.protocols.templates.rendering import user_text
 from tests.support.cases import listed, shipped
 
 LIST = shipped("pointwise-shopping")

@@ -22,7 +22,8 @@ from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.lint import bare_material, lint, sample_material
 from recjudge_tui.protocols.profile import profile_request
 from recjudge_tui.protocols.registry import protocol
-from recjudge_tui.protocols.rendering import (
+from recjudge_tui.protocols.templates.data import Record, plain, record
+from recjudge_tui.protocols.templates.rendering import (
     as_data,
     as_json,
     bound,
@@ -37,7 +38,6 @@ from recjudge_tui.protocols.rendering import (
     user_text,
     with_article,
 )
-from recjudge_tui.protocols.template_data import Record, plain, record
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.prompts.prompts import get_prompt

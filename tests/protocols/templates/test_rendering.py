@@ -10,7 +10,8 @@ from recjudge_tui.domain.calls import Sampling
 from recjudge_tui.domain.material import ExplanationView, Material, ShownEvent, SlateView, UserView
 from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.registry import protocol
-from recjudge_tui.protocols.rendering import (
+from recjudge_tui.protocols.templates.data import record
+from recjudge_tui.protocols.templates.rendering import (
     as_data,
     bound,
     event_line,
@@ -20,7 +21,6 @@ from recjudge_tui.protocols.rendering import (
     user_text,
     with_article,
 )
-from recjudge_tui.protocols.template_data import record
 from tests.support.cases import (
     SAER,
     SHIPPED,

@@ -15,8 +15,8 @@ from typing import Any
 from recjudge_tui.domain.calls import ParsedBy, Reply
 from recjudge_tui.domain.prompt import AspectSpec, LabelSpec, Prompt, ScaleSpec
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.reply_objects import Fields, TextObject, json_objects, whole_object
-from recjudge_tui.protocols.reply_prose import (
+from recjudge_tui.protocols.replies.objects import Fields, TextObject, json_objects, whole_object
+from recjudge_tui.protocols.replies.prose import (
     LabelLine,
     SummaryLine,
     argues,

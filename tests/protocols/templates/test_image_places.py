@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.domain.material import ImageView, ItemView, Material, SlateView, UserView
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.protocols.rendering import messages
+from recjudge_tui.protocols.templates.rendering import messages
 from tests.support.cases import shipped
 
 ONE = ImageView(digest="a" * 64, width=10, height=10)
