@@ -141,7 +141,7 @@ def systems_option(command: Command) -> Command:
         metavar="A,B,...",
         callback=_names,
         shell_complete=complete_systems,
-        help="Only these systems; of pairs, those of two of them. Default: all.",
+        help="Only these systems; for pairs, both must be among them. Default: all.",
     )(command)
 
 
@@ -165,25 +165,25 @@ def interval_options(resamples: int, none: str = "", seeds: str = "") -> Callabl
             type=int,
             default=0,
             show_default=True,
-            help=f"The seed by which users are put into these groups{seeds}.",
+            help=f"The seed for forming these groups{seeds}.",
         )(command)
         return click.option(
             "--resamples",
             type=click.IntRange(0),
             default=resamples,
             show_default=True,
-            help="Where intervals leave out each user in turn, they leave out groups of users if there are more users than"
-            f" this; 0: no intervals{none}.",
+            help="With more users than this, intervals that leave out one user at a time leave out groups of users instead;"
+            f" 0: no intervals{none}.",
         )(seeded)
 
     return decorate
 
 
 def segment_option(more: str = "") -> Callable[[Command], Command]:
-    """`--by NAME`, passed on as `by`; `more` is said of it first."""
+    """`--by NAME`, passed on as `by`; `more` opens its help."""
     explanation = (
-        "The report for each group of users with the same value of this attribute (such as plan); “activity”: users in"
-        " thirds by the number of their events; “context”: the contexts with the most cases, and the rest."
+        "Any attribute of users, such as plan: the report for each of its values; “activity”: for thirds of the users by"
+        " number of events; “context”: for the contexts with the most cases, and for the rest."
     )
     return click.option("--by", metavar="NAME", help=f"{more} {explanation}".strip())
 

@@ -110,4 +110,4 @@ def parse_time(text: str, *, of_day: time = LAST_SECOND) -> str:
     try:
         return moment.astimezone(timezone.utc).isoformat()
     except OverflowError as error:
-        raise UsageError(f"“{text}” lies outside the calendar") from error
+        raise UsageError(f"“{text}” is not a date in the calendar") from error

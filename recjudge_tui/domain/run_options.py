@@ -106,17 +106,18 @@ _DECLARED = (
     ),
     RunOption(
         "contexts", tuple, "Only lists and texts of this context.",
-        default=(), flag="--context", metavar="NAME", details="Repeat it for several; --context '' is no context.",
+        default=(), flag="--context", metavar="NAME",
+        details="Repeat it for several; --context '' selects those without one.",
         label="contexts", placeholder="all", repeated=True,
     ),
     RunOption(
-        "served_from", str, "Only what was served on this day (UTC) or later, or from this time on.",
-        default="", flag="--from", metavar="TIME", details="What has no served_at is left out and counted.",
+        "served_from", str, "Only lists and texts served on this day (UTC) or later, or from this time on.",
+        default="", flag="--from", metavar="TIME", details="Those without a served_at are left out and counted.",
         label="served from", placeholder="any time",
     ),
     RunOption(
-        "served_to", str, "Only what was served by the end of this day (UTC), or up to this time.",
-        default="", flag="--to", metavar="TIME", details="What has no served_at is left out and counted.",
+        "served_to", str, "Only lists and texts served by the end of this day (UTC), or up to this time.",
+        default="", flag="--to", metavar="TIME", details="Those without a served_at are left out and counted.",
         label="served to", placeholder="any time",
     ),
     RunOption(
@@ -180,7 +181,7 @@ _DECLARED = (
         default={}, flag="--var", metavar="NAME=WORD", label="variables", placeholder="the prompt's own",
     ),
     RunOption(
-        "domain", str, "What is recommended, for the words of the prompt. Default: by the data.",
+        "domain", str, "What is recommended; this sets the words of the prompt. Default: detected from the data.",
         default="", flag="--domain", metavar="NAME",
         details="films, books, music, news, places, shop, or one of your own (docs/prompts.md).",
         label="domain", form_choices=(("", "by the data"),),
@@ -226,7 +227,7 @@ _DECLARED = (
         label="order", form_choices=(("both", "both orders"), ("one", "one order")),
     ),
     RunOption(
-        "concurrency", int, "Calls at once. Default: the judge's own.",
+        "concurrency", int, "How many calls run at once. Default: the judge's own.",
         bounds={"ge": 1, "le": MOST_AT_ONCE}, flag="--concurrency", metavar="N", label="at once", placeholder="auto",
     ),
     RunOption(

@@ -80,7 +80,7 @@ def scale_of_text(text: str) -> Scale:
         if mark in text:
             return worded(tuple(text.split(mark)), ordered=ordered)
     raise ValueError(
-        f"“{one_line(text, 60)}” is no scale such as 1-5, no < yes, or red | green (without an order)"
+        f"“{one_line(text, 60)}” is not a scale such as 1-5, no < yes, or red | green (without an order)"
     )
 
 

@@ -107,12 +107,12 @@ def _refuse_unfit(
     if system and kind is None and not any(part in SYSTEM_KINDS for part in kinds):
         raise UsageError(
             "--system does not apply to these files",
-            f"They hold {', '.join(kinds)} and no lists.",
+            f"They contain {', '.join(kinds)} and no lists.",
         )
     if event_type and "events" not in kinds:
         raise UsageError(
             "--type does not apply to these files",
-            f"They hold {', '.join(kinds)} and no events.",
+            f"They contain {', '.join(kinds)} and no events.",
         )
 
 

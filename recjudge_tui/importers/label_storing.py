@@ -73,7 +73,7 @@ def _add_label(job: ImportJob, line: int, rater: int, case: int, label: Label, *
 def _counted_before(job: ImportJob, line: int, clash: Clash) -> InputError:
     origin = f" (import {clash.import_id})" if clash.import_id else ""
     return InputError(
-        f"{job.notes.file}:{line}: counts of this row stand already",
+        f"{job.notes.file}:{line}: the counts of this row are already stored",
         f"They came with a table of the same file name{origin}, and counts do not show which battles are new.",
         "Nothing was stored. Undo that import to replace it (recjudge imports undo ID), or rename the file if these are"
         " other battles.",
@@ -89,7 +89,7 @@ def remark_repeats(job: ImportJob) -> None:
         )
     if counts.unchanged:
         job.notes.remark(
-            f"{counts.unchanged:,} of {counts.records:,} votes stand in an earlier import with the same answer and are not"
+            f"{counts.unchanged:,} of {counts.records:,} votes are in an earlier import with the same answer and are not"
             f" counted twice. If they are another session, {TELL_APART}"
         )
 
@@ -98,7 +98,7 @@ def _task_answer(job: ImportJob, line: int, label: Label) -> None:
     """Store the answer to an exported task as one of the person whose task it is, and close the task."""
     task = task_by_token(job.target.db, job.target.project_id, label.task)
     if task is None or task.protocol != label.protocol:
-        text = f"task {shown(label.task)} is no {label.protocol} task of this project; left out"
+        text = f"task {shown(label.task)} is not a {label.protocol} task of this project; left out"
         job.notes.skip(line, "unknown task", text)
         return
     if label.rater not in ("", task.rater):

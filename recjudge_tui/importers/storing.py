@@ -152,7 +152,7 @@ def _lists(job: ImportJob, batch: list[LocatedRecord]) -> None:
     for read, slate in _typed(batch, Slate):
         lines, slate = _known_items_only(job, read, slate)
         if not slate.items:
-            text = f"the list of {_owner(slate)} holds no known item; left out"
+            text = f"the list of {_owner(slate)} contains no known item; left out"
             job.notes.warn(read.line, "empty list", text)
             continue
         users = job.ids("users")

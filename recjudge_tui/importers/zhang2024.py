@@ -40,7 +40,7 @@ def table_of(folder: Path, scratch: Path) -> Path:
     missing = [name for name in (SHOWN, SCORES) if not (folder / name).is_file()]
     if missing:
         raise InputError(
-            f"{folder} does not hold the data of zhang2024",
+            f"{folder} does not contain the data of zhang2024",
             f"It has neither {JOINED} nor {' and '.join(missing)}.",
             "Download the files from the folder “data” of the paper's repository, Xiaoyu-SZ/LLMasEvaluator.",
         )

@@ -87,7 +87,7 @@ def _dawid_skene(votes: Votes) -> CombinedValues:
 
 def _not_labelled(verdict: InputVerdict) -> str:
     facts = protocol_facts(verdict.protocol)
-    return "" if facts.labels else f"scores of {facts.low:g} to {facts.high:g} are no labels"
+    return "" if facts.labels else f"scores of {facts.low:g} to {facts.high:g} are not labels"
 
 
 _RULES = {"mean": _mean, "majority": _majority, "dawid-skene": _dawid_skene}

@@ -149,7 +149,7 @@ def _amount(value: object) -> float:
     """Raises ValueError for what cannot be a price or a factor of one: a budget would not hold."""
     number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     if not 0 <= number < math.inf:
-        raise ValueError(f"{value!r} is no price; it must be a number from 0")
+        raise ValueError(f"{value!r} is not a price; it must be 0 or more")
     return number
 
 

@@ -37,7 +37,7 @@ def refuse_foreign_objects(database: Database, shipped: Iterable[str]) -> None:
             raise StoreError(
                 f"{database.path} holds a {_kind(row).lower()} “{row['name']}” that is not recjudge's",
                 "Reports would show its content instead of the real data.",
-                "Use a copy from before it was changed, or choose another file with --db. This one is left as it is.",
+                "Use a copy from before it was changed, or choose another file with --db. This one is unchanged.",
             )
     triggers = [row for row in foreign if _kind(row) == "TRIGGER"]
     written = _written(database, ours) if triggers else set()
@@ -47,7 +47,7 @@ def refuse_foreign_objects(database: Database, shipped: Iterable[str]) -> None:
                 f"{database.path} holds a trigger “{row['name']}” that is not recjudge's",
                 f"It would act whenever recjudge changes “{row['tbl_name']}”.",
                 "If it is yours, drop it with an SQLite tool; else choose another file with --db. "
-                "This one is left as it is.",
+                "This one is unchanged.",
             )
 
 

@@ -88,7 +88,7 @@ def _schema(db: Database, known: int) -> int:
         return 0
     if not {"migrations", "projects", "runs", "calls"} <= tables:
         raise StoreError(
-            f"{db.path} holds tables that are not recjudge's", next_step="Choose another file with --db."
+            f"{db.path} contains tables that are not recjudge's", next_step="Choose another file with --db."
         )
     schema = int(db.value("SELECT max(version) FROM migrations") or 0)
     if schema > known:

@@ -124,8 +124,8 @@ def _missing(database: Database, known: list[Migration]) -> list[Migration]:
         )
     if any(applied.get(m.version, m.name) != m.name for m in known) or 1 not in applied:
         raise StoreError(
-            f"{database.path} holds tables that are not recjudge's",
-            next_step="Choose another file with --db; this one is left as it is.",
+            f"{database.path} contains tables that are not recjudge's",
+            next_step="Choose another file with --db; this one is unchanged.",
         )
     refuse_foreign_objects(database, schema_sql(known))
     return [m for m in known if m.version not in applied]

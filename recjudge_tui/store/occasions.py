@@ -153,4 +153,4 @@ def untimed_count(db: Database, project_id: int, what: Countable, chosen: CaseSe
 def untimed_note(count: int, what: Countable) -> str:
     """The sentence about what `untimed_count` counts; empty for none."""
     noun = what.removesuffix("s")
-    return f"{quantity(count, noun)} without served_at left out, because a time is asked for" if count else ""
+    return f"{quantity(count, noun)} without served_at left out, because a time was chosen" if count else ""

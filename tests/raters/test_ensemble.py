@@ -215,7 +215,7 @@ def test_dawid_and_skene_refuse_two_raters_and_scores(project_db: Path) -> None:
         make_ensemble(project.db, project.id, "jury", "dawid-skene", ["one", "two"])
     with pytest.raises(RunError, match="share no verdict") as caught:
         make_ensemble(project.db, project.id, "jury", "dawid-skene", ["one", "two", "six"])
-    assert "scores of 0 to 1 are no labels" in caught.value.cause
+    assert "scores of 0 to 1 are not labels" in caught.value.cause
 
 
 def test_dawid_and_skene_refuse_an_aspect_on_which_a_rater_is_below_chance(project_db: Path) -> None:

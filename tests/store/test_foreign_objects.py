@@ -96,7 +96,7 @@ def test_the_command_line_says_it_once_and_leaves_the_file_alone(
         assert [line.strip() for line in err.splitlines()] == [
             f"error: {judged} holds a trigger “gone” that is not recjudge's",
             "It would act whenever recjudge changes “verdicts”.",
-            "If it is yours, drop it with an SQLite tool; else choose another file with --db. This one is left as it is.",
+            "If it is yours, drop it with an SQLite tool; else choose another file with --db. This one is unchanged.",
         ]
 
 

@@ -143,7 +143,7 @@ def test_a_run_judges_the_occasions_it_names(db: Database) -> None:
         db, RULES, "pairwise", no_history=True, served_from="2024-05-02", served_to="2024-05-31", rater="may"
     )
     assert may.estimate.cases == len(USERS)
-    assert may.estimate.left_out == {"case without served_at, because a time is asked for": len(USERS)}
+    assert may.estimate.left_out == {"case without served_at, because a time was chosen": len(USERS)}
     judged = db.rows(
         "SELECT DISTINCT c.context FROM run_cases r JOIN cases c ON c.id = r.case_id WHERE r.run_id = ?",
         (may.run_id,),

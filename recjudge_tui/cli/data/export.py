@@ -43,7 +43,7 @@ _FORMATS = ("csv", "jsonl", "json", "parquet", "trec", "ranx")
 @click.option(
     "--systems",
     metavar="A,B,...",
-    help="Lists and figures: only these systems; of pairs, those of two of them. trec and ranx write lists of one system.",
+    help="Lists and figures: only these systems; for pairs, both must be among them. trec and ranx: lists of one system.",
 )
 @click.option(
     "--raters",

@@ -42,7 +42,7 @@ def _file_or_stdout(out: Path) -> Iterator[Path]:
 def batch() -> None:
     """Send a run's calls as a batch, by file or batch API.
 
-    The file goes to your own servers, the API is the provider's cheaper one.
+    A file is for your own servers; the batch API is the provider's, at a lower price.
 
     Plan a run with “recjudge run … --plan-only”, or stop one. Then send its outstanding calls as a batch.
     """

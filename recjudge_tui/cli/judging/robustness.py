@@ -76,7 +76,7 @@ def _made_case_options(made: str) -> Callable[[Command], Command]:
                     metavar="NAME[@VERSION]",
                     shell_complete=complete_prompt,
                     default="",
-                    help="Default: SAER's, by the kind of data.",
+                    help="The prompt to use. Default: SAER's own for this kind of data.",
                 ),
                 click.option(
                     "--name", "new_rater", metavar="RATER", default="", help="The judge's name as a rater."
@@ -88,7 +88,7 @@ def _made_case_options(made: str) -> Callable[[Command], Command]:
                     help=f"Show all raters on the {made} that R judged. Default with --judge: that judge.",
                 ),
                 click.option(
-                    "--by-system", is_flag=True, help="Also rows for each system whose lists were used."
+                    "--by-system", is_flag=True, help="Add a row for each system whose lists were used."
                 ),
             )
         ):
@@ -153,7 +153,9 @@ def adversarial(
 @run_options
 @_made_case_options("lists")
 @click.option(
-    "--floor/--no-floor", default=True, help="With --judge: rules judges the same lists (default), or not."
+    "--floor/--no-floor",
+    default=True,
+    help="With --judge: let the built-in rules judge the same lists, as a floor (default), or not.",
 )
 @project_report
 def injected(
@@ -167,7 +169,7 @@ def injected(
     floor: bool,
     **options: Any,
 ) -> Table | None:
-    """Plant faults whose truth is known into real lists, and measure how many a judge finds.
+    """Plant known faults into real lists, and measure how many a judge finds.
 
     N users are drawn, equally many from each system. Into a list of each, one fault of every kind that the user's
     record allows is planted at a random place, each in a copy of its own: a variant of another item, an item the user

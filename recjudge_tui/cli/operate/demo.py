@@ -64,7 +64,7 @@ _FILES: tuple[tuple[ImportKind, tuple[str, ...]], ...] = (
 def demo(tables: bool, no_tui: bool, db: str | None) -> None:
     """Judge the sample data, then open the app.
 
-    The data is synthetic, the judge built in; what was found is printed first.
+    The data is synthetic and the judge is built in. The results are printed first.
 
     Creates the projects synthetic-shop and synthetic-films. Running it again judges nothing twice. The built-in
     judge “rules” is not a language model; it is the published list guidelines written as code.

@@ -131,8 +131,8 @@ def consensus(
 ) -> None:
     """Make a consensus rater from other raters' verdicts, or update it. Without RATER: from all annotators.
 
-    A case with fewer votes than --quorum gets no verdict; failed verdicts are no votes. Cases left out, and cases decided
-    without all raters, are counted.
+    A case with fewer votes than --quorum gets no verdict; failed verdicts do not count as votes. The output
+    counts the cases left out and those decided without every rater.
 
     \b
     Example:
@@ -172,8 +172,8 @@ def ensemble(
     """Combine several raters into one (a jury), or update it.
 
     Raters are combined where they answered the same aspect on the same scale. A case gets a verdict if at least
-    --quorum of them have a value. Cases left out, and cases decided without all raters, are counted. “recjudge cost
-    --truth” shows which jury is worth its cost.
+    --quorum of them have a value. The output counts the cases left out and those decided without every rater.
+    “recjudge cost --truth” shows which jury is worth its cost.
 
     \b
     Example:

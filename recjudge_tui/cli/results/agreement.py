@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     "--raters",
     metavar="A,B,...",
     shell_complete=complete_raters,
-    help="Only these raters. Default: everyone but readers.",
+    help="Only these raters. Default: all raters except readers.",
 )
-@click.option("--readers", is_flag=True, help="Also who overrode single verdicts in the app.")
+@click.option("--readers", is_flag=True, help="Include readers, who overrode single verdicts in the app.")
 @click.option(
     "--truth", metavar="RATER", help="Compare everyone with this rater. Default: all pairs of raters."
 )
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 @click.option(
     "--together",
     is_flag=True,
-    help="Show how far all people, or all of --raters, agree together, whoever judged what. --stat:"
+    help="Show how far all people, or all of --raters, agree as a group, even if not everyone judged every case. --stat:"
     f" {', '.join(MANY_RATERS)}; all.",
 )
 @click.option(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--truth", required=True, metavar="PERSON", help="The person with a few labels.")
 @click.option("--protocol", required=True, metavar="P", help="pointwise, pairwise, explanation, ...")
 @click.option("--aspect", metavar="A", help="Only this aspect.")
-@click.option("--system", metavar="S", help="Only this system. In pairs, a win is a win of this system.")
+@click.option("--system", metavar="S", help="Only this system. For pairs, count the wins of this system.")
 @click.option(
     "--measure", type=click.Choice(["win_rate", "share", "mean"]),
     help="Default: win_rate for pairs of lists, share of each match label, mean of scores.",

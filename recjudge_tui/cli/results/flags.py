@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @project_option
-@click.option("--protocol", metavar="P", help="Only this protocol, such as pointwise. Default: all of lists.")
+@click.option(
+    "--protocol",
+    metavar="P",
+    help="Only this protocol, such as pointwise. Default: all that judge single lists.",
+)
 @click.option(
     "--raters",
     metavar="A,B,...",
@@ -45,7 +49,7 @@ if TYPE_CHECKING:
 @click.option(
     "--issue",
     metavar="NAME",
-    help="Only this kind of issue; any: flags of every kind. Default: any and each, by rank any.",
+    help="Only this kind of issue; “any” counts all kinds together. Default: “any” and each kind; by rank, “any”.",
 )
 @click.option(
     "--agreement",

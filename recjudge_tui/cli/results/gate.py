@@ -41,14 +41,14 @@ MACHINE_FORMATS = ("junit", "github")
 @click.option(
     "--certain",
     is_flag=True,
-    help="The whole interval must meet a bound, not only the figure. If some bounds are not met, the others are only so"
-    " after Holm's correction.",
+    help="The whole interval must meet a bound, not only the figure. If some bounds are not met, the others count as"
+    " met only after Holm's correction.",
 )
 @click.option(
     "--against",
     metavar="RATER",
-    help="The rater of an earlier run: check that nothing got worse. On the same lists case by case; on other lists user by"
-    " user. The rater itself: what it said of the lists before its newest ones.",
+    help="The rater of an earlier run: check that nothing got worse. The same lists are compared case by case, other"
+    " lists user by user. Give the rater itself to compare its newest lists with those before.",
 )
 @click.option(
     "--stat", "stats", metavar="NAME,...",

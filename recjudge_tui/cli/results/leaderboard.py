@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     shell_complete=complete_raters,
     help="Only these raters, a board each. Default: all but readers.",
 )
-@click.option("--readers", is_flag=True, help="Also who overrode single verdicts in the app.")
+@click.option("--readers", is_flag=True, help="Include readers, who overrode single verdicts in the app.")
 @click.option(
     "--crowd",
     metavar="A,B,...|all",

@@ -29,7 +29,9 @@ def outcome() -> None:
 
 @outcome.command()
 @project_option
-@click.option("--systems", required=True, metavar="A,B", help="The lift is that of A over B.")
+@click.option(
+    "--systems", required=True, metavar="A,B", help="The two systems; the lift is that of A over B."
+)
 @click.option(
     "--impressions", required=True, metavar="N,N", help="How often each was shown, in the same order."
 )

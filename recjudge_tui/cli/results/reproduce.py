@@ -42,7 +42,10 @@ def _score(_context: click.Context, _option: click.Parameter, value: float) -> f
     help="Add this rater of the project to the printed table; repeat for several. Default with -p: all that judge.",
 )  # fmt: skip
 @click.option(
-    "--baseline", metavar="SYSTEM", default="", help="The project's system in the place of FM (arena)."
+    "--baseline",
+    metavar="SYSTEM",
+    default="",
+    help="The system of the project that takes FM's place (arena).",
 )
 @click.option("--aspect", metavar="A", help="Only this aspect of Table 1 (zhang2024), “average” included.")
 @click.option(
@@ -95,7 +98,7 @@ def reproduce(
     if paper == "saer":
         if project is not None or raters:
             raise click.UsageError(
-                "SAER's data are not released, so a judge of your own cannot stand beside its figures;"
+                "SAER's data are not released, so a judge of your own cannot be shown beside its figures;"
                 " “recjudge run saer” makes the same tables for your data"
             )
         put_table(saer_printed(), fmt, out)

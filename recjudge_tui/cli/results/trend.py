@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--systems", "--system", metavar="A,B,...",
-    help="Only these systems; of pairs, those of two of them, of one system all its pairs. Default: all.",
+    help="Only these systems, and pairs of two of them; with one system, all its pairs. Default: all.",
 )  # fmt: skip
 @click.option("--protocol", metavar="P", help="Only this protocol. Default: all.")
 @click.option(
@@ -71,10 +71,9 @@ def trend(
 
     The judged figures of each system and pair, with offline metrics, flags and live outcomes.
 
-    Verdicts on pairs give win rates, labels the share of the best label, scores their mean. The day is that of
-    served_at; lists without one are counted and left out, and --over import shows them. Experiments stand at the day
-    on which their result was recorded. A note names each period in which another model or prompt version answers
-    than in the one before.
+    Pairs are shown as win rates, labels as the share of the best label, scores as their mean. Lists are dated by
+    served_at; those without one are counted and left out (--over import shows them). Experiments appear on the day
+    their result was recorded. A note marks each period in which another model or prompt version answered than before.
 
     \b
     Example:

@@ -68,7 +68,7 @@ def _evaluation(request: Request) -> Iterator[LocatedRecord]:
             users.add(impression.user_id)
             text = (
                 f"the history of user {shown(impression.user_id)} differs between impressions; that of the first is used,"
-                " because nobody knows when the other clicks were made"
+                " because it is not known when the other clicks were made"
             )
             request.notes.warn(impression.line, "a history that changes", text)
         clicked, known = _clicked(impression)
@@ -179,7 +179,7 @@ def _predictions(path: Path) -> Iterator[tuple[int, str, list[int]]]:
         if not _LOOKS["predictions"].fullmatch(text):
             raise InputError(
                 f"{path}:{line}: not a prediction: {shown(text)}",
-                "A line holds the id of an impression and the ranks of its candidates, such as “7 [2,1,3]”.",
+                "Each line has the id of an impression and the ranks of its candidates, such as “7 [2,1,3]”.",
                 "Create the file again; nothing was imported.",
             )
         name, ranks = text.split(None, 1)

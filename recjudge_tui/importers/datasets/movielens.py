@@ -122,12 +122,12 @@ def _user_1m(fields: list[str], line: int, request: Request) -> User:
     years, work = _AGES.get(age.strip(), ""), occupation.strip()
     if not years:
         request.notes.warn(
-            line, "unknown age code", f"age {shown(age)} is not a code of the README; kept as it is"
+            line, "unknown age code", f"age {shown(age)} is not a code in the README; kept unchanged"
         )
     if work.isdecimal() and int(work) < len(_OCCUPATIONS):
         work = _OCCUPATIONS[int(work)]
     else:
-        text = f"occupation {shown(occupation)} is not a code of the README; kept as it is"
+        text = f"occupation {shown(occupation)} is not a code in the README; kept unchanged"
         request.notes.warn(line, "unknown occupation code", text)
     return _user(user, years or age, gender, work)
 

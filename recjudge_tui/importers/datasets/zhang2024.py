@@ -76,7 +76,7 @@ def read_zhang2024(request: Request) -> Iterator[LocatedRecord]:
     table = _table_of(sample_of(request.path))
     if not table:
         raise InputError(
-            f"{request.path} is no table of zhang2024",
+            f"{request.path} is not a table of zhang2024",
             next_step=f"These are {', '.join(_TABLES)} in the folder “data” of Xiaoyu-SZ/LLMasEvaluator.",
         )
     rows = _rows_of(request, table)

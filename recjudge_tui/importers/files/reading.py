@@ -290,7 +290,7 @@ def _check_text(path: Path, start: bytes, encoding: str) -> None:
         raise _zeros(path, start.count(b"\n", 0, start.index(b"\0")) + 1)
     zeros = start.count(0)
     if zeros == len(start):
-        raise InputError(f"{path} holds only zero bytes", next_step="Download it again.")
+        raise InputError(f"{path} contains only zero bytes", next_step="Download it again.")
     if zeros > len(start) // 3:
         raise InputError(f"{path} looks like UTF-16, not UTF-8", next_step=_UTF16_STEP)
     if zeros > len(start) // 1000 + 1:

@@ -106,7 +106,7 @@ def read_result(line: bytes) -> ResultLine:
         return _anthropic_result(custom_id, content["result"])
     if "response" in content or "error" in content:
         return _openai_result(custom_id, content)
-    raise LineFault("it holds neither a response nor an error nor a result")
+    raise LineFault("it has neither a response nor an error nor a result")
 
 
 def _openai_result(custom_id: str, content: Mapping[str, Any]) -> ResultLine:

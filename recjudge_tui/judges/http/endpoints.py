@@ -103,7 +103,7 @@ def checked_url(url: str) -> str:
     bare = url.strip().rstrip("/")
     if "@" in bare or "?" in bare or "#" in bare:
         raise UsageError(
-            "A base URL must not hold a user name, a password or a query",
+            "A base URL must not contain a user name, a password or a query",
             f"The URL is stored with every run. Use {bare.rpartition('@')[2].partition('?')[0]} instead.",
             "Put the key into an environment variable and name that with --api-key-env.",
         )
@@ -124,13 +124,17 @@ def _fault_of(url: str, place: str) -> str:
     host, closed, rest = place.partition("]") if bracketed else (place, "", "")
     host, _, port = (host, "", rest.removeprefix(":")) if bracketed else host.partition(":")
     if bracketed and (not closed or (rest and not rest.startswith(":"))):
-        return "Its IPv6 address is not complete: it stands between [ and ]."
+        return "Its IPv6 address is incomplete: write it between [ and ]."
     if ":" in port and not bracketed:
-        return "It holds too many colons; an IPv6 address stands between [ and ]."
+        return "It has too many colons; write an IPv6 address between [ and ]."
     if (port or place.endswith(":")) and not (_PORT.fullmatch(port) and 0 < int(port) <= HIGHEST_PORT):
         return f"Its port must be a number from 1 to {HIGHEST_PORT}."
     if not host or _NO_URL.search(url):
-        return "It has no host." if not host else "It holds a space or another character that no URL has."
+        return (
+            "It has no host."
+            if not host
+            else "It contains a space or another character that a URL cannot have."
+        )
     try:
         parsed = urlsplit(url)
         httpx.URL(url).raw_host.decode("ascii").encode("idna")

@@ -105,7 +105,7 @@ def find_key(variable: str) -> Key | None:
     if not secret.isascii() or not secret.isprintable() or " " in secret:
         raise JudgeError(
             f"The key in {variable} is not usable",
-            "It holds a space, a line break or a character outside ASCII.",
+            "It contains a space, a line break or a character outside ASCII.",
             f"Set {variable} again, to the key alone.",
         )
     return Key(variable, secret)

@@ -161,7 +161,7 @@ def _no_tls(url: str, error: ssl.SSLError) -> UnreachableError:
     if getattr(error, "reason", None) in _PLAIN_ANSWERS:
         return UnreachableError(
             f"The server at {url} does not speak TLS",
-            "Its answer to the greeting is no TLS.",
+            "Its answer is not TLS.",
             "Write http:// instead of https://, or give the port for TLS.",
         )
     reason = (getattr(error, "reason", None) or "").replace("_", " ").lower() or one_line(error, 200)

@@ -154,7 +154,7 @@ class AnthropicJudge(BatchJudge[int | None]):
         message = _message(response, target)
         blocks = message.get("content")
         if not isinstance(blocks, list):
-            raise bad_body(url, _EXPECTED, "It holds no content.")
+            raise bad_body(url, _EXPECTED, "It has no content.")
         text = target.scrub(_joined(blocks, "text"))
         thinking = target.scrub(_joined(blocks, "thinking"))
         stop = target.scrub(sound_text(message.get("stop_reason")))

@@ -90,7 +90,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
         digests = {model.installed.digest for model in models}
         if len(digests) > 1:
             raise JudgeError(
-                f"The servers hold different models named “{self._model}”",
+                f"The servers have different models named “{self._model}”",
                 ", ".join(f"{model.url}: {model.installed.digest[:12]}" for model in models),
                 f"Pull it again on each: ollama pull {self._model}",
             )
@@ -202,7 +202,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
         answer = json_object(response, target, _EXPECTED)
         message = answer.get("message")
         if not isinstance(message, dict):
-            raise bad_body(url, _EXPECTED, "It holds no message.")
+            raise bad_body(url, _EXPECTED, "It has no message.")
         suspicion = check_prompt_count(request, answer, self._num_ctx)
         text, thinking = split_thinking(
             sound_text(message.get("content")), sound_text(message.get("thinking"))

@@ -50,7 +50,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     figure = figures[0].replace("_", " ") if rows else ""
     caption = (
         f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, 95% interval over"
-        f" users; {n_text(rows, 'verdicts a system and ' + over)}; failed verdicts stand outside n."
+        f" users; {n_text(rows, 'verdicts a system and ' + over)}; failed verdicts are not in n."
     )
     if len(context.selection.systems) == 1 and compares_lists(topic.protocol):
         caption = f"{caption} The win rate is against all systems, those not shown too."

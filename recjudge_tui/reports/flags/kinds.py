@@ -211,7 +211,7 @@ def _unknown_items(flagged: ProjectFlags, flagger: Flagger, cases: IntArray) -> 
     )
     strange = int(((flags.item < 0) & np.isin(flags.row, cases)).sum())
     if strange:
-        notes.append(f"{name}: not counted: {quantity(strange, 'flag')} on items that the list does not hold")
+        notes.append(f"{name}: not counted: {quantity(strange, 'flag')} on items that are not in the list")
     return notes
 
 

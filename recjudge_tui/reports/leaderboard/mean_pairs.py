@@ -148,7 +148,7 @@ def _words(upper: str, lower: str, test: MeanTest, first: int) -> str:
         return f"{upper} and {lower} cannot be compared, {test.note}"
     p = f"p = {test.p_holm:.2g}" if test.p_holm >= _SMALLEST else f"p < {_SMALLEST:g}"
     if not test.separable:
-        why = ", but the interval of their difference holds 0" if test.p_holm < ALPHA else ""
+        why = ", but the interval of their difference contains 0" if test.p_holm < ALPHA else ""
         return f"{upper} and {lower} are not separable ({p}{why})"
     lead = test.difference.value or 0.0
     if (lead > 0) == (first == test.first):

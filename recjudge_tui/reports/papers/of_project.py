@@ -27,7 +27,7 @@ def paper_table(db: Database, project_id: int) -> Table:
     if any(layout.partition(",")[0] == _ARENA_LAYOUT for layout in imported_layouts(db, project_id)):
         return arena_table(own=own_rows(OwnSystems(db, project_id, name), ()))
     raise NotFoundError(
-        f"the project {name} does not hold the data of a paper",
+        f"the project {name} does not contain the data of a paper",
         "The papers with released data are RecSys Arena and Zhang et al. (2024).",
         "“recjudge reproduce” shows the printed figures of all papers.",
     )

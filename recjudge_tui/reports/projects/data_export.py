@@ -91,7 +91,7 @@ def export(
 def left_out(
     db: Database, project_id: int, what: str, fmt: ExportFormat | RankingFormat, occasions: OccasionFilter
 ) -> str:
-    """What an export leaves out because a time is asked for, in words; empty for nothing."""
+    """What an export leaves out because a time was chosen, in words; empty for nothing."""
     counted: Countable = "cases"
     if what in RANKINGS:
         # a file of a retrieval tool has a query for each list

@@ -26,7 +26,7 @@ USERS = 100
 TRIES = 50
 NO_OTHER = "user whose list does not differ from other users'"
 NOTHING_LEFT = "pair without the items the user already has: nothing is left of the foreign list"
-SAME_LEFT = "pair without the items the user already has: both lists hold the same"
+SAME_LEFT = "pair without the items the user already has: both lists have the same items"
 
 
 class Lists(NamedTuple):
@@ -77,7 +77,7 @@ def positions(keys: Sequence[CaseKey], seed: int) -> list[Order]:
     orders: list[Order] = []
     for key in keys:
         pair = adversarial_pair(key.system_a, key.system_b)
-        assert pair is not None, f"{key.system_a} and {key.system_b} are no adversarial pair"
+        assert pair is not None, f"{key.system_a} and {key.system_b} are not an adversarial pair"
         place = met[pair]
         met[pair] += 1
         # the two cases of a user have the same order, so that they do not differ by position

@@ -74,7 +74,7 @@ def _asked_for(keys: list[CaseKey], occasions: OccasionFilter, left_out: Counter
         return keys
     here = [key for key in keys if occasions.has_context(key.context)]
     if occasions.is_timed and (untimed := sum(not key.served_at for key in here)):
-        left_out["case without served_at, because a time is asked for"] += untimed
+        left_out["case without served_at, because a time was chosen"] += untimed
     return [key for key in here if occasions.has_time(key.served_at)]
 
 

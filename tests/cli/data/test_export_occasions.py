@@ -57,7 +57,7 @@ def test_days_are_whole_and_what_has_no_time_is_counted(visits: Path, capsys: Ca
     assert first == _rows(visits, capsys, what, "--context", "home")[0]
     lists, cases = len(USERS) * 2, len(USERS) * 3
     counted = f"{lists} lists" if what == "lists" else f"{cases} cases"
-    assert f"{counted} without served_at left out, because a time is asked for" in err
+    assert f"{counted} without served_at left out, because a time was chosen" in err
 
 
 def test_a_filter_and_the_options_hold_both(visits: Path, capsys: Capture) -> None:

@@ -112,7 +112,7 @@ def test_so_do_the_occasions(db: Database) -> None:
         0,
         "run 1 done: 4 done, 0 failed, 0 from cache, 0 outstanding",
     ), err
-    assert "left out: 1 × case without served_at, because a time is asked for" in err
+    assert "left out: 1 × case without served_at, because a time was chosen" in err
     stored = json.loads(db.value("SELECT settings FROM runs"))
     assert stored["contexts"] == ["home", "cart, late"]
     assert (stored["served_from"], stored["served_to"]) == ("2024-05-10", "2024-05-31")

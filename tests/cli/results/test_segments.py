@@ -100,7 +100,7 @@ def test_contexts_and_days_choose_and_together_they_are_the_whole(
     may = _table(visits, capsys, *words, "--from", "2024-05-01", "--to", "2024-05-31")
     days = _table(visits, capsys, *words, "--context", "home", "--context", "cart")
     assert may["rows"] == days["rows"]
-    assert any("without served_at left out, because a time is asked for" in note for note in may["notes"])
+    assert any("without served_at left out, because a time was chosen" in note for note in may["notes"])
     assert may["settings"]["served_to"] == "2024-05-31T23:59:59.999999+00:00"
 
 
@@ -109,7 +109,7 @@ def test_what_a_time_leaves_out_is_counted_once(
     visits: Path, capsys: Capture, protocol: str, cases: int
 ) -> None:
     table = _table(visits, capsys, "leaderboard", "--protocol", protocol, "--to", "2030-01-01")
-    assert f"{cases} cases without served_at left out, because a time is asked for" in table["notes"]
+    assert f"{cases} cases without served_at left out, because a time was chosen" in table["notes"]
 
 
 def test_a_filter_that_keeps_everything_changes_nothing(project_db: Path, capsys: Capture) -> None:

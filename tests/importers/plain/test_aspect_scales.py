@@ -188,7 +188,7 @@ def test_a_column_gives_the_scale_of_single_lists(load: Load, db: Database) -> N
             "ann,u,a,b,A,1-5",
             "pairwise has its own answers (A, Tie, B), so overall cannot have the scale 1 to 5",
         ),
-        ("ann,u,a,b,A,five", "“five” is no scale such as 1-5, no < yes, or red | green"),
+        ("ann,u,a,b,A,five", "“five” is not a scale such as 1-5, no < yes, or red | green"),
         ("ann,u,a,b,A,5-1", "the lowest value must be below the highest"),
         ("ann,u,a,b,A,x|x", "needs at least two different words"),
     ],

@@ -139,7 +139,7 @@ def test_a_corrected_table_is_not_added_to_the_first(load: Load, db: Database) -
     load("labels", COUNTS, "people.csv")
     with pytest.raises(InputError) as caught:
         load("labels", COUNTS.replace("12,3,5", "13,3,5"), "people.csv")
-    assert "people.csv:2: counts of this row stand already" in caught.value.title
+    assert "people.csv:2: the counts of this row are already stored" in caught.value.title
     assert "(import 1)" in caught.value.cause
     assert db.value("SELECT count(*) FROM verdicts") == 43
 

@@ -184,7 +184,7 @@ def test_same_rater_twice(load: Load, db: Database) -> None:
         "2.csv:2: “ann” answered “Good” on overall of this case in import 1; that is kept"
         in second.warnings[0]
     )
-    assert "1 of 3 votes stand in an earlier import with the same answer" in second.files[0].remarks[0]
+    assert "1 of 3 votes are in an earlier import with the same answer" in second.files[0].remarks[0]
     assert _verdicts(db, "rater, label") == [("ann", "Good"), ("ann", "Good"), ("other", "Poor")]
 
 

@@ -96,7 +96,7 @@ def test_a_flag_on_an_item_that_the_list_lacks_counts_for_the_list_alone(db: Dat
     assert shares(lists) == {"any": (1, 1), "other": (1, 1)}
     items = kinds_table(db, project, FlagOptions(raters=("cleo",), of="items"))
     assert shares(items) == {"any": (0, 4), "other": (0, 4)}
-    assert "cleo: not counted: 1 flag on items that the list does not hold" in items.notes
+    assert "cleo: not counted: 1 flag on items that are not in the list" in items.notes
 
 
 def test_a_selection_of_users(db: Database) -> None:
@@ -123,7 +123,7 @@ def test_without_flags_the_table_says_where_they_come_from(db: Database) -> None
 
 def test_bad_options(db: Database) -> None:
     project = make_flagged_project(db)
-    with pytest.raises(UsageError, match="nobody flags an issue “nonsense”"):
+    with pytest.raises(UsageError, match="no rater flags an issue “nonsense”"):
         kinds_table(db, project, FlagOptions(issue="nonsense"))
     with pytest.raises(UsageError, match="pairwise does not judge single lists"):
         kinds_table(db, project, FlagOptions(protocol="pairwise"))

@@ -33,5 +33,5 @@ def test_predictions_of_recsys_arena(project_db: Path, tmp_path: Path) -> None:
 
 
 def test_other_data_belong_to_no_paper(project_db: Path) -> None:
-    with pytest.raises(NotFoundError, match="does not hold the data of a paper"):
+    with pytest.raises(NotFoundError, match="does not contain the data of a paper"):
         paper_table(new_project(project_db).db, 1)

@@ -44,4 +44,4 @@ async def test_a_project_of_the_released_data(project_db: Path, tmp_path: Path) 
 async def test_a_project_of_other_data_says_so(project_db: Path) -> None:
     import_lists(project_db, users=2)
     async with running(project_db, size=(80, 24)) as pilot:
-        assert "does not hold the data of a paper" in await paper_text(pilot)
+        assert "does not contain the data of a paper" in await paper_text(pilot)
