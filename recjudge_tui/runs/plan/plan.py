@@ -18,7 +18,7 @@ from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.protocols.rendering import profile_messages
+from recjudge_tui.protocols.templates.rendering import profile_messages
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
 from recjudge_tui.runs.plan.cases import EarlierCases, RunCases, cases_shown_before, collect_cases
 from recjudge_tui.runs.plan.domain import (
