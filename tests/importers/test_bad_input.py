@@ -143,7 +143,7 @@ def test_files_that_cannot_be_opened(db: Database, tmp_path: Path) -> None:
         (
             "lists",
             LISTS + "u,s,1,1\nv,s,99,1\n",
-            ["3: item “99” is unknown; removed", "3: the list of user “v” by “s” holds no known"],
+            ["3: item “99” is unknown; removed", "3: the list of user “v” by “s” contains no known"],
             1,
         ),
         ("lists", LISTS.strip() + ",score\nu,s,1,1,NaN\n", ["2: score “NaN” is not a finite number; the item is kept"], 1),

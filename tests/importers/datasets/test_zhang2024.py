@@ -101,7 +101,7 @@ def test_annotators_need_the_explanations(db: Database, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"third_party\.csv needs df_explanation_selected.csv"):
         _folder(db, folder)
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="is no table of zhang2024"):
+    with pytest.raises(InputError, match="is not a table of zhang2024"):
         import_paths(db, "z", [tmp_path / "other.csv"], "labels", layout="zhang2024")
     assert _counts(db)["verdicts"] == 0
 
