@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -64,6 +65,7 @@ class Needs(NamedTuple):
 Columns = dict[str, int]
 
 
+@lru_cache(maxsize=16)  # asked for again for every line
 def columns_for(width: int, needs: Needs) -> Columns:
     """Column -> its cells with a space, for a list `width` cells wide; `why` last."""
     rater = max(map(cell_len, needs.raters)) if len(needs.raters) > 1 else 0

@@ -62,7 +62,8 @@ class BaseScreen(Screen[None]):
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         """Called about once a second while a run is active, and once more when the last one has ended."""
-        self.query_one(TopBar).show(active=len(active))
+        for bar in self.query(TopBar):  # none when the app has begun to end
+            bar.show(active=len(active))
 
     def action_leave(self) -> None:
         self.host.leave_screen()

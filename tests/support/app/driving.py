@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+import textual.app
+import textual.pilot
 from textual import events
+from textual._compositor import Compositor
+from textual.app import App
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -18,8 +24,10 @@ from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.projects.screen import ProjectsScreen
 
 SIZES = ((80, 24), (120, 40))
+RENDER = Compositor.render_update
 # a screen that polls a run never rests
-MOST_ROUNDS = 20
+MOST_ROUNDS = 200
+MOST_TURNS = 10_000
 LONGEST_DELAY_S = 0.3
 
 
@@ -47,30 +55,70 @@ async def running(
 ) -> AsyncIterator[Pilot[Any]]:
     """The app on a project: on all of its verdicts, or with `RecjudgeApp` where users find themselves."""
     app = app_class(path, project)
-    async with app.run_test(size=size, notifications=toasts) as pilot:
-        await settle(pilot)
-        yield pilot
+    with pytest.MonkeyPatch.context() as patch:
+        # Textual waits twice after each key until the process has computed nothing for 20 ms
+        for module in (textual.app, textual.pilot):
+            patch.setattr(module, "wait_for_idle", _no_task_is_ready)
+        patch.setattr(Compositor, "render_update", _painted_later)
+        async with app.run_test(size=size, notifications=toasts) as pilot:
+            await settle(pilot)
+            yield pilot
 
 
 async def settle(pilot: Pilot[Any]) -> None:
     """Until timers that follow a key have fired, the workers they started have answered, and nothing is left to do."""
-    quiet = 0
     for _ in range(MOST_ROUNDS):
-        await pilot.pause()
-        busy = _waits(pilot)
+        await _at_rest(pilot.app)
+        if not _waits(pilot):
+            return
         with suppress(WorkerCancelled):  # a job that a newer one replaced
             await pilot.app.workers.wait_for_complete()
-        # what a worker found may still be under way to the screen: twice quiet is quiet
-        quiet = 0 if busy else quiet + 1
-        if quiet == 2:
+        await asyncio.sleep(0.005)
+
+
+async def _at_rest(app: App[Any]) -> None:
+    """Until every message is processed, what it changed is laid out and painted, and all that moves has come to its end."""
+    for _ in range(MOST_ROUNDS):
+        await _no_task_is_ready()
+        await app._animator.wait_until_complete()
+        app.screen._on_timer_update()
+        if not _is_any_ready():
+            _paint(app)
+        if not _is_any_ready():
             return
+
+
+def _painted_later(compositor: Compositor, full: bool = False, *_: object, **__: object) -> None:
+    """Nothing yet: the regions to be painted add up until the app rests. Painting each picture that the next one replaces
+    at once took half of the time."""
+    if full:
+        compositor._dirty_regions.add(compositor.size.region)
+
+
+def _paint(app: App[Any]) -> None:
+    if app.screen._compositor._dirty_regions:
+        app._display(app.screen, RENDER(app.screen._compositor, screen_stack=app._background_screens))
+
+
+async def _no_task_is_ready(*_: float) -> None:
+    """Until the event loop has nothing to do at once."""
+    for _ in range(MOST_TURNS):
+        await asyncio.sleep(0)
+        if not _is_any_ready():
+            return
+
+
+def _is_any_ready() -> bool:
+    """Whether any other task could go on now."""
+    return bool(asyncio.get_running_loop()._ready)  # type: ignore[attr-defined]
 
 
 def _waits(pilot: Pilot[Any]) -> bool:
     """Whether a worker is at work, or a timer that follows a key has still to fire."""
     if any(not worker.is_finished for worker in pilot.app.workers):
         return True
-    timers = [timer for screen in pilot.app.screen_stack for timer in screen._timers]
+    nodes = [node for screen in pilot.app.screen_stack for node in screen.walk_children(with_self=True)]
+    timers = [timer for node in (pilot.app, *nodes) for timer in node._timers]
     return any(
         timer._repeat == 0 and timer._interval <= LONGEST_DELAY_S and timer._task and not timer._task.done()
         for timer in timers
@@ -78,8 +126,9 @@ def _waits(pilot: Pilot[Any]) -> bool:
 
 
 async def press(pilot: Pilot[Any], *keys: str) -> None:
-    await pilot.press(*keys)
-    await settle(pilot)
+    for key in keys:
+        await pilot.press(key)
+        await settle(pilot)
 
 
 async def type_text(pilot: Pilot[Any], text: str) -> None:

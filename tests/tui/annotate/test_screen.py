@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -161,7 +162,9 @@ async def test_leaving_the_app_at_once_keeps_what_was_confirmed(project_db: Path
                 AnnotationScreen(project_id(db, PROJECT), desk(db, "ana").rater_id, "pairwise")
             )
         await settle(pilot)
-        await pilot.press("1", "enter", "ctrl+q")
+        for key in ("1", "enter", "ctrl+q"):
+            await pilot.press(key)
+            await asyncio.sleep(0.04)  # as fast as hands are
         await settle(pilot)
     assert len(given(project_db)) == 1
 
