@@ -24,6 +24,7 @@ from recjudge_tui.tui.agreement.ranking import Ranking, RankingLine, columns
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_list import VerdictList
+from recjudge_tui.tui.home.screen import HomeScreen
 from recjudge_tui.tui.kit.glyphs import UNICODE
 from recjudge_tui.tui.kit.steady_table import FigureTable
 from tests.support.app.driving import SIZES, press, running, shown, until
@@ -284,7 +285,7 @@ async def test_hostile_raters_do_no_harm(project_db: Path) -> None:
             assert not [c for c in text if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0)]
             await press(pilot, key)
         await press(pilot, "enter")
-        assert isinstance(pilot.app.screen, CasesScreen)
+        assert isinstance(pilot.app.screen, HomeScreen)
 
 
 def test_every_statistic_and_ranking_of_the_reports_has_a_name() -> None:
