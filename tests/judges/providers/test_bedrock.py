@@ -4,7 +4,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -171,15 +170,12 @@ async def test_expired_credentials_and_an_unknown_model_end_the_run() -> None:
 
 
 async def test_calls_wait_in_threads_of_their_own() -> None:
-    with start("bedrock_api", "--delay-ms", 150) as server:
+    with start("bedrock_api", "--delay-ms", 500) as server:
         judge = await prepared(server.url, concurrency=8)
-        begin = time.monotonic()
         await asyncio.gather(*(judge.ask(asking(f"case {n}")) for n in range(8)))
-        took = time.monotonic() - begin
         most = httpx.get(f"{server.url}/stats", trust_env=False).json()["max_concurrent"]
         await judge.close()
     assert most == 8
-    assert took < 4 * 0.15 + 1
 
 
 async def test_the_deadline_ends_a_call_that_hangs() -> None:

@@ -4,7 +4,8 @@
 
 OpenAI's `/v1/files` and `/v1/batches` beside live `/v1/chat/completions`; Anthropic's `/v1/messages/batches` beside
 live `/v1/messages`. A batch is over at the `--looks`-th look; results come shuffled. `POST /control` sets how a route
-misbehaves: `{"route": "before" | "after" | "late"}` hangs before or after doing it, or does it a second late.
+misbehaves: `{"route": "before" | "after" | "late"}` hangs before or after doing it, or does it a second after
+it was told something else.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ class BatchServer:
         if how == "before":
             return Response(ending="hang")
         if how == "late":
+            while self.control.get(route) == "late":
+                await asyncio.sleep(0.01)
             await asyncio.sleep(LATE_S)
         if how is not None and how.isdigit():
             return json_response({"error": {"message": "no", "type": "x"}}, int(how))
