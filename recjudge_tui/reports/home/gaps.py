@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from recjudge_tui.domain.protocols import SAER, with_unit
 from recjudge_tui.store.projects.contents import DataCounts
 
 Remedy = Literal["import", "judge", "label", "compare"]
@@ -52,7 +53,7 @@ def _gaps(data: DataCounts) -> Iterator[Gap]:
 def steps(project: str, data: DataCounts, judged: bool) -> tuple[Step, ...]:
     """From nothing to a conclusion, in order. `judged`: a judge has given verdicts."""
     name = shlex.quote(project)
-    protocol = "explanation" if data.explanations and not data.lists else "pairwise"
+    protocol = with_unit("explanation")[0] if data.explanations and not data.lists else SAER[1]
     return (
         Step(
             "import",

@@ -28,14 +28,15 @@ def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str
 
 
 def _user(db: Database, project_id: int, user_id: str) -> Content:
+    from recjudge_tui.domain.protocols import SAER
     from recjudge_tui.domain.run import RunSettings
     from recjudge_tui.reports.verdicts.case_page import user_lines
     from recjudge_tui.runs.plan.context import user_view
     from recjudge_tui.store.data.histories import read_history
 
-    user = user_view(read_history(db, project_id, user_id), RunSettings(protocol="pairwise"))
+    user = user_view(read_history(db, project_id, user_id), RunSettings(protocol=SAER[1]))
     lines = list(user_lines(user, ""))
-    about = "with the usual settings of a pairwise run; held-out events are left out"
+    about = f"with the usual settings of a {SAER[1]} run; held-out events are left out"
     text = safe_text("\n".join(lines)[: 5 * _LONGEST]) if lines else "nothing: this user has no events"
     return Content.assemble((about, "dim"), "\n\n", text)
 
