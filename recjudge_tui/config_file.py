@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from recjudge_tui.domain.preferences import DEFAULT_READER, Fault, KeySetting, Preferences, Setting
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, UsageError
-from recjudge_tui.files import whole_file
+from recjudge_tui.files import small_file, whole_file
 from recjudge_tui.settings import config_dir
 
 SECTIONS = {"app": ("theme", "reader"), "keys": ()}
@@ -106,7 +106,7 @@ def save_theme(name: str, path: Path | None = None) -> None:
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
             raise UsageError(title, "It is not a regular file.", by_hand)
-        text = path.read_bytes().decode("utf-8") if path.exists() else ""
+        text = small_file(path).decode("utf-8") if path.exists() else ""
         changed = _with_theme(text, name)
         if changed is None:
             raise UsageError(title, "The file has no separate section [app].", by_hand)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -59,14 +60,29 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def _remove_abandoned_drafts(path: Path) -> None:
-    """Delete the drafts of `path` that killed processes left behind."""
-    if os.name != "posix":
-        return
+    """Delete the drafts of `path` that killed processes left behind, with SQLite's journals of them."""
     with suppress(OSError):
-        for draft in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-            process = draft.name.removesuffix(".part").rpartition(".")[2]
+        for draft in path.parent.glob(f".{glob.escape(path.name)}.*.part*"):
+            process = draft.name.removesuffix("-journal").removesuffix(".part").rpartition(".")[2]
             if process.isdecimal() and not _is_alive(int(process)):
                 draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for temporary files, removed at the end. Those that killed processes left behind are removed first.
+
+    Raises OSError where temporary files cannot be written.
+    """
+    from tempfile import TemporaryDirectory, gettempdir  # slow to load, and only needed here
+
+    for folder in Path(gettempdir()).glob("recjudge-*-*"):
+        process = folder.name.split("-")[1]
+        with suppress(OSError):
+            if process.isdecimal() and folder.stat().st_uid == os.getuid() and not _is_alive(int(process)):
+                shutil.rmtree(folder, ignore_errors=True)
+    with TemporaryDirectory(prefix=f"recjudge-{os.getpid()}-") as name:
+        yield Path(name)
 
 
 def _is_alive(process: int) -> bool:

@@ -145,7 +145,7 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff"
     "\U000e0000-\U000e007f]"
     # one alone chooses a form of the character before it; a row of them is a message
-    "|[\U000e0100-\U000e01ef]{2,}"
+    "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
 )
 # the flags of England, Scotland and Wales are written with tag characters
 _TAG_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f")

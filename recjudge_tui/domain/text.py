@@ -2,35 +2,113 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from itertools import takewhile
+
 _BIDI = {
     0x061C: "ALM", 0x200E: "LRM", 0x200F: "RLM", 0x202A: "LRE", 0x202B: "RLE", 0x202C: "PDF",
     0x202D: "LRO", 0x202E: "RLO", 0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
 }  # fmt: skip
 _DROPPED = [c for c in range(0x20) if c not in (0x09, 0x0A)] + [0x7F, *range(0x80, 0xA0)]
-# tag characters spell words that nobody sees; three flags of the British Isles are lost with them
-_INVISIBLE = [0x200B, 0x2060, 0xFEFF, 0x00AD, *range(0xE0000, 0xE0080)]
 _TABLE: dict[int, str | None] = {
     **dict.fromkeys(_DROPPED),
-    **dict.fromkeys(_INVISIBLE),
     **{code: f"‹{name}›" for code, name in _BIDI.items()},
     0x2028: "\n",
     0x2029: "\n",
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
 }
-_LONE_SURROGATES = dict.fromkeys(range(55296, 57344), "�")
-_TABLE.update(_LONE_SURROGATES)
+_HIDDEN = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
+_NAMES = {
+    0x00AD: "SHY", 0x034F: "CGJ", 0x180E: "MVS", 0x200B: "ZWSP", 0x200C: "ZWNJ", 0x200D: "ZWJ", 0x2060: "WJ", 0xFEFF: "BOM",
+    **{0xFE00 + n: f"VS{n + 1}" for n in range(16)}, **{0xE0100 + n: f"VS{n + 17}" for n in range(240)},
+}  # fmt: skip
+_JOINERS = "\u200c\u200d"
+_EMOJI_FORMS = "\ufe0e\ufe0f"
+# categories of the characters that have a form as text and one as emoji
+_TWO_FORMS = {"So", "Sm", "Sk", "Po", "Pd"}
+# the flags of England, Scotland and Wales are written with tag characters
+_FLAG, _FLAGS = "\U0001f3f4", {"gbeng\x7f", "gbsct\x7f", "gbwls\x7f"}
+# what has no width and so must not be painted, whatever put it there
+_UNPAINTED: dict[int, None] = dict.fromkeys(
+    [
+        *_DROPPED,
+        0x0A,
+        *_BIDI,
+        0x2028,
+        0x2029,
+        0x00AD,
+        0x200B,
+        *range(0x2060, 0x2070),
+        0xFEFF,
+        *range(0xE0000, 0xE0100),
+    ]
+)
 
 
 def safe_text(text: object) -> str:
     """The text without anything that moves the cursor, rings, changes colours, reorders or hides: safe for any output.
 
-    Drops C0 controls (but newline and tab), DEL and C1; drops zero-width characters except the joiners
-    that scripts and emoji need; shows bidirectional controls by name (`‹RLO›`); lone surrogates become
-    U+FFFD. Markup stays: show the result as plain content, never as markup.
+    Drops C0 controls (but newline and tab), DEL and C1. Characters that reorder or that nobody sees are shown by name
+    (`‹RLO›`, `‹ZWSP›`, `‹VS17›`, `‹U+2061›`), words spelt in tag characters as `‹TAG words›`; those that scripts and
+    emoji need stay where they need them. Lone surrogates become U+FFFD. Markup stays: show the result as plain content,
+    never as markup.
     """
     raw = str(text)
     if raw.isascii() and raw.isprintable():
         return raw
-    return raw.translate(_TABLE)
+    return _HIDDEN.sub(_named, raw.translate(_TABLE))
+
+
+def paintable(line: str) -> str:
+    """A painted line without characters that control or hide. Nothing is named, so that it keeps its width."""
+    return line.translate(_UNPAINTED)
+
+
+def _named(run: re.Match[str]) -> str:
+    """A run of characters that nobody sees, by name but for those that the text needs."""
+    before = run.string[run.start() - 1] if run.start() else ""
+    characters = run.group()
+    if before == _FLAG and _untagged(characters) in _FLAGS:
+        return ""
+    parts: list[str] = []
+    place = 0
+    while place < len(characters):
+        character = characters[place]
+        if tags := _untagged(characters[place:]):
+            words = "".join(tag if tag.isprintable() else " " for tag in tags).strip()
+            parts.append(f"‹TAG {words}›" if words else "‹TAG›")
+            place += len(tags)
+            before = ""
+            continue
+        twice = character in _EMOJI_FORMS and characters[place - 1 : place] in ("\ufe0e", "\ufe0f")
+        needed = not twice and _is_needed(character, before, run.string[run.end() : run.end() + 1])
+        code = ord(character)
+        parts.append(character if needed else f"‹{_NAMES.get(code) or f'U+{code:04X}'}›")
+        before = (before if character in _EMOJI_FORMS else "") if needed else ""
+        place += 1
+    return "".join(parts)
+
+
+def _untagged(characters: str) -> str:
+    """The ASCII that the tag characters at the beginning spell."""
+    tags = takewhile(lambda character: 0xE0020 <= ord(character) <= 0xE007F, characters)
+    return "".join(chr(ord(character) - 0xE0000) for character in tags)
+
+
+def _is_needed(character: str, before: str, after: str) -> bool:
+    """Whether the visible character before it gives it a meaning: a form of an emoji or an ideograph, a joint."""
+    if not before:
+        return False
+    if character in _EMOJI_FORMS:
+        keycap = before in "0123456789#*" and after == "\u20e3"
+        return keycap or (not before.isascii() and unicodedata.category(before) in _TWO_FORMS)
+    if character in _JOINERS:
+        return not before.isascii()
+    return 0xE0100 <= ord(character) <= 0xE01EF and "IDEOGRAPH" in unicodedata.name(before, "")
 
 
 def quantity(count: int, noun: str, plural: str = "") -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.records import IMPORT_KINDS
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.files import small_file
 from recjudge_tui.importers.files.reading import contents_of, copy_note, table_copies
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.nights.watch_file import ImportEntry, Watch
@@ -112,7 +113,7 @@ def _how(watch: Watch, entry: ImportEntry) -> str:
     """How an entry reads its files; another mapping is another import."""
     mapping = ""
     if entry.mapping and watch.path(entry.mapping).is_file():
-        mapping = hashlib.sha256(watch.path(entry.mapping).read_bytes()).hexdigest()[:16]
+        mapping = hashlib.sha256(small_file(watch.path(entry.mapping))).hexdigest()[:16]
     return json.dumps([entry.kind, entry.layout, mapping, entry.system])
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import PromptError
+from recjudge_tui.files import small_file
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import (
@@ -45,7 +46,7 @@ def draft_findings(path: Path) -> tuple[Prompt | None, list[str]]:
 
 def located_findings(path: Path, prompt: Prompt) -> list[str]:
     """`lint` of a prompt read from `path`, each finding with the file and, where a template is at fault, its line."""
-    text = path.read_text(encoding="utf-8-sig", errors="replace")
+    text = small_file(path).decode("utf-8-sig", "replace")
     bare = lint(prompt.model_copy(update={"profile": None}))
     return [f"{path}{_line(text, finding, finding not in bare)}: {finding}" for finding in lint(prompt)]
 

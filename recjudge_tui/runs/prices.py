@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from recjudge_tui.domain.calls import Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.files import small_file
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.settings import config_dir
 
@@ -157,7 +158,7 @@ def _amount(value: object) -> float:
 def _read(path: Path, _changed: int) -> dict[str, Price]:
     """`["openai:gpt-4o"]` tables with `input`, `output` and, where they differ, the other fields of a Price."""
     try:
-        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = tomllib.loads(small_file(path).decode("utf-8"))
         return {
             name: Price(
                 _amount(row["input"]),
@@ -169,7 +170,9 @@ def _read(path: Path, _changed: int) -> dict[str, Price]:
             )
             for name, row in content.items()
         }
-    except (tomllib.TOMLDecodeError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read", f"{error.strerror}.") from error
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise UsageError(
             f"{path} cannot be read as a price table",
             f"{type(error).__name__}: {error}.",

@@ -69,7 +69,7 @@ def run_adjudication(db_path: Path, project_id: int, rater_id: int, protocol: st
 
 
 def _run(app: SingleScreenApp) -> None:
-    with leaving_cleanly(app.leave_at_once, lambda: app.lent):
+    with leaving_cleanly(app.leave_at_once, app.borrower):
         app.run()
     if app.fault is not None:
         raise app.fault

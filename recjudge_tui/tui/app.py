@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
+from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
+from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
@@ -28,6 +33,7 @@ from recjudge_tui.store.runs.progress import ActiveRun, active_runs
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import Confirm, ErrorDialog
+from recjudge_tui.tui.kit.driver import lenient
 from recjudge_tui.tui.kit.glyphs import ascii_wanted
 from recjudge_tui.tui.kit.keys_screen import KeyHelp, keys_of
 from recjudge_tui.tui.kit.line_filters import AsciiOnly, Harmless
@@ -72,7 +78,8 @@ class RecjudgeApp(App[None]):
         self._chosen_theme, self._theme_fault = chosen_theme(self._settings.preferences.theme)
         self.own_keys: dict[str, str] = {}
         self.fault: Exception | None = None
-        self.lent = False
+        self._program: subprocess.Popen[bytes] | None = None
+        self._draft: Path | None = None
         self._first_filters: list[LineFilter] = [] if self.no_color else [ReadableDim()]
         self._last_filters: list[LineFilter] = [Harmless(), AsciiOnly(ascii_wanted())]
         self.db = connect(db_path, notify=_tell)
@@ -86,6 +93,9 @@ class RecjudgeApp(App[None]):
     @cached_property
     def background(self) -> Background:
         return Background(self, self.db_path, self.show_error)
+
+    def get_driver_class(self) -> type[Driver]:
+        return lenient(super().get_driver_class())
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         last = [last for last in self._last_filters if last.enabled]
@@ -144,6 +154,20 @@ class RecjudgeApp(App[None]):
             if time.monotonic() - self._looked_at > _LOOK_AGAIN_S:
                 self.look_at_runs()
         await super().on_event(event)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """What the toolkit's own widgets cannot do, such as page up in an empty list, does nothing."""
+        try:
+            return await super().run_action(action, default_namespace, namespaces)
+        except LookupError as error:
+            if is_ours(error):
+                raise
+            return True
 
     # ---- leaving, errors, help
 
@@ -269,15 +293,25 @@ class RecjudgeApp(App[None]):
 
     # ---- unexpected ends
 
-    @contextmanager
-    def suspend(self) -> Iterator[None]:
-        """Lend the terminal to another program for a while."""
-        self.lent = True
-        try:
-            with super().suspend():
-                yield
-        finally:
-            self.lent = False
+    def lend(self, command: Sequence[str], text: str = "", draft: Path | None = None) -> int:
+        """Lend the terminal to a program that reads `text`, until it ends; returns its exit code.
+
+        `draft` is the file that it edits: its path is shown if a signal ends both. Raises OSError where the program
+        cannot be started, SuspendNotSupported where the terminal cannot be lent.
+        """
+        self._draft = draft
+        with self.suspend(), subprocess.Popen(command, stdin=subprocess.PIPE if text else None) as program:
+            self._program = program
+            try:
+                # it may end before it has read everything
+                program.communicate(text.encode("utf-8", "replace") or None)
+            finally:
+                self._program = None
+        return program.returncode
+
+    def borrower(self) -> subprocess.Popen[bytes] | None:
+        """The program that has the terminal."""
+        return self._program
 
     def leave_at_once(self, code: int) -> None:
         """Leave with this exit code without asking; may be called from a signal handler."""
@@ -286,10 +320,13 @@ class RecjudgeApp(App[None]):
         except RuntimeError:
             raise SystemExit(code) from None
 
-    def runs_go_on(self) -> str:
-        """A sentence for users whose app ended without asking them; empty when no run is active."""
+    def what_remains(self) -> str:
+        """For users whose app ended without asking them: the runs that go on, and the draft that was being edited."""
         runs = ", ".join(str(run.run_id) for run in self.active)
-        return f"Run {runs} continues without the app; “recjudge runs stop ID” stops it." if runs else ""
+        lines = [f"Run {runs} continues without the app; “recjudge runs stop ID” stops it."] if runs else []
+        if self._draft is not None and self._draft.exists():
+            lines.append(f"The prompt that was being edited is in {self._draft}.")
+        return "\n".join(lines)
 
     def _handle_exception(self, error: Exception) -> None:
         self.fault = self.fault or error
@@ -309,6 +346,12 @@ if TYPE_CHECKING:
     from recjudge_tui.tui.kit.host import Host
 
     _HOST: type[Host] = RecjudgeApp
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether any code of recjudge below the frame that caught the error had a part in it."""
+    frames = list(walk_tb(error.__traceback__))[1:]
+    return any(str(frame.f_globals.get("__name__")).startswith("recjudge_tui") for frame, _ in frames)
 
 
 def _living_runs(db: Database) -> list[ActiveRun]:
@@ -339,13 +382,13 @@ def run_app(db_path: Path, project: str | None = None) -> None:
     """
     app = RecjudgeApp(db_path, project)
     try:
-        with leaving_cleanly(app.leave_at_once, lambda: app.lent):
+        with leaving_cleanly(app.leave_at_once, app.borrower):
             app.run()
     except SystemExit:
-        _tell(app.runs_go_on())
+        _tell(app.what_remains())
         raise
     if app.fault is not None:
-        _tell(app.runs_go_on())
+        _tell(app.what_remains())
         raise app.fault
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,19 @@ def test_of_two_costs_the_higher_counts() -> None:
     assert cost_at(price, Usage(input=0, output=0, cost_usd=0.0)) is None, "no prompt is empty"
     assert cost_at(price, Usage(input=1000, output=100, cached_input=10**9)) == pytest.approx(0.2)
     assert cost_at(None, Usage(cost_usd=0.5)) == 0.5
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "large", "deep"])
+def test_a_price_table_is_a_small_regular_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    path = tmp_path / "prices.toml"
+    if kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_text("#" * 2_000_000 if kind == "large" else f"a = {'[' * 5000}", encoding="utf-8")
+    monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
+    with pytest.raises(UsageError, match=r"prices\.toml cannot be read"):
+        price_of(JudgeSpec(spec="openai:m"))

@@ -10,11 +10,17 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.annotation.adjudication import dispute_of, queue_of, settle, start_adjudication
+from recjudge_tui.domain.annotation import AspectAnswer, CaseAnswers
 from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.annotation.tasks import reveal_tasks, skip_task
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.projects import project_id
+from tests.support.annotators import assigned, films, judges, tasks
 from tests.support.commands import ran
-from tests.support.runs import RULES, make_project, planned
+from tests.support.nights import Nights
+from tests.support.runs import RULES, intact, make_project, planned
 
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "COMMIT")
 COMMANDS = (
@@ -29,6 +35,15 @@ COMMANDS = (
     "project delete films --yes",
     "import {labels} -p films --as labels",
     "outcome add -p films --systems als,pop --impressions 100,100 --clicks 9,12",
+    "rater ensemble jury rules second -p films --rule mean",
+    "rater kind people judge -p films",
+    "annotate plan -p films --protocol pairwise --annotators ana,ben",
+    "verdicts decide 1 override --to Poor",
+    "verdicts decide 2 tag --text odd",
+    "verdicts undo -p films",
+    "prompt add {prompt}",
+    "cases filters save -p films mine state:failed",
+    "watch run {watch}",
 )
 LABELS = "rater,user_id,system,aspect,value\n" + "".join(
     f"people,u0{n},{system},overall,Good Match\n" for n in range(2) for system in ("als", "pop")
@@ -55,6 +70,7 @@ def judged(project_db: Path, capsys: pytest.CaptureFixture[str]) -> Path:
         ran(capsys, "import", str(labels), "-p", "films", "--as", "labels", "--db", str(project_db))[0] == 0
     )
     assert ran(capsys, "prompt", "list", "--db", str(project_db))[0] == 0
+    assert ran(capsys, "verdicts", "decide", "3", "accept", "--db", str(project_db))[0] == 0
     return project_db
 
 
@@ -91,7 +107,10 @@ def test_a_command_is_done_or_not_begun(
 ) -> None:
     more = judged.with_name("more.csv")
     more.write_text(LABELS.replace("people", "others"), encoding="utf-8")
-    words = [*command.format(labels=more).split(), "--db", str(judged)]
+    prompt, watch = judged.with_name("mine.toml"), judged.with_name("films.watch.toml")
+    assert ran(capsys, "prompt", "copy", "pointwise-shopping", str(prompt), "--db", str(judged))[0] == 0
+    watch.write_text('project = "films"\n[[import]]\npaths = ["more.csv"]\nas = "labels"\n', encoding="utf-8")
+    words = [*command.format(labels=more, prompt=prompt, watch=watch).split(), "--db", str(judged)]
     before = content(judged)
     for place in range(500):
         with pytest.MonkeyPatch.context() as patch:
@@ -105,3 +124,78 @@ def test_a_command_is_done_or_not_begun(
         break
     assert place > 1, "there are statements to cut between"
     assert content(judged) != before
+
+
+Action = Callable[[Database], object]
+
+
+def _submit(db: Database) -> None:
+    judges(db, "ana", count=1, note="clear")
+
+
+def _skip(db: Database) -> None:
+    skip_task(db, tasks(db, "ana")[0], "no idea", 3.0)
+
+
+def _reveal(db: Database) -> None:
+    reveal_tasks(db, tasks(db, "ana"))
+
+
+def _settle(db: Database) -> None:
+    project = project_id(db, "films")
+    third = start_adjudication(db, project, "pairwise", "third")
+    dispute = dispute_of(db, project, third, "pairwise", queue_of(db, project, third, "pairwise").left[0])
+    answers = [AspectAnswer(q.aspect, q.options[0].value, q.options[0].label) for q in dispute.questions]
+    settle(db, dispute, CaseAnswers(tuple(answers), (), ""), 4.0)
+
+
+def _disagree(db: Database) -> None:
+    judges(db, "ana")
+    judges(db, "ben", choose=lambda options: options[-1])
+
+
+@pytest.mark.parametrize(
+    ("before", "action"),
+    [(None, _submit), (None, _skip), (_submit, _skip), (_disagree, _reveal), (_disagree, _settle)],
+    ids=["submit", "skip", "change", "reveal", "settle"],
+)
+def test_a_decision_of_a_person_is_stored_whole_or_not_at_all(
+    db: Database, before: Action | None, action: Action
+) -> None:
+    films(db, users=3)
+    assigned(db)
+    if before is not None:
+        before(db)
+    stored = content(db.path)
+    for place in range(100):
+        with pytest.MonkeyPatch.context() as patch:
+            cut_at(patch, place)
+            try:
+                action(db)
+            except CutError:
+                assert content(db.path) == stored, f"half done after {place} statements"
+                continue
+        break
+    assert place > 1, "there are statements to cut between"
+    assert content(db.path) != stored
+
+
+def test_a_night_that_is_cut_anywhere_is_whole_after_the_next(db: Database, tmp_path: Path) -> None:
+    """Lists are imported, judged and noted as seen; each step may have been the last."""
+    watched = Nights(db, tmp_path)
+    watched.describe()
+    watched.lists("a.csv", "2026-05-10")
+    for place in range(0, 400, 3):
+        with pytest.MonkeyPatch.context() as patch:
+            cut_at(patch, place)
+            try:
+                watched.night()
+            except CutError:
+                continue
+        break
+    assert place > 3, "there are statements to cut between"
+    watched.night()
+    assert db.value("SELECT count(*) FROM imports WHERE kind = 'lists'") == 1
+    assert db.value("SELECT count(*) FROM verdicts WHERE state = 'ok'") == 3
+    assert db.value("SELECT count(*) FROM runs WHERE state != 'done'") == 0
+    assert intact(db)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.files import whole_file
+from recjudge_tui.files import scratch_folder, whole_file
 from recjudge_tui.store.database import backup
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
@@ -38,17 +39,33 @@ def test_drafts_of_killed_processes_are_removed_by_the_next_writer(tmp_path: Pat
     target = tmp_path / "out[1].bak"
     script = (
         "import os, sys; from pathlib import Path; from recjudge_tui.files import whole_file\n"
-        f"with whole_file(Path({str(target)!r})) as draft: draft.write_text('half'); os.kill(os.getpid(), 9)"
+        f"with whole_file(Path({str(target)!r})) as draft:\n"
+        "  draft.write_text('half'); draft.with_name(draft.name + '-journal').touch(); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
     alive = tmp_path / f".out[1].bak.{os.getppid()}.part"
     alive.write_text("of a living process")
     other = tmp_path / ".other.bak.999999999.part"
     other.write_text("not ours")
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.iterdir())) == 4
     with whole_file(target) as draft:
         draft.write_text("whole")
     assert sorted(tmp_path.iterdir()) == sorted([target, alive, other])
+
+
+def test_folders_of_killed_processes_are_removed_by_the_next_that_needs_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, alive, draft = (
+        tmp_path / name for name in ("recjudge-999999999-a", f"recjudge-{os.getppid()}-b", "recjudge-x")
+    )
+    for folder in (left, alive, draft):
+        folder.mkdir()
+        (folder / "stdin").write_text("u,i")
+    with scratch_folder() as own:
+        assert set(tmp_path.iterdir()) == {own, alive, draft}
+    assert set(tmp_path.iterdir()) == {alive, draft}
 
 
 def test_the_name_of_a_project_has_an_end(tmp_path: Path) -> None:

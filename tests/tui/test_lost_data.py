@@ -10,6 +10,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.deletion import delete_project
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.kit.dialogs import ErrorDialog
+from recjudge_tui.tui.kit.registry import make_screen
 from recjudge_tui.tui.projects.screen import ProjectsScreen
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.projects import make_project
@@ -26,6 +27,18 @@ async def test_a_project_deleted_while_it_is_shown(project_db: Path, keys: tuple
         await press(pilot, "a")
         await settle(pilot)
         assert isinstance(pilot.app.screen, ErrorDialog)
+        assert "no longer exists" in shown(pilot)
+        await press(pilot, "escape")
+        assert isinstance(pilot.app.screen, ProjectsScreen)
+
+
+async def test_a_project_deleted_while_its_screen_is_opened(project_db: Path) -> None:
+    project = make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        with connect(project_db) as db:
+            delete_project(db, "movies")
+        pilot.app.push_screen(make_screen("agreement", project))
+        await settle(pilot)
         assert "no longer exists" in shown(pilot)
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, ProjectsScreen)

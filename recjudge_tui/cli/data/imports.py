@@ -131,12 +131,11 @@ def _input_files(paths: Sequence[Path]) -> Iterator[tuple[Sequence[Path], dict[P
 @contextmanager
 def _database(db: str | None, dry_run: bool) -> Iterator[Database]:
     """The database; a dry run that finds none uses one that is thrown away."""
-    from tempfile import TemporaryDirectory
-
+    from recjudge_tui.files import scratch_folder
     from recjudge_tui.settings import database_path
 
     if dry_run and not database_path(db).exists():
-        with TemporaryDirectory() as folder, open_db(str(Path(folder) / "dry_run.db")) as database:
+        with scratch_folder() as folder, open_db(str(folder / "dry_run.db")) as database:
             yield database
         return
     with open_db(db) as database:

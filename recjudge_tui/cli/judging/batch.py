@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
 from recjudge_tui.cli.options import db_option, narrate, open_db
 from recjudge_tui.cli.report_command import report_command
+from recjudge_tui.files import scratch_folder
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
@@ -30,10 +30,10 @@ def _file_or_stdout(out: Path) -> Iterator[Path]:
     if str(out) != "-":
         yield out
         return
-    with TemporaryDirectory(prefix="recjudge-") as folder:
-        draft = Path(folder) / "stdout.jsonl"
+    with scratch_folder() as folder:
+        draft = folder / "stdout.jsonl"
         yield draft
-        for path in sorted(Path(folder).glob("*.jsonl")):
+        for path in sorted(folder.glob("*.jsonl")):
             with path.open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
 

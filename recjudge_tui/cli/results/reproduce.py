@@ -112,8 +112,7 @@ def reproduce(
 
 def saer_printed() -> Table:
     """SAER's tables, from labels rebuilt in a temporary database."""
-    from tempfile import TemporaryDirectory
-
+    from recjudge_tui.files import scratch_folder
     from recjudge_tui.importers.load import import_files
     from recjudge_tui.raters.consensus import make_consensus
     from recjudge_tui.reports.papers.saer_printed import saer_table
@@ -121,16 +120,14 @@ def saer_printed() -> Table:
     from recjudge_tui.store.opening import connect
     from recjudge_tui.store.projects.projects import project_id
 
-    with TemporaryDirectory(prefix="recjudge-") as folder:
-        scratch = Path(folder)
-        with connect(scratch / "recjudge.db") as db:
-            for name in PROJECTS:
-                labels = scratch / f"{name}.csv"
-                labels.write_text(rebuilt_labels(name), encoding="utf-8")
-                import_files(db, name, [labels], "labels")
-            pairs = project_id(db, PROJECTS[0])
-            make_consensus(db, pairs, MERGED, "conservative", PEOPLE)
-            return saer_table(db, {name: project_id(db, name) for name in PROJECTS})
+    with scratch_folder() as scratch, connect(scratch / "recjudge.db") as db:
+        for name in PROJECTS:
+            labels = scratch / f"{name}.csv"
+            labels.write_text(rebuilt_labels(name), encoding="utf-8")
+            import_files(db, name, [labels], "labels")
+        pairs = project_id(db, PROJECTS[0])
+        make_consensus(db, pairs, MERGED, "conservative", PEOPLE)
+        return saer_table(db, {name: project_id(db, name) for name in PROJECTS})
 
 
 def _arena(project: str | None, raters: tuple[str, ...], baseline: str, db: str | None) -> Table:
@@ -172,8 +169,7 @@ def _zhang(
     db: str | None,
     missing: tuple[float, float],
 ) -> Table:
-    from tempfile import TemporaryDirectory
-
+    from recjudge_tui.files import scratch_folder
     from recjudge_tui.importers.zhang2024 import import_zhang2024, left_out
     from recjudge_tui.reports.papers.zhang2024 import PAPER, ScoresSource, holds_release, zhang_table
     from recjudge_tui.reports.papers.zhang_evaluators import FillValues
@@ -188,7 +184,7 @@ def _zhang(
             own = ScoresSource(database, identity, name)
             released = own if holds_release(own) else None
         if data is not None:
-            scratch = Path(stack.enter_context(TemporaryDirectory(prefix="recjudge-")))
+            scratch = stack.enter_context(scratch_folder())
             paper_db = stack.enter_context(connect(scratch / "recjudge.db"))
             summaries = import_zhang2024(paper_db, PAPER, data, scratch)
             for kind, count in left_out(summaries).items():

@@ -15,11 +15,10 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import BinaryIO, NamedTuple
 
 from recjudge_tui.errors import InputError, RecjudgeError, UsageError
-from recjudge_tui.files import check_regular
+from recjudge_tui.files import check_regular, scratch_folder
 from recjudge_tui.importers.files.layout import Sample
 from recjudge_tui.importers.files.packing import EXCEL_STEP, GZIP, PACKED, ZIP, opened, plain_file
 from recjudge_tui.importers.files.parquet import MAGIC, is_parquet, parquet_beginning, parquet_length
@@ -352,8 +351,8 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
             "“-” reads a file from it.",
             "Name a file, or pipe one: … | recjudge import -",
         )
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / STDIN_NAME
+    with scratch_folder() as folder:
+        path = folder / STDIN_NAME
         try:
             _save(stream, path)
             yield path

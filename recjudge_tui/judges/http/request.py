@@ -33,7 +33,8 @@ def client_settings(urls: tuple[str, ...]) -> dict[str, Any]:
     """
     settings: dict[str, Any] = {"timeout": httpx.Timeout(None, connect=CONNECT_S), "follow_redirects": False}
     if any(proxy_for(httpx.URL(url)) for url in urls):
-        unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        # httpx reads what a server sends after an answer as the next one, so no connection is used twice
+        unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         return {**settings, "limits": unlimited}
     return {**settings, "transport": DirectTransport(), "trust_env": False}
 

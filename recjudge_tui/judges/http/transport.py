@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import secrets
 import select
 import ssl
+from itertools import count
 from typing import cast
 
 import httptools
@@ -38,18 +40,22 @@ class DirectTransport(httpx.AsyncBaseTransport):
     Raises httpx.ConnectError or ConnectTimeout when there is no connection, ReadError when it is lost before
     an answer began, RemoteProtocolError when the answer is cut or is not HTTP. The `connect` timeout of the
     request is honoured; the caller sets the deadline for the whole exchange. Nothing is sent twice.
+
+    Each request has an id in the header `X-Request-Id`. Servers that know it (vLLM, many gateways) name it in the answer,
+    in a header or in the body; an answer that names another request's id raises RemoteProtocolError.
     """
 
     def __init__(self) -> None:
         self._idle: dict[_Origin, list[_Connection]] = {}
         self._tls: ssl.SSLContext | None = None
+        self._ids = RequestIds()
         self._heads: dict[tuple[str, str, tuple[tuple[bytes, bytes], ...]], tuple[_Origin, bytes]] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         body = await request.aread()
-        head = request_head(request.method, request.url, request.headers.raw) + b"\r\n"
+        head = request_head(request.method, request.url, request.headers.raw)
         limit = request.extensions.get("timeout", {}).get("connect")
-        return await self._exchange(_origin(request.url), head + body, limit)
+        return await self._exchange(_origin(request.url), head, body, limit)
 
     async def request(
         self, method: str, url: str, headers: RawHeaders, body: bytes | None, connect_s: float
@@ -64,7 +70,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
             self._heads[key] = _origin(parsed), request_head(method, parsed, [host, *headers])
         origin, head = self._heads[key]
         framed = b"" if body is None else b"Content-Length: %d\r\n" % len(body)
-        return await self._exchange(origin, b"%b%b\r\n%b" % (head, framed, body or b""), connect_s)
+        return await self._exchange(origin, head + framed, body or b"", connect_s)
 
     async def aclose(self) -> None:
         for connections in self._idle.values():
@@ -73,10 +79,15 @@ class DirectTransport(httpx.AsyncBaseTransport):
         self._idle.clear()
         await asyncio.sleep(0)  # lets the event loop close the sockets
 
-    async def _exchange(self, origin: _Origin, message: bytes, connect_s: float | None) -> httpx.Response:
+    async def _exchange(
+        self, origin: _Origin, head: bytes, body: bytes, connect_s: float | None
+    ) -> httpx.Response:
+        identity = self._ids.new()
+        message = b"%bX-Request-Id: %b\r\n\r\n%b" % (head, identity, body)
         connection = self._take(origin) or await self._connect(origin, connect_s)
         try:
             response = await connection.exchange(message)
+            self._ids.check(identity, response)
         except BaseException:
             connection.abort()
             raise
@@ -117,6 +128,25 @@ class DirectTransport(httpx.AsyncBaseTransport):
         except (OSError, UnicodeError) as error:
             raise httpx.ConnectError(str(error) or type(error).__name__) from error
         return connection
+
+
+class RequestIds:
+    """Ids of the requests of one transport, which no other process uses."""
+
+    def __init__(self) -> None:
+        self._common = b"recjudge-%b-" % secrets.token_hex(6).encode()
+        self._any = re.compile(re.escape(self._common) + rb"\d+")
+        self._numbers = count(1)
+
+    def new(self) -> bytes:
+        return self._common + b"%d" % next(self._numbers)
+
+    def check(self, identity: bytes, response: httpx.Response) -> None:
+        """Raise RemoteProtocolError for an answer that names another request and not this one."""
+        named = set(self._any.findall(response.content))
+        named.update(*(self._any.findall(value) for _, value in response.headers.raw))
+        if named and identity not in named:
+            raise httpx.RemoteProtocolError("the answer is that to another request")
 
 
 class _Connection(asyncio.Protocol):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError, RunError
+from recjudge_tui.files import scratch_folder
 from recjudge_tui.judges.batch.lines import LineFault, read_result
 from recjudge_tui.judges.batch.provider_api import BatchServer, RemoteBatch, batch_server, was_refused
 from recjudge_tui.judges.providers.vendor import BatchAccess
@@ -161,9 +162,9 @@ def _at_provider(db: Database, run_id: int) -> Iterator[tuple[BatchRun, BatchSer
         try:
             with (
                 contextlib.closing(batch_server(run.setup.spec.provider, access)) as server,
-                tempfile.TemporaryDirectory(prefix="recjudge-") as folder,
+                scratch_folder() as folder,
             ):
-                yield run, server, access, Path(folder)
+                yield run, server, access, folder
         except OSError as error:
             raise RunError(
                 f"the batch's files cannot be written to {tempfile.gettempdir()}",

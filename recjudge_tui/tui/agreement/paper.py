@@ -14,7 +14,6 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.table import Screen as Output
 from recjudge_tui.reports.common.table import Table, render
 from recjudge_tui.reports.papers.of_project import paper_table
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.glyphs import UNICODE, glyphs
@@ -37,7 +36,7 @@ class PaperScreen(ExportScreen):
         self.table: Table | None = None
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), "The paper's table")
+        yield TopBar("recjudge", self.project_title(self.project_id), "The paper's table")
         yield TextPane(id="paper")
         yield KeyLine()
 

@@ -21,7 +21,6 @@ from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.marks import Sentence
 from recjudge_tui.reports.figures.words import LEVEL_NAMES, METHOD_NAMES
 from recjudge_tui.stats.agreement.registry import STATISTICS, label_of
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.agreement.jobs import (
     DEFAULT_LEVEL,
@@ -90,7 +89,7 @@ class AgreementScreen(OccasionScreen):
         self._was_live = False
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), "Agreement + leaderboard")
+        yield TopBar("recjudge", self.project_title(self.project_id), "Agreement + leaderboard")
         yield self.occasion_bar()
         with Vertical(id="agreement", classes="pane") as box:
             box.border_title = Content("Agreement: computing")

@@ -10,19 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.annotation import ItemFlag
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.tui.kit.option_cursor import move_cursor
+from recjudge_tui.tui.kit.dialogs import Dialog
+from recjudge_tui.tui.kit.option_list import Options, move_cursor
 
 _STEPS = ("Which item?", "What is wrong with it?", "Why? (optional)")
 _HINTS = ("number or j/k choose   enter accept   esc cancel", "enter keep the flag   esc cancel")
 
 
-class FlagForm(ModalScreen[ItemFlag | None]):
+class FlagForm(Dialog[ItemFlag | None]):
     """Returns the flag, or None. `items` names the items of the lists by id; `issues` are (name, meaning)."""
 
     CSS = "FlagForm OptionList { max-height: 14; height: auto; }"
@@ -49,7 +49,7 @@ class FlagForm(ModalScreen[ItemFlag | None]):
         with Vertical(classes="dialog") as box:
             box.border_title = Content(_STEPS[0])
             shown = [one_line(words, 90) for _, words in self._items]
-            yield OptionList(*_options(shown), id="flag-list", markup=False, compact=True)
+            yield Options(*_options(shown), id="flag-list", markup=False, compact=True)
             yield Input(compact=True, id="flag-reason", disabled=True)
             yield Static(Content(_HINTS[0]), classes="dialog-hint")
 

@@ -15,7 +15,6 @@ from textual.widgets import Static
 
 from recjudge_tui.domain.annotation import AspectQuestion, CaseAnswers, ItemFlag
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.tui.annotate.answer_sheet import AnswerSheet
 from recjudge_tui.tui.annotate.flag_form import FlagForm
 from recjudge_tui.tui.annotate.text import guidelines_content, shown_content, titles_of
@@ -95,7 +94,7 @@ class JudgingScreen(BaseScreen):
         self._title = name
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), self._title)
+        yield TopBar("recjudge", self.project_title(self.project_id), self._title)
         with Horizontal(id="judged"):
             with VerticalScroll(id="shown", can_focus=False) as box:
                 box.border_title = Content("Case")

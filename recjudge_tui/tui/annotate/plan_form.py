@@ -9,15 +9,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.tui.annotate.jobs import PlanRequest
 from recjudge_tui.tui.kit.choice import Choice
+from recjudge_tui.tui.kit.dialogs import Dialog
 
 
-class AnnotationForm(ModalScreen[PlanRequest | None]):
+class AnnotationForm(Dialog[PlanRequest | None]):
     """Returns the request, or None. Missing fields are reported in the form."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

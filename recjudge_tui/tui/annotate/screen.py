@@ -15,7 +15,6 @@ from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.annotation.tasks import Assignment, project_assignments
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.annotate.jobs import PlanRequest, plan, third_person
@@ -64,7 +63,7 @@ class AnnotateScreen(BaseScreen):
         self._assignments: list[Assignment] = []
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), "Annotate")
+        yield TopBar("recjudge", self.project_title(self.project_id), "Annotate")
         with Vertical(id="assignments") as box:
             box.border_title = Content("Annotators")
             table = AssignmentTable(cursor_type="row", cell_padding=1)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.app import App, SuspendNotSupported
+from textual.app import SuspendNotSupported
 
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.text import one_line
@@ -21,6 +20,7 @@ from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.exporting import WrittenFile
 from recjudge_tui.tui.kit.glyphs import case_number, glyphs, plural
+from recjudge_tui.tui.kit.host import Host
 
 if TYPE_CHECKING:
     from recjudge_tui.store.verdicts.case_detail import CaseDetail
@@ -36,7 +36,7 @@ def copy_case(screen: BaseScreen, case: CaseDetail) -> None:
 
 def page_case(screen: BaseScreen, case: CaseDetail) -> None:
     try:
-        page(screen.app, _text(case))
+        page(screen.host, _text(case))
     except RecjudgeError as error:
         screen.host.show_error(error)
 
@@ -97,7 +97,7 @@ def export_list(
     return WrittenFile(path, plural(written.rows, "verdict"), (note,) if (note := written.says()) else ())
 
 
-def page(app: App[None], text: str) -> None:
+def page(host: Host, text: str) -> None:
     """Leave the screen to `$PAGER` (else less or more) until it ends. Raises RecjudgeError when there is none."""
     wanted = os.environ.get("PAGER", "").strip()
     command = shlex.split(wanted) if wanted else [name for name in ("less", "more") if shutil.which(name)][:1]
@@ -105,8 +105,6 @@ def page(app: App[None], text: str) -> None:
         what = f"the pager “{command[0]}” is not installed" if command else "no pager is installed"
         raise RecjudgeError(what, next_step="Set the variable PAGER, or save the case with Y.")
     try:
-        with app.suspend():
-            # the user may leave the pager before it has read everything
-            subprocess.run(command, input=text.encode("utf-8", "replace"), check=False)
+        host.lend(command, text)
     except SuspendNotSupported as error:
         raise RecjudgeError("this terminal cannot show a pager", next_step="Save the case with Y.") from error

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -24,9 +23,10 @@ from recjudge_tui.store.projects.saved_filters import (
     saved_filters,
 )
 from recjudge_tui.tui.kit.background import Background
-from recjudge_tui.tui.kit.dialogs import AskLine, Confirm
+from recjudge_tui.tui.kit.dialogs import AskLine, Confirm, Dialog
 from recjudge_tui.tui.kit.host import host_of
 from recjudge_tui.tui.kit.key_names import key_hint, key_name
+from recjudge_tui.tui.kit.option_list import Options
 
 _NAME_CELLS = 24
 _KEYS = (
@@ -37,7 +37,7 @@ _KEYS = (
 )
 
 
-class FilterNames(OptionList):
+class FilterNames(Options):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "apply", id="filters.apply"),
         Binding("j", "cursor_down", "next", show=False, id="filters.down"),
@@ -45,7 +45,7 @@ class FilterNames(OptionList):
     ]
 
 
-class SavedFilters(ModalScreen[str | None]):
+class SavedFilters(Dialog[str | None]):
     """Returns the filter to apply, or None. `present` is the filter that can be saved; empty if there is none."""
 
     DEFAULT_CSS = """

@@ -19,7 +19,6 @@ from textual.widgets import Input
 from recjudge_tui.domain.filters import HINT, Term, VerdictFilter, parse_filter
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.store.verdicts.listing import newest_judged_run, next_undecided
 from recjudge_tui.store.verdicts.triage_log import Action
@@ -123,7 +122,7 @@ class CasesScreen(ExportScreen):
 
     def compose(self) -> ComposeResult:
         crumbs = ("Cases", self._named) if self._named else ("Cases",)
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), *crumbs)
+        yield TopBar("recjudge", self.project_title(self.project_id), *crumbs)
         yield FilterBar(
             _chips, f'{HINT} "free text"', values=partial(_filter_values, project_id=self.project_id)
         )

@@ -13,7 +13,6 @@ from textual.content import Content
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.tui.cases.output import ask_to_save
 from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen
 from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, glyphs, number, plural
@@ -51,7 +50,7 @@ class SentScreen(BaseScreen):
         self.sent: SentVerdict | None = None
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), "Sent and came back")
+        yield TopBar("recjudge", self.project_title(self.project_id), "Sent and came back")
         yield TextPane()
         yield KeyLine()
 

@@ -9,18 +9,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.verdicts.answer_choices import Choices
 from recjudge_tui.store.verdicts.labels import LABELLED
+from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.glyphs import glyphs, score
 
 _MOST_STEPS = 9
 
 
-class OverrideDialog(ModalScreen["tuple[str, float] | None"]):
+class OverrideDialog(Dialog["tuple[str, float] | None"]):
     """Returns (label, value), or None when it was cancelled. One key for each label, or a number for other scales."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -70,7 +70,7 @@ class OverrideDialog(ModalScreen["tuple[str, float] | None"]):
             self.query_one("#override-wrong", Static).update(Content(f"Enter {self._range()}."))
 
 
-class KeepDialog(ModalScreen["str | None"]):
+class KeepDialog(Dialog["str | None"]):
     """Asks where to keep the reader's own verdict. Returns `labels`, `example` or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

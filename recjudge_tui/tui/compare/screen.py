@@ -19,7 +19,6 @@ from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.store.verdicts.changes import Cell, ChangedCase, changed_cases
 from recjudge_tui.tui.compare import text as words
@@ -99,7 +98,7 @@ class CompareScreen(OccasionScreen):
         self._live = False
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), "Compare")
+        yield TopBar("recjudge", self.project_title(self.project_id), "Compare")
         yield self.occasion_bar()
         yield Static(Content.styled("computing", "dim"), id="none")
         with Vertical(id="grid-pane", classes="pane"):

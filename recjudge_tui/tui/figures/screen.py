@@ -24,7 +24,6 @@ from recjudge_tui.reports.figures.marks import CaseSelection, Grid
 from recjudge_tui.reports.figures.options import Topic
 from recjudge_tui.reports.figures.registry import FIGURES
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.tui.figures.grid import CellTable, cell_table
 from recjudge_tui.tui.figures.jobs import Figure, export_figure, load_figure
 from recjudge_tui.tui.figures.plot_widget import Plot
@@ -100,7 +99,7 @@ class FiguresScreen(OccasionScreen):
         self._cursor = Coordinate(0, 0)
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), "Figures")
+        yield TopBar("recjudge", self.project_title(self.project_id), "Figures")
         yield self.occasion_bar()
         yield Static(id="views")
         with Vertical(id="picture", classes="pane -none"):

@@ -10,6 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.screen import Screen
 
+from recjudge_tui.errors import NotFoundError
+from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.host import Host, host_of
@@ -64,6 +66,14 @@ class BaseScreen(Screen[None]):
         """Called about once a second while a run is active, and once more when the last one has ended."""
         for bar in self.query(TopBar):  # none when the app has begun to end
             bar.show(active=len(active))
+
+    def project_title(self, project_id: int) -> str:
+        """The project's name. If it was deleted a moment ago, the screen is left and the user is told."""
+        try:
+            return project_name(self.host.db, project_id)
+        except NotFoundError as error:
+            self.call_later(self.host.leave_project, error)
+            return "a deleted project"
 
     def action_leave(self) -> None:
         self.host.leave_screen()

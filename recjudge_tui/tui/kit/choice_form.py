@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Label, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.kit.choice import Choice
+from recjudge_tui.tui.kit.dialogs import Dialog
 
 _SHOWN = 44
 
@@ -27,7 +27,7 @@ class ChoiceField(NamedTuple):
     value: str
 
 
-class ChoiceForm(ModalScreen[dict[str, str] | None]):
+class ChoiceForm(Dialog[dict[str, str] | None]):
     """Returns the chosen value of each field by its name, or None when the user cancels."""
 
     CSS = """

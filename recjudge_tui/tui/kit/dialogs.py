@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line, safe_text
@@ -24,7 +25,20 @@ def plain(text: object) -> Content:
     return Content(safe_text(str(text)[:_LONGEST]))
 
 
-class ErrorDialog(ModalScreen[None]):
+def is_on_top(screen: Screen[Any]) -> bool:
+    """Whether it is the screen that has the keys, and is not below another one or already closed."""
+    return screen.app.screen_stack[-1:] == [screen]
+
+
+class Dialog(ModalScreen[ScreenResultType]):
+    """A window over a screen. It is closed once: a second key that comes before it is gone would close the screen
+    below it."""
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        return super().dismiss(result) if is_on_top(self) else AwaitComplete()
+
+
+class ErrorDialog(Dialog[None]):
     """The error, its cause and the next step. Stays until dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -47,7 +61,7 @@ class ErrorDialog(ModalScreen[None]):
             yield Static(Content(key_hint(self.app, ("error.close", "esc", "close"))), classes="dialog-hint")
 
 
-class Confirm(ModalScreen[bool]):
+class Confirm(Dialog[bool]):
     """A yes-or-no question. Returns True for yes; closing it means no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -70,7 +84,7 @@ class Confirm(ModalScreen[bool]):
         self.dismiss(answer)
 
 
-class AskLine(ModalScreen[str | None]):
+class AskLine(Dialog[str | None]):
     """One line of input. Returns None when it was cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -98,7 +112,7 @@ class AskLine(ModalScreen[str | None]):
         self.dismiss(event.value.strip() or None)
 
 
-class Notice(ModalScreen[None]):
+class Notice(Dialog[None]):
     """A result of several lines, such as the warnings of an import. Stays until dismissed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

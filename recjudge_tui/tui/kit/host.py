@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -23,9 +24,13 @@ class Host(Protocol):
 
     def show_error(self, error: RecjudgeError) -> None: ...
 
+    async def leave_project(self, error: RecjudgeError) -> None: ...
+
     def leave_screen(self) -> None: ...
 
     def look_at_runs(self) -> None: ...
+
+    def lend(self, command: Sequence[str], text: str = "", draft: Path | None = None) -> int: ...
 
 
 def host_of(node: DOMNode) -> Host:

@@ -10,11 +10,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Select, Static
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.tui.kit.dialogs import Dialog
 
 # the first choice: import everything that is recognised in the files
 _ALL = "all"
@@ -29,7 +29,7 @@ class ImportRequest(NamedTuple):
     system: str | None
 
 
-class ImportForm(ModalScreen[ImportRequest | None]):
+class ImportForm(Dialog[ImportRequest | None]):
     """Asks for path, kind and project. Missing fields are reported in the form."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="import.cancel")]

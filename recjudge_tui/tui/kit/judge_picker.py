@@ -12,15 +12,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import project_judges
-from recjudge_tui.tui.kit.dialogs import AskLine
-from recjudge_tui.tui.kit.option_cursor import move_cursor
+from recjudge_tui.tui.kit.dialogs import AskLine, Dialog
+from recjudge_tui.tui.kit.option_list import Options, move_cursor
 
 _SPEC_CELLS = 32
 _FORMS = "ollama:MODEL, openai:MODEL, anthropic:MODEL, bedrock:MODEL, replay:FILE"
@@ -90,7 +89,7 @@ def local_judges() -> LocalJudges:
     return LocalJudges(tuple(judges), places, note)
 
 
-class JudgePicker(ModalScreen[KnownJudge | None]):
+class JudgePicker(Dialog[KnownJudge | None]):
     """Returns the chosen judge, or None. `note` says which judges could not be listed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -107,7 +106,7 @@ class JudgePicker(ModalScreen[KnownJudge | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = Content("Judges")
-            yield OptionList(*self._options(), id="known-judges", markup=False, compact=True)
+            yield Options(*self._options(), id="known-judges", markup=False, compact=True)
             yield Static(self._hint(), classes="dialog-hint")
 
     def show(self, judges: Sequence[KnownJudge], note: str) -> None:

@@ -9,13 +9,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.key_names import key_hint
 
 
-class KeyHelp(ModalScreen[None]):
+class KeyHelp(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "close", id="keys.close"),
         Binding("down", "scroll(1)", "down", show=False, id="keys.down"),

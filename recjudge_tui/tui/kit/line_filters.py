@@ -7,7 +7,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-from recjudge_tui.domain.text import safe_text
+from recjudge_tui.domain.text import paintable
 
 _LIKE = {
     **dict.fromkeys("─━┄┈╌═▁▔‾–—−", "-"),
@@ -41,7 +41,7 @@ class Harmless(LineFilter):
         return [
             segment
             if segment.control or segment.text.isprintable()
-            else Segment(safe_text(segment.text), segment.style)
+            else Segment(paintable(segment.text), segment.style)
             for segment in segments
         ]
 

@@ -11,11 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from subprocess import Popen
 from types import FrameType
 from typing import Any
 
-# the app gets this many seconds to leave by itself; then the terminal is restored without it
-PATIENCE_S = 2.0
+# the app, and the program that has the terminal, get this many seconds to leave by themselves; then the terminal is
+# restored without them
+PATIENCE_S = 1.5
 # the same where there is no terminal left to restore
 _GONE_PATIENCE_S = 1.2
 # a SIGHUP of the system for a terminal that went away comes within this time
@@ -34,28 +36,33 @@ def exit_code(number: int) -> int:
 
 
 @contextmanager
-def leaving_cleanly(leave: Callable[[int], None], lent: Callable[[], bool]) -> Iterator[None]:
+def leaving_cleanly(
+    leave: Callable[[int], None], program: Callable[[], Popen[bytes] | None]
+) -> Iterator[None]:
     """Within the block SIGTERM, SIGHUP and SIGINT call `leave(exit code)`, which should end the block soon.
 
     If it has not ended after PATIENCE_S, or at a second signal, the terminal is restored by writing to it and
-    the process ends at once. While another program has the terminal (`lent`), SIGINT belongs to that program
-    and the other signals wait for it to end. A terminal that goes away counts as SIGHUP, also where the system sends
-    none. Call it in the main thread; the previous handlers are restored. Raises SystemExit with the exit code after
-    a signal.
+    the process ends at once. While a `program` has the terminal, SIGINT belongs to it; the other signals end it as
+    well. A terminal that goes away counts as SIGHUP, also where the system sends none. Call it in the main thread; the
+    previous handlers are restored. Raises SystemExit with the exit code after a signal.
     """
     before = _terminal_settings()
     exit_codes: list[int] = []
     gone = threading.Event()
 
     def handle(number: int, _: FrameType | None) -> None:
+        borrower = program()
         if exit_codes or number == signal.SIGALRM:
+            if borrower is not None:
+                borrower.kill()
             restore_terminal(before)
             os._exit(exit_codes[0] if exit_codes else exit_code(number))
-        if number == signal.SIGINT and lent():
+        if number == signal.SIGINT and borrower is not None:
             return
         exit_codes.append(exit_code(number))
-        if not lent():
-            signal.setitimer(signal.ITIMER_REAL, _GONE_PATIENCE_S if gone.is_set() else PATIENCE_S)
+        signal.setitimer(signal.ITIMER_REAL, _GONE_PATIENCE_S if gone.is_set() else PATIENCE_S)
+        if borrower is not None:
+            borrower.terminate()
         leave(exit_codes[0])
 
     handlers = {number: signal.signal(number, handle) for number in (*SIGNALS, signal.SIGALRM)}

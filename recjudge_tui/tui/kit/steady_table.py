@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, TypeVar
 
 from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
@@ -30,6 +31,12 @@ class SteadyTable(DataTable[Text]):
         if action == "select_cursor":
             return self.row_count > 0
         return super().check_action(action, parameters)
+
+    def _on_click(self, event: events.Click) -> None:  # type: ignore[override]
+        """A click on a row or column that is gone, because the table was filled again after the paint, does nothing."""
+        row, column = event.style.meta.get("row", -1), event.style.meta.get("column", -1)
+        if row >= self.row_count or column >= len(self.columns):
+            event.prevent_default()
 
     def on_idle(self) -> None:
         """Runs before the table's own handler, which measures."""

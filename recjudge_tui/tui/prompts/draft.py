@@ -8,11 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from recjudge_tui.domain.text import safe_text
-from recjudge_tui.tui.kit.dialogs import plain
+from recjudge_tui.tui.kit.dialogs import Dialog, plain
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.prompts.editor import Draft
 
@@ -23,7 +22,7 @@ _TITLES = {
 }
 
 
-class DraftDialog(ModalScreen[str | None]):
+class DraftDialog(Dialog[str | None]):
     """Returns `edit`, `store`, or None to leave the file where it is."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

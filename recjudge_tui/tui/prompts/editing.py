@@ -43,8 +43,7 @@ class EditingScreen(BaseScreen):
     def _edit(self, path: Path, original: str) -> None:
         """Give the terminal to the editor until it ends, then check its result."""
         try:
-            with self.app.suspend():
-                code = run_editor(editor_command(), path)
+            code = run_editor(self.host, path)
         except SuspendNotSupported:
             self.host.show_error(_no_terminal(path))
             return

@@ -6,15 +6,16 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import UsageError
+from recjudge_tui.files import small_file
 from recjudge_tui.prompting.drafts import draft_findings
+from recjudge_tui.tui.kit.host import Host
 
 _FALLBACK = "vi"
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
@@ -58,10 +59,11 @@ def write_draft(text: str, name: str) -> Path:
     return path
 
 
-def run_editor(command: Sequence[str], path: Path) -> int:
-    """Wait for the editor; its exit code. Raises UsageError when it cannot be started."""
+def run_editor(host: Host, path: Path) -> int:
+    """Lend the terminal to the editor; its exit code. Raises UsageError when it cannot be started."""
+    command = editor_command()
     try:
-        return subprocess.run([*command, str(path)], check=False).returncode
+        return host.lend([*command, str(path)], draft=path)
     except OSError as error:
         raise UsageError(
             f"the editor “{command[0] if command else ''}” cannot be started",
@@ -73,9 +75,11 @@ def run_editor(command: Sequence[str], path: Path) -> int:
 def look_at_draft(path: Path, original: str, exit_code: int) -> Draft:
     """Check the file after the editor ended."""
     try:
-        text = path.read_bytes()
-    except OSError:
+        text = small_file(path)
+    except FileNotFoundError:
         return Draft(path, "gone", None, ("The editor left no file behind; nothing is stored.",))
+    except OSError as error:
+        return Draft(path, "wrong", None, (f"{path} cannot be read. {error.strerror}.",))
     if text == original.encode():
         return Draft(path, "unchanged")
     prompt, problems = draft_findings(path)

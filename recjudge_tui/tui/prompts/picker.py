@@ -10,15 +10,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.tui.kit.option_cursor import move_cursor
+from recjudge_tui.tui.kit.dialogs import Dialog
+from recjudge_tui.tui.kit.option_list import Options, move_cursor
 
 
-class PromptPicker(ModalScreen[int | None]):
+class PromptPicker(Dialog[int | None]):
     """`prompts` are (id, text shown); returns the chosen id, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -35,7 +35,7 @@ class PromptPicker(ModalScreen[int | None]):
         with Vertical(classes="dialog") as box:
             box.border_title = Content("Compare with")
             rows = [Option(Content(one_line(label, 60))) for _, label in self._prompts]
-            yield OptionList(*rows, markup=False, compact=True)
+            yield Options(*rows, markup=False, compact=True)
             yield Static(Content("enter choose   esc close"), classes="dialog-hint")
 
     def action_move(self, rows: int) -> None:

@@ -17,7 +17,6 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import UsageError
 from recjudge_tui.store.cases.cases import Direction
 from recjudge_tui.store.database import StoredRow
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.filter_bar import FilterBar
@@ -103,7 +102,7 @@ class PromptsScreen(EditingScreen):
         self._ahead = 0
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), "Prompts")
+        yield TopBar("recjudge", self.project_title(self.project_id), "Prompts")
         yield FilterBar(lambda text: tuple(text.split()), "part of a name, protocol, domain or origin")
         with Horizontal():
             with Vertical(id="prompts") as box:

@@ -21,7 +21,6 @@ from recjudge_tui.domain.trial import Trial
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.prompting.trial import try_prompt
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.prompts.prompts import prompt_by_id
 from recjudge_tui.tui.kit.base_screen import FORM, BaseScreen
 from recjudge_tui.tui.kit.glyphs import glyphs
@@ -91,7 +90,7 @@ class PromptTryScreen(BaseScreen):
         self._asking: threading.Event | None = None
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.question.project_id), "Prompts", "Try")
+        yield TopBar("recjudge", self.project_title(self.question.project_id), "Prompts", "Try")
         with Vertical(id="ask") as box:
             box.border_title = Content(one_line(self.question.label, 60))
             for name, label, hint in _FIELDS:

@@ -21,7 +21,6 @@ from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.tui.kit.base_screen import FORM, BaseScreen
 from recjudge_tui.tui.kit.choice import Choice
 from recjudge_tui.tui.kit.dialogs import Confirm
@@ -122,7 +121,7 @@ class LaunchScreen(BaseScreen):
         self._debounce: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), "New run")
+        yield TopBar("recjudge", self.project_title(self.project_id), "New run")
         with Horizontal(classes="row question", id="row-protocol"):
             yield Label(Content(FIELD_BY_NAME["protocol"].label))
             yield Choice(choices_of(FIELD_BY_NAME["protocol"]), field_id="field-protocol")

@@ -24,7 +24,7 @@ from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen
 from recjudge_tui.tui.kit.dialogs import Confirm, Notice
 from recjudge_tui.tui.kit.glyphs import glyphs, number
 from recjudge_tui.tui.kit.key_line import KeyLine
-from recjudge_tui.tui.kit.option_cursor import move_cursor
+from recjudge_tui.tui.kit.option_list import Options, move_cursor
 from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.runs.monitor_actions import RunSnapshot, interrupt, read_run, resume, retry
 from recjudge_tui.tui.runs.text import (
@@ -113,11 +113,11 @@ class MonitorScreen(BaseScreen):
             box.border_title = Content("Progress")
             yield Static(id="progress-text")
         with Vertical(id="latest", classes="pane"):
-            yield OptionList(id="latest-list", markup=False)
+            yield Options(id="latest-list", markup=False)
         with Vertical(id="errors", classes="pane") as box:
             box.border_title = Content("Errors")
             yield Static(id="errors-text")
-            yield OptionList(id="error-kinds", markup=False)
+            yield Options(id="error-kinds", markup=False)
         yield KeyLine()
 
     def on_mount(self) -> None:

@@ -18,7 +18,6 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.projects.run_differences import run_differences
 from recjudge_tui.runs.control.lease import is_active, refuse_when_active
 from recjudge_tui.store.database import Database, StoredRow
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.store.runs.runs import delete_run, list_runs
 from recjudge_tui.tui.kit.base_screen import COMMON
@@ -95,7 +94,7 @@ class RunsScreen(ExportScreen):
         self._was_live = False
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", project_name(self.host.db, self.project_id), "Runs")
+        yield TopBar("recjudge", self.project_title(self.project_id), "Runs")
         yield FilterBar(_words, "part of a state, protocol, judge or rater")
         with Vertical(id="runs") as box:
             box.border_title = Content("Runs")

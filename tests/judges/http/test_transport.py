@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 from collections.abc import AsyncIterator
 
 import httpx
@@ -149,6 +151,59 @@ async def test_a_connection_with_bytes_behind_the_answer_is_not_used_again(
         assert stub.connections == 2
 
 
+async def test_an_answer_that_comes_unasked_is_not_that_to_the_next_request() -> None:
+    """It comes on the idle connection, a moment after the answer to the first request."""
+    asked = 0
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                asked += 1
+                writer.write(answer(200, {"n": asked}))
+                await asyncio.sleep(0.002)
+                writer.write(answer(200, {"unasked": True}))
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, httpx.AsyncClient(transport=DirectTransport(), trust_env=False) as client:
+        for n in range(1, 21):
+            assert (await client.get(url)).json() == {"n": n}
+            await asyncio.sleep(0.004)
+
+
+@pytest.mark.parametrize("place", ["header", "body"])
+async def test_an_answer_that_names_another_request_is_refused(client: httpx.AsyncClient, place: str) -> None:
+    def response(line: str, number: int) -> bytes:
+        asked = [re.search(r"(?i)x-request-id: (\S+)", head) for head in stub.heads]
+        name = asked[0 if number == 2 else number]
+        assert name is not None
+        return (
+            answer(200, {"id": f"chatcmpl-{name[1]}"})
+            if place == "body"
+            else answer(200, {}, f"X-Request-Id: {name[1]}")
+        )
+
+    with serving(response) as stub:
+        for _ in range(2):
+            assert (await client.get(stub.url)).status_code == 200
+        with pytest.raises(httpx.RemoteProtocolError, match="another request"):
+            await client.get(stub.url)
+        assert (await client.get(stub.url)).status_code == 200
+        assert stub.connections == 2
+
+
+async def test_a_connection_to_a_proxy_serves_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(lambda line, n: answer(200, {"n": n}) + answer(200, {"unasked": True})) as stub:
+        monkeypatch.setenv("http_proxy", stub.url)
+        monkeypatch.delenv("no_proxy", raising=False)
+        client = Client(("http://models.example",))
+        got = [(await client.fetch("GET", "http://models.example", None, None)).json() for _ in range(2)]
+        await client.aclose()
+        assert got == [{"n": 0}, {"n": 1}]
+
+
 async def test_an_answer_without_a_body_has_none(client: httpx.AsyncClient) -> None:
     with serving(lambda line, n: b"HTTP/1.1 204 No Content\r\n\r\n") as stub:
         answers = [await client.get(stub.url) for _ in range(2)]
@@ -186,7 +241,11 @@ async def test_the_direct_way_sends_what_httpx_would_send() -> None:
         await client.fetch("GET", f"{stub.url}/v1/x", None, None)
         await client.request("GET", f"{stub.url}/v1/x")
         await client.aclose()
-        sent = [sorted(head.lower().split("\r\n")) for head in stub.heads]
+        heads = (head.lower().splitlines() for head in stub.heads)
+        sent = [
+            sorted(line for line in lines if not line.startswith("x-request-id: recjudge-"))
+            for lines in heads
+        ]
         assert sent[0] == sent[1]
         assert sent[2] == sent[3]
         assert stub.bodies[:2] == [b"{}", b"{}"]

@@ -37,11 +37,16 @@ TEXT = "".join(payload.decode("latin-1") for payload in PAYLOADS) + '\x07\x08\r 
 
 
 @contextmanager
-def app(path: Path, **more: str) -> Iterator[pexpect.spawn[bytes]]:
+def app(path: Path, cwd: str | None = None, **more: str) -> Iterator[pexpect.spawn[bytes]]:
     environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), **more}
     environment.pop("RECJUDGE_ASCII", None) if "RECJUDGE_ASCII" not in more else None
     child: pexpect.spawn[bytes] = pexpect.spawn(
-        sys.executable, ["-c", _START, str(path)], env=environment, dimensions=(24, 80), timeout=20
+        sys.executable,
+        ["-c", _START, str(path)],
+        env=environment,
+        cwd=cwd,
+        dimensions=(24, 80),
+        timeout=20,
     )
     try:
         yield child

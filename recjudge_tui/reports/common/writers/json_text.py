@@ -10,7 +10,7 @@ from recjudge_tui.reports.common.table import Column, Screen, Table, TableText
 
 # legal in JSON, but harmful on a terminal or impossible in UTF-8
 _HARMFUL = re.compile(
-    "[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
+    "[\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 
 
@@ -51,4 +51,4 @@ def finite(value: object) -> object:
 
 def harmless(text: str) -> str:
     """JSON in which characters that move the cursor, hide text or cannot be encoded are written as `\\uXXXX`."""
-    return _HARMFUL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _HARMFUL.sub(lambda match: json.dumps(match[0])[1:-1], text)
