@@ -14,6 +14,7 @@ from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
+from textual._context import active_message_pump
 from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -32,7 +33,7 @@ from recjudge_tui.store.projects.projects import project_id, project_name, proje
 from recjudge_tui.store.runs.progress import ActiveRun, active_runs
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen
-from recjudge_tui.tui.kit.dialogs import Confirm, ErrorDialog
+from recjudge_tui.tui.kit.dialogs import GONE, Confirm, ErrorDialog
 from recjudge_tui.tui.kit.driver import lenient
 from recjudge_tui.tui.kit.glyphs import ascii_wanted
 from recjudge_tui.tui.kit.keys_screen import KeyHelp, keys_of
@@ -164,7 +165,7 @@ class RecjudgeApp(App[None]):
         """What the toolkit's own widgets cannot do, such as page up in an empty list, does nothing."""
         try:
             return await super().run_action(action, default_namespace, namespaces)
-        except LookupError as error:
+        except GONE as error:
             if is_ours(error):
                 raise
             return True
@@ -329,6 +330,8 @@ class RecjudgeApp(App[None]):
         return "\n".join(lines)
 
     def _handle_exception(self, error: Exception) -> None:
+        if isinstance(error, GONE) and not active_message_pump.get().is_attached:
+            return  # a screen that was closed before it was there, or an app that is leaving
         self.fault = self.fault or error
         super()._handle_exception(error)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import ComposeResult, ScreenStackError
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.css.query import QueryError
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Input, Static
 
@@ -18,6 +19,8 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.kit.key_names import key_hint
 
 _LONGEST = 4000
+# what the toolkit raises for widgets, rows and screens that are not there yet or any more
+GONE = (LookupError, QueryError, ScreenStackError)
 
 
 def plain(text: object) -> Content:

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import LoadingIndicator
 from textual.worker import Worker
 
-from recjudge_tui.tui.kit.dialogs import is_on_top
+from recjudge_tui.tui.kit.dialogs import GONE, is_on_top
 from recjudge_tui.tui.kit.option_list import PaletteOptions
 
 
@@ -35,7 +35,7 @@ class Palette(CommandPalette):
     async def _dispatch_message(self, message: Message) -> None:
         try:
             await super()._dispatch_message(message)
-        except LookupError:
+        except GONE:
             # it was closed before it was there
             if is_on_top(self):
                 raise
