@@ -55,6 +55,14 @@ def explained(error: OSError) -> RecjudgeError | None:
     return None
 
 
+def forbid_core_dumps() -> None:
+    """Let no crash of the interpreter, or of a program it starts, write its memory to a file: a key is in it."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource  # not on every platform
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def open_streams() -> None:
     """Give every standard stream that was closed before the start a descriptor, so that no file takes its number.
 

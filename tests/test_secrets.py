@@ -5,6 +5,8 @@ What a server sends back on purpose is tests/judges/test_secrets.py.
 
 from __future__ import annotations
 
+import os
+import signal
 import ssl
 import threading
 import time
@@ -124,6 +126,43 @@ def test_the_write_ahead_log_holds_no_key(films: Path) -> None:
         wal = films.with_name(f"{films.name}-wal").read_bytes()
         assert len(wal) > 10_000
         assert PLANTED.encode() not in wal + films.read_bytes()
+
+
+def test_the_list_of_processes_and_core_dumps_hold_no_key(films: Path) -> None:
+    """The same for a detached run, which is another process."""
+    environment = {"env": {"OPENAI_API_KEY": PLANTED}}
+    with serving(
+        lambda line, n: answer(200, {"data": [{"id": "m"}]}) if line.startswith("GET") else b""
+    ) as stub:
+        words = (
+            "run",
+            "pointwise",
+            "-p",
+            "films",
+            "--judge",
+            "openai:m",
+            "--base-url",
+            stub.url,
+            "--db",
+            films,
+        )
+        clean(ran(*words, "--detach", **environment))
+        running = [path for path in Path("/proc").glob("[0-9]*") if str(films) in _words_of(path)]
+        assert len(running) == 1
+        try:
+            assert PLANTED not in _words_of(running[0])
+            limits = (running[0] / "limits").read_text(encoding="utf-8").splitlines()
+            core = next(line for line in limits if line.startswith("Max core file size"))
+            assert core.split()[4:6] == ["0", "0"]
+        finally:
+            os.kill(int(running[0].name), signal.SIGKILL)
+
+
+def _words_of(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 @pytest.mark.parametrize("judge", ALL)

@@ -10,7 +10,7 @@ import click
 
 from recjudge_tui import __version__
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.system import drop_output, explained, open_streams
+from recjudge_tui.system import drop_output, explained, forbid_core_dumps, open_streams
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,6 +165,7 @@ def main(argv: list[str] | None = None) -> None:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     open_streams()
+    forbid_core_dumps()
     try:
         code = _run([word for word in words if word != "--debug"], debug)
     except OSError:

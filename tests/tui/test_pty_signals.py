@@ -8,7 +8,9 @@ import select
 import signal
 import sys
 import time
+from base64 import b64encode
 from pathlib import Path
+from urllib.parse import quote
 
 import pexpect
 import pytest
@@ -198,10 +200,13 @@ def test_a_signal_to_leave_ends_the_program_the_terminal_is_lent_to(project_db: 
         assert left_on(raw) == set()
 
 
-CRASH = "def broken(self): raise ZeroDivisionError('[/planted] fault')\nRecjudgeApp.action_show_keys = broken"
+PLANTED = "planted/key+0123456789="
+CRASH = """
+def broken(self): key = os.environ["OPENAI_API_KEY"]; raise ZeroDivisionError('[/planted] fault')
+RecjudgeApp.action_show_keys = broken"""
 DRAWN = """
 from recjudge_tui.tui.kit.keys_screen import KeyHelp
-def broken(self): raise ZeroDivisionError('[/planted] fault')
+def broken(self): key = os.environ["OPENAI_API_KEY"]; raise ZeroDivisionError('[/planted] fault')
 from textual.widget import Widget
 class Bad(Widget):
     render = broken
@@ -222,6 +227,8 @@ def test_a_crash_is_one_line_and_the_terminal_is_restored(project_db: Path, code
         assert ended(child) == 1
         assert settings(child) == before
         assert left_on(raw) == set()
+    for form in (PLANTED, quote(PLANTED, safe=""), b64encode(PLANTED.encode()).decode()):
+        assert form.encode() not in raw
     said = raw[raw.rindex(b"\x1b[?1049l") :].decode()
     assert f"Run {run} continues without the app" in said
     assert "ZeroDivisionError" in said
@@ -235,10 +242,11 @@ def test_a_crash_is_one_line_and_the_terminal_is_restored(project_db: Path, code
 def running_code(path: Path, code: str, *words: str) -> pexpect.spawn[bytes]:
     """`recjudge` with a fault in it, by the way of the command line."""
     start = (
-        "import sys\nfrom recjudge_tui.tui.app import RecjudgeApp\nfrom recjudge_tui.cli.app import main\n"
+        "import os, sys\nfrom recjudge_tui.tui.app import RecjudgeApp\nfrom recjudge_tui.cli.app import main\n"
         f"{code}\nmain(sys.argv[1:])"
     )
     environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+    environment["OPENAI_API_KEY"] = PLANTED
     return pexpect.spawn(
         sys.executable,
         ["-c", start, "--db", str(path), *words],
