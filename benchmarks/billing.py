@@ -1,11 +1,17 @@
-"""Runs with a budget against a server that bills, under kills, lies, faults, resumes and retries: billed by budget."""
+"""Runs with a budget against a server that bills, under kills, lies, faults, resumes and retries: billed by budget.
+
+python benchmarks/billing.py prints each scenario as it ends.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from recjudge_tui.runs.control import limits
 from recjudge_tui.store.opening import connect
@@ -43,3 +49,17 @@ def _played(scenario: Scenario, seed: int) -> Outcome:
         with connect(Path(folder) / "runs.db") as db:
             make_project(db, users=USERS)
             return play(db, scenario, 2 * USERS, seed)
+
+
+def main() -> None:
+    limits.FIRST_WAIT_S = 0.005
+    for scenario in SCENARIOS:
+        row = _row(scenario)
+        print(
+            f"{'holds' if row['holds'] else 'BROKEN'} {row['ours']:.3f} {row['name']}; {row['note']}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
