@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "delete project": ("project delete films --yes", "SELECT count(*) FROM items"),
     "consensus": ("rater consensus both -p films --rule strict one two",
                   "SELECT count(*) FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE r.name = 'both'"),
-    "batch export": ("batch export {planned} -o {out}", "SELECT count(*) FROM calls WHERE custom_id IS NOT NULL"),
+    "batch export": ("batch export {planned} -o {out}", "SELECT count(*) FROM batch_calls"),
 }  # fmt: skip
 
 

@@ -72,7 +72,8 @@ class BaseScreen(Screen[None]):
         try:
             return project_name(self.host.db, project_id)
         except NotFoundError as error:
-            self.call_later(self.host.leave_project, error)
+            # not in this screen: it cannot wait for its own end
+            self.app.call_later(self.host.leave_project, error)
             return "a deleted project"
 
     def action_leave(self) -> None:
