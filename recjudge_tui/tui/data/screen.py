@@ -17,7 +17,6 @@ from recjudge_tui.domain.filters import Term, VerdictFilter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.browsing import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.tui.data.details import details
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.filter_bar import FilterBar
@@ -80,7 +79,7 @@ class DataScreen(ImportScreen):
         self._delay: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        self.name_of_project = project_name(self.host.db, self.project_id)
+        self.name_of_project = self.project_title(self.project_id)
         yield TopBar("recjudge", self.name_of_project, "Data")
         yield FilterBar(lambda text: tuple(text.split()), "words of a row")
         with Horizontal():

@@ -13,7 +13,6 @@ from textual.binding import Binding, BindingType
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.home.home import RUNS_NAMED, Home, with_next_part
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.runs.progress import ActiveRun, NewestRun, newest_runs
 from recjudge_tui.tui.home.board import HomeBoard
 from recjudge_tui.tui.home.layout import laid_out
@@ -59,7 +58,7 @@ class HomeScreen(ImportScreen):
         self._was_live = False
 
     def compose(self) -> ComposeResult:
-        self.name_of_project = project_name(self.host.db, self.project_id)
+        self.name_of_project = self.project_title(self.project_id)
         yield TopBar("recjudge", self.name_of_project)
         yield HomeBoard()
         yield KeyLine()
