@@ -181,7 +181,7 @@ _DECLARED = (
         default={}, flag="--var", metavar="NAME=WORD", label="variables", placeholder="the prompt's own",
     ),
     RunOption(
-        "domain", str, "What is recommended; this sets the words of the prompt. Default: detected from the data.",
+        "domain", str, "What is recommended; it sets the prompt's words. Default: from the data.",
         default="", flag="--domain", metavar="NAME",
         details="films, books, music, news, places, shop, or one of your own (docs/prompts.md).",
         label="domain", form_choices=(("", "by the data"),),

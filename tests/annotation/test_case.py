@@ -134,14 +134,15 @@ def test_an_example_made_of_the_case_itself_is_not_shown(db: Database, renamed: 
     films(db)
     assigned(db, annotators="ben")
     made = [task_of(db, task).case_id for task in tasks(db, "ben")][:2]
+    prompt_id = get_prompt(db, "pairwise-media")[0]
     for number, case in enumerate(made):
-        prompt_id = get_prompt(db, "pairwise-media")[0]
-        with_case_example(db, prompt_id, case, {"overall": "B"}, f"PLANT{number} they said.")
-    prompt = get_prompt(db, "pairwise-media")[2]
+        said = f"PLANT{number} they said."
+        prompt_id = with_case_example(db, prompt_id, case, {"overall": "B"}, said).prompt_id
+    prompt = get_prompt(db, "my-pairwise-media")[2]
     if renamed:
         others = [e.model_copy(update={"title": "an example"}) for e in prompt.examples]
         store_prompt(db, prompt.model_copy(update={"examples": tuple(others)}))
-    assigned(db, annotators="ana", prompt="pairwise-media", per_case=2)
+    assigned(db, annotators="ana", prompt="my-pairwise-media", per_case=2)
     told = {task.case_id: shown.guidelines for task, shown in cases(db)}
     for number, case in enumerate(made):
         assert f"PLANT{number}" not in told[case]

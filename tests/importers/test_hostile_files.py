@@ -106,7 +106,7 @@ def test_a_file_with_a_hole_is_refused_before_it_is_read(tmp_path: Path) -> None
 def test_an_endless_standard_input_is_refused_by_its_beginning() -> None:
     with (
         Path("/dev/zero").open("rb") as stream,
-        pytest.raises(InputError, match="stdin holds only zero"),
+        pytest.raises(InputError, match="stdin contains only zero"),
         saved_input(stream),
     ):
         pass

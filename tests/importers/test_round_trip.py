@@ -128,6 +128,7 @@ def test_import_then_undo_leaves_every_table_as_before(earlier: list[Table], tab
             not rows
             for table_name, rows in _tables(db).items()
             # the search keeps what belongs to itself
-            if table_name not in ("projects", "migrations", "run_numbers") and not table_name.startswith("reasoning_search")
+            if table_name not in ("projects", "migrations", "run_numbers")
+            and not table_name.startswith("reasoning_search")
         )
         assert db.rows("PRAGMA foreign_key_check") == []

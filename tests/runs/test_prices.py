@@ -153,7 +153,7 @@ def test_a_price_that_is_none_is_refused(
     lines = [f"{name} = {value}" for name, value in fields.items()]
     (tmp_path / "prices.toml").write_text("\n".join(['["openai:m"]', *lines]), encoding="utf-8")
     monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
-    with pytest.raises(UsageError, match="must be a number from 0"):
+    with pytest.raises(UsageError, match="is not a price; it must be 0 or more"):
         price_of(JudgeSpec(spec="openai:m"))
 
 

@@ -175,6 +175,8 @@ def test_a_read_only_file_or_folder(tmp_path: Path) -> None:
         words = ["project", "new", "x", "--db", str(place)]
         done = subprocess.run([sys.executable, "-c", POWERLESS, *words], capture_output=True, text=True)
         said = done.stderr.splitlines()
+        if name == "old.db":
+            assert said.pop(0) == f"{place} cannot be written, so it is opened read-only"
         assert (done.returncode, len(said), done.stdout) == (1, 3, ""), done.stderr
         assert said[0].startswith(f"error: {place if name != 'inner/new.db' else 'the folder'}")
     assert [p.name for p in folder.iterdir()] == ["old.db"]

@@ -76,7 +76,7 @@ def test_wrong_folders(tmp_path: Path) -> None:
     rows = joined_rows()
     with pytest.raises(InputError, match="is not a folder"):
         run("zhang2024", "--data", tmp_path / "nowhere")
-    with pytest.raises(InputError, match="does not hold the data") as caught:
+    with pytest.raises(InputError, match="does not contain the data") as caught:
         run("zhang2024", "--data", tmp_path)
     assert "third_party.csv" in caught.value.cause
     short = write_release(tmp_path / "short", rows)

@@ -394,6 +394,9 @@ def test_a_pickle_in_a_prompt_runs_nothing_from_a_file_or_a_database(db: Databas
         (evil.content_hash, evil.model_dump_json()),
     )
     assert get_prompt(db, "evil")[2] == evil
+    assert ran("run", "pointwise", "-p", "films", "--judge", "rules", "--db", db.path)[0] == 0, (
+        "there are cases"
+    )
     films = ("run", "pointwise", "-p", "films", "--prompt", "evil")
     for words in (
         (*films, "--judge", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--dry-run"),

@@ -56,10 +56,10 @@ def test_any_width_will_do(case: CaseDetail, width: int) -> None:
 
 def test_names_stand_where_nothing_can_be_drawn(case: CaseDetail, monkeypatch: pytest.MonkeyPatch) -> None:
     named = [case_content(case, 100, ASCII), case_content(case, 100, UNICODE, draw=False)]
-    drawing._drawn.cache_clear()
+    drawing.drawn.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
     named.append(case_content(case, 100, UNICODE))
-    drawing._drawn.cache_clear()
+    drawing.drawn.cache_clear()
     for shown in named:
         lines = shown.plain.splitlines()
         start = next(n for n, line in enumerate(lines) if "Images shown" in line)
