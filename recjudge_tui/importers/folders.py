@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.fetched_images import fetch_images
+from recjudge_tui.importers.files.chosen_rows import Wanted
 from recjudge_tui.importers.files.layout import Layout
 from recjudge_tui.importers.files.reading import bare_name, copy_note, sample_of, table_copies
 from recjudge_tui.importers.guessing import commands, holding_of, uncertain
@@ -49,6 +51,7 @@ def import_paths(
     mapping: Path | None = None,
     system: str | None = None,
     event_type: str | None = None,
+    where: Wanted = MappingProxyType({}),
     names: Mapping[Path, str] | None = None,
     fetch_limit: int | None = None,
     dry_run: bool = False,
@@ -88,6 +91,7 @@ def import_paths(
                 mapping=mapping,
                 system=system if kind is not None or part in SYSTEM_KINDS else None,
                 event_type=event_type if kind is not None or part == "events" else None,
+                where=where,
                 beside=everything,
                 names=names,
                 fetched=fetched,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from recjudge_tui.domain.event_types import HELD_OUT
@@ -14,6 +15,7 @@ from recjudge_tui.domain.records import Event, ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.fetched_images import FetchedImages
+from recjudge_tui.importers.files.chosen_rows import Wanted, where_text
 from recjudge_tui.importers.files.layout import LocatedRecord, Request
 from recjudge_tui.importers.files.mapping import FileMapping, load_mapping
 from recjudge_tui.importers.files.notes import SHOWN, Notes
@@ -76,6 +78,7 @@ def import_files(
     mapping: Path | None = None,
     system: str | None = None,
     event_type: str | None = None,
+    where: Wanted = MappingProxyType({}),
     beside: Sequence[Path] = (),
     names: Mapping[Path, str] | None = None,
     fetched: FetchedImages | None = None,
@@ -85,7 +88,8 @@ def import_files(
 
     One transaction: an error in any file, or an interruption, leaves the database unchanged. `system` names the system
     of lists or explanations and overrides a column of that name, `event_type` the type of events; several files that name
-    no system are named after themselves. If files of one command disagree, the first one counts; a newer command replaces
+    no system are named after themselves. `where`: only the rows with one of these values in each of these
+    columns. If files of one command disagree, the first one counts; a newer command replaces
     an earlier one. `beside` are other files that a layout may need, `names` what to call a file that is not called by its
     path, `fetched` the images of items that were fetched from the net. Raises UsageError, InputError, StoreError.
     """
@@ -111,6 +115,7 @@ def import_files(
             described,
             system,
             event_type or "",
+            where,
             others,
             len(paths) > 1,
             names or {},
@@ -209,6 +214,7 @@ class _Command(NamedTuple):
     mapping: FileMapping | None
     system: str | None
     event_type: str
+    where: Wanted
     files: tuple[Path, ...]
     several: bool
     names: Mapping[Path, str]
@@ -227,7 +233,8 @@ class _Command(NamedTuple):
         how = f"mapping {self.mapping.name} {self.mapping.digest[:8]}" if self.mapping else layout
         how = f"{how}, system {system}" if system else how
         how = f"{how}, images fetched" if self.fetched is not None and self.kind == "items" else how
-        return f"{how}, type {self.event_type}" if self.event_type else how
+        how = f"{how}, type {self.event_type}" if self.event_type else how
+        return f"{how}, where {where_text(self.where)}" if self.where else how
 
 
 def _import_file(
@@ -243,6 +250,12 @@ def _import_file(
         layout = mapped_layout(mapping, kind)
     else:
         layout = choose_layout(sample, kind, command.layout, command.system)
+    if command.where and not layout.takes_where:
+        raise UsageError(
+            f"--where does not apply to {name}",
+            f"The layout {layout.name} is read whole.",
+            "Import a file that holds only the rows you want.",
+        )
     system = command.system
     if system is None and command.several and layout is PLAIN and names_no_system(sample, kind, mapping):
         system = stem(path)
@@ -261,6 +274,7 @@ def _import_file(
         _note_older_version(command, import_id, name, notes)
     beside = tuple(other for other in command.files if other != path)
     request = Request(path, kind, notes, system, mapping, beside, command.event_type, command.case_of)
+    request = request._replace(where=command.where)
     if kind == "labels":
         request = request._replace(scales=stored_scales(db, project_id))
     target = Target(db, project_id, import_id, import_id if since is None else since)

@@ -45,6 +45,13 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
 @click.option(
     "--type", "event_type", metavar="TYPE", help="The type of events without a type column: click, ..."
 )
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="COLUMN=VALUE",
+    help="Only the rows with this value; of one column several are alternatives, several columns must all fit.",
+)
 @click.option("--fetch-images", is_flag=True, help="Fetch the images that items name by http(s) address.")
 @click.option(
     "--fetch-limit",
@@ -64,6 +71,7 @@ def import_(
     mapping: Path | None,
     system: str | None,
     event_type: str | None,
+    conditions: tuple[str, ...],
     fetch_images: bool,
     fetch_limit: int | None,
     dry_run: bool,
@@ -79,10 +87,12 @@ def import_(
       recjudge import lists_a.csv lists_b.csv -p movies --as lists
       recjudge import ml-1m/ -p movies
       recjudge import shop/ -p shop --fetch-images --fetch-limit 200
+      recjudge import esci/examples.parquet -p search --as events --where product_locale=us --where split=test
       zcat lists.csv.gz | recjudge import - -p movies --as lists --system als --dry-run
     """
     from recjudge_tui.cli.progress import reading
     from recjudge_tui.importers.fetched_images import FETCH_LIMIT
+    from recjudge_tui.importers.files.chosen_rows import parse_where
     from recjudge_tui.importers.folders import import_paths
 
     if fetch_limit is not None and not fetch_images:
@@ -102,6 +112,7 @@ def import_(
             mapping=mapping,
             system=system,
             event_type=event_type,
+            where=parse_where(conditions),
             names=names,
             fetch_limit=(fetch_limit or FETCH_LIMIT) if fetch_images else None,
             dry_run=dry_run,

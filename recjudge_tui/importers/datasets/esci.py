@@ -13,6 +13,7 @@ from recjudge_tui.domain.event_types import JUDGEMENT
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
+from recjudge_tui.importers.files.chosen_rows import chosen_rows
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request, Sample
 from recjudge_tui.importers.files.notes import Notes, Row
 from recjudge_tui.importers.files.tables import Dialect, header_of, read_table
@@ -47,6 +48,7 @@ def read_esci(request: Request) -> Iterator[LocatedRecord]:
     """
     needed = _COLUMNS[request.kind]
     table = read_table(request.path, needed, Dialect(), request.notes)
+    table = chosen_rows(table, request.where, request.path, request.notes)
     if missing := [name for name in needed if name not in table.columns]:
         raise InputError(
             f"{request.path} has no column {missing[0]}",
@@ -92,7 +94,7 @@ def _counted(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
     if parts:
         notes.remark(
             f"rows by {'; '.join(parts)}: all are imported; “--by locale” and “--by heldout_split” report their queries"
-            " apart, and a file that holds only some rows brings only these"
+            " apart, and “--where product_locale=us” brings only such rows"
         )
 
 
@@ -137,4 +139,5 @@ ESCI = Layout(
     fits=_fits,
     read=read_esci,
     split_by_name=False,
+    takes_where=True,
 )

@@ -43,7 +43,7 @@ class Request(NamedTuple):
 
     `beside` are the other files of the command, for layouts that need two files. `event_type` is the type of all its
     events. `case_of` gives the columns of a label that describe a case of the project, by its id; `scales` are those that
-    the project's aspects already have.
+    the project's aspects already have. `where`: only the rows with one of these values in each of these columns.
     """
 
     path: Path
@@ -55,6 +55,7 @@ class Request(NamedTuple):
     event_type: str = ""
     case_of: Callable[[str], Mapping[str, str] | None] = no_case
     scales: Mapping[tuple[str, str], Scale] = {}
+    where: Mapping[str, frozenset[str]] = {}
 
 
 class Choice(NamedTuple):
@@ -78,6 +79,7 @@ class Layout(NamedTuple):
     them itself: such a file may be given in the same command and is not imported. `choices` are what a file may hold
     if its beginning does not decide it: then the user names the kind. `split_by_name`: events of a file that is named for
     testing (`u1.test`, `valid.csv`) are held out; False for layouts that say themselves which events are.
+    `takes_where`: it can read only the rows that a command chooses.
     """
 
     name: str
@@ -89,3 +91,4 @@ class Layout(NamedTuple):
     beside: tuple[ImportKind, ...] = ()
     choices: Callable[[Sample], tuple[Choice, ...]] = no_choices
     split_by_name: bool = True
+    takes_where: bool = False

@@ -9,6 +9,7 @@ from recjudge_tui.domain.formulas import unmarked
 from recjudge_tui.domain.records import IMPORT_KINDS, Event, Explanation, ImportKind, Item, User
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
+from recjudge_tui.importers.files.chosen_rows import chosen_rows
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Record, Request, Sample
 from recjudge_tui.importers.files.mapping import FileMapping, KindMapping, mapped_rows, with_case_columns
 from recjudge_tui.importers.files.notes import Notes, Row, RowFault, left_out
@@ -48,6 +49,7 @@ def read_plain(request: Request) -> Iterator[LocatedRecord]:
         return
     header = headerless_columns(sample_of(request.path), request.kind)
     table = read_table(request.path, wanted_columns(request.kind), Dialect(header=header), request.notes)
+    table = chosen_rows(table, request.where, request.path, request.notes)
     if header:
         request.notes.remark("no header: the columns are taken in the usual order")
     request.notes.columns = uses(request.kind, table.original, table.columns)
@@ -130,6 +132,7 @@ def _mapped_table(request: Request) -> tuple[KindMapping, Table]:
     table = read_table(request.path, mapping.columns(), dialect, request.notes)
     if missing := [column for column in mapping.columns() if column not in table.columns]:
         raise _missing_columns(request, table, missing)
+    table = chosen_rows(table, request.where, request.path, request.notes)
     return with_case_columns(mapping, table.columns, written.name), table
 
 
@@ -299,4 +302,5 @@ PLAIN = Layout(
     about="CSV, TSV or JSON Lines with the columns of docs/mapping.md; any table with --mapping",
     fits=_fits,
     read=read_plain,
+    takes_where=True,
 )
