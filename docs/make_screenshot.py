@@ -18,8 +18,11 @@ FILTER = "judge:rules label:poor"
 async def picture(path: Path) -> str:
     app = RecjudgeApp(path, "synthetic-shop")
     async with app.run_test(size=(110, 32)) as pilot:
+        await pilot.pause(2.0)
+        # from the home of the project to its queue, whose filter is replaced
+        await pilot.press("enter")
         await pilot.pause(1.0)
-        await pilot.press("slash")
+        await pilot.press("slash", "ctrl+u")
         await pilot.press(*("space" if c == " " else "colon" if c == ":" else c for c in FILTER), "enter")
         await pilot.pause(1.0)
         await pilot.press("down", "down")
