@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from recjudge_tui.notebook import Project, Report, RunResult, open_project
 
+    __version__: str
+
 __all__ = ["Project", "Report", "RunResult", "__version__", "open_project"]
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """The Python face, loaded when it is first used: commands and the app do without."""
-    if name in __all__:
-        from importlib import import_module
+    """The Python interface, loaded when it is first used, because commands and the app do not need it."""
+    from importlib import import_module
 
+    if name == "__version__":
+        return import_module("recjudge_tui.settings").VERSION
+    if name in __all__:
         return getattr(import_module("recjudge_tui.notebook"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

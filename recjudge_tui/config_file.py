@@ -8,19 +8,27 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.preferences import DEFAULT_READER, Fault, KeySetting, Preferences, Setting
+from recjudge_tui.domain.preferences import (
+    DEFAULT_READER,
+    Fault,
+    JudgeSetting,
+    KeySetting,
+    Preferences,
+    Setting,
+)
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import small_file, whole_file
 from recjudge_tui.settings import config_dir
 
-SECTIONS = {"app": ("theme", "reader"), "keys": ()}
+SECTIONS = {"app": ("theme", "reader"), "run": ("judge", "base_url", "api_key_env"), "keys": ()}
 _BARE = r"""[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*'"""
 _PATH = rf"(?:{_BARE})(?:\s*\.\s*(?:{_BARE}))*"
 _HEADER = re.compile(rf"\s*\[\s*({_PATH})\s*\]\s*(?:#.*)?$")
 _SETTING = re.compile(rf"\s*({_PATH})\s*=")
 _PART = re.compile(_BARE)
 _LONGEST_NAME = 60
+_LONGEST_SPEC = 300
 _LARGEST = 256 * 1024
 
 
@@ -62,7 +70,7 @@ def read_preferences(path: Path | None = None) -> SettingsFile:
         line = raw[: error.start].count(b"\n") + 1
         return SettingsFile(path, faults=(Fault(line, "not valid UTF-8", "Save the file as UTF-8."),))
     try:
-        return _checked(path, _parse(text), _lines(text))
+        return _checked(path, _parse(text), lines_of_keys(text))
     except ValueError as error:
         return SettingsFile(path, faults=(_syntax(error),))
     except RecursionError:
@@ -84,13 +92,29 @@ def reader_name() -> str:
     return name.strip()
 
 
+def default_judge() -> JudgeSetting:
+    """The judge of a run that names none.
+
+    Raises UsageError if the settings do not name one either, or have a mistake.
+    """
+    loaded = read_preferences()
+    if loaded.preferences.judge is not None:
+        return loaded.preferences.judge
+    if loaded.faults:
+        raise faults_error(loaded.path, loaded.faults)
+    raise UsageError(
+        "no judge is named",
+        next_step=f'Add --judge SPEC, or write judge = "SPEC" below [run] in {loaded.path}.',
+    )
+
+
 def faults_error(path: Path, faults: tuple[Fault, ...]) -> RecjudgeError:
     """All faults of the file as one error."""
     count = "a mistake" if len(faults) == 1 else f"{len(faults)} mistakes"
     return UsageError(
         f"{count} in your settings, {path}",
         "\n".join(fault.sentence(path.name) for fault in faults),
-        "Wrong settings keep their defaults; the rest applies. “recjudge config keys” lists all bindings.",
+        "Wrong settings keep their defaults; all others apply. “recjudge config keys” lists all bindings.",
     )
 
 
@@ -131,14 +155,20 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _syntax(error: ValueError) -> Fault:
+    line, problem = toml_fault(error)
+    advice = 'Text needs quotes: theme = "recjudge". Until this is fixed, the whole file is ignored.'
+    return Fault(line, f"not valid TOML: {problem}", advice)
+
+
+def toml_fault(error: ValueError) -> tuple[int | None, str]:
+    """The line of a fault reported by the TOML parser, if known, and a description."""
     place = re.search(r"\s*\(at line (\d+), column \d+\)", str(error))
     problem = one_line(str(error).replace(place.group() if place else "", ""), 120)
-    advice = 'Text needs quotes: theme = "recjudge". Until this is fixed, the whole file is ignored.'
-    return Fault(int(place.group(1)) if place else None, f"not valid TOML: {problem}", advice)
+    return int(place.group(1)) if place else None, problem
 
 
-def _lines(text: str) -> dict[tuple[str, ...], int]:
-    """The line (from 1) of each header and setting. A line inside a multi-line string may be taken for one."""
+def lines_of_keys(text: str) -> dict[tuple[str, ...], int]:
+    """The line (from 1) of each header and setting of a TOML file; a line in a multi-line string may pass for one."""
     lines: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
@@ -158,17 +188,20 @@ def _checked(path: Path, data: dict[str, Any], lines: dict[tuple[str, ...], int]
     faults: list[Fault] = []
     for name, value in data.items():
         if name not in SECTIONS:
-            faults.append(Fault(lines.get((name,)) or _first(lines, name), f"no section [{one_line(name, 60)}]",
-                                _nearest(name, tuple(SECTIONS), "The sections are: [app], [keys].")))  # fmt: skip
+            sections = ", ".join(f"[{known}]" for known in SECTIONS)
+            advice = _nearest(name, tuple(SECTIONS), f"The sections are: {sections}.")
+            line = lines.get((name,)) or _first(lines, name)
+            faults.append(Fault(line, f"no section [{one_line(name, 60)}]", advice))
         elif not isinstance(value, dict):
             faults.append(
                 Fault(lines.get((name,)), f"“{name}” is a section", f"Write [{name}] on a line of its own.")
             )
-    app, keys = ({} if not isinstance(data.get(name), dict) else data[name] for name in ("app", "keys"))
+    app, run, keys = ({} if not isinstance(data.get(name), dict) else data[name] for name in SECTIONS)
     theme, reader = _app(app, lines, faults)
+    judge = _judge(run, lines, faults)
     settings = tuple(_keys(keys, (), lines, faults))
     faults.sort(key=lambda fault: fault.line or 0)
-    return SettingsFile(path, Preferences(theme, reader, settings), tuple(faults))
+    return SettingsFile(path, Preferences(theme, reader, settings, judge), tuple(faults))
 
 
 def _first(lines: dict[tuple[str, ...], int], name: str) -> int | None:
@@ -187,8 +220,7 @@ def _app(
     for name, value in app.items():
         line = lines.get(("app", name))
         if name not in SECTIONS["app"]:
-            advice = _nearest(name, SECTIONS["app"], f"The settings are: {', '.join(SECTIONS['app'])}.")
-            faults.append(Fault(line, f"no setting “{one_line(name, 60)}” in [app]", advice))
+            faults.append(_unknown("app", name, line))
         elif not isinstance(value, str):
             faults.append(Fault(line, f"“{name}” must be text", f'Write {name} = "…".'))
         elif name == "theme":
@@ -198,6 +230,54 @@ def _app(
         else:
             reader = value.strip()
     return theme, reader
+
+
+def _unknown(section: str, name: str, line: int | None) -> Fault:
+    known = SECTIONS[section]
+    advice = _nearest(name, known, f"The settings are: {', '.join(known)}.")
+    return Fault(line, f"no setting “{one_line(name, 60)}” in [{section}]", advice)
+
+
+def _judge(
+    run: dict[str, Any], lines: dict[tuple[str, ...], int], faults: list[Fault]
+) -> JudgeSetting | None:
+    """The judge that [run] names; None if it names none or one of its settings is wrong."""
+    wrong = []
+    for name, value in run.items():
+        line = lines.get(("run", name))
+        if name not in SECTIONS["run"]:
+            wrong.append(_unknown("run", name, line))
+        elif fault := _judge_fault(name, value):
+            wrong.append(fault._replace(line=line))
+    if run and not wrong and "judge" not in run:
+        advice = 'Write for instance judge = "ollama:llama3.1:8b".'
+        wrong.append(Fault(_first(lines, "run"), "[run] names no judge", advice))
+    faults += wrong
+    if not run or wrong:
+        return None
+    urls = run.get("base_url", [])
+    return JudgeSetting(
+        run["judge"].strip(),
+        (urls,) if isinstance(urls, str) else tuple(urls),
+        run.get("api_key_env", ""),
+        lines.get(("run", "judge")),
+    )
+
+
+def _judge_fault(name: str, value: object) -> Fault | None:
+    """The fault of a setting of [run]. A key written in place of its variable's name is not repeated."""
+    from recjudge_tui.domain.judge import is_variable_name
+
+    values = value if name == "base_url" and isinstance(value, list) else [value]
+    texts = [text for text in values if isinstance(text, str)]
+    if len(texts) < len(values):
+        return Fault(None, f"“{name}” must be text", f'Write {name} = "…".')
+    if name == "api_key_env":
+        title = "“api_key_env” takes the name of an environment variable, not the key"
+        return None if is_variable_name(texts[0]) else Fault(None, title, "Write its name.")
+    if not texts or any(not text.strip() or one_line(text, _LONGEST_SPEC) != text for text in texts):
+        return Fault(None, f"“{name}” is empty, too long or has characters that cannot be shown")
+    return None
 
 
 def _name_fault(name: str) -> Fault | None:
@@ -239,7 +319,7 @@ def _keys(
 
 
 def _with_theme(text: str, name: str) -> str | None:
-    """The text with this one setting changed or added, None where [app] has no section to put it in.
+    """The text with this one setting changed or added; None if [app] has no section for it.
 
     Raises ValueError for text that is not TOML.
     """

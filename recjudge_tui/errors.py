@@ -21,6 +21,13 @@ class RecjudgeError(Exception):
     def __str__(self) -> str:
         return " ".join(part for part in (self.title, self.cause, self.next_step) if part)
 
+    @property
+    def sentences(self) -> str:
+        """All three on one line, each ended with a full stop if another follows."""
+        parts = [part for part in (self.title, self.cause, self.next_step) if part]
+        ended = [part if part.endswith((".", ":", "!", "?", "…")) else f"{part}." for part in parts[:-1]]
+        return " ".join([*ended, *parts[-1:]])
+
 
 class UsageError(RecjudgeError):
     """Invalid arguments or options; exit code 2."""

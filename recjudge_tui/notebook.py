@@ -1,6 +1,6 @@
 """The Python face: a project's reports as records and frames, its verdicts in chunks, and judging from a notebook.
 
-Everything here is what the commands of the same names do; nothing is computed anew. A project is opened to read only,
+Everything here is what the commands of the same names do; nothing is computed anew. A project is opened read-only,
 unless `write=True` asks for more.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from recjudge_tui.errors import UsageError
+from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.run import Progress
@@ -172,7 +173,7 @@ class Project:
             **chosen,
         )
 
-    def metrics(self, k: int = 5, *, metrics: Sequence[str] = (), **chosen: Any) -> Report:
+    def metrics(self, k: int = TOP_K, *, metrics: Sequence[str] = (), **chosen: Any) -> Report:
         """Offline metrics, as `recjudge metrics`. `chosen`: by, systems, contexts, served_from, served_to."""
         from recjudge_tui.reports.leaderboard.measured_lists import METRICS
         from recjudge_tui.reports.leaderboard.metrics import metrics_table
@@ -239,7 +240,7 @@ class Project:
         some times a second, in another thread where an event loop runs here, as in a notebook. An interrupt stops the
         run after the calls in flight; it can be resumed.
 
-        Raises UsageError for a project that is opened to read only and for settings that do not fit, JudgeError when
+        Raises UsageError for a project that is opened read-only and for settings that do not fit, JudgeError when
         the judge cannot be reached.
         """
         from recjudge_tui.domain.judge import JudgeSpec
@@ -251,7 +252,7 @@ class Project:
 
         if self._db.read_only:
             raise UsageError(
-                "this project is opened to read only", next_step="Open it with write=True to judge."
+                "this project is opened read-only", next_step="Open it with write=True to judge."
             )
         spec = JudgeSpec(spec=judge, base_urls=tuple(base_urls), api_key_env=api_key_env)
         request = RunRequest(self._id, spec, settings_for(protocol, **options), rater, prompt)

@@ -1,18 +1,26 @@
-"""The paths of the database, the folders of settings and of the cache, and the files shipped with the program."""
+"""The version, the paths of the database, the folders of settings and of the cache, and the files that are shipped."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+VERSION = "0.1.0"
+# the name of the program in its requests
+USER_AGENT = f"recjudge/{VERSION}"
 _PACKAGE = Path(__file__).resolve().parent
+
+
+def user_path(text: str) -> Path:
+    """The path that a person wrote. As in a shell, `~` is a home folder, and a name where nobody has that home."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - pathlib raises RuntimeError for an unknown home
 
 
 def database_path(option: str | None = None) -> Path:
     """The database file: the `--db` option, else `RECJUDGE_DB`, else the platform's data folder."""
     chosen = option or os.environ.get("RECJUDGE_DB")
     if chosen:
-        return Path(chosen).expanduser()
+        return user_path(chosen)
     from platformdirs import user_data_path
 
     return user_data_path("recjudge", appauthor=False) / "recjudge.db"
@@ -22,7 +30,7 @@ def config_dir() -> Path:
     """The folder of the user's settings (config.toml, prices.toml): `RECJUDGE_CONFIG` or the platform's."""
     chosen = os.environ.get("RECJUDGE_CONFIG")
     if chosen:
-        return Path(chosen).expanduser()
+        return user_path(chosen)
     from platformdirs import user_config_path
 
     return user_config_path("recjudge", appauthor=False)
@@ -32,7 +40,7 @@ def cache_dir() -> Path:
     """The folder of what can be fetched again: `RECJUDGE_CACHE` or the platform's."""
     chosen = os.environ.get("RECJUDGE_CACHE")
     if chosen:
-        return Path(chosen).expanduser()
+        return user_path(chosen)
     from platformdirs import user_cache_path
 
     return user_cache_path("recjudge", appauthor=False)

@@ -11,6 +11,7 @@ from typing import TypeVar
 from recjudge_tui.domain.annotation import FEWEST_ANNOTATORS
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
+from recjudge_tui.domain.run_options import SEED
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.protocols.base import Protocol
@@ -35,7 +36,6 @@ from recjudge_tui.store.raters.raters import ensure_rater
 
 Case = TypeVar("Case")
 Rater = TypeVar("Rater", str, int)
-SEED = 7
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The open tasks of an annotator as texts, for a sheet or a labelling tool: what the app shows, and nothing else."""
+"""The open tasks of an annotator as texts for a sheet or a labelling tool, with exactly what the app shows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from recjudge_tui.annotation.case import ShownCase, shown_case
-from recjudge_tui.domain.annotation import AspectQuestion
+from recjudge_tui.domain.annotation import MOST_EVENTS, AspectQuestion
 from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.text import one_line, safe_text
@@ -14,8 +14,6 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.annotation.tasks import Task, chosen_assignment, own_tasks, task_of
 from recjudge_tui.store.annotation.tokens import task_token
 from recjudge_tui.store.database import Database
-
-_MOST_EVENTS = 100
 
 
 class ExportedTask(NamedTuple):
@@ -115,7 +113,7 @@ def _user(user: UserView) -> Iterator[str]:
     ):
         if events:
             yield f"{name} ({len(events)}), newest first"
-        yield from map(_event, events[:_MOST_EVENTS])
+        yield from map(_event, events[:MOST_EVENTS])
 
 
 def _event(event: ShownEvent) -> str:

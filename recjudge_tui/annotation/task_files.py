@@ -19,7 +19,6 @@ from recjudge_tui.reports.common.table import save_text
 from recjudge_tui.reports.common.writers.json_text import harmless
 
 TaskFormat = Literal["csv", "label-studio", "argilla"]
-TASK_FORMATS: tuple[TaskFormat, ...] = ("csv", "label-studio", "argilla")
 _TITLES = {
     "about_the_user": "The user",
     "list_1": "List 1",
@@ -173,7 +172,7 @@ def _guidelines(tasks: TaskSet) -> str:
 
 
 _Writer = Callable[[TaskSet, Path | TextIO], None]
-# the writer of the tasks, the ending of the file beside them, and what it holds
+# the writer of the tasks, the ending of the second file, and its content
 _WRITERS: dict[TaskFormat, tuple[_Writer, str, Callable[[TaskSet], str]]] = {
     "csv": (_write_sheet, "-guidelines.md", _guidelines),
     "label-studio": (_write_label_studio, ".xml", _interface),

@@ -26,7 +26,7 @@ class Level(NamedTuple):
 
 
 def activity_levels(events: Mapping[str, int], levels: int = 4) -> list[Level]:
-    """Users in at most `levels` levels by the number of events shown, the least active first.
+    """Users in at most `levels` levels by the number of events shown, least active first.
 
     The bounds are the quantiles over the users with any event (inclusive method); users with equal numbers share a level,
     so there may be fewer levels. Users without events are a level of their own.

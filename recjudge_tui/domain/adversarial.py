@@ -27,7 +27,7 @@ def pair_names(variant: Variant, system: str) -> tuple[str, str]:
 
 
 def adversarial_pair(a: str, b: str) -> AdversarialPair | None:
-    """The pair that two names, in either order, stand for; None for ordinary systems."""
+    """The adversarial pair that two names, in either order, identify; None for ordinary systems."""
     first, second = sorted((a, b))
     for variant, (foreign, own) in PREFIXES.items():
         system = first.removeprefix(foreign)

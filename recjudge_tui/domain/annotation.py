@@ -10,6 +10,8 @@ THIRD_PERSON = "third person"
 AGREED = "agreed"
 # a consensus needs this many annotators who judged the case
 FEWEST_ANNOTATORS = 2
+# how many events of the user an annotator is shown, in the app and in an exported task
+MOST_EVENTS = 100
 
 
 class AspectAnswer(NamedTuple):

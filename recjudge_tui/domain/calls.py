@@ -30,7 +30,7 @@ class PlacedImage(Model):
 
 
 class Message(Model):
-    """A text, in which `images` stand at their places, in order."""
+    """A text with `images` at their positions, in order."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -49,9 +49,12 @@ class Message(Model):
 
 
 class Sampling(Model):
+    """`extra` is sent to the server beside these, as the user gave it."""
+
     temperature: float = 0.0
     seed: int | None = 7
     max_tokens: int = 2048
+    extra: dict[str, Any] = {}
 
 
 class Request(Model):
@@ -72,11 +75,11 @@ class Request(Model):
     material: Material | None = None
 
     def content_hash(self) -> str:
-        """SHA-256 (hex) of what the judge is asked: text, images, schema and sample number, without the model."""
+        """SHA-256 (hex) of the question to the judge: text, images, schema and sample number, without the model."""
         whole = hashlib.sha256(digest(self.reply_schema, self.sample).encode())
         for message in self.messages:
             text = message.content.encode("utf-8", "surrogatepass")
-            # the length in front separates each text from the next
+            # the length before each text separates it from the next
             whole.update(f"{message.role}:{len(text)}:".encode() + text)
             for placed in message.images:
                 whole.update(f"image:{placed.at}:{placed.image.digest}:".encode())
@@ -84,7 +87,9 @@ class Request(Model):
 
     def request_hash(self, model_identity: str, content_hash: str | None = None) -> str:
         """SHA-256 (hex) of the content, the model it goes to and the sampling options: the cache key."""
-        return digest(content_hash or self.content_hash(), model_identity, self.sampling.model_dump())
+        # without options the hash is as before options existed, so that older stored replies are found
+        options = self.sampling.model_dump(exclude=None if self.sampling.extra else {"extra"})
+        return digest(content_hash or self.content_hash(), model_identity, options)
 
 
 # no call has more tokens, and none costs more dollars
@@ -163,7 +168,7 @@ class ParsedReply(Model):
 
 
 class CallResult(NamedTuple):
-    """How a call ended: with a reading of its reply, or with an error. Exactly one of `parsed`, `error_kind` is set.
+    """The result of a call: its parsed reply, or an error. Exactly one of `parsed`, `error_kind` is set.
 
     A reply that could not be read is kept with the error. `cached_from` is the call whose stored reply was used.
     `cost_usd` is the known cost of all attempts (None: none is known), `unknown_usd` the most that the others may have
@@ -196,3 +201,24 @@ class VerdictDraft(Model):
 def digest(*parts: object) -> str:
     """SHA-256 (hex) of the parts as canonical JSON."""
     return hashlib.sha256(_canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Trial(NamedTuple):
+    """A call that tries out a prompt: it is not stored and makes no verdict. Its outcome is a parsed reply, or an error; a
+    reply that could not be parsed is kept.
+
+    `judge` is the judge's name, `attempts` the number of requests sent; `cost_usd` is None when the price is
+    unknown or there was no reply.
+    """
+
+    judge: str
+    rater_kind: str
+    case_id: int
+    order: Order
+    request: Request
+    attempts: int
+    reply: Reply | None
+    parsed: ParsedReply | None
+    cost_usd: float | None = None
+    error_kind: str = ""
+    error: str = ""

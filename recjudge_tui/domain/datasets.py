@@ -1,4 +1,4 @@
-"""What the layout of an imported file says about the data: its domain, and the scale of its ratings."""
+"""Facts about data by the layout of the imported file: its domain, and the scale of its ratings."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ DATASETS: dict[str, Dataset] = {
 
 
 def dataset_of(layout: str) -> Dataset | None:
-    """The facts of a layout as an import stores it (`amazon-reviews`, `plain, type click`); None where it says nothing."""
+    """The facts of a layout as an import stores it (`amazon-reviews`, `plain, type click`); None if it has none."""
     return DATASETS.get(layout.partition(",")[0])

@@ -1,4 +1,7 @@
-"""What kinds of things are recommended, and the words for them that prompts use: a domain is data, no copied prompt."""
+"""Domains: the kinds of recommended things, and the words for them in prompts.
+
+A domain is data, not a copied prompt.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,22 @@ from pydantic import model_validator
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.event_types import Data
 
-# those that are shipped; users add their own
+# the shipped domains; users add their own
 SHIPPED = ("films", "books", "music", "news", "places", "shop")
 # the words of every domain: the variables of prompts that have these names
 WORDS: dict[str, str] = {
-    "platform": "where one finds the things: film platform",
-    "did": "what users do with them, in the past: watched and rated",
-    "item": "one of them: movie",
-    "things": "several: films and series",
-    "taste": "what a high rating shows a taste in: genre, mood",
-    "variants": "what fills several places with one and the same thing",
-    "lasting": "what one needs once in years, when one has just got it",
-    "pacing": "what comes too early after the last one",
-    "field": "what no event leads to: a genre",
-    "owned": "what the user has or knows already",
+    "platform": "where people find the items: film platform",
+    "did": "what users did with them, in the past tense: watched and rated",
+    "item": "a single item: movie",
+    "things": "several items: films and series",
+    "taste": "what a high rating says about taste: genre, mood",
+    "variants": "near-identical items that take up several positions",
+    "lasting": "an item that people need once in years, soon after the last one",
+    "pacing": "items that come too soon after the last one",
+    "field": "the kind of thing that no event points to: a genre",
+    "owned": "items that the user already has or knows",
 }
-# those that are named before a run whose domain is unknown: the others are sentences
+# words shown before a run whose domain is unknown; the others are whole phrases
 SHORT_WORDS = ("platform", "did", "item", "things")
 
 

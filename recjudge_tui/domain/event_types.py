@@ -1,7 +1,7 @@
 """The one table of event types: where a judge sees each, what the user did, and whether the user has the item.
 
-Types are free text. A row of the table is found by how a type or one of its words begins; a type that no row fits is
-unknown. docs/event-types.md shows the table.
+Types are free text. A row of the table is found by the beginning of a type or of one of its words; a type without a
+row is unknown. docs/event-types.md shows the table.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ Deed = Literal["bought", "consumed", "rated", "wanted", "refused", "shown", "oth
 
 # types that begin so are held out: kept for offline metrics, never shown to a judge
 HELD_OUT = "heldout_"
-# what an assessor said of an item (TREC's qrels): relevant above 0, whatever else is judged for the user
+# an assessor's judgement of an item (TREC's qrels): relevant above 0, independent of the user's other values
 JUDGEMENT = f"{HELD_OUT}relevance"
+# the type whose value is always shown with the event: the user's rating of the item
+RATING = "rating"
 # deeds after which the user has or knows the item
 OWNED: tuple[Deed, ...] = ("bought", "consumed", "rated")
 
-# beginnings of types that indicate which prompts suit a project
+# prefixes of types that indicate which prompts suit a project
 _DATA: tuple[tuple[str, Data], ...] = (
     *((stem, "media") for stem in ("rating", "watch", "play", "listen", "read")),
     *((stem, "shopping") for stem in ("purchase", "order", "buy", "cart")),
@@ -31,7 +33,7 @@ _DATA: tuple[tuple[str, Data], ...] = (
 
 
 class EventKind(NamedTuple):
-    """One row: what it is called, where it is shown, what the user did, and the beginnings by which it is recognized.
+    """One row: the name of the kind, where it is shown, what the user did, and the prefixes by which it is recognised.
 
     `verb` is the past tense for what the user did, if it differs from the verb of the deed.
     """
@@ -72,7 +74,7 @@ EVENT_KINDS: tuple[EventKind, ...] = (
     EventKind("follow", "other", "wanted", ("follow",)),
     EventKind("subscribe", "other", "wanted", ("subscri",)),
     EventKind("share", "other", "wanted", ("share", "recommendto")),
-    EventKind("rating", "history", "rated", ("rate", "rating", "score", "stars", "starred")),
+    EventKind(RATING, "history", "rated", ("rate", "rating", "score", "stars", "starred")),
     EventKind("review", "history", "rated", ("review", "tip")),
     EventKind("purchase", "history", "bought", ("purchas", "buy", "bought", "checkout", "transaction")),
     EventKind("order", "history", "bought", ("order", "reorder", "preorder")),
@@ -91,7 +93,7 @@ EVENT_KINDS: tuple[EventKind, ...] = (
     EventKind("browse", "browse", "other", ("browse",)),
 )
 _SPLIT = re.compile(r"[^a-z]+")
-# the longest beginning of a type that is read
+# the longest prefix of a type that is read
 _READ = 80
 
 
@@ -105,13 +107,16 @@ def kind_of(event_type: str) -> EventKind | None:
 
 @lru_cache(maxsize=1024)
 def part_of(event_type: str) -> Part:
-    """Where a judge sees events of a type. Those of an unknown type stand under its own name among the others."""
+    """The section in which a judge sees events of a type.
+
+    Events of an unknown type are under their own name among the others.
+    """
     kind = kind_of(event_type)
     return kind.part if kind else "other"
 
 
 def data_of(event_type: str) -> Data | None:
-    """The kind of data that a type is typical of; None where it may belong to either."""
+    """The kind of data that a type is typical of; None if it may belong to either."""
     return next((data for stem, data in _DATA if event_type.startswith(stem)), None)
 
 
@@ -136,6 +141,6 @@ def owned(event_type: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def shows_interest(event_type: str) -> bool:
-    """Whether the event tells what the user is active in: not what was merely shown, and no unknown type."""
+    """Whether the event shows the user's interest: items that were merely shown and unknown types do not count."""
     kind = kind_of(event_type)
     return kind is not None and kind.deed != "shown"

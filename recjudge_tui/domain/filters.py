@@ -21,9 +21,12 @@ KEYS: dict[str, str] = {
     "judge": "judge:NAME, any part of a rater's name",
     "label": "label:poor, label:A, label:tie",
     "aspect": "aspect:accuracy",
-    "queue": f"queue:any or queue:{'|'.join(QUEUED)}, what needs a decision and has none",
+    "queue": f"queue:any or queue:{'|'.join(QUEUED)}, verdicts that need a decision and have none",
     "why": f"why:{'|'.join(WHY)}",
     "system": "system:NAME, any part of a system's name",
+    "won": "won:SYSTEM, the whole name: pairs of lists that it won",
+    "tied": "tied:SYSTEM, pairs of lists in which it tied",
+    "lost": "lost:SYSTEM, pairs of lists that it lost",
     "user": "user:ID, the whole id",
     "context": 'context:NAME, the whole name; context:"" for none',
     "from": "from:2024-05-01, served on that day (UTC) or later",
@@ -88,14 +91,14 @@ class VerdictFilter(NamedTuple):
         return " ".join(self.chips())
 
     def at(self, occasions: OccasionFilter) -> VerdictFilter:
-        """The filter on these occasions alone. Raises UsageError where it asks for others itself."""
+        """The filter restricted to these occasions. Raises UsageError if it chooses others itself."""
         more = occasion_terms(occasions)
         for key in sorted({term.key for term in self.terms} & {term.key for term in more}):
             raise UsageError(f"--{key} and “{key}:” in the filter say the same", next_step="Use one of them.")
         return VerdictFilter(self.terms + more)
 
     def queue(self) -> frozenset[str]:
-        """The reasons of the queue that it asks for (of QUEUED); empty without such a term."""
+        """The reasons of the queue that the filter chooses (of QUEUED); empty without such a term."""
         asked = {term.value for term in self.terms if term.key == "queue"}
         return frozenset(QUEUED if "any" in asked else asked)
 
@@ -133,14 +136,14 @@ def parse_filter(text: str) -> VerdictFilter:
 
 
 def occasion_terms(chosen: OccasionFilter) -> tuple[Term, ...]:
-    """The terms that let through what the options --context, --from and --to do."""
+    """The terms that match the same as the options --context, --from and --to."""
     contexts = tuple(Term("context", ":", context) for context in chosen.contexts)
     times = (("from", chosen.start), ("to", chosen.end))
     return contexts + tuple(Term(key, ":", time) for key, time in times if time)
 
 
 def parse_occasions(text: str) -> OccasionFilter:
-    """The occasions that a filter of `context:`, `from:` and `to:` alone asks for.
+    """The occasions chosen by a filter that has only `context:`, `from:` and `to:`.
 
     Raises UsageError for any other term, a second `from:` or `to:`, and what `parse_filter` and `occasion_filter` raise it
     for.

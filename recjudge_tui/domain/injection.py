@@ -1,6 +1,6 @@
 """Finds texts in the data that try to instruct the judge. Heuristics: they find known patterns and miss others.
 
-Prompts keep such texts inside their frames anyway; this tells people which cases to look at. docs/hostile-text.md
+Prompts keep such texts inside their frames anyway; the findings show people which cases to check. docs/hostile-text.md
 lists the patterns.
 """
 
@@ -144,7 +144,7 @@ _TEMPLATE = re.compile(r"\{\{|\{%|\{#|\$\{|<%|#\{")
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff"
     "\U000e0000-\U000e007f]"
-    # one alone chooses a form of the character before it; a row of them is a message
+    # a single one selects a form of the character before it; several in a row encode a message
     "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
 )
 # the flags of England, Scotland and Wales are written with tag characters

@@ -1,31 +1,47 @@
-"""Which judge the user named, and what is known about it."""
+"""The judge that the user named, and what is known about it."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
 from recjudge_tui.domain.base import Model
 
 LONGEST_WORD = 20
+_KEY = re.compile(r"(?:sk|pk|rk|gsk|hf|xai|fw|r8|ghp|nvapi|pplx|csk)_.*[A-Z0-9]", re.ASCII)
 
 
 def is_variable_name(text: str) -> bool:
-    """Whether the text can be the name of an environment variable, and does not look like a key: keys have dashes, or
-    more than twenty characters without an underscore."""
+    """Whether the text can be the name of an environment variable, and does not look like a key: keys have dashes, more
+    than twenty characters without an underscore, or digits and capitals after the prefix of their vendor."""
     is_word = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text, re.ASCII) is not None
-    return is_word and max(map(len, text.split("_"))) <= LONGEST_WORD
+    return is_word and _KEY.match(text) is None and max(map(len, text.split("_"))) <= LONGEST_WORD
 
 
 class JudgeSpec(Model):
     """A judge as the user named it: `rules`, `random`, `replay:FILE`, `ollama:MODEL`, `openai:MODEL`, ...
 
-    `api_key_env` is the NAME of an environment variable; the key itself is never stored.
+    `api_key_env` is the NAME of an environment variable; the key itself is never stored. The same holds for
+    `header_env`: (header, variable) of each further header that is sent.
     """
 
     spec: str
     base_urls: tuple[str, ...] = ()
     api_key_env: str = ""
+    header_env: tuple[tuple[str, str], ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _stored(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out empty headers, so that equal judges are stored in the same way as by earlier versions."""
+        whole: dict[str, Any] = write(self)
+        return whole if self.header_env else {k: v for k, v in whole.items() if k != "header_env"}
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """`NAME=VARIABLE` of each further header."""
+        return tuple(f"{name}={variable}" for name, variable in self.header_env)
 
     @property
     def provider(self) -> str:
@@ -40,7 +56,8 @@ class JudgeSpec(Model):
 class Identity(Model):
     """The served model, its digest if the server reports one, and its known properties.
 
-    `name` and `digest` (else the base URLs) identify the model in the cache key. None: unknown.
+    `name` and `digest` (else the base URLs) identify the model in the cache key, with the `headers` (NAME=VARIABLE) that are
+    sent. None: unknown.
     """
 
     name: str
@@ -49,9 +66,14 @@ class Identity(Model):
     context_length: int | None = None
     structured: bool | None = None
     details: dict[str, Any] = {}
+    headers: tuple[str, ...] = ()
 
     def cache_key(self) -> str:
-        return f"{self.name}@{self.digest or ','.join(sorted(self.endpoints))}"
+        """The key that a reusable stored reply must have: the model, and the headers, because a gateway may choose
+        another model by them.
+        """
+        sent = "".join(f";{header}" for header in sorted(self.headers))
+        return f"{self.name}@{self.digest or ','.join(sorted(self.endpoints))}{sent}"
 
 
 class Capabilities(Model):

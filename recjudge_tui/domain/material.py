@@ -1,8 +1,9 @@
-"""What a judge is shown of one case, as snapshots that never change once stored."""
+"""The material of one case that a judge is shown, as snapshots that never change once stored."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from json.encoder import encode_basestring
 from typing import Literal, NamedTuple
 
 from pydantic import Field
@@ -15,7 +16,9 @@ CaseKind = Literal["list", "pair", "explanation"]
 
 
 def json_text(value: object) -> str:
-    """The value as it stands in the JSON of a model."""
+    """The value as in the JSON of a model."""
+    if isinstance(value, str):
+        return encode_basestring(value)
     return to_json(value, inf_nan_mode="null").decode()
 
 
@@ -28,7 +31,7 @@ class ImageView(Model):
 
 
 class ItemView(Model):
-    """An item as it was when the run was planned. `image` is set only where the judge is shown it."""
+    """An item as it was when the run was planned. `image` is set only if the judge is shown it."""
 
     item_id: str
     title: str
@@ -39,19 +42,19 @@ class ItemView(Model):
 
     @cached_property
     def characters(self) -> int:
-        """About how long it is in a prompt."""
+        """The approximate length of the item in a prompt."""
         return len(self.title) + len(self.category) + len(self.brand) + 30
 
     @cached_property
     def compact_json(self) -> str:
-        """Itself in a snapshot; the same item stands in thousands of them."""
+        """The JSON of the item in a snapshot, cached because the same item is in thousands of snapshots."""
         return self.model_dump_json(exclude_defaults=True)
 
 
 class ShownEvent(Model):
     """One event with its item resolved; `timestamp` ISO 8601 UTC or empty; `text` the words of a search.
 
-    `scale` are the lowest and the highest value that there can be, where the data's layout says so.
+    `scale` has the lowest and the highest possible value, if the data's layout defines them.
     """
 
     type: str
@@ -63,8 +66,10 @@ class ShownEvent(Model):
 
     @cached_property
     def compact_json(self) -> str:
-        """Itself in a snapshot; several occasions of a user show the same event. It equals `model_dump_json` without
-        defaults, and takes the item's text as it is."""
+        """The JSON of the event in a snapshot, cached because several occasions of a user show the same event.
+
+        It equals `model_dump_json` without defaults, and includes the item's JSON unchanged.
+        """
         fields = [f'"type":{json_text(self.type)}']
         if self.timestamp:
             fields.append(f'"timestamp":{json_text(self.timestamp)}')
@@ -82,10 +87,10 @@ class ShownEvent(Model):
 class UserView(Model):
     """A user and their events within the window, newest first.
 
-    `history` holds purchases, ratings and the like, `others` what is neither that nor a search, click or visit of a
-    category (wishes, impressions, unknown types), `browsed` the names of categories, `preferences` short statements
-    derived from recent activity. `as_of` is the end of the window (ISO 8601 UTC; empty when no event has a time).
-    `profile` is a text about the user that a model wrote; empty unless the run asked for one.
+    `history` has purchases, ratings and similar events; `others` has all other events that are not searches, clicks
+    or visits of categories (wishes, impressions, unknown types); `browsed` the names of categories, `preferences`
+    short statements derived from recent activity. `as_of` is the end of the window (ISO 8601 UTC; empty when no event
+    has a time). `profile` is a text about the user that a model wrote; empty unless the run asked for one.
     """
 
     user_id: str
@@ -101,8 +106,10 @@ class UserView(Model):
 
 
 def undated_text(user: UserView, served_at: str) -> str:
-    """That events without a time are shown, which may be later than the list; empty where no time is known for the list,
-    or all events have one."""
+    """A note that events without a time are shown, which may be later than the list.
+
+    Empty if the time of the list is unknown, or all events have a time.
+    """
     shown = (*user.history, *user.searches, *user.clicks, *user.others)
     undated = sum(not event.timestamp for event in shown)
     if not served_at or not undated:
@@ -131,7 +138,7 @@ class ExplanationView(Model):
 
 
 class CaseViews(NamedTuple):
-    """The fields of a Material while a run is planned, which has a hundred thousand of them."""
+    """The fields of a Material while a run is planned, which may have a hundred thousand of them."""
 
     kind: CaseKind
     user: UserView

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime, time, timezone
-from typing import NamedTuple
+from datetime import date, datetime, time, timezone
+from typing import Literal, NamedTuple, get_args
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import UsageError
@@ -13,8 +13,10 @@ LAST_SECOND = time(23, 59, 59)
 
 
 class Occasion(NamedTuple):
-    """Where and when a user was shown something. `context` is any text, empty where the data gives none; `served_at` is
-    ISO 8601 in UTC, empty where it is unknown."""
+    """Where and when a user was shown something.
+
+    `context` is any text, empty if the data has none; `served_at` is ISO 8601 in UTC, empty if unknown.
+    """
 
     context: str = ""
     served_at: str = ""
@@ -24,17 +26,16 @@ NO_OCCASION = Occasion()
 
 
 def occasion_text(occasion: Occasion) -> str:
-    """The occasion for a person, such as `home, 2024-05-01 12:00`; empty where nothing is known of it."""
+    """The occasion for a person, such as `home, 2024-05-01 12:00`; empty if nothing is known about it."""
     day, clock = occasion.served_at[:10], occasion.served_at[11:16]
-    # a list of which only the day is known is served at midnight
+    # a list with only a day counts as served at midnight
     time = day if clock in ("", "00:00") else f"{day} {clock}"
     return ", ".join(part for part in (one_line(occasion.context, 60), time) if part)
 
 
 def compared_times(a: Collection[str], b: Collection[str]) -> list[tuple[str, str]]:
-    """Which lists of two systems are compared, by their times within one user and context.
-
-    Where each system has one list, these are compared whatever their times; else those served at the same time.
+    """The times at which lists of two systems are compared, within one user and context. If each system has only one
+    list, these are compared regardless of their times; else lists served at the same time are.
     """
     if len(a) == 1 == len(b):
         return [(next(iter(a)), next(iter(b)))]
@@ -42,13 +43,14 @@ def compared_times(a: Collection[str], b: Collection[str]) -> list[tuple[str, st
 
 
 def earlier(*times: str) -> str:
-    """The earliest of the times that are known; empty if none is."""
+    """The earliest of the known times; empty if there is none."""
     return min(filter(None, times), default="")
 
 
 def meant_occasions(named: Occasion, known: Collection[Occasion]) -> list[Occasion]:
-    """The `known` occasions that may be meant: the one with the same context and time; else all that differ in nothing
-    that `named` gives."""
+    """The `known` occasions that `named` may mean: the one with the same context and time, or else all that agree
+    with everything that `named` gives.
+    """
     if named in known:
         return [named]
     return [
@@ -59,8 +61,9 @@ def meant_occasions(named: Occasion, known: Collection[Occasion]) -> list[Occasi
 
 
 class OccasionFilter(NamedTuple):
-    """The occasions that are asked for: in one of `contexts` (none: in any), served from `start` to `end`, both included
-    (ISO 8601 in UTC, empty: unbounded). With a bound, what has no time is left out."""
+    """The chosen occasions: in one of `contexts` (empty: any), served from `start` to `end` inclusive (ISO 8601 in
+    UTC, empty: unbounded). With a bound, anything without a time is left out.
+    """
 
     contexts: tuple[str, ...] = ()
     start: str = ""
@@ -86,8 +89,10 @@ EVERY_OCCASION = OccasionFilter()
 
 
 def occasion_filter(contexts: Collection[str], served_from: str, served_to: str) -> OccasionFilter:
-    """The filter that a person asks for: a date means the whole day in UTC, the last one too. Raises UsageError for what is
-    not a time, or a time from which on lies after the end."""
+    """The filter for times as a person writes them: a date means the whole day in UTC, also at the end.
+
+    Raises UsageError for an invalid time, or a start after the end.
+    """
     start = parse_time(served_from, of_day=time.min) if served_from else ""
     end = parse_time(served_to, of_day=time.max) if served_to else ""
     if start and end and start > end:
@@ -111,3 +116,21 @@ def parse_time(text: str, *, of_day: time = LAST_SECOND) -> str:
         return moment.astimezone(timezone.utc).isoformat()
     except OverflowError as error:
         raise UsageError(f"“{text}” is not a date in the calendar") from error
+
+
+# periods of a trend: the days, ISO weeks and months (UTC) in which lists were served, or their imports
+Over = Literal["day", "week", "month", "import"]
+OVER: tuple[Over, ...] = get_args(Over)
+
+
+def period_of(day: str, over: Over) -> str:
+    """The period of a day (YYYY-MM-DD): itself, `2026-W07` or `2026-02`.
+
+    Raises ValueError for a text that is not a date.
+    """
+    if over == "month":
+        return day[:7]
+    if over == "week":
+        year, week, _ = date.fromisoformat(day).isocalendar()
+        return f"{year}-W{week:02d}"
+    return day

@@ -1,4 +1,4 @@
-"""Faults that are planted into real lists to test a judge: their kinds, and the names of the lists made so."""
+"""Faults planted into real lists to test a judge: their kinds, and the names of the resulting lists."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ PLANTED = "planted"
 FaultKind = Literal["variant", "owned", "refill", "durable", "off-category"]
 FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 ABOUT: dict[FaultKind, str] = {
-    "variant": "a variant of an item that stands further up in the list",
+    "variant": "a variant of an item higher up in the list",
     "owned": "an item that the user has",
     "refill": "a refill, while most of the user's last pack must be left",
     "durable": "a second durable good of a kind that the user bought",
-    "off-category": "an item of which no category, brand or word occurs in anything the user did",
+    "off-category": "an item whose categories, brand and words occur in none of the user's events",
 }
 
 # domain (empty: unknown) -> the title of a variant
@@ -27,7 +27,7 @@ _VARIANT_TITLES = {
 
 
 class PlantedList(NamedTuple):
-    """What the name of a made list says: the fault planted, and the system whose list it was."""
+    """The meaning of such a list's name: the planted fault, and the system that made the original list."""
 
     kind: FaultKind
     system: str
@@ -39,7 +39,7 @@ def planted_name(kind: FaultKind, system: str) -> str:
 
 
 def planted_list(name: str) -> PlantedList | None:
-    """What a made list's name stands for; None for the name of a system."""
+    """The meaning of the name of a list with a planted fault; None for the name of a system."""
     for kind in FAULT_KINDS:
         system = name.removeprefix(planted_name(kind, ""))
         if system and system != name:

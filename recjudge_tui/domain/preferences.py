@@ -1,4 +1,4 @@
-"""The user's settings: theme, name and keys. Read by recjudge_tui/config_file.py."""
+"""The user's settings: theme, name, judge and keys. Read by recjudge_tui/config_file.py."""
 
 from __future__ import annotations
 
@@ -35,14 +35,24 @@ class KeySetting(NamedTuple):
     line: int | None = None
 
 
+class JudgeSetting(NamedTuple):
+    """The judge of a run that names none, with its servers and the NAME of the variable with its key."""
+
+    spec: str
+    base_urls: tuple[str, ...] = ()
+    api_key_env: str = ""
+    line: int | None = None
+
+
 class Preferences(NamedTuple):
     theme: Setting | None = None
     reader: str = DEFAULT_READER
     keys: tuple[KeySetting, ...] = ()
+    judge: JudgeSetting | None = None
 
 
 class KeyRow(NamedTuple):
-    """A binding as the list of keys shows it; `line` is the line of the config file that changes it."""
+    """A binding in the list of keys; `line` is the line of the config file that changes it."""
 
     id: str
     where: str

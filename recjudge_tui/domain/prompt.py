@@ -12,7 +12,7 @@ from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import digest
 from recjudge_tui.domain.protocols import PROTOCOLS
 
-# in a question or a meaning: the place of a variable's word
+# the placeholder for a variable's word in a question or a meaning
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -72,8 +72,10 @@ class IssueSpec(Model):
 
 
 class Example(Model):
-    """A few-shot example: free-form `input` for the template, and the right reply. `domain`: what it is about, if that is
-    one of the domains; a run about another one does not show it."""
+    """A few-shot example: free-form `input` for the template, and the right reply.
+
+    `domain`: the domain that it is about, if any; runs about other domains do not show it.
+    """
 
     title: str
     domain: str | None = None
@@ -142,13 +144,15 @@ class Prompt(Model):
         return self.model_copy(update={"variables": {**self.variables, **variables}}) if variables else self
 
     def shown_examples(self) -> tuple[Example, ...]:
-        """The examples about the domain that the variable `domain` names, and those about none. Where it names none, those
-        about the domain of the first one that has one."""
+        """The examples about the domain in the variable `domain`, and those about no domain.
+
+        Without that variable, the domain of the first example that has one is used.
+        """
         about = self.variables.get("domain") or next((e.domain for e in self.examples if e.domain), None)
         return tuple(example for example in self.examples if example.domain in (None, about))
 
     def worded(self, text: str) -> str:
-        """A question or a meaning with the words of the variables in the places `{name}`."""
+        """A question or a meaning with `{name}` replaced by the words of the variables."""
         return _PLACE.sub(lambda place: self.variables.get(place[1], place[0]), text)
 
     @property

@@ -18,9 +18,11 @@ from recjudge_tui.errors import UsageError
 if TYPE_CHECKING:
     from recjudge_tui.domain.material import CaseKind
 
-# what is shown of the user as a person: nothing, the attributes, or a text that a model writes from the history
+# what describes the user as a person: nothing, the attributes, or a text that a model writes from the history
 Profile = Literal["none", "attributes", "llm"]
 LeaderboardKind = Literal["wins", "means", "shares"]
+# the aspect of a verdict that is about the whole case; other aspects are data of the prompts
+OVERALL = "overall"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class ProtocolFacts:
     tests_judges: its cases test the judge and say nothing about systems: it has a command of its own, and reports
     on systems leave it out.
     published: what --as-published sets and shows. None: the paper's own form is not known.
+    reference: the paper whose method it follows, by its key in reports/documents/references.bib. Empty: none.
     """
 
     name: str
@@ -69,6 +72,7 @@ class ProtocolFacts:
     directions: tuple[str, str] = ("higher", "lower")
     tests_judges: bool = False
     published: PublishedForm | None = None
+    reference: str = ""
 
     @property
     def low(self) -> float:
@@ -89,7 +93,7 @@ class ProtocolFacts:
 
     @property
     def leaderboard(self) -> LeaderboardKind:
-        """What ranks systems: wins over another system, mean scores, or shares of the labels."""
+        """How systems are ranked: by wins over other systems, mean scores, or shares of labels."""
         return "wins" if self.of_pairs else "means" if self.scores else "shares"
 
     @property
@@ -103,6 +107,7 @@ class ProtocolFacts:
         return self.name if self.tests_judges else self.unit
 
 
+_SAER_PAPER, _ARENA_PAPER = "liu2026saer", "wu2024arena"
 _POINTWISE = ProtocolFacts(
     name="pointwise",
     unit="list",
@@ -112,6 +117,7 @@ _POINTWISE = ProtocolFacts(
     directions=("milder", "harsher"),
     prompts={"shopping": "pointwise-shopping", "media": "pointwise-media"},
     published=SAER_LISTS,
+    reference=_SAER_PAPER,
 )
 _PAIRWISE = ProtocolFacts(
     name="pairwise",
@@ -125,6 +131,7 @@ _PAIRWISE = ProtocolFacts(
     },
     prompts={"shopping": "pairwise-shopping", "media": "pairwise-media"},
     published=SAER_PAIRS,
+    reference=_SAER_PAPER,
 )  # fmt: skip
 _ARENA = replace(
     _PAIRWISE,
@@ -138,6 +145,7 @@ _ARENA = replace(
     many_aspects=True,
     list_names=("A", "B"),
     published=RECSYS_ARENA,
+    reference=_ARENA_PAPER,
 )
 _ABSOLUTE = ProtocolFacts(
     name="absolute",
@@ -149,6 +157,7 @@ _ABSOLUTE = ProtocolFacts(
     top_k=5,
     history=50,
     tokens_a_reply=120,
+    reference=_ARENA_PAPER,
 )
 _EXPLANATION = ProtocolFacts(
     name="explanation",
@@ -164,6 +173,7 @@ _EXPLANATION = ProtocolFacts(
     needs_history=False,
     many_aspects=True,
     published=ZHANG,
+    reference="zhang2024evaluators",
 )
 _ADVERSARIAL = replace(
     _PAIRWISE,
@@ -182,7 +192,7 @@ _PLANTED = replace(
     published=None,
 )
 
-# in the order in which they are offered; the first of a unit is what labels without a protocol belong to
+# in the order in which they are offered; labels without a protocol belong to the first protocol of their unit
 PROTOCOLS: dict[str, ProtocolFacts] = {
     facts.name: facts
     for facts in (_POINTWISE, _PAIRWISE, _ARENA, _ABSOLUTE, _EXPLANATION, _ADVERSARIAL, _PLANTED)
@@ -192,7 +202,7 @@ SAER = ("pointwise", "pairwise")
 
 
 def protocol_facts(name: str) -> ProtocolFacts:
-    """The facts of the protocol called `name`. Raises UsageError for an unknown one, naming those on offer."""
+    """The facts of the protocol called `name`. Raises UsageError for an unknown one, naming the offered ones."""
     if name not in PROTOCOLS:
         raise UsageError(f"no protocol “{name}”", f"There are: {', '.join(offered())}.")
     return PROTOCOLS[name]
@@ -214,12 +224,15 @@ def decidable() -> tuple[str, ...]:
 
 
 def question_of(name: str) -> str:
-    """The protocol whose question `name` answers: verdicts on one question are compared. Unknown: itself."""
+    """The protocol whose question `name` answers.
+
+    Verdicts on the same question can be compared. An unknown protocol is returned unchanged.
+    """
     return (PROTOCOLS[name].question if name in PROTOCOLS else "") or name
 
 
 def same_question(name: str) -> tuple[str, ...]:
-    """The offered protocols that answer the same question as `name`, itself included."""
+    """The offered protocols that answer the same question as `name`, including itself."""
     return tuple(other for other in offered() if question_of(other) == question_of(name))
 
 

@@ -9,17 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Zhang et al.: what counts for a score that a user or a judge did not give
+# Zhang et al.: the value of a score that a user or a judge did not give
 MISSING_TRUTH, MISSING_JUDGE = 3.0, 0.0
+# the aspects that the paper's users and evaluators scored
+ZHANG_ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 
 
 @dataclass(frozen=True)
 class PublishedForm:
     """One protocol as its paper has it.
 
-    settings: what the preset sets, by the name of the setting; they are not all different from our own.
-    prompt: what the text shows otherwise than in our own form, a phrase each.
-    needs_baseline: the paper compares each system with one baseline.
+    settings: the settings of the preset by name; not all of them differ from our own. prompt: the differences of the
+    text from our own form, one phrase each. needs_baseline: the paper compares each system with one baseline.
     """
 
     paper: str
@@ -28,7 +29,7 @@ class PublishedForm:
     needs_baseline: bool = False
 
     def lines(self) -> tuple[str, ...]:
-        """The preset in full, a line each: its settings, then its prompt."""
+        """The preset in full, one line each: its settings, then its prompt."""
         values = ", ".join(f"{name} {_word(value)}" for name, value in self.settings.items())
         return f"as published in {self.paper}: {values}", *(f"as published: {text}" for text in self.prompt)
 
@@ -49,7 +50,7 @@ SAER_LISTS = PublishedForm(
     (
         "parts in the order examples, context, list, guidelines, output",
         "five examples",
-        "without our rules on minor and severe issues and on people who still compare",
+        "without our rules on minor and severe issues and on people who are still comparing",
     ),
 )
 SAER_PAIRS = PublishedForm(
@@ -57,7 +58,7 @@ SAER_PAIRS = PublishedForm(
     {"top_k": 10, "history_days": 183, "swap": True, **_ONCE},
     (
         "parts in the order examples, context, sets, guidelines, output",
-        "without our rule on people who still compare",
+        "without our rule on people who are still comparing",
     ),
 )
 RECSYS_ARENA = PublishedForm(
@@ -74,7 +75,7 @@ ZHANG = PublishedForm(
     {"reasoning": "none", "history": 0, "profile": "none", "keep_example_pair": True, **_ONCE},
     (
         "scores without a reasoning",
-        "words for 1 and 5 of the scale alone",
+        "words only for 1 and 5 of the scale",
         "a missing score of a user as 3 and of the judge as 0, with “recjudge agreement --as-published”",
     ),
 )

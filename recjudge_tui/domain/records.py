@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from recjudge_tui.domain.base import Model
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.scales import Scale
 
@@ -17,7 +18,10 @@ AS_GIVEN = "as given"
 
 
 class Item(Model):
-    """`image` is what the file says: a path in its folder, a `data:` URI or an http(s) address; as stored, a digest."""
+    """`image` is as in the file: a path in its folder, a `data:` URI or an http(s) address.
+
+    In the database it is a digest.
+    """
 
     item_id: str
     title: str
@@ -35,8 +39,8 @@ class User(Model):
 class Event(NamedTuple):
     """One thing a user did. `timestamp` is ISO 8601 in UTC (`2024-05-01T12:00:00+00:00`) or empty.
 
-    A search has a `text` instead of an item. Types beginning `heldout_` are never shown to a judge. An event that names
-    a `context` or `served_at` tells about the lists of that occasion only.
+    A search has a `text` instead of an item. Types beginning `heldout_` are never shown to a judge. An event with a
+    `context` or `served_at` concerns only the lists of that occasion.
     """
 
     user_id: str
@@ -57,7 +61,7 @@ class RankedItem(NamedTuple):
 class Slate(NamedTuple):
     """One system's ranked list for one user on one occasion, best first; ranks count from 1.
 
-    `context` is empty where the data gives none; `served_at` is ISO 8601 in UTC, empty where it is unknown.
+    `context` is empty if the data has none; `served_at` is ISO 8601 in UTC, empty if unknown.
     """
 
     user_id: str
@@ -109,7 +113,7 @@ class Label(Model):
     user_id: str
     task: str = ""
     case_id: int | None = None
-    aspect: str = "overall"
+    aspect: str = OVERALL
     value: float | None
     label: str = ""
     item_id: str = ""

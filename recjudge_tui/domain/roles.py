@@ -1,4 +1,4 @@
-"""Which kinds of rater there are, and which roles they play. SQL, reports and screens derive their lists from here."""
+"""The kinds of raters and their roles. SQL, reports and screens derive their lists from here."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ RATER_KINDS: tuple[RaterKind, ...] = (
     "judge", "rules", "random", "ensemble", "metric", "reader", "annotator", "ground_truth", "consensus",
 )  # fmt: skip
 
-# what a run can ask: a language model (`judge`), the built-in rules, answers drawn at random
+# the judges of runs: a language model (`judge`), the built-in rules, random answers
 RUN_RATERS: tuple[RaterKind, ...] = ("judge", "rules", "random")
-# what a run can ask without a language model
-BUILT_IN: tuple[RaterKind, ...] = ("rules", "random")
-# raters without an opinion: nobody disagrees with them
-BASELINES: tuple[RaterKind, ...] = ("metric", "random")
+# judges without a language model, with a description
+BUILT_IN: dict[RaterKind, str] = {
+    "rules": "built in, not a language model",
+    "random": "by chance, not a language model",
+}
+# their values are no opinions: nobody disagrees with them
+WITHOUT_OPINION: tuple[RaterKind, ...] = ("metric", "random")
 # judges whose verdicts a reader reviews
 REVIEWED: tuple[RaterKind, ...] = ("judge", "rules")
 # made from the verdicts of other raters
@@ -28,26 +31,28 @@ COMBINED: tuple[RaterKind, ...] = ("ensemble", "consensus")
 FIRST_HAND: tuple[RaterKind, ...] = ("annotator", "ground_truth")
 # all persons, with the reader, who overrides verdicts of judges
 PERSONS: tuple[RaterKind, ...] = ("annotator", "ground_truth", "reader")
-# who overrides single verdicts: a choice of cases, so figures leave these raters out until asked for them
+# the reader overrides verdicts on cases of their own choice, so figures leave these raters out unless requested
 READERS: tuple[RaterKind, ...] = ("reader",)
 # raters that represent people, including a consensus of their verdicts
 PEOPLE: tuple[RaterKind, ...] = ("annotator", "consensus", "ground_truth", "reader")
-# what a judge can be compared with; figures take the first kind that a project has
+# possible references for a judge; figures take the first kind that a project has
 REFERENCES: tuple[RaterKind, ...] = ("ground_truth", "consensus", "annotator")
+# possible references for a single run in the list of runs, which takes the first kind that shares a case with it
+RUN_REFERENCES: tuple[RaterKind, ...] = ("consensus", "ground_truth", "annotator")
 MACHINES: tuple[RaterKind, ...] = tuple(kind for kind in RATER_KINDS if kind not in PEOPLE)
 
-# a row of labels can name these raters as they are: neither built in nor made by recjudge
+# kinds that a row of labels can name, because they are neither built in nor made by recjudge
 IMPORTED: tuple[RaterKind, ...] = ("annotator", "ground_truth", "judge")
 GROUND_TRUTH_NAMES = ("user", "ground_truth")
 
-# how the first words of models' names begin
+# prefixes of the first words of models' names
 _FAMILIES = (
     "gpt", "chatgpt", "openai", "anthropic", "llama", "codellama", "qwen", "qwq", "mistral", "mixtral", "gemini", "deepseek",
     "grok", "chatglm", "internlm", "baichuan", "nemotron", "hunyuan", "prometheus", "judgelm", "llm",
 )  # fmt: skip
-# whole words that name a model, or what it does
+# whole words that mean a model or its role
 _MODEL_WORDS = ("claude", "ai", "bot", "chatbot", "copilot", "model", "judge", "glm")
-# words that name a model only before a number, because people and things have these names too
+# words that mean a model only before a number, because people and things also have these names
 _NUMBERED = (
     "gemma",
     "phi",
@@ -62,7 +67,7 @@ _NUMBERED = (
     "olmo",
     "vicuna",
 )
-# the names of OpenAI's models of one letter: o1-mini
+# OpenAI's models named with one letter: o1-mini
 _OF_ONE_LETTER = re.compile(r"\bo\d-(?:mini|preview|pro)\b")
 _PERSON_WORDS = (
     "human",
@@ -78,8 +83,20 @@ _PERSON_WORDS = (
 )
 
 
+def is_language_model(kind: str) -> bool:
+    """Whether raters of this kind are models: they take tokens, cost money and can be told how to answer."""
+    return kind == "judge"
+
+
+def rules_note(name: str = "rules") -> str:
+    """The note that must accompany every figure of the built-in rules."""
+    return f"{name} is not a language model: the published guidelines written as code"
+
+
 def kind_by_name(name: str) -> RaterKind:
-    """The kind of an imported rater that the data does not name: by its name a judge, the users themselves, or a person."""
+    """The kind of an imported rater if the data does not give it: a judge, the users themselves, or a person, by its
+    name.
+    """
     if name in GROUND_TRUTH_NAMES:
         return "ground_truth"
     return "judge" if _names_model(name) else "annotator"

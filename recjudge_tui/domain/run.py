@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Sampling
@@ -21,6 +21,8 @@ def _setting(name: str) -> Any:
     """The field of an option: its default, bounds and description."""
     option = RUN_OPTIONS[name]
     bounds: dict[str, Any] = dict(option.bounds)
+    if option.type is float:
+        bounds["allow_inf_nan"] = False
     return Field(default=option.default, description=option.help, **bounds)
 
 
@@ -64,6 +66,7 @@ class RunSettings(Model):
     concurrency: int | None = _setting("concurrency")
     timeout_s: float = _setting("timeout_s")
     max_tokens: int = _setting("max_tokens")
+    sending: dict[str, Any] = _setting("sending")
     repeats: int = _setting("repeats")
     temperature: float | None = _setting("temperature")
     budget_usd: float | None = _setting("budget_usd")
@@ -72,14 +75,20 @@ class RunSettings(Model):
     again: bool = _setting("again")
     use_cache: bool = _setting("use_cache")
 
+    @field_validator("timeout_s", mode="before")
+    @classmethod
+    def _stored_timeout(cls, value: object) -> object:
+        # earlier versions accepted an infinite value and stored it as null
+        return RUN_OPTIONS["timeout_s"].default if value is None else value
+
     @property
     def occasions(self) -> OccasionFilter:
-        """The occasions to judge. Raises UsageError for a time that is none."""
+        """The occasions to judge. Raises UsageError for an invalid time."""
         return occasion_filter(self.contexts, self.served_from, self.served_to)
 
 
 def form_words(settings: RunSettings) -> dict[str, str]:
-    """The variables by which a prompt follows the form that the settings ask for."""
+    """The variables that tell a prompt the form that the settings require."""
     words = {"published": "yes"} if settings.as_published else {}
     return words | ({"reasoning": settings.reasoning} if settings.reasoning != "first" else {})
 
@@ -94,6 +103,7 @@ def sampling_of(settings: RunSettings, sample: int) -> Sampling:
         temperature=usual if settings.temperature is None else settings.temperature,
         seed=settings.seed + sample,
         max_tokens=settings.max_tokens,
+        extra=settings.sending,
     )
 
 
@@ -101,11 +111,11 @@ class Estimate(Model):
     """The estimate of a run before it starts. Tokens are estimated from rendered prompts (low to high).
 
     `cost_usd` is None if the price is unknown, `seconds` if there is no run or test to measure the speed from.
-    `domain_note` says what the prompt will say of the things recommended, where nobody told what they are, and that
+    `domain_note` says which words the prompt uses for the recommended things if the domain is unknown, and that
     examples of other domains are left out. `published` is the preset of a run as published, a line each.
-    `copies_notes` count the events that are left out of what is shown because they are also held out.
-    `undated_note` counts events without a time, which are shown although they may be later than a list that has one.
-    `strata`: users drawn by level of engagement, where the run is stratified.
+    `copies_notes` count the events that are left out of what is shown because they are also held out. `undated_note`
+    counts events without a time, which are shown although they may be later than a list that has one. `strata`: users
+    drawn by level of engagement, where the run is stratified.
     """
 
     calls: int
@@ -131,8 +141,8 @@ class Progress(Model):
     """The progress of a run: `done` + `failed` + outstanding = `calls`; `cached` of the done reused a stored reply.
 
     `cost_usd` is the known cost, `unknown_usd` the most that may have been billed beside it: for calls without usage,
-    for attempts that were lost, and for calls in flight. `impossible_costs` calls have a stored cost that cannot be (from
-    an older version) and is left out of the sum. `waiting_s` is how long the server asked to be left alone.
+    for attempts that were lost, and for calls in flight. `impossible_costs` calls have an impossible stored cost
+    (from an older version), which is left out of the sum. `waiting_s` is how long the server asked to be left alone.
     """
 
     calls: int
@@ -149,7 +159,7 @@ class Progress(Model):
 
     @property
     def spent_usd(self) -> float:
-        """What counts against a budget."""
+        """The dollars that count against a budget."""
         return (self.cost_usd or 0.0) + self.unknown_usd
 
     @property

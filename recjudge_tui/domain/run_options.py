@@ -9,19 +9,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from recjudge_tui.domain.protocols import PROTOCOLS, SAER, Profile, ProtocolFacts
+from recjudge_tui.domain.protocols import PROTOCOLS, SAER, Profile, ProtocolFacts, protocol_facts
 
 Aspects = Literal["multi", "single"]
 Shots = Literal["none", "one", "personal"]
 Reasoning = Literal["first", "none"]
 Stratify = Literal["none", "activity"]
 Until = Literal["", "decided"]
+Decides = Literal["question", "cases", "draw", "work"]
 
 SIX_MONTHS_DAYS = 183
+# how long one attempt of a call may take
+TIMEOUT_S = 120.0
+# what draws samples, examples, orders and who labels what
+SEED = 7
 MOST_AT_ONCE = 1024
 # the command that runs the protocols of SAER one after the other
 SAER_NAME = "saer"
-# the options that say which occasions are meant; reports have them too
+# the options that choose occasions; reports have them, too
 OCCASION_SETTINGS = ("contexts", "served_from", "served_to")
 
 
@@ -53,6 +58,8 @@ class RunOption:
     label: in the form. placeholder: the meaning of an empty field of the form.
     form_choices: (value, text) to choose from in the form, the default first.
     repeated: on the command line each name is given by an option of its own, because it may hold a comma.
+    as_json: the values of a dict are JSON (KEY=JSON).
+    decides: what the judge is asked, which cases are judged, how these are drawn, or how the run is worked on.
     """
 
     name: str
@@ -70,6 +77,8 @@ class RunOption:
     placeholder: str = ""
     form_choices: tuple[tuple[str, str], ...] = ()
     repeated: bool = False
+    as_json: bool = False
+    decides: Decides = "question"
 
     def is_taken_by(self, protocol: str) -> bool:
         """Whether a run of the protocol, or of a stage of SAER, has this option."""
@@ -98,26 +107,29 @@ _DECLARED = (
     ),
     RunOption(
         "systems", tuple, "The systems to judge, separated by commas. Default: all.",
-        default=(), flag="--systems", metavar="A,B,...", label="systems", placeholder="all",
+        decides="cases", default=(), flag="--systems", metavar="A,B,...", label="systems", placeholder="all",
     ),
     RunOption(
         "baseline", str, "Compare each system with this one only. Default: every pair of systems.",
-        default="", flag="--baseline", metavar="SYS", taken_by=_pairs, label="baseline", placeholder="every pair",
+        decides="cases", default="", flag="--baseline", metavar="SYS", taken_by=_pairs,
+        label="baseline", placeholder="every pair",
     ),
     RunOption(
         "contexts", tuple, "Only lists and texts of this context.",
-        default=(), flag="--context", metavar="NAME",
+        decides="cases", default=(), flag="--context", metavar="NAME",
         details="Repeat it for several; --context '' selects those without one.",
         label="contexts", placeholder="all", repeated=True,
     ),
     RunOption(
         "served_from", str, "Only lists and texts served on this day (UTC) or later, or from this time on.",
-        default="", flag="--from", metavar="TIME", details="Those without a served_at are left out and counted.",
+        decides="cases", default="", flag="--from", metavar="TIME",
+        details="Those without a served_at are left out and counted.",
         label="served from", placeholder="any time",
     ),
     RunOption(
         "served_to", str, "Only lists and texts served by the end of this day (UTC), or up to this time.",
-        default="", flag="--to", metavar="TIME", details="Those without a served_at are left out and counted.",
+        decides="cases", default="", flag="--to", metavar="TIME",
+        details="Those without a served_at are left out and counted.",
         label="served to", placeholder="any time",
     ),
     RunOption(
@@ -136,7 +148,8 @@ _DECLARED = (
     ),
     RunOption(
         "as_of", str, "The end of the history. Default: each user's last shown event.",
-        default="", flag="--as-of", metavar="TIME", label="history to", placeholder="each user's last event",
+        decides="draw", default="", flag="--as-of", metavar="TIME",
+        label="history to", placeholder="each user's last event",
     ),
     RunOption(
         "no_history", bool, "Also judge users who have no history.",
@@ -181,7 +194,7 @@ _DECLARED = (
         default={}, flag="--var", metavar="NAME=WORD", label="variables", placeholder="the prompt's own",
     ),
     RunOption(
-        "domain", str, "What is recommended; it sets the prompt's words. Default: from the data.",
+        "domain", str, "What is recommended; sets the prompt's words. Default: from the data.",
         default="", flag="--domain", metavar="NAME",
         details="films, books, music, news, places, shop, or one of your own (docs/prompts.md).",
         label="domain", form_choices=(("", "by the data"),),
@@ -193,32 +206,32 @@ _DECLARED = (
     ),
     RunOption(
         "limit", int, "Judge only the first N cases, user by user.",
-        bounds={"ge": 1}, flag="--limit", metavar="N", label="first N", placeholder="all",
+        decides="draw", bounds={"ge": 1}, flag="--limit", metavar="N", label="first N", placeholder="all",
     ),
     RunOption(
         "sample", int, "Judge N cases of users drawn at random.",
-        bounds={"ge": 1}, flag="--sample", metavar="N", label="sample N", placeholder="no sample",
+        decides="draw", bounds={"ge": 1}, flag="--sample", metavar="N", label="sample N", placeholder="no sample",
     ),
     RunOption(
         "stratify", str, "Draw the sample's users at random, or evenly from 4 activity levels.",
-        default="none", choices=get_args(Stratify), flag="--stratify",
+        decides="draw", default="none", choices=get_args(Stratify), flag="--stratify",
         details="A user's level depends on the number of events shown.",
         label="drawn", form_choices=(("none", "at random"), ("activity", "by level of engagement")),
     ),
     RunOption(
         "until", str, "Stop when an anytime-valid interval separates every two systems.",
-        default="", choices=("decided",), flag="--until", details="Users are judged in random order.",
+        decides="cases", default="", choices=("decided",), flag="--until", details="Users are judged in random order.",
         taken_by=lambda facts: facts.decidable, label="until",
         form_choices=(("", "all are judged"), ("decided", "decided")),
     ),
     RunOption(
         "margin", float, "With --until: also stop when the interval is at most this wide.",
-        details="0.1 is ten percentage points of the win rate.", bounds={"ge": 0.01, "lt": 1},
+        decides="cases", details="0.1 is ten percentage points of the win rate.", bounds={"ge": 0.01, "lt": 1},
         flag="--margin", metavar="W", taken_by=lambda facts: facts.decidable, label="width", placeholder="decided only",
     ),
     RunOption(
         "seed", int, "The seed of the sample, the examples and the judge.",
-        default=7, flag="--seed", label="seed",
+        decides="draw", default=SEED, flag="--seed", label="seed",
     ),
     RunOption(
         "swap", bool, "Ask about each pair in both orders, to measure position bias.",
@@ -228,15 +241,22 @@ _DECLARED = (
     ),
     RunOption(
         "concurrency", int, "How many calls run at once. Default: the judge's own.",
-        bounds={"ge": 1, "le": MOST_AT_ONCE}, flag="--concurrency", metavar="N", label="at once", placeholder="auto",
+        decides="work", bounds={"ge": 1, "le": MOST_AT_ONCE}, flag="--concurrency", metavar="N",
+        label="at once", placeholder="auto",
     ),
     RunOption(
         "timeout_s", float, "Timeout of each attempt, in seconds.",
-        default=120.0, bounds={"gt": 0}, flag="--timeout", metavar="S", label="timeout",
+        decides="work", default=TIMEOUT_S, bounds={"gt": 0}, flag="--timeout", metavar="S", label="timeout",
     ),
     RunOption(
         "max_tokens", int, "The longest reply, in tokens.",
-        default=2048, bounds={"ge": 16}, label="max tokens",
+        default=2048, bounds={"ge": 16}, flag="--max-tokens", metavar="N", label="max tokens",
+    ),
+    RunOption(
+        "sending", dict, "Send this to the server too, such as think=false or reasoning_effort=low.",
+        default={}, flag="--option", metavar="KEY=JSON", as_json=True,
+        details="Repeat it for several; an object is merged into one that is sent anyway (docs/judges.md).",
+        label="sent along", placeholder="nothing",
     ),
     RunOption(
         "repeats", int, "Make every call N times and combine: labels by vote, scores by their mean.",
@@ -248,24 +268,38 @@ _DECLARED = (
     ),
     RunOption(
         "budget_usd", float, "Stop before the run costs more than this.",
-        bounds={"gt": 0}, flag="--budget", metavar="USD", label="budget $", placeholder="none",
+        decides="work", bounds={"gt": 0}, flag="--budget", metavar="USD", label="budget $", placeholder="none",
     ),
     RunOption(
         "requests_per_minute", float, "The maximum number of requests per minute.",
-        bounds={"gt": 0}, flag="--rpm", metavar="N", label="calls/min", placeholder="no limit",
+        decides="work", bounds={"gt": 0}, flag="--rpm", metavar="N", label="calls/min", placeholder="no limit",
     ),
     RunOption(
         "tokens_per_minute", float, "The maximum number of tokens per minute.",
-        bounds={"gt": 0}, flag="--tpm", metavar="N", label="tokens/min", placeholder="no limit",
+        decides="work", bounds={"gt": 0}, flag="--tpm", metavar="N", label="tokens/min", placeholder="no limit",
     ),
     RunOption(
         "again", bool, "Judge again what the rater has judged, and replace the verdicts.",
-        default=False, flag="--again", label="judge again", form_choices=(("no", "no"), ("yes", "yes, replace verdicts")),
+        decides="cases", default=False, flag="--again",
+        label="judge again", form_choices=(("no", "no"), ("yes", "yes, replace verdicts")),
     ),
     RunOption(
         "use_cache", bool, "Ask again even if the same request was answered before.",
-        default=True, flag="--no-cache",
+        decides="work", default=True, flag="--no-cache",
         label="stored", form_choices=(("use", "use stored replies"), ("ask", "ask again")),
     ),
 )  # fmt: skip
 RUN_OPTIONS: dict[str, RunOption] = {option.name: option for option in _DECLARED}
+
+
+def settings_that(*decide: Decides) -> frozenset[str]:
+    """The names of the settings that decide one of these."""
+    return frozenset(name for name, option in RUN_OPTIONS.items() if option.decides in decide)
+
+
+def summary_of(protocol: str) -> str:
+    """What a protocol, or SAER with its two stages, judges, and how often it asks."""
+    if protocol == SAER_NAME:
+        return "each list alone, then in pairs; two runs"
+    facts = protocol_facts(protocol)
+    return f"{facts.summary}, both orders" if facts.of_pairs else facts.summary

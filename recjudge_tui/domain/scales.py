@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.domain.text import one_line
 
+# with more different values than this, scores are not labels
 MOST_LABELS = 20
 _SPAN = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|\.\.|to)\s*(-?\d+(?:\.\d+)?)\s*")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from itertools import takewhile
@@ -116,6 +117,14 @@ def quantity(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def money(dollars: float) -> str:
+    """US dollars with at least two digits that count: `$0`, `$0.0016`, `$0.12`, `$1,234.50`."""
+    if dollars == 0:
+        return "$0"
+    decimals = 2 if abs(dollars) >= 0.1 else 1 - math.floor(math.log10(abs(dollars)))
+    return f"{'-' if dollars < 0 else ''}${abs(dollars):,.{decimals}f}"
+
+
 def one_line(text: object, limit: int | None = None) -> str:
     """`safe_text` on one line (runs of white space become one space), cut to `limit` characters with `…`.
 
@@ -128,3 +137,12 @@ def one_line(text: object, limit: int | None = None) -> str:
     if limit is not None and len(line) > limit:
         return line[: max(limit - 1, 0)] + "…"
     return line
+
+
+def finite(value: object) -> object:
+    """The value with null for NaN and infinite numbers, which JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return {name: finite(part) for name, part in value.items()} if isinstance(value, dict) else value

@@ -28,7 +28,7 @@ from recjudge_tui.store.raters.combined import (
 from recjudge_tui.store.raters.raters import ensure_rater, find_rater, rater_row
 from recjudge_tui.store.verdicts.scales import stored_scales
 
-MISSING = "a rater did not judge it"
+MISSING = "not judged by all raters"
 FAILED = "a rater's verdict failed"
 SPLIT = "a split vote"
 NO_ORDER = "the answers are categories without an order: use majority"
@@ -36,10 +36,8 @@ NO_ORDER = "the answers are categories without an order: use majority"
 
 class CombinedValues(NamedTuple):
     """Values (n,), NaN where the rule gives none; the rule's confidence in each (n,), if it has one; its estimate of
-    each rater's accuracy (raters,).
-
-    `refused`: why the rule answers none of the questions, empty if it does; `left_out`: why it gives single ones no value,
-    by their place.
+    each rater's accuracy (raters,). `refused`: why the rule cannot answer any question, or empty; `left_out`: index
+    of a question -> why it has no value.
     """
 
     values: FloatArray
@@ -50,9 +48,11 @@ class CombinedValues(NamedTuple):
 
 
 class Votes(NamedTuple):
-    """The values (raters, n) on one aspect and scale, NaN where a rater has none. `of_pairs`: signed preferences between two
-    systems, whose order in a case is that of their names and means nothing. `labels`: the values are whole numbers that
-    stand for labels."""
+    """The values (raters, n) on one aspect and scale, NaN where a rater has none.
+
+    `of_pairs`: signed preferences between two systems; the systems of a case are sorted by name, so the sign has no
+    meaning across cases. `labels`: the values are whole numbers that represent labels.
+    """
 
     table: FloatArray
     raters: tuple[str, ...]
@@ -80,7 +80,7 @@ class Recipe:
     needs_order: bool = False
 
     def stored(self) -> dict[str, object]:
-        """The recipe as stored in the database; a consensus that needs all its raters has no quorum."""
+        """The recipe as stored in the database; a consensus that needs all its raters is stored without a quorum."""
         stored: dict[str, object] = {"rule": self.rule, "raters": sorted(self.raters)}
         needs_all = self.kind == "consensus" and self.quorum == len(self.raters)
         return stored if needs_all else stored | {"quorum": self.quorum}
@@ -209,7 +209,10 @@ def _made(
     left_out: Counter[str],
     notes: list[str],
 ) -> Iterator[tuple[DerivedVerdict, list[InputVerdict]]]:
-    """Each verdict with the verdicts it is derived from. `ids` are those of the recipe's raters, in the same order."""
+    """Each verdict with the verdicts it is derived from.
+
+    `ids` are the ids of the recipe's raters, in the same order.
+    """
     place = {rater_id: at for at, rater_id in enumerate(ids)}
     for (scale, aspect), questions in _usable(inputs, recipe, left_out).items():
         known = scales.get((scale, aspect))
@@ -268,7 +271,7 @@ def _by_scale(given: list[InputVerdict]) -> dict[str, list[InputVerdict]]:
 
 
 def _short(given: list[InputVerdict], recipe: Recipe) -> str:
-    """Why too few raters have a verdict; empty if there are enough. A failed verdict is no vote."""
+    """The reason if too few raters have a verdict; empty if there are enough. A failed verdict is not a vote."""
     votes = sum(verdict.value is not None for verdict in given)
     if votes >= recipe.quorum:
         return ""
@@ -282,7 +285,7 @@ def _short(given: list[InputVerdict], recipe: Recipe) -> str:
 def _label_names(
     scales: Mapping[tuple[str, str], Scale], tie: str, protocol: str, aspect: str
 ) -> dict[float, str]:
-    """value -> name of the labels of a question; none of a scale without labels."""
+    """value -> name of each label of a question; empty for a scale without labels."""
     if (protocol, aspect) in scales:
         return scales[protocol, aspect].names
     facts = protocol_facts(protocol)

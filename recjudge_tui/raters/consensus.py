@@ -34,11 +34,12 @@ def make_consensus(
     """Create a consensus rater, whose verdicts are derived from those of `raters` on each case and aspect.
 
     `strict`: the harsher label (single lists and texts). `conservative`: any disagreement is a tie (pairs).
-    `majority`: more than half of those who voted; a split vote gives no verdict. `median`: the middle of the votes on an
-    ordered scale; none where it lies between two labels. A question with fewer votes than `quorum` (default: all raters)
-    gets no verdict; a failed verdict is no vote. All of these are counted. A consensus with the same recipe is updated.
-    Raises UsageError for fewer than two raters, a quorum that cannot be met or a name that is taken, NotFoundError for an
-    unknown rater, RunError when the raters share no question that the rule can answer.
+    `majority`: more than half of those who voted; a split vote gives no verdict. `median`: the middle of the votes on
+    an ordered scale; no verdict if it lies between two labels. A question with fewer votes than `quorum` (default:
+    all raters) gets no verdict; a failed verdict is not a vote. Questions without a verdict are counted. A consensus
+    with the same recipe is updated. Raises UsageError for fewer than two raters, a quorum that cannot be met or a
+    name that is taken, NotFoundError for an unknown rater, RunError when the raters share no question that the rule
+    can answer.
     """
     if rule not in RULES:
         raise UsageError(f"no rule “{rule}”", f"There are: {', '.join(RULES)}.")
@@ -68,7 +69,7 @@ def combined(votes: Votes, rule: Rule) -> CombinedValues:
 
 
 def refuse(verdict: InputVerdict, rule: Rule) -> str:
-    """Why the rule cannot answer a question; empty if it can."""
+    """The reason why the rule cannot answer a question; empty if it can."""
     is_pair = verdict.case_kind == "pair"
     if is_pair and rule == "strict":
         return "strict needs an order of labels, which pairs of lists do not have"

@@ -1,4 +1,4 @@
-"""Ensembles: raters that are the mean, the majority or the likeliest label of others (Zhang et al., 2024)."""
+"""Ensembles: raters that are the mean, the majority or the most likely label of other raters (Zhang et al., 2024)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_ensemble(
     """Create an ensemble rater, whose verdicts are derived from those of `raters` on each case and aspect.
 
     `mean`: the mean of the values. `majority`: the value of more than half of the raters; a split vote gives no
-    verdict. `dawid-skene`: the likeliest label with each rater weighted by estimated accuracy (`stats.dawid_skene`),
+    verdict. `dawid-skene`: the most likely label, with each rater weighted by estimated accuracy (`stats.dawid_skene`),
     for three or more raters; its probability is the verdict's confidence, and two equally likely labels give no
     verdict; an aspect on which it contradicts the raters is refused (`stats.combining.jury`).
     Without a value from at least `quorum` raters (default: all) there is no verdict; missing and failed ones
@@ -55,7 +55,7 @@ def make_ensemble(
     if rule == "dawid-skene" and len(names) < FEWEST_RATERS:
         raise UsageError(
             f"dawid-skene needs at least {FEWEST_RATERS} raters",
-            "When two raters differ, nothing tells which one is right.",
+            "When two raters differ, there is no way to tell which one is right.",
             "Add a rater, or use --rule majority.",
         )
     recipe = Recipe(

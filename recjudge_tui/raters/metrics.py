@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from recjudge_tui.domain.material import CaseKind
-from recjudge_tui.domain.protocols import protocol_facts, with_unit
+from recjudge_tui.domain.protocols import OVERALL, protocol_facts, with_unit
 from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
 from recjudge_tui.stats.text.metrics import TEXT_METRICS, Score, text_metric
 from recjudge_tui.stats.text.words import TOKENS, Tokens
@@ -30,11 +31,10 @@ from recjudge_tui.store.raters.combined import DerivedVerdict, replace_verdicts,
 from recjudge_tui.store.raters.raters import ensure_rater, find_rater, rater_row
 
 NAMES: tuple[str, ...] = (*TEXT_METRICS, *LIST_METRICS)
-_OVERALL = "overall"
-_NOT_KNOWN = "its list or text was never imported"
+_NOT_KNOWN = "the list or text was never imported"
 _NO_REFERENCE = "no reference was imported"
 _NO_RELEVANT = "nothing relevant is held out for the user"
-_NO_GAINS = "the user's held-out events have no value above 0, or one below"
+_NO_GAINS = "the user's held-out events have no value above 0, or have a negative one"
 _NO_CATEGORY = "no item of the list has a category"
 # why a metric is undefined on a list
 _UNDEFINED: Mapping[str, str] = {
@@ -57,7 +57,7 @@ class Metric(NamedTuple):
 
     @property
     def rater(self) -> str:
-        """The name of its rater: the metric and its options; the default tokens are not named."""
+        """The name of the metric's rater: the metric and its options, without the default tokens."""
         if self.k is not None:
             return f"{self.name}@{self.k}"
         return self.name if self.tokens in (None, "auto") else f"{self.name}@{self.tokens}"
@@ -95,7 +95,7 @@ class _MetricVerdicts(NamedTuple):
     left_out: Counter[str]
 
 
-def read_metric(text: str, k: int = 10, tokens: Tokens = "auto") -> Metric:
+def read_metric(text: str, k: int = TOP_K, tokens: Tokens = "auto") -> Metric:
     """A metric from its name, as in `ndcg`, or from its rater's: `ndcg@5`, `rouge-l@characters`.
 
     Raises UsageError naming the known metrics.
@@ -126,14 +126,15 @@ def read_metric(text: str, k: int = 10, tokens: Tokens = "auto") -> Metric:
 
 
 def make_metric_raters(
-    db: Database, project_id: int, names: Sequence[str], *, k: int = 10, tokens: Tokens = "auto"
+    db: Database, project_id: int, names: Sequence[str], *, k: int = TOP_K, tokens: Tokens = "auto"
 ) -> list[MetricSummary]:
     """Create or update a metric rater for each name (see `read_metric`), all or none.
 
-    Text metrics judge explanations that have a reference: protocol `explanation`, from 0 to 1. Offline metrics
-    judge lists (protocol `absolute`, the metric's value, whatever its range) and the existing pairs of lists (protocol
-    `pairwise`: the list with the higher value wins, equal values tie; note that higher popularity is not better).
-    Where a metric is undefined, on either list of a pair, there is no verdict; such cases are counted by reason.
+    Text metrics judge explanations that have a reference: protocol `explanation`, from 0 to 1. Offline metrics judge
+    lists (protocol `absolute`, the metric's value in its own range) and the existing pairs of lists (protocol
+    `pairwise`: the list with the higher value wins, equal values tie; note that higher popularity is not better). If
+    a metric is undefined on a list, or on either list of a pair, there is no verdict; such cases are counted by
+    reason.
 
     The values are computed before the write lock is taken. Raises UsageError without names, for an unknown metric, or
     when another rater has the name; RunError when nothing can be judged or a package is missing.
@@ -204,7 +205,7 @@ _UNITS: tuple[CaseKind, ...] = ("explanation", "list", "pair")
 
 
 def _measured_as(unit: CaseKind) -> str:
-    """The protocol whose question a metric answers: a number for one list or text, the better of two lists."""
+    """The protocol whose question a metric answers: a number for one list or text, or the better of two lists."""
     return next(name for name in with_unit(unit) if unit == "pair" or protocol_facts(name).scores)
 
 
@@ -213,11 +214,12 @@ def _text_scores(db: Database, project_id: int, metrics: Sequence[Metric]) -> di
     if not metrics:
         return {}
     scorers = {metric: text_metric(metric.name, metric.tokens or "auto") for metric in metrics}
-    texts = referred_texts(db, project_id)
-    return {
-        metric: {text.explanation_id: _scored(scorer, text) for text in texts}
-        for metric, scorer in scorers.items()
-    }
+    scores: dict[Metric, dict[int, Score]] = {metric: {} for metric in metrics}
+    # text by text: what is cut into words for one metric is cut for all
+    for text in referred_texts(db, project_id):
+        for metric, scorer in scorers.items():
+            scores[metric][text.explanation_id] = _scored(scorer, text)
+    return scores
 
 
 def _scored(scorer: Callable[[str, str], Score], text: ReferredText) -> Score:
@@ -252,12 +254,12 @@ def _of_texts(
     cases: Sequence[TextCase], scores: Mapping[int, Score], left_out: Counter[str]
 ) -> Iterator[DerivedVerdict]:
     for case_id, explanation_id in cases:
-        # a text imported after the scores were computed waits for the next update
+        # texts imported after the scores were computed are left to the next update
         value, reason = scores.get(explanation_id or 0, Score(None, _NOT_KNOWN))
         if value is None:
             left_out[f"explanation: {reason}"] += 1
         else:
-            yield DerivedVerdict(case_id, _OVERALL, _measured_as("explanation"), value, "", "")
+            yield DerivedVerdict(case_id, OVERALL, _measured_as("explanation"), value, "", "")
 
 
 def _judge_lists(
@@ -294,9 +296,9 @@ def _of_lists(
 
 def _verdict(case: ListCase, values: Sequence[float], labels: Mapping[float, str]) -> DerivedVerdict:
     if not case.is_pair:
-        return DerivedVerdict(case.case_id, _OVERALL, _measured_as("list"), values[0], "", "")
+        return DerivedVerdict(case.case_id, OVERALL, _measured_as("list"), values[0], "", "")
     first, second = values
-    # sums of the same terms in another order may differ in the last digit
+    # sums of the same terms in a different order may differ in the last digit
     same = math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
     sign = 0.0 if same else math.copysign(1.0, first - second)
-    return DerivedVerdict(case.case_id, _OVERALL, _measured_as("pair"), sign, labels[sign], "")
+    return DerivedVerdict(case.case_id, OVERALL, _measured_as("pair"), sign, labels[sign], "")

@@ -7,6 +7,7 @@ import pytest
 
 import recjudge_tui
 from recjudge_tui.domain.protocols import (
+    OVERALL,
     PROTOCOLS,
     SAER,
     compares_lists,
@@ -17,7 +18,6 @@ from recjudge_tui.domain.protocols import (
     with_unit,
 )
 from recjudge_tui.domain.roles import (
-    BASELINES,
     BUILT_IN,
     COMBINED,
     FIRST_HAND,
@@ -28,6 +28,7 @@ from recjudge_tui.domain.roles import (
     REFERENCES,
     REVIEWED,
     RUN_RATERS,
+    WITHOUT_OPINION,
 )
 from recjudge_tui.protocols.registry import MODULES
 from recjudge_tui.settings import data_dir
@@ -67,9 +68,9 @@ def test_which_protocols_belong_together() -> None:
     assert question_of("of another version") == "of another version"
 
 
-def test_no_other_module_names_a_protocol() -> None:
+def test_no_other_module_names_a_protocol_or_the_aspect_of_the_whole_case() -> None:
     """`explanation` is the name of a unit too."""
-    names = set(PROTOCOLS) - {"explanation"}
+    names = set(PROTOCOLS) - {"explanation"} | {OVERALL}
     found = [
         f"{path.relative_to(PACKAGE)}:{node.lineno}"
         for path in PACKAGE.rglob("*.py")
@@ -90,7 +91,7 @@ def test_the_roles_of_raters_fit_together() -> None:
     assert set(MACHINES) | set(PEOPLE) == set(RATER_KINDS)
     assert set(FIRST_HAND) < set(PERSONS) < set(PEOPLE)
     assert set(REFERENCES) == {*FIRST_HAND, "consensus"}
-    assert set(REVIEWED) == set(RUN_RATERS) - set(BASELINES)
+    assert set(REVIEWED) == set(RUN_RATERS) - set(WITHOUT_OPINION)
     assert set(BUILT_IN) == set(RUN_RATERS) - {"judge"}
-    assert not set(BASELINES) & set(PEOPLE)
+    assert not set(WITHOUT_OPINION) & set(PEOPLE)
     assert set(COMBINED) == {"ensemble", "consensus"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recjudge_tui.domain.text import one_line, paintable, quantity, safe_text
+from recjudge_tui.domain.text import money, one_line, paintable, quantity, safe_text
 from recjudge_tui.domain.tokens import estimate_tokens
 from tests.support.hostile import HOSTILE
 
@@ -111,3 +111,18 @@ def test_painting_keeps_the_width() -> None:
 def test_one_of_a_thing_is_singular() -> None:
     assert [quantity(count, "call") for count in (0, 1, 2000)] == ["0 calls", "1 call", "2,000 calls"]
     assert [quantity(count, "batch", "batches") for count in (1, 2)] == ["1 batch", "2 batches"]
+
+
+@pytest.mark.parametrize(
+    ("dollars", "shown"),
+    [
+        (0, "$0"),
+        (0.0016, "$0.0016"),
+        (0.00000042, "$0.00000042"),
+        (0.12, "$0.12"),
+        (1234.5, "$1,234.50"),
+        (-0.05, "-$0.050"),
+    ],
+)
+def test_a_price_is_never_rounded_to_nothing(dollars: float, shown: str) -> None:
+    assert money(dollars) == shown
