@@ -1,6 +1,5 @@
-"""Runs with a budget against a server that bills, under kills, lies, faults, resumes and retries: billed by budget.
-
-python benchmarks/billing.py prints each scenario as it ends.
+"""Runs with a budget against a server that bills, with kills, wrong usage, faults, resumes and retries: billed /
+budget.
 """
 
 from __future__ import annotations
@@ -8,27 +7,28 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.rows import Row, run_command
 from recjudge_tui.runs.control import limits
 from recjudge_tui.store.opening import connect
-from tests.support.billing import PRICES, SCENARIOS, Outcome, Scenario, play
+from tests.support.billing import MORE_SCENARIOS, PRICES, SCENARIOS, Outcome, Scenario, play
 from tests.support.runs import make_project
 
-ROUNDS = 8
+ROUNDS, QUICK_ROUNDS = 8, 1
 USERS = 12
 
 
-def measure() -> list[dict[str, Any]]:
+def measure(quick: bool = False) -> Iterator[Row]:
     limits.FIRST_WAIT_S = 0.005
-    return [_row(scenario) for scenario in SCENARIOS]
+    yield from (_row(scenario, QUICK_ROUNDS if quick else ROUNDS) for scenario in SCENARIOS + MORE_SCENARIOS)
 
 
-def _row(scenario: Scenario) -> dict[str, Any]:
-    outcomes = [_played(scenario, seed) for seed in range(ROUNDS)]
+def _row(scenario: Scenario, rounds: int) -> Row:
+    outcomes = [_outcome(scenario, seed) for seed in range(rounds)]
     worst = max(outcome.billed / outcome.budget for outcome in outcomes)
     counted = all(outcome.billed <= outcome.counted * (1 + 1e-9) for outcome in outcomes)
     return {
@@ -38,11 +38,11 @@ def _row(scenario: Scenario) -> dict[str, Any]:
         "ratio": None,
         "bound": "1.0",
         "holds": worst <= 1.0 and counted,
-        "note": f"billed by budget, the worst of {ROUNDS} runs; {scenario.kills} kills in each",
+        "note": f"billed / budget, the worst of {rounds} runs; {scenario.kills} kills in each",
     }
 
 
-def _played(scenario: Scenario, seed: int) -> Outcome:
+def _outcome(scenario: Scenario, seed: int) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "prices.toml").write_text(PRICES, encoding="utf-8")
         os.environ["RECJUDGE_CONFIG"] = folder
@@ -51,14 +51,8 @@ def _played(scenario: Scenario, seed: int) -> Outcome:
             return play(db, scenario, 2 * USERS, seed)
 
 
-def main() -> None:
-    limits.FIRST_WAIT_S = 0.005
-    for scenario in SCENARIOS:
-        row = _row(scenario)
-        print(
-            f"{'holds' if row['holds'] else 'BROKEN'} {row['ours']:.3f} {row['name']}; {row['note']}",
-            flush=True,
-        )
+def main(words: Sequence[str] | None = None) -> None:
+    run_command(__doc__, measure, words)
 
 
 if __name__ == "__main__":

@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import httpx
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from benchmarks.projects import load, write_tables
+from benchmarks.rows import Row, run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.judges.providers.openai import OpenAIJudge
 from recjudge_tui.protocols.registry import protocol
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
@@ -28,54 +32,62 @@ from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.prompts.prompts import prompt_by_id
 from recjudge_tui.store.runs.calls import outstanding
 from recjudge_tui.store.runs.runs import run_row
+from tests.support.runs import plan_run
 from tests.support.servers.process import ServerProcess, start
 
 DELAY_S = 0.05
-ROUNDS = 5
-MEDIAN = f"median of {ROUNDS}"
-FINISHED = 100_000
-LEFT = 100
 
 
-def measure() -> list[dict[str, Any]]:
-    return [
-        _against_ideal("openai_api", "openai", calls=1000, concurrency=32, bound=1.15),
-        *_many_at_once(calls=2000, concurrency=128, bound=1.5),
-        _against_ideal("ollama_api", "ollama", calls=1000, concurrency=32, bound=1.7),
-        _without_delay(calls=1000, concurrency=8),
-        _without_delay(calls=1000, concurrency=1),
-        _resume(),
-    ]
+class Size(NamedTuple):
+    """`finished` calls of the run that is resumed, `left` of them not yet done."""
+
+    calls: int
+    rounds: int
+    finished: int
+    left: int
 
 
-def _against_ideal(server: str, provider: str, calls: int, concurrency: int, bound: float) -> dict[str, Any]:
-    ours = _median(lambda: _seconds(server, provider, calls, concurrency, DELAY_S))
-    return _ideal_row(provider, calls, concurrency, bound, ours)
+FULL, QUICK = Size(1000, 5, 100_000, 100), Size(64, 1, 400, 20)
 
 
-def _ideal_row(provider: str, calls: int, concurrency: int, bound: float, ours: float) -> dict[str, Any]:
-    ideal = calls * DELAY_S / concurrency
+def measure(quick: bool = False) -> Iterator[Row]:
+    size = QUICK if quick else FULL
+    yield _against_ideal("openai_api", "openai", size, concurrency=32, bound=1.15)
+    yield from _many_at_once(size._replace(calls=2 * size.calls), concurrency=128, bound=1.5)
+    yield _against_ideal("ollama_api", "ollama", size, concurrency=32, bound=1.7)
+    yield _without_delay(size, concurrency=8)
+    yield _without_delay(size, concurrency=1)
+    yield _resume(size)
+
+
+def _against_ideal(server: str, provider: str, size: Size, concurrency: int, bound: float) -> Row:
+    ours = _median(size, lambda: _seconds(server, provider, size.calls, concurrency, DELAY_S))
+    return _ideal_row(provider, size, concurrency, bound, ours)
+
+
+def _ideal_row(provider: str, size: Size, concurrency: int, bound: float, ours: float) -> Row:
+    ideal = size.calls * DELAY_S / concurrency
     return {
-        "name": f"{provider}: {calls:,} calls of 50 ms, concurrency {concurrency}, stored, seconds",
+        "name": f"{provider}: {size.calls:,} calls of 50 ms, concurrency {concurrency}, stored, seconds",
         "ours": round(ours, 3),
         "comparison": round(ideal, 3),
         "ratio": round(ours / ideal, 2),
         "bound": f"<= {bound} x ideal",
         "holds": ours <= bound * ideal,
-        "note": f"comparison: the server's own time; {MEDIAN}",
+        "note": f"comparison: the server's own time; median of {size.rounds}",
     }
 
 
-def _many_at_once(calls: int, concurrency: int, bound: float) -> list[dict[str, Any]]:
+def _many_at_once(size: Size, concurrency: int, bound: float) -> list[Row]:
     """Our time, and the time of one plain httpx client with the same bodies, measured in the same minutes."""
     ours: list[float] = []
     plain: list[float] = []
-    for _ in range(ROUNDS):
-        ours.append(_seconds("openai_api", "openai", calls, concurrency, DELAY_S))
-        plain.append(_plain_seconds(calls, concurrency))
+    for _ in range(size.rounds):
+        ours.append(_seconds("openai_api", "openai", size.calls, concurrency, DELAY_S))
+        plain.append(_plain_seconds(size.calls, concurrency))
     seconds, theirs = statistics.median(ours), statistics.median(plain)
     return [
-        _ideal_row("openai", calls, concurrency, bound, seconds),
+        _ideal_row("openai", size, concurrency, bound, seconds),
         {
             "name": f"the same calls, beside one httpx.AsyncClient for {concurrency} workers, seconds",
             "ours": round(seconds, 3),
@@ -83,15 +95,15 @@ def _many_at_once(calls: int, concurrency: int, bound: float) -> list[dict[str, 
             "ratio": round(seconds / theirs, 2),
             "bound": "< comparison",
             "holds": seconds < theirs,
-            "note": f"comparison: ready-made bodies, nothing read, nothing stored; {MEDIAN}",
+            "note": f"comparison: ready-made bodies, nothing read, nothing stored; median of {size.rounds}",
         },
     ]
 
 
-def _without_delay(calls: int, concurrency: int) -> dict[str, Any]:
-    seconds = _median(lambda: _seconds("openai_api", "openai", calls, concurrency, 0.0))
+def _without_delay(size: Size, concurrency: int) -> Row:
+    seconds = _median(size, lambda: _seconds("openai_api", "openai", size.calls, concurrency, 0.0))
     usual = concurrency == OpenAIJudge.concurrency
-    each_ms = seconds / calls * 1000
+    each_ms = seconds / size.calls * 1000
     return {
         "name": f"a call end to end, server without delay, concurrency {concurrency}, milliseconds",
         "ours": round(each_ms, 2),
@@ -100,34 +112,34 @@ def _without_delay(calls: int, concurrency: int) -> dict[str, Any]:
         "bound": "<= 1 ms" if usual else "",
         "holds": each_ms <= 1 or not usual,
         "note": ("the judge's own concurrency; " if usual else "a sync to disk for one or two answers; ")
-        + MEDIAN,
+        + f"median of {size.rounds}",
     }
 
 
-def _resume() -> dict[str, Any]:
+def _resume(size: Size) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         path, log = Path(folder) / "run.db", Path(folder) / "asked.jsonl"
         with start("openai_api", "--log", log) as server, connect(path) as db:
-            run_id = _plan(db, Path(folder), "openai", server, FINISHED // 10, 1, repeats=10)
-            _finish(db, run_id)
+            run_id = _plan(db, Path(folder), "openai", server, size.finished // 10, 1, repeats=10)
+            _finish(db, run_id, size.left)
             log.write_text("")
             began = time.time()
             ended = work(path, run_id)
-        assert (ended.done, ended.failed) == (FINISHED, 0), ended
+        assert (ended.done, ended.failed) == (size.finished, 0), ended
         with log.open(encoding="utf-8") as lines:
             seconds = json.loads(next(lines))["time"] - began
     return {
-        "name": f"resume of a run with {FINISHED - LEFT:,} finished calls, seconds to the first request",
+        "name": f"resume of a run with {size.finished - size.left:,} finished calls, seconds to the first request",
         "ours": round(seconds, 3),
         "comparison": None,
         "ratio": None,
         "bound": "<= 1 s",
         "holds": seconds <= 1,
-        "note": f"{LEFT} calls were left; measured once",
+        "note": f"{size.left} calls were left; measured once",
     }
 
 
-def _finish(db: Database, run_id: int) -> None:
+def _finish(db: Database, run_id: int, left: int) -> None:
     """Mark all calls of the run except the last ones as done."""
     last = db.value("SELECT max(id) FROM calls WHERE run_id = ?", (run_id,))
     with db.transaction():
@@ -136,7 +148,7 @@ def _finish(db: Database, run_id: int) -> None:
                  content_hash = hex(randomblob(32)), request_hash = hex(randomblob(32)), tokens_in = 2000, tokens_out = 100,
                  cost_usd = 0, latency_s = 0.05, finished_at = '2024-01-01T00:00:00.000+00:00'
                WHERE run_id = ? AND id <= ?""",
-            (run_id, last - LEFT),
+            (run_id, last - left),
         )
         db.execute(
             """INSERT INTO answers (call_id, aspect, value, label)
@@ -144,8 +156,8 @@ def _finish(db: Database, run_id: int) -> None:
         )
 
 
-def _median(once: Callable[[], float]) -> float:
-    return statistics.median(once() for _ in range(ROUNDS))
+def _median(size: Size, once: Callable[[], float]) -> float:
+    return statistics.median(once() for _ in range(size.rounds))
 
 
 def _seconds(server_name: str, provider: str, calls: int, concurrency: int, delay_s: float) -> float:
@@ -161,7 +173,7 @@ def _seconds(server_name: str, provider: str, calls: int, concurrency: int, dela
 def _plain_seconds(calls: int, concurrency: int) -> float:
     """Seconds for the same bodies through one httpx client shared by all workers."""
     with _planned("openai_api", "openai", calls, concurrency, DELAY_S) as (db, run_id, server):
-        bodies = list(_bodies(db, run_id))
+        bodies = list(_bodies(db, run_id, calls))
         began = time.perf_counter()
         asyncio.run(_post_all(f"{server.url}/v1/chat/completions", bodies, concurrency))
         return time.perf_counter() - began
@@ -180,13 +192,13 @@ async def _post_all(url: str, bodies: list[bytes], concurrency: int) -> None:
         await asyncio.gather(*(worker() for _ in range(concurrency)))
 
 
-def _bodies(db: Database, run_id: int) -> Iterator[bytes]:
+def _bodies(db: Database, run_id: int, calls: int) -> Iterator[bytes]:
     """The bodies that our judge sends for the calls of the run."""
     row = run_row(db, run_id)
     chosen, prompt = protocol(row["protocol"]), prompt_by_id(db, row["prompt_id"])
     settings = RunSettings.model_validate_json(row["settings"])
     judge = OpenAIJudge("openai:hash-judge", "hash-judge", ("http://127.0.0.1:1/v1",))
-    for key in outstanding(db, run_id, 0, FINISHED):
+    for key in outstanding(db, run_id, 0, calls):
         material = load_material(db, run_id, key.case_id, settings.top_k)
         sampling = sampling_of(settings, key.sample)
         yield judge.batch_body(chosen.request(prompt, material, key.order, key.aspect, sampling))
@@ -224,3 +236,11 @@ def _plan(
     plan = plan_run(db, RunRequest(project_id(db, "calls"), judge, settings))
     assert plan.run_id is not None
     return plan.run_id
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    run_command(__doc__, measure, words)
+
+
+if __name__ == "__main__":
+    main()

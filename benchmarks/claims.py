@@ -1,6 +1,6 @@
-"""How often each claim is made of equal systems, judges or nights, and whether plans reach the power they promise.
+"""How often each claim is made about equal systems, judges or nights, and whether plans reach the power they promise.
 
-    python benchmarks/claims.py [CLAIM...] [--draws 2000] [--users 2,3,5,8,12,20,50,100]
+    python benchmarks/claims.py [CLAIM...] [--draws 2000] [--users 2,3,5,8,12,20,50,100] [--quick]
 
 Every claim is made by the functions the tool itself uses, on samples in which it is false: a cell is the share of samples
 with at least one such claim, in %. The bound: 5 % and the noise of the draws.
@@ -8,21 +8,21 @@ with at least one such claim, in %. The bound: 5 % and the noise of the draws.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks import rows as benchmark
 from benchmarks.populations import Rng, battles_drawn, sparse_hits
-from benchmarks.rows import bounded_row
+from benchmarks.rows import bounded_row, command_parser
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import Battles
@@ -33,27 +33,30 @@ from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclu
 from recjudge_tui.stats.agreement.change import mean_change
 from recjudge_tui.stats.agreement.marginal import stuart_maxwell
 from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.experiments.power import (
-    ALPHA,
     Discordance,
+    of_users,
     power_of,
     share_discordance,
     units_needed,
+    user_sizes,
     win_rate_discordance,
 )
 from recjudge_tui.stats.ranking.battles import user_counts
 from recjudge_tui.stats.ranking.mean_tests import adjusted, mean_tests
-from recjudge_tui.stats.resampling.intervals import LEVEL, SHARE, mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate, share_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm, holm_claims, sign_test
 from recjudge_tui.stats.resampling.sign_flips import sign_flip_test, user_means
 from recjudge_tui.store.verdicts.ratings import Question
 
-DRAWS = 2000
+DRAWS, SHORT_DRAWS, QUICK_DRAWS = 2000, 200, 5
 USERS = (2, 3, 5, 8, 12, 20, 50, 100)
+QUICK_USERS = [8]
 
 
 class Claim(NamedTuple):
-    """`made(rng, users)`: whether the claim is made of one sample in which it is false."""
+    """`made(rng, users)`: whether the claim is made about one sample in which it is false."""
 
     name: str
     made: Callable[[Rng, int], bool]
@@ -105,9 +108,9 @@ def saer(systems: int, baseline: str = "") -> Claim:
             _NOTHING, Table("", _COST, (_BILL, _BILL)), baseline, ranked, tested_neighbours(fought, scores), names,
             fought.tests, frozenset(),
         )  # fmt: skip
-        said = " ".join(line for line in conclusion(findings, rules=False) if "not tested" not in line)
-        said = said.replace("no system is shown to be Good most often", "")
-        return any(words in said for words in _FIRST)
+        sentences = " ".join(line for line in conclusion(findings, rules=False) if "not tested" not in line)
+        sentences = sentences.replace("no system is shown to be Good most often", "")
+        return any(words in sentences for words in _FIRST)
 
     return Claim(f"SAER's sentences, {systems} systems{', against one' if baseline else ''}", made)
 
@@ -132,6 +135,20 @@ def means(name: str, values: Callable[[Rng, int], FloatArray], systems: int, fig
         return any(test.separable for tests in families for test in tests.values())
 
     return Claim(f"means, {name}, {systems} systems, {quantity(figures, 'figure')}", made)
+
+
+def shapes(
+    name: str, first: Callable[[Rng, int], FloatArray], second: Callable[[Rng, int], FloatArray]
+) -> Claim:
+    """Two systems of equal means and different shapes; a claim that one more user could undo says so and is not counted."""
+
+    def made(rng: Rng, users: int) -> bool:
+        (tests,) = adjusted(
+            [mean_tests(np.stack([first(rng, users), second(rng, users)], axis=1), np.arange(users), SHARE)]
+        )
+        return any(test.separable and not test.fragile for test in tests.values())
+
+    return Claim(f"means of unequal shape, not fragile, {name}", made)
 
 
 def certain(bounds: int) -> Claim:
@@ -223,6 +240,10 @@ def shifted(nights: int, noise: float) -> Claim:
     return Claim(f"trend: the judge has shifted, {quantity(nights, 'night')}", made)
 
 
+def _hits(rng: Rng, users: int, share: float) -> FloatArray:
+    return (rng.random(users) < share).astype(np.float64)
+
+
 def _labels(rng: Rng, users: int) -> FloatArray:
     return rng.choice(5, users, p=(0.02, 0.03, 0.1, 0.25, 0.6)) / 4
 
@@ -242,6 +263,16 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         means("skewed", lambda rng, n: rng.beta(0.5, 5, n), 3, 14),
         means("labels 1 to 5", _labels, 3, 4),
     ),
+    "shapes": (
+        shapes("hits of .1, dense", lambda rng, n: _hits(rng, n, 0.1), lambda rng, n: rng.beta(0.5, 4.5, n)),
+        shapes("hits of .3, dense", lambda rng, n: _hits(rng, n, 0.3), lambda rng, n: rng.beta(3, 7, n)),
+        shapes(
+            "labels 1 and 5, 4 and 5",
+            lambda rng, n: _hits(rng, n, 0.85),
+            lambda rng, n: 0.75 + _hits(rng, n, 0.4) / 4,
+        ),
+        shapes("sparse, dense", lambda rng, n: sparse_hits(rng, n, 0.4), lambda rng, n: rng.beta(2, 29 / 3, n)),
+    ),
     "gates": (certain(1), certain(2), certain(6), worse(1, 0.8), worse(6, 0.8), worse(6, 0.97)),
     "others": (favoured(1), favoured(7), shifted(1, 0.3), shifted(30, 0.3), shifted(30, 0.05),
         changed(0.7, (0.34, 0.33, 0.33)), changed(0.9, (0.34, 0.33, 0.33)),
@@ -254,61 +285,78 @@ def false_rate(claim: Claim, users: int, draws: int, seed: int = 2) -> float:
     return sum(claim.made(rng, users) for _ in range(draws)) / draws
 
 
-def reached_power(shares: Discordance, draws: int, seed: int = 3) -> tuple[int, float, float]:
+class Plan(NamedTuple):
+    """What is planned for: how cases differ, how many cases a user has, and how alike they are."""
+
+    shares: Discordance
+    cases: int = 1
+    icc: float = 0.0
+
+
+def reached_power(plan: Plan, draws: int, seed: int = 3) -> tuple[int, float, float]:
     """Users planned for a power of 80 %, the power promised for them, and that of the sign test in simulation."""
-    needed = units_needed(shares) or 0
-    win = (shares.psi + shares.delta) / 2
-    rng = np.random.default_rng([seed, int(1000 * shares.psi), int(1000 * shares.delta)])
-    won, _, lost = rng.multinomial(needed, [win, 1 - shares.psi, shares.psi - win], draws).T
-    shown = [(sign_test(int(a), int(b)) or 1.0) < ALPHA for a, b in zip(won, lost, strict=True)]
-    return needed, power_of(shares, needed), float(np.mean(shown))
+    users = of_users(plan.shares, user_sizes(plan.cases), plan.icc)
+    needed = units_needed(users) or 0
+    psi, delta = plan.shares.psi, plan.shares.delta
+    chances = np.array([(psi + delta) / 2, 1 - psi, (psi - delta) / 2])
+    rng = np.random.default_rng([seed, int(1000 * psi), int(1000 * delta), plan.cases])
+    own = np.broadcast_to(chances, (needed, 3))
+    shown = []
+    for _ in range(draws):
+        if plan.icc:
+            own = rng.dirichlet(np.maximum(chances, 1e-9) * (1 - plan.icc) / plan.icc, needed)
+        won, _, lost = rng.multinomial(plan.cases, own).T
+        shown.append((_sign_test(int((won > lost).sum()), int((won < lost).sum())) or 1.0) < ALPHA)
+    return needed, power_of(users, needed), float(np.mean(shown))
 
 
-PLANS: dict[str, Discordance] = {
-    f"win rate {rate}, ties {ties}": win_rate_discordance(rate, ties)
+PLANS: dict[str, Plan] = {
+    f"win rate {rate}, ties {ties}": Plan(win_rate_discordance(rate, ties))
     for rate, ties in ((0.9, 0.0), (0.75, 0.2), (0.65, 0.2), (0.6, 0.0), (0.55, 0.3))
 } | {
-    f"shares {a} and {b}": share_discordance(a, b) for a, b in ((0.3, 0.1), (0.5, 0.4), (0.1, 0.05))
+    f"shares {a} and {b}": Plan(share_discordance(a, b)) for a, b in ((0.3, 0.1), (0.5, 0.4), (0.1, 0.05))
+} | {
+    f"win rate 0.65, ties 0.2, {cases} cases a user, ICC {icc}": Plan(win_rate_discordance(0.65, 0.2), cases, icc)
+    for cases, icc in ((2, 0.0), (3, 0.2), (10, 0.0), (10, 0.6))
 }  # fmt: skip
 
 
-def measure(draws: int = 200) -> list[dict[str, Any]]:
-    """One row per group of claims: the highest share of false ones; then the power of a plan."""
-    rows: list[dict[str, Any]] = []
+def measure(quick: bool = False) -> list[benchmark.Row]:
+    """One row per group of claims with the highest share of false claims; then the power of a plan."""
+    draws = QUICK_DRAWS if quick else SHORT_DRAWS
+    rows: list[benchmark.Row] = []
+    sizes = QUICK_USERS if quick else [3, 8, 20]
     for name, claims in CLAIMS.items():
         start = time.perf_counter()
-        rates = {
-            (claim.name, users): false_rate(claim, users, draws) for claim in claims for users in (3, 8, 20)
-        }
+        rates = {(claim.name, users): false_rate(claim, users, draws) for claim in claims for users in sizes}
         worst = max(rates, key=lambda key: rates[key])
         note = f"{worst[0]}, {worst[1]} users; {time.perf_counter() - start:.0f} s"
         bound = 0.05 + 3.5 * float(np.sqrt(0.05 * 0.95 / draws))
         rows.append(bounded_row(f"false claims: {name}", rates[worst], bound, False, note))
-    needed, _, power = reached_power(win_rate_discordance(0.65, 0.2), 10 * draws)
+    needed, _, power = reached_power(Plan(win_rate_discordance(0.65, 0.2)), 10 * draws)
     rows.append(
         bounded_row("power of a plan for 80 %", power, 0.78, True, f"win rate .65, 20 % ties: {needed} users")
     )
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(words: Sequence[str] | None = None) -> None:
+    parser = command_parser(__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *CLAIMS, "plans"])
     parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--users", default=",".join(map(str, USERS)))
-    options = parser.parse_args()
-    sizes = [int(size) for size in options.users.split(",")]
+    options = parser.parse_args(words)
+    draws = QUICK_DRAWS if options.quick else options.draws
+    sizes = QUICK_USERS if options.quick else [int(size) for size in options.users.split(",")]
     print("| claim | " + " | ".join(map(str, sizes)) + " |\n|---|" + "---|" * len(sizes))
     for name in options.names or CLAIMS:
         for claim in CLAIMS.get(name, ()):
-            cells = [f"{100 * false_rate(claim, users, options.draws):.1f}" for users in sizes]
+            cells = [f"{100 * false_rate(claim, users, draws):.1f}" for users in sizes]
             print(f"| {claim.name} | " + " | ".join(cells) + " |", flush=True)
     if not options.names or "plans" in options.names:
         print("\n| plan for 80 % | users | promised | reached |\n|---|---|---|---|")
-        for name, shares in PLANS.items():
-            needed, promised, power = reached_power(shares, options.draws)
+        for name, plan in PLANS.items():
+            needed, promised, power = reached_power(plan, draws)
             print(f"| {name} | {needed} | {100 * promised:.1f} | {100 * power:.1f} |")
 
 

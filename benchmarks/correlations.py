@@ -1,7 +1,7 @@
 """Correlations at three levels, with and without intervals, and from a database of a million verdicts.
 
-The explanation scores are those released with Zhang et al. (2024) where RECJUDGE_DATA names the folder they lie
-in, else made-up ones of the same shape. The comparison is a grouped pandas/SciPy apply on the same rows.
+The explanation scores are those released with Zhang et al. (2024) if RECJUDGE_DATA names their folder, else made-up
+ones of the same shape. The comparison is a grouped pandas/SciPy apply on the same rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,14 +21,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.rows import Row, run_command
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-
-ROOT = Path(__file__).resolve().parent.parent
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 METHODS = ("pearson", "spearman", "kendall")
 KAPPAS = ("kappa", "kappa_linear", "qwk")
-CASES = 125_000
+CASES, QUICK_CASES = 125_000, 720
+RESAMPLES, QUICK_RESAMPLES = 2000, 20
 
 
 class Scores(NamedTuple):
@@ -41,16 +41,16 @@ class Scores(NamedTuple):
     source: str
 
 
-def measure(cases: int = CASES) -> list[dict[str, Any]]:
-    """One row per figure: name, ours, comparison, ratio, bound, holds, note."""
+def measure(quick: bool = False) -> list[Row]:
+    cases, resamples = (QUICK_CASES, QUICK_RESAMPLES) if quick else (CASES, RESAMPLES)
     for module in (
         "scipy.stats",
         "recjudge_tui.stats.agreement.intervals",
         "recjudge_tui.store.verdicts.ratings",
     ):
         import_module(module)
-    scores = released() or made_up()
-    rows = [_correlations(scores), _intervals(scores)]
+    scores = made_up() if quick else released() or made_up()
+    rows = [_correlations(scores), _intervals(scores, resamples)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "million.db"
         generate(path, cases)
@@ -58,7 +58,7 @@ def measure(cases: int = CASES) -> list[dict[str, Any]]:
     return rows
 
 
-def _correlations(scores: Scores) -> dict[str, Any]:
+def _correlations(scores: Scores) -> Row:
     from recjudge_tui.stats.agreement.correlation import group_mean
 
     everyone = np.zeros(scores.users.size, dtype=np.int64)
@@ -81,14 +81,14 @@ def _correlations(scores: Scores) -> dict[str, Any]:
             for aspect in ASPECTS
         ]
 
-    took, found = _timed(ours, times=5)
-    other, expected = _timed(theirs) if _pandas() else (None, found)
-    assert np.allclose(np.array(found, dtype=float), np.array(expected, dtype=float), atol=1e-9)
+    took, figures = _timed(ours, times=5)
+    other, expected = _timed(theirs) if _pandas() else (None, figures)
+    assert np.allclose(np.array(figures, dtype=float), np.array(expected, dtype=float), atol=1e-9)
     name = "3 levels x 3 coefficients x 4 aspects x 3 raters"
     return _row(name, took, other, 0.5, f"s of computation, best of 5; {scores.source}")
 
 
-def _intervals(scores: Scores) -> dict[str, Any]:
+def _intervals(scores: Scores, resamples: int) -> Row:
     from recjudge_tui.stats.agreement.intervals import agreement_estimates
 
     labels = np.arange(1, 5.5, 0.5)
@@ -99,22 +99,22 @@ def _intervals(scores: Scores) -> dict[str, Any]:
                 for groups in (None, scores.users, scores.pairs):
                     agreement_estimates(
                         rater[aspect], scores.truth[aspect], scores.users, labels, ("pearson", *KAPPAS),
-                        groups=groups, resamples=2000,
+                        groups=groups, resamples=resamples,
                     )  # fmt: skip
 
     took, _ = _timed(ours)
-    name = "Pearson and 3 kappas, 2,000 resamples of users"
+    name = f"Pearson and 3 kappas, {resamples:,} resamples of users"
     return _row(name, took, None, 10, f"s; 3 levels x 4 aspects x 3 raters; {scores.source}")
 
 
-def _from_database(path: Path, verdicts: int) -> dict[str, Any]:
+def _from_database(path: Path, verdicts: int) -> Row:
     """Pearson at 3 levels for each aspect, from the database file; includes opening it and the schema check."""
     from recjudge_tui.stats.agreement.correlation import group_mean
     from recjudge_tui.store.opening import connect
     from recjudge_tui.store.verdicts.ratings import Question, load_ratings
 
     def ours() -> list[float | None]:
-        found = []
+        figures = []
         with connect(path) as db:
             ratings = load_ratings(db, 1, protocols=["explanation"])
         users, pairs = ratings.cases.user, ratings.cases.pair
@@ -124,15 +124,15 @@ def _from_database(path: Path, verdicts: int) -> dict[str, Any]:
             values = np.full((2, users.size), np.nan)
             values[0, judge.row], values[1, truth.row] = judge.value, truth.value
             for groups in (np.zeros(users.size, dtype=np.int64), users, pairs):
-                found.append(group_mean("pearson", values[0], values[1], groups).value)
-        return found
+                figures.append(group_mean("pearson", values[0], values[1], groups).value)
+        return figures
 
     def theirs() -> list[float | None]:
         return _by_pandas(path)
 
-    took, found = _timed(ours, times=3)
-    other, expected = _timed(theirs) if _pandas() else (None, found)
-    assert np.allclose(np.array(found, dtype=float), np.array(expected, dtype=float), atol=1e-9)
+    took, figures = _timed(ours, times=3)
+    other, expected = _timed(theirs) if _pandas() else (None, figures)
+    assert np.allclose(np.array(figures, dtype=float), np.array(expected, dtype=float), atol=1e-9)
     return _row(
         f"{verdicts:,} verdicts in SQLite: 3 levels of Pearson", took, other, 2, "s, best of 3, 4 aspects"
     )
@@ -149,15 +149,15 @@ def _by_pandas(path: Path) -> list[float | None]:
                FROM verdicts v JOIN cases c ON c.id = v.case_id""",
             connection,
         )
-    found: list[float | None] = []
+    means: list[float | None] = []
     for aspect in ASPECTS:
         wide = frame[frame.aspect == aspect].pivot(
             index=["id", "user_id", "item_id"], columns="rater_id", values="value"
         )
         users = wide.index.get_level_values("user_id")
         for groups in (np.zeros(len(wide)), users, users + " " + wide.index.get_level_values("item_id")):
-            found.append(by_apply("pearson", wide[1].to_numpy(), wide[2].to_numpy(), groups))
-    return found
+            means.append(by_apply("pearson", wide[1].to_numpy(), wide[2].to_numpy(), groups))
+    return means
 
 
 def by_apply(method: str, a: FloatArray, b: FloatArray, groups: Any) -> float | None:
@@ -191,12 +191,12 @@ def _timed(action: Callable[[], Any], times: int = 1) -> tuple[float, Any]:
     took = []
     for _ in range(times):
         start = time.perf_counter()
-        found = action()
+        result = action()
         took.append(time.perf_counter() - start)
-    return min(took), found
+    return min(took), result
 
 
-def _row(name: str, ours: float, comparison: float | None, bound: float, note: str) -> dict[str, Any]:
+def _row(name: str, ours: float, comparison: float | None, bound: float, note: str) -> Row:
     other = "" if comparison is None else f"; {comparison:.1f} s by a grouped pandas/SciPy apply"
     absent = "" if comparison is not None or "resamples" in name else "; pandas is not installed"
     return {
@@ -240,7 +240,7 @@ def made_up(texts: int = 2536) -> Scores:
         return {a: np.clip(np.rint(0.3 * truth[a] + rng.normal(2, 1, texts)), 1, 5) for a in ASPECTS}
 
     raters = {name: scores() for name in ("annotator 1", "annotator 2", "annotator 3")}
-    return Scores(users, pairs, truth, raters, f"{texts:,} made-up texts: RECJUDGE_DATA is not set")
+    return Scores(users, pairs, truth, raters, f"{texts:,} made-up texts")
 
 
 def generate(path: Path, cases: int) -> None:
@@ -272,8 +272,9 @@ def generate(path: Path, cases: int) -> None:
                 )
 
 
+def main(words: Sequence[str] | None = None) -> None:
+    run_command(__doc__, measure, words)
+
+
 if __name__ == "__main__":
-    for figure in measure(int(sys.argv[1]) if len(sys.argv) > 1 else CASES):
-        print(
-            f"{figure['name']:55} {figure['ours']:10} bound {figure['bound']} {figure['holds']}  {figure['note']}"
-        )
+    main()

@@ -1,39 +1,52 @@
-"""Import of 100,000 list rows with items and events, of 1,000,000 events alone, and of 1,000,000 list rows in CSV and
-Parquet, ranked and scored."""
+"""Import of list rows with items and events, of events alone, and of list rows in CSV and Parquet, ranked and scored."""
 
 from __future__ import annotations
 
 import csv
-import json
 import random
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from benchmarks.projects import load, peak_mb, write_tables
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.process import in_a_process, measured
+from benchmarks.projects import load, write_tables
+from benchmarks.rows import Row, run_command
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.opening import connect
 
-USERS = 5000
 SYSTEMS = 2
-EVENTS = 1_000_000
-LIST_USERS = 12_500
-# users x systems x occasions x items
-LIST_ROWS = LIST_USERS * 2 * 4 * 10
-ROOT = Path(__file__).resolve().parent.parent
 
 
-def measure() -> list[dict[str, Any]]:
-    return [*_lists(), *_events(), *_million_list_rows()]
+class Size(NamedTuple):
+    """`users` of the small tables, rows of the table of events, and users of the large tables of lists."""
+
+    users: int
+    events: int
+    list_users: int
+
+    @property
+    def list_rows(self) -> int:
+        """Systems x occasions x items for each user."""
+        return self.list_users * SYSTEMS * 4 * 10
 
 
-def _lists() -> list[dict[str, Any]]:
+FULL, QUICK = Size(5000, 1_000_000, 12_500), Size(50, 2000, 25)
+
+
+def measure(quick: bool = False) -> list[Row]:
+    size = QUICK if quick else FULL
+    return [*_lists(size.users), *_events(size.events), *_occasions(size)]
+
+
+def _lists(users: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        tables = write_tables(Path(folder), users=USERS, systems=SYSTEMS)
+        tables = write_tables(Path(folder), users=users, systems=SYSTEMS)
         started = time.perf_counter()
         rows = sum(_read(path) for path in tables.values())
         reading = time.perf_counter() - started
@@ -42,7 +55,7 @@ def _lists() -> list[dict[str, Any]]:
             load(db, "big", tables)
             seconds, processor = time.perf_counter() - started, time.process_time() - used
             stored = db.value("SELECT count(*) FROM slate_items")
-    assert stored == USERS * SYSTEMS * 10
+    assert stored == users * SYSTEMS * 10
     return [
         {
             "name": f"import of {stored:,} list rows with items and events, seconds",
@@ -62,17 +75,17 @@ def _read(path: Path) -> int:
         return sum(1 for _ in csv.DictReader(file))
 
 
-def _events() -> list[dict[str, Any]]:
+def _events(events: int) -> list[Row]:
     """Time reading the files alone and importing them, each in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.csv"
-        _write_events(path)
-        reading = _in_a_process("read", path)
-        ours = _in_a_process("import", path)
+        _write_events(path, events)
+        reading = in_a_process("imports", "reading_cost", str(path), events)
+        ours = in_a_process("imports", "import_cost", str(path), "events", events)
     bounds = (("seconds", 30.0, "s"), ("peak_mb", 300.0, "MB"))
     return [
         {
-            "name": f"import of {EVENTS:,} events, {'seconds' if unit == 's' else 'peak memory in MB'}",
+            "name": f"import of {events:,} events, {'seconds' if unit == 's' else 'peak memory in MB'}",
             "ours": round(ours[key], 1),
             "comparison": round(reading[key], 1),
             "ratio": round(ours[key] / reading[key], 1),
@@ -85,31 +98,34 @@ def _events() -> list[dict[str, Any]]:
     ]
 
 
-def _write_events(path: Path) -> None:
+def _write_events(path: Path, events: int) -> None:
     rng = random.Random(7)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("user_id", "item_id", "type", "timestamp", "value"))
-        for _ in range(EVENTS):
+        for _ in range(events):
             user, item, time = rng.randrange(50_000), rng.randrange(20_000), rng.randrange(10**9, 17 * 10**8)
             writer.writerow((user, item, "rating", time, rng.randint(1, 10) / 2))
 
 
-def _million_list_rows() -> list[dict[str, Any]]:
+def _occasions(size: Size) -> list[Row]:
     """Lists of four occasions for each user: CSV with ranks, the same as Parquet, CSV with scores alone."""
     with tempfile.TemporaryDirectory() as folder:
         ranked, scored = Path(folder) / "lists.csv", Path(folder) / "scores.csv"
-        _write_list_rows(ranked, "rank")
-        _write_list_rows(scored, "score")
+        _write_list_rows(ranked, size.list_users, "rank")
+        _write_list_rows(scored, size.list_users, "score")
         packed = Path(folder) / "lists.parquet"
         _write_parquet(ranked, packed)
         forms = {"CSV": ranked, "Parquet": packed, "CSV with scores and no ranks": scored}
-        reading = _in_a_process("read", ranked)
-        ours = {form: _in_a_process("lists", path) for form, path in forms.items()}
+        reading = in_a_process("imports", "reading_cost", str(ranked), size.list_rows)
+        ours = {
+            form: in_a_process("imports", "import_cost", str(path), "lists", size.list_rows)
+            for form, path in forms.items()
+        }
     bounds = (("seconds", 30.0, "s"), ("peak_mb", 300.0, "MB"))
     return [
         {
-            "name": f"import of {LIST_ROWS:,} list rows with contexts, {form}, {what}",
+            "name": f"import of {size.list_rows:,} list rows with contexts, {form}, {what}",
             "ours": round(ours[form][key], 1),
             "comparison": round(reading[key], 1),
             "ratio": round(ours[form][key] / reading[key], 1),
@@ -124,12 +140,12 @@ def _million_list_rows() -> list[dict[str, Any]]:
     ]
 
 
-def _write_list_rows(path: Path, column: str) -> None:
+def _write_list_rows(path: Path, users: int, column: str) -> None:
     rng = random.Random(5)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("user_id", "system", "context", "served_at", "item_id", column))
-        for user in range(LIST_USERS):
+        for user in range(users):
             for visit in range(4):
                 time = f"2024-05-{1 + visit:02d}T12:00:00+00:00"
                 for system in ("als", "pop"):
@@ -145,27 +161,28 @@ def _write_parquet(source: Path, path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.csv.read_csv(source), path)
 
 
-def _in_a_process(what: str, path: Path) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.imports", what, str(path)]
-    ran = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    found: dict[str, float] = json.loads(ran.stdout)
-    return found
+def reading_cost(path: str, rows: int) -> dict[str, float]:
+    """Duration, processor time and peak memory of reading the file in this process."""
+
+    def read() -> None:
+        assert _read(Path(path)) == rows
+
+    return measured(read)
 
 
-def _import(path: Path, kind: ImportKind) -> int:
-    with connect(path.with_name(f"{path.name}.db")) as db:
-        return import_files(db, "big", [path], kind).stored
+def import_cost(path: str, kind: ImportKind, rows: int) -> dict[str, float]:
+    """Duration, processor time and peak memory of importing the file in this process."""
+
+    def store() -> None:
+        with connect(Path(f"{path}.db")) as db:
+            assert import_files(db, "big", [Path(path)], kind).stored == rows
+
+    return measured(store)
 
 
-def main(what: str, path: Path) -> None:
-    """Read the file or import it, and print its duration, processor time and peak memory."""
-    started = time.perf_counter()
-    rows = _read(path) if what == "read" else _import(path, "lists" if what == "lists" else "events")
-    seconds = time.perf_counter() - started
-    assert rows == EVENTS == LIST_ROWS, rows
-    figures = {"seconds": seconds, "processor": time.process_time(), "peak_mb": peak_mb()}
-    sys.stdout.write(json.dumps(figures))
+def main(words: Sequence[str] | None = None) -> None:
+    run_command(__doc__, measure, words)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main()

@@ -1,6 +1,8 @@
 """Ctrl-C during imports of every form of file, at random moments: how long until the command has ended.
 
-python benchmarks/interrupts.py [ROWS] [TRIES] imports tables of 400,000 rows, 10 tries for each form.
+    python benchmarks/interrupts.py [ROWS] [TRIES] [--quick]
+
+imports tables of ROWS rows (400,000), with TRIES interrupts for each form (10).
 """
 
 from __future__ import annotations
@@ -13,21 +15,25 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.rows import Row, command_parser
 from recjudge_tui.store.opening import connect
 from tests.support.runs import command
 
 FORMS = ("csv", "gz", "zip", "jsonl", "json", "parquet", "pipe", "open pipe")
 BOUND_S = 1.0
-# our own, and that of an interpreter that has not begun with our code
+# rows of the table, interrupts for each form
+SHORT, QUICK = (100_000, 4), (5000, 1)
+# the exit code of recjudge, and that of an interpreter that has not started our code
 ENDS = (130, -signal.SIGINT)
 
 
-class Interrupted(NamedTuple):
+class Interrupt(NamedTuple):
     """Seconds from the start to SIGINT and from there to the end, the exit code, and whether anything was stored."""
 
     after_s: float
@@ -36,11 +42,12 @@ class Interrupted(NamedTuple):
     stored: bool
 
 
-def measure() -> list[dict[str, Any]]:
-    return [_row(form, results) for form, results in tried(100_000, 4, seed=1).items()]
+def measure(quick: bool = False) -> list[Row]:
+    rows, tries = QUICK if quick else SHORT
+    return [_row(form, results) for form, results in tried(rows, tries, seed=1).items()]
 
 
-def _row(form: str, results: list[Interrupted]) -> dict[str, Any]:
+def _row(form: str, results: list[Interrupt]) -> Row:
     slowest = max(result.took_s for result in results)
     sound = all(result.code in ENDS and not result.stored for result in results)
     return {
@@ -54,10 +61,10 @@ def _row(form: str, results: list[Interrupted]) -> dict[str, Any]:
     }
 
 
-def tried(rows: int, tries: int, seed: int, forms: tuple[str, ...] = FORMS) -> dict[str, list[Interrupted]]:
-    """Interrupts at moments spread over the time that the whole import takes. One that was done before is left out."""
+def tried(rows: int, tries: int, seed: int, forms: tuple[str, ...] = FORMS) -> dict[str, list[Interrupt]]:
+    """Interrupts at moments spread over the time of the whole import, without those that came after its end."""
     rng = random.Random(seed)
-    results: dict[str, list[Interrupted]] = {}
+    results: dict[str, list[Interrupt]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plain = folder / "events.csv"
@@ -99,7 +106,7 @@ def written(plain: Path, form: str) -> Path:
     return target
 
 
-def _import(folder: Path, path: Path, form: str, after_s: float | None) -> Interrupted:
+def _import(folder: Path, path: Path, form: str, after_s: float | None) -> Interrupt:
     """Import the file into a new database, and interrupt after so many seconds (None: not at all)."""
     database = folder / "interrupted.db"
     for old in folder.glob("interrupted.db*"):
@@ -116,7 +123,7 @@ def _import(folder: Path, path: Path, form: str, after_s: float | None) -> Inter
         process.stdin.flush()
     if after_s is None:
         process.communicate()
-        return Interrupted(0.0, time.perf_counter() - begun, process.returncode, False)
+        return Interrupt(0.0, time.perf_counter() - begun, process.returncode, False)
     time.sleep(after_s)
     begun = time.perf_counter()
     process.send_signal(signal.SIGINT)
@@ -127,11 +134,15 @@ def _import(folder: Path, path: Path, form: str, after_s: float | None) -> Inter
     if database.exists():
         with connect(database) as db:
             stored = bool(db.value("SELECT count(*) FROM events"))
-    return Interrupted(after_s, took, process.returncode, stored)
+    return Interrupt(after_s, took, process.returncode, stored)
 
 
-def main() -> None:
-    rows, tries = ([int(word) for word in sys.argv[1:]] + [400_000, 10][len(sys.argv) - 1 :])[:2]
+def main(words: Sequence[str] | None = None) -> None:
+    parser = command_parser(__doc__)
+    parser.add_argument("rows", nargs="?", type=int, default=400_000)
+    parser.add_argument("tries", nargs="?", type=int, default=10)
+    options = parser.parse_args(words)
+    rows, tries = QUICK if options.quick else (options.rows, options.tries)
     for form, results in tried(rows, tries, seed=1).items():
         slowest = max(results, key=lambda result: result.took_s)
         wrong = sum(result.code not in ENDS or result.stored for result in results)

@@ -1,43 +1,39 @@
-"""Memory while 10,000 cases are judged, in a separate process."""
+"""Memory while many cases are judged, in a separate process."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from benchmarks.projects import load, peak_mb, write_tables
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.process import in_a_process, peak_mb
+from benchmarks.projects import load, write_tables
+from benchmarks.rows import Row, run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
+from tests.support.runs import plan_run
 from tests.support.servers.process import start
 
-CASES = 10_000
-ROOT = Path(__file__).resolve().parent.parent
+CASES, QUICK_CASES = 10_000, 100
 
 
-def measure() -> list[dict[str, Any]]:
+def measure(quick: bool = False) -> list[Row]:
+    cases = QUICK_CASES if quick else CASES
     with tempfile.TemporaryDirectory() as folder, start("openai_api") as server:
-        with connect(Path(folder) / "memory.db") as db:
-            load(db, "memory", write_tables(Path(folder), users=CASES, systems=1))
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.judging_memory",
-            str(Path(folder) / "memory.db"),
-            server.url,
-        ]
-        ran = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    peak = json.loads(ran.stdout)["peak_mb"]
+        path = Path(folder) / "memory.db"
+        with connect(path) as db:
+            load(db, "memory", write_tables(Path(folder), users=cases, systems=1))
+        peak = in_a_process("judging_memory", "judge_all", str(path), server.url, cases)
     return [
         {
-            "name": f"peak memory, planning and judging {CASES:,} cases, MB",
+            "name": f"peak memory, planning and judging {cases:,} cases, MB",
             "ours": round(peak, 1),
             "comparison": None,
             "ratio": None,
@@ -48,18 +44,22 @@ def measure() -> list[dict[str, Any]]:
     ]
 
 
-def judge_all(path: Path, url: str) -> float:
+def judge_all(path: str, url: str, cases: int) -> float:
     """Plan and judge everything in this process; returns its peak resident memory in MB."""
     judge = JudgeSpec(spec="openai:hash-judge", base_urls=(f"{url}/v1",))
-    with connect(path) as db:
+    with connect(Path(path)) as db:
         plan = plan_run(
             db, RunRequest(project_id(db, "memory"), judge, RunSettings(protocol="pointwise", concurrency=32))
         )
     assert plan.run_id is not None
-    ended = work(path, plan.run_id)
-    assert ended.done == CASES, ended
+    ended = work(Path(path), plan.run_id)
+    assert ended.done == cases, ended
     return peak_mb()
 
 
+def main(words: Sequence[str] | None = None) -> None:
+    run_command(__doc__, measure, words)
+
+
 if __name__ == "__main__":
-    print(json.dumps({"peak_mb": judge_all(Path(sys.argv[1]), sys.argv[2])}))
+    main()

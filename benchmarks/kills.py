@@ -1,30 +1,50 @@
-"""Kills (SIGKILL) at random moments of six kinds of runs and of other commands that write: nothing lost, verdicts equal.
+"""Kills (SIGKILL) at random moments of six kinds of runs and of other commands that write: nothing is lost and
+verdicts are equal.
 
-python benchmarks/kills.py [SECONDS] [SEED] goes on for so long and prints a line for each kind.
+    python benchmarks/kills.py [SECONDS] [SEED] [--quick]
+
+kills for SECONDS (an hour), at least once of each kind, and prints a line for each kind.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.rows import Row, command_parser
+from recjudge_tui.runs.batches.files import export_calls
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
+from tests.support.older_files import file_before
 from tests.support.runs import command, intact, load, make_project, planned, ran, server_judge, verdicts
 from tests.support.servers.process import start
 
-SECONDS = 60.0
 USERS = 30
+
+
+class Size(NamedTuple):
+    """`seconds` of kills; the maximum number of kills of one run, and of one command."""
+
+    seconds: float
+    a_run: int
+    a_command: int
+
+
+SHORT, QUICK, LONG = Size(60.0, 12, 8), Size(0.0, 1, 1), Size(3600.0, 12, 8)
 RUNS: dict[str, dict[str, Any]] = {
     "pointwise": {"protocol": "pointwise"},
     "pairwise": {"protocol": "pairwise"},
@@ -36,7 +56,7 @@ RUNS: dict[str, dict[str, Any]] = {
 LABELS = "rater,user_id,system,aspect,value\n" + "".join(
     f"anna,u{n:02d},{system},overall,Good Match\n" for n in range(USERS) for system in ("als", "pop")
 )
-# what is done, and how much must be there afterwards: all of it or nothing
+# the command, and how many rows must exist afterwards: all of them or none
 COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("import {labels} -p films --as labels", "SELECT count(*) FROM verdicts WHERE import_id IS NOT NULL"),
     "undo": ("imports undo 3", "SELECT count(*) FROM slates"),
@@ -45,7 +65,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "consensus": ("rater consensus both -p films --rule strict one two",
                   "SELECT count(*) FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE r.name = 'both'"),
     "batch export": ("batch export {planned} -o {out}", "SELECT count(*) FROM batch_calls"),
+    "batch import": ("batch import {batched} {results}", "SELECT count(*) FROM calls WHERE run_id = 4 AND state = 'done'"),
+    "rater delete": ("rater delete -p films one --yes", "SELECT count(*) FROM verdicts"),
+    "metric": ("rater metric -p films ndcg", "SELECT count(*) FROM verdicts"),
+    "plan": ("annotate plan -p films --protocol pairwise --annotators ana,ben", "SELECT count(*) FROM annotation_tasks"),
 }  # fmt: skip
+# a file of an older version: the migration, and how many rows must exist in any case
+MIGRATION = "migration"
+OLD_ROWS = Path(__file__).resolve().parent.parent / "tests/store/older/project_0012.sql"
+_ANSWER = '{"reasoning": "It fits.", "flagged_items": [], "category": "Good Match"}'
 
 
 class Tally(NamedTuple):
@@ -55,7 +83,7 @@ class Tally(NamedTuple):
     wrong: tuple[str, ...]
 
 
-def measure() -> list[dict[str, Any]]:
+def measure(quick: bool = False) -> list[Row]:
     return [
         {
             "name": f"kills: {kind}",
@@ -66,22 +94,28 @@ def measure() -> list[dict[str, Any]]:
             "holds": not tally.wrong,
             "note": "; ".join(tally.wrong[:3]) or "nothing lost, verdicts equal",
         }
-        for kind, tally in killed(SECONDS, seed=1).items()
+        for kind, tally in killed(QUICK if quick else SHORT, seed=1).items()
     ]
 
 
-def killed(seconds: float, seed: int, *, show: bool = False) -> dict[str, Tally]:
-    """Rounds of every kind until the time is over."""
-    rng, end = random.Random(seed), time.monotonic() + seconds
+def killed(size: Size, seed: int, *, show: bool = False) -> dict[str, Tally]:
+    """Rounds of every kind until the time is over, at least one round."""
+    rng, end = random.Random(seed), time.monotonic() + size.seconds
     kills: Counter[str] = Counter()
     wrong: dict[str, list[str]] = {}
-    while time.monotonic() < end:
-        for kind in (*RUNS, *COMMANDS):
-            if time.monotonic() > end:
+    kinds = (*RUNS, *COMMANDS, MIGRATION)
+    while len(wrong) < len(kinds) or time.monotonic() < end:
+        for kind in kinds:
+            if kind in wrong and time.monotonic() > end:
                 break
             with tempfile.TemporaryDirectory(prefix="kills-") as folder:
                 path = Path(folder) / "kills.db"
-                tally = _run(path, RUNS[kind], rng) if kind in RUNS else _command(path, COMMANDS[kind], rng)
+                if kind in RUNS:
+                    tally = _run(path, RUNS[kind], rng, size.a_run)
+                elif kind == MIGRATION:
+                    tally = _migration(path, rng, size.a_command)
+                else:
+                    tally = _command(path, COMMANDS[kind], rng, size.a_command)
             kills[kind] += tally.kills
             wrong.setdefault(kind, []).extend(tally.wrong)
             if show:
@@ -89,8 +123,8 @@ def killed(seconds: float, seed: int, *, show: bool = False) -> dict[str, Tally]
     return {kind: Tally(count, tuple(wrong[kind])) for kind, count in kills.items()}
 
 
-def _run(path: Path, settings: dict[str, Any], rng: random.Random, most: int = 12) -> Tally:
-    """A run that is killed and resumed until it is done, beside one that nobody disturbs."""
+def _run(path: Path, settings: dict[str, Any], rng: random.Random, most: int) -> Tally:
+    """A run that is killed and resumed until it is done, compared with an undisturbed run."""
     kills, wrong = 0, []
     with connect(path) as db:
         make_project(db, users=USERS)
@@ -116,7 +150,7 @@ def _run(path: Path, settings: dict[str, Any], rng: random.Random, most: int = 1
     return Tally(kills, tuple(wrong))
 
 
-def _command(path: Path, what: tuple[str, str], rng: random.Random, most: int = 8) -> Tally:
+def _command(path: Path, what: tuple[str, str], rng: random.Random, most: int) -> Tally:
     """A command that is killed at moments spread over the time it takes, each time on a copy of the file."""
     words, count = what
     kills, wrong = 0, []
@@ -125,6 +159,8 @@ def _command(path: Path, what: tuple[str, str], rng: random.Random, most: int = 
         for name in ("one", "two"):
             work(path, planned(db, rater=name))
         waiting = planned(db, server_judge("http://127.0.0.1:9"), rater="batch")
+        batched = planned(db, server_judge("http://127.0.0.1:9"), rater="another batch", use_cache=False)
+        results = _results(db, batched)
         before = db.value(count)
     labels, copy = path.with_name("labels.csv"), path.with_name("copy.db")
     labels.write_text(LABELS, encoding="utf-8")
@@ -134,7 +170,8 @@ def _command(path: Path, what: tuple[str, str], rng: random.Random, most: int = 
             old.unlink()
         shutil.copyfile(path, copy)
         out = path.with_name(f"batch{turn}.jsonl")
-        call = (*words.format(labels=labels, planned=waiting, out=out).split(), "--db", copy)
+        names = {"labels": labels, "planned": waiting, "out": out, "batched": batched, "results": results}
+        call = (*words.format(**names).split(), "--db", copy)
         if turn:
             kills += _killed_after(call, rng.uniform(whole_s * 0.4, whole_s))
         else:
@@ -154,9 +191,68 @@ def _command(path: Path, what: tuple[str, str], rng: random.Random, most: int = 
     return Tally(kills, tuple(wrong))
 
 
-def _killed_after(words: tuple[object, ...], seconds: float) -> int:
-    """1 if the process was alive when it was killed, else 0."""
+def _results(db: Database, run: int) -> Path:
+    """A file of answers to all calls of a run, as the provider of a batch writes it."""
+    calls, results = db.path.with_name("calls.jsonl"), db.path.with_name("results.jsonl")
+    export_calls(db, run, calls)
+    message = {"role": "assistant", "content": _ANSWER}
+    body = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
+    response = {"status_code": 200, "request_id": "r", "body": body}
+    results.write_text("".join(
+        json.dumps({"custom_id": json.loads(line)["custom_id"], "response": response, "error": None}) + "\n"
+        for line in calls.read_text(encoding="utf-8").splitlines()
+    ), encoding="utf-8")  # fmt: skip
+    return results
+
+
+def _migration(path: Path, rng: random.Random, most: int) -> Tally:
+    """The update of an older file that is killed: the next start completes it, and no files are left behind."""
+    kills, wrong = 0, []
+    (folder := path.with_name("older")).mkdir()
+    old = file_before("0013", OLD_ROWS, folder)
+    with closing(sqlite3.connect(old)) as connection:
+        # large enough that the update takes longer than the start
+        connection.execute(
+            """INSERT INTO items (project_id, import_id, item_id, title, brand, category, attributes)
+               WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
+               SELECT project_id, import_id, 'more' || i, title, brand, category, attributes
+               FROM n, (SELECT * FROM items LIMIT 1)"""
+        )
+        connection.commit()
+        counts = {
+            table: _count(connection, table) for table in ("items", "verdicts", "calls", "slates", "runs")
+        }
+    copy = path.with_name("copy.db")
+    for _ in range(most):
+        for left in path.parent.glob("copy.db*"):
+            left.unlink()
+        shutil.copyfile(old, copy)
+        call = ("project", "list", "--db", copy)
+        # a file appears beside the database as soon as the update begins
+        kills += _killed_after(call, rng.uniform(0, 0.6), lambda: len(list(path.parent.glob("copy.db*"))) > 1)
+        code, _, err = ran(*call)
+        if code:
+            wrong.append(err)
+        with connect(copy) as db:
+            now = {table: _count(db.connection, table) for table in counts}
+            if not intact(db) or now != counts:
+                wrong.append(f"the file is damaged: {now} instead of {counts}")
+        lying = [entry.name for entry in path.parent.glob("copy.db*") if entry.suffix not in (".db", ".bak")]
+        if lying:
+            wrong.append(f"left: {lying}")
+    return Tally(kills, tuple(wrong))
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    count: int = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return count
+
+
+def _killed_after(words: tuple[object, ...], seconds: float, begun: Callable[[], bool] = lambda: True) -> int:
+    """Kill the process this many seconds after its start; 1 if it was alive when it was killed, else 0."""
     process = command(*words)
+    while process.poll() is None and not begun():
+        time.sleep(0.002)
     end = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < end:
         time.sleep(0.01)
@@ -171,9 +267,13 @@ def _done(db: Database, run: int) -> int:
     return count
 
 
-def main() -> None:
-    seconds, seed = ([float(word) for word in sys.argv[1:]] + [3600.0, 1.0][len(sys.argv) - 1 :])[:2]
-    tallies = killed(seconds, int(seed), show=True)
+def main(words: Sequence[str] | None = None) -> None:
+    parser = command_parser(__doc__)
+    parser.add_argument("seconds", nargs="?", type=float, default=LONG.seconds)
+    parser.add_argument("seed", nargs="?", type=int, default=1)
+    options = parser.parse_args(words)
+    size = QUICK if options.quick else LONG._replace(seconds=options.seconds)
+    tallies = killed(size, options.seed, show=True)
     print(
         f"{sum(tally.kills for tally in tallies.values())} kills, {sum(len(t.wrong) for t in tallies.values())} wrong"
     )

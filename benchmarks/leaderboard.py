@@ -10,25 +10,32 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-BATTLES = 1_000_000
-SYSTEMS = 50
-FEW = 5
-MANY_BATTLES = 10_000
-MANY = 100
-ROUNDS = 5
+from benchmarks.rows import Row, run_command
+
+SYSTEMS, FEW, MANY = 50, 5, 100
 Ints = npt.NDArray[np.int64]
+
+
+class Size(NamedTuple):
+    """Battles of some systems, battles of many systems, and rounds of each measurement."""
+
+    battles: int
+    of_many: int
+    rounds: int
+
+
+FULL, QUICK = Size(1_000_000, 10_000, 5), Size(20_000, 5000, 1)
 
 
 class Rows(NamedTuple):
@@ -40,19 +47,20 @@ class Rows(NamedTuple):
     user: Ints
 
 
-def measure(battles: int = BATTLES) -> list[dict[str, Any]]:
-    """One row per figure: name, ours, comparison, ratio, bound, holds, note."""
+def measure(quick: bool = False) -> list[Row]:
+    size = QUICK if quick else FULL
     for module in (
         "scipy.sparse.csgraph",
         "recjudge_tui.stats.ranking.bradley_terry",
         "recjudge_tui.reports.leaderboard.leaderboard",
     ):
         import_module(module)
-    rows = _fits(made_up(battles, SYSTEMS)) + _intervals(made_up(MANY_BATTLES, MANY))
+    rows = _fits(made_up(size.battles, SYSTEMS), size.rounds)
+    rows += _intervals(made_up(size.of_many, MANY), size.rounds)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "million.db"
-        generate(path, battles)
-        rows += _from_database(path, battles)
+        generate(path, size.battles)
+        rows += _from_database(path, size.battles, min(size.rounds, 3))
     return rows
 
 
@@ -68,7 +76,7 @@ def made_up(n: int, systems: int) -> Rows:
     return Rows(a, b, outcome, rng.integers(0, n // 10, n))
 
 
-def _fits(rows: Rows) -> list[dict[str, Any]]:
+def _fits(rows: Rows, rounds: int) -> list[Row]:
     import evalica
     from evalica import _brzo
 
@@ -88,20 +96,22 @@ def _fits(rows: Rows) -> list[dict[str, Any]]:
         lambda: bradley_terry(pair_counts(rows.a, rows.b, rows.outcome, SYSTEMS), "half"),
         lambda: evalica.bradley_terry(rows.a, rows.b, winners, index=index),
         lambda: _brzo.bradley_terry(**core),
+        rounds=rounds,
     )
     davidson, newman, bare_newman = _medians(
         lambda: bradley_terry(pair_counts(rows.a, rows.b, rows.outcome, SYSTEMS)),
         lambda: evalica.newman(rows.a, rows.b, winners, index=index),
         lambda: _brzo.newman(**core, v_init=0.5),
+        rounds=rounds,
     )
     name = f"Bradley-Terry, {len(winners):,} battles of {SYSTEMS} systems"
     return [
-        _row(f"{name}, half-wins", half, theirs, "evalica.bradley_terry", bare),
-        _row(f"{name}, Davidson's ties", davidson, newman, "evalica.newman", bare_newman),
+        _row(f"{name}, half-wins", half, theirs, "evalica.bradley_terry", bare, rounds),
+        _row(f"{name}, Davidson's ties", davidson, newman, "evalica.newman", bare_newman, rounds),
     ]
 
 
-def _row(name: str, ours: float, theirs: float, called: str, bare: float) -> dict[str, Any]:
+def _row(name: str, ours: float, theirs: float, called: str, bare: float, rounds: int) -> Row:
     return {
         "name": name,
         "ours": round(ours, 4),
@@ -109,11 +119,11 @@ def _row(name: str, ours: float, theirs: float, called: str, bare: float) -> dic
         "ratio": round(ours / theirs, 2),
         "bound": "<= 1 s, <= 2x",
         "holds": ours <= 1 and ours <= 2 * theirs and ours <= 2 * bare,
-        "note": f"s, from arrays; comparison: {called} ({bare:.4f} s for its compiled core alone); median of {ROUNDS}",
+        "note": f"s, from arrays; comparison: {called} ({bare:.4f} s for its compiled core alone); median of {rounds}",
     }
 
 
-def _intervals(rows: Rows) -> list[dict[str, Any]]:
+def _intervals(rows: Rows, rounds: int) -> list[Row]:
     from recjudge_tui.stats.ranking.battles import user_counts
     from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_intervals
 
@@ -121,35 +131,35 @@ def _intervals(rows: Rows) -> list[dict[str, Any]]:
         counts = user_counts(*rows, MANY)
         return rating_intervals(counts, bradley_terry(counts.total), "davidson")
 
-    (seconds,) = _medians(all_of_it)
+    (seconds,) = _medians(all_of_it, rounds=rounds)
     return [{
-        "name": f"intervals of the ratings, {MANY_BATTLES:,} battles of {MANY} systems",
+        "name": f"intervals of the ratings, {rows.a.size:,} battles of {MANY} systems",
         "ours": round(seconds, 4), "comparison": None, "ratio": None, "bound": "<= 5 s", "holds": seconds <= 5,
-        "note": f"s, counting and fit included; median of {ROUNDS}",
+        "note": f"s, counting and fit included; median of {rounds}",
     }]  # fmt: skip
 
 
-def _from_database(path: Path, verdicts: int) -> list[dict[str, Any]]:
+def _from_database(path: Path, verdicts: int, rounds: int) -> list[Row]:
     from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
     from recjudge_tui.store.opening import connect
     from recjudge_tui.store.verdicts.ratings import load_ratings
 
     out = []
     with connect(path) as db:
-        (reading,) = _medians(lambda: load_ratings(db, 1, protocols=["pairwise", "arena"]), rounds=3)
+        (reading,) = _medians(lambda: load_ratings(db, 1, protocols=["pairwise", "arena"]), rounds=rounds)
         for method in ("q", "bt"):
             options = LeaderboardOptions("pairwise", method=method)
-            (seconds,) = _medians(partial(leaderboard_table, db, 1, options), rounds=3)
+            (seconds,) = _medians(partial(leaderboard_table, db, 1, options), rounds=rounds)
             out.append({
                 "name": f"leaderboard of {verdicts:,} verdicts, {FEW} systems, by {method}",
                 "ours": round(seconds, 3), "comparison": round(reading, 3), "ratio": round(seconds / reading, 2),
                 "bound": "", "holds": None,
-                "note": "s, from SQLite, intervals included; comparison: reading the verdicts alone; median of 3",
+                "note": f"s, from SQLite, intervals included; comparison: reading the verdicts alone; median of {rounds}",
             })  # fmt: skip
     return out
 
 
-def _medians(*functions: Callable[[], object], rounds: int = ROUNDS) -> list[float]:
+def _medians(*functions: Callable[[], object], rounds: int) -> list[float]:
     """The median seconds of each action, measured in alternation after one warm-up round."""
     times: list[list[float]] = [[] for _ in functions]
     for at in range(rounds + 1):
@@ -186,6 +196,9 @@ def generate(path: Path, verdicts: int) -> None:
         )
 
 
+def main(words: Sequence[str] | None = None) -> None:
+    run_command(__doc__, measure, words)
+
+
 if __name__ == "__main__":
-    for figure in measure(int(sys.argv[1]) if len(sys.argv) > 1 else BATTLES):
-        print(f"{figure['name']:75} {figure['ours']:8} {figure['holds']}  {figure['note']}")
+    main()

@@ -1,4 +1,4 @@
-"""Lists made from a folder of plain tables to see what a judge is misled by: nearest in category, popular, random, ..."""
+"""Lists made from a folder of plain tables to see what misleads a judge: nearest in category, popular, random, ..."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ def lists_in(paths: Iterable[Path]) -> Lists:
 
 
 def made_lists(folder: Path, trained: Lists) -> Lists:
-    """For each user, of the items they had not taken up: the nearest in category by cosine to what they liked, items of
-    their commonest category, the most popular ones (unless `trained` has them), and random ones.
-
-    Categories weigh log(items / items of the category). Liked is what was rated at or above the user's mean, or bought.
+    """For each user, lists of items they had not used: the nearest in category by cosine to liked items, items of
+    their most frequent category, the most popular ones (unless `trained` has them), and random ones. Categories have
+    the weight log(items / items of the category). Liked items were rated at or above the user's mean, or bought.
     """
     items = rows_of(folder / "items.csv")
     place = {row["item_id"]: at for at, row in enumerate(items)}

@@ -1,4 +1,4 @@
-"""Samples from known populations, which the measurements of intervals and of claims draw."""
+"""Samples from known populations for the measurements of intervals and claims."""
 
 from __future__ import annotations
 

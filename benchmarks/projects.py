@@ -49,12 +49,6 @@ def load(db: Database, project: str, paths: dict[str, Path]) -> None:
         import_files(db, project, [paths[kind]], kind, layout=None, mapping=None, system=None)
 
 
-def peak_mb() -> float:
-    """Peak resident memory of this program; getrusage would include the process that started it."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
-
-
 def _items(rng: random.Random, ids: list[str]) -> list[tuple[str, str, str]]:
     return [(i, f"The Film of {i} ({rng.randint(1950, 2020)})", "|".join(rng.sample(GENRES, 2))) for i in ids]
 

@@ -1,6 +1,8 @@
-"""Random keys, mouse and resizes in a real pseudo-terminal; each start of the app ends by SIGTERM, whatever is open.
+"""Random keys, mouse and resizes in a real pseudo-terminal; each start of the app is ended by SIGTERM, in any state.
 
-python benchmarks/random_keys.py [SECONDS] [SEED] plays for an hour and prints every session that ended wrongly.
+    python benchmarks/random_keys.py [SECONDS] [SEED] [--quick]
+
+plays for SECONDS (an hour) and prints every session that ended wrongly.
 """
 
 from __future__ import annotations
@@ -10,20 +12,22 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.rows import Row, command_parser
 from tests.support.app.random_keys import Session, make_material, play
 
-SECONDS = 60.0
-INPUTS = 1_500
+SECONDS, QUICK_SECONDS = 60.0, 1.0
+INPUTS, QUICK_INPUTS = 1_500, 100
 
 
-def measure() -> list[dict[str, Any]]:
-    sessions = played(SECONDS, seed=1)
+def measure(quick: bool = False) -> list[Row]:
+    seconds, inputs = (QUICK_SECONDS, QUICK_INPUTS) if quick else (SECONDS, INPUTS)
+    sessions = played(seconds, 1, inputs)
     wrong = [session for session in sessions if session.fault]
     slowest = max((session.seconds_to_end for session in sessions if not session.left), default=0.0)
     return [
@@ -39,7 +43,7 @@ def measure() -> list[dict[str, Any]]:
     ]
 
 
-def played(seconds: float, seed: int, *, show: bool = False) -> list[Session]:
+def played(seconds: float, seed: int, inputs: int, *, show: bool = False) -> list[Session]:
     """Sessions with the seeds from `seed`, for about this many seconds."""
     sessions: list[Session] = []
     end = time.monotonic() + seconds
@@ -47,7 +51,7 @@ def played(seconds: float, seed: int, *, show: bool = False) -> list[Session]:
         with tempfile.TemporaryDirectory(prefix="keys-", ignore_cleanup_errors=True) as folder:
             path = Path(folder) / "keys.db"
             make_material(path)
-            session = play(path, seed + len(sessions), INPUTS, Path(folder))
+            session = play(path, seed + len(sessions), inputs, Path(folder))
             _end_runs(folder)
         sessions.append(session)
         if show:
@@ -67,11 +71,13 @@ def _end_runs(folder: str) -> None:
                 os.kill(int(entry.name), signal.SIGKILL)
 
 
-def main() -> None:
-    seconds, seed = (
-        (*map(float, sys.argv[1:3]), 3600.0, 1.0)[:2] if len(sys.argv) != 2 else (float(sys.argv[1]), 1.0)
-    )
-    sessions = played(seconds, int(seed), show=True)
+def main(words: Sequence[str] | None = None) -> None:
+    parser = command_parser(__doc__)
+    parser.add_argument("seconds", nargs="?", type=float, default=3600.0)
+    parser.add_argument("seed", nargs="?", type=int, default=1)
+    options = parser.parse_args(words)
+    seconds, inputs = (QUICK_SECONDS, QUICK_INPUTS) if options.quick else (options.seconds, INPUTS)
+    sessions = played(seconds, options.seed, inputs, show=True)
     wrong = sum(1 for session in sessions if session.fault)
     print(
         f"{len(sessions)} starts, {sum(session.inputs for session in sessions):,} inputs, {wrong} ended wrongly"

@@ -1,38 +1,45 @@
-"""Replies: how long the worst ones take to read, and mutated ones against a second, careful reader.
+"""Replies: how long degenerate ones take to read, and mutated ones compared with a second, slower reader.
 
-python benchmarks/replies.py [COUNT] [SEED] mutates COUNT replies (1,000,000) and prints every label in dispute.
+    python benchmarks/replies.py [COUNT] [SEED] [--quick]
+
+mutates COUNT replies (1,000,000) and composes as many of parts that say what may be read in them, prints every label in
+dispute, and then the time of each degenerate shape.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.rows import Row, command_parser
 from recjudge_tui.domain.calls import Reply
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies.parsing import read_fields
 from tests.support.cases import shipped
 from tests.support.degenerate_replies import SHAPES, degenerate
-from tests.support.reply_fuzz import PROMPTS, fuzzed
+from tests.support.reply_fuzz import PROMPTS, composed_fuzz, fuzzed
 
 BOUNDS = {64_000: 0.005, 1_000_000: 0.050}
-MUTATED = 60_000
+MUTATED, QUICK_MUTATED = 60_000, 300
+QUICK_SHAPES = list(SHAPES)[::16]
 QUESTIONS = ("pointwise-shopping", "arena-media", "explanation-media")
 
 
-def measure() -> list[dict[str, Any]]:
-    rows = []
+def measure(quick: bool = False) -> list[Row]:
+    shapes, mutated = (QUICK_SHAPES, QUICK_MUTATED) if quick else (list(SHAPES), MUTATED)
+    rows: list[Row] = []
     for size, bound in BOUNDS.items():
-        seconds = {shape: max(slowest(name, shape, size) for name in QUESTIONS) for shape in SHAPES}
+        seconds = {shape: max(slowest(name, shape, size) for name in QUESTIONS) for shape in shapes}
         worst = max(seconds, key=lambda shape: seconds[shape])
         rows.append(
             {
-                "name": f"a reply of {size:,} characters, worst of {len(SHAPES)} shapes (ms)",
+                "name": f"a reply of {size:,} characters, worst of {len(shapes)} shapes (ms)",
                 "ours": seconds[worst] * 1000,
                 "comparison": None,
                 "ratio": None,
@@ -41,11 +48,13 @@ def measure() -> list[dict[str, Any]]:
                 "note": f"“{worst}”",
             }
         )
-    results = [fuzzed(name, MUTATED // len(PROMPTS), seed=1) for name in PROMPTS]
+    results = [
+        fuzz(name, mutated // len(PROMPTS), seed=1) for fuzz in (fuzzed, composed_fuzz) for name in PROMPTS
+    ]
     disputed = sum(len(result.disputed) for result in results)
     rows.append(
         {
-            "name": f"{MUTATED:,} mutated replies, labels in dispute",
+            "name": f"{2 * mutated:,} mutated and composed replies, labels in dispute",
             "ours": disputed,
             "comparison": None,
             "ratio": None,
@@ -71,22 +80,25 @@ def _seconds(prompt: Any, reply: Reply) -> float:
     return time.process_time() - started
 
 
-def main() -> None:
-    count, seed = (
-        (int(word) for word in (*sys.argv[1:], "1000000", "7")[:2])
-        if len(sys.argv) != 2
-        else (int(sys.argv[1]), 7)
-    )
-    for name in PROMPTS:
-        result = fuzzed(name, count // len(PROMPTS), seed)
-        print(f"{name}: {result.tried:,} replies, {result.read:,} read, {len(result.disputed)} in dispute")
-        for mutated, label in result.disputed:
-            print(f"  {label!r} from {mutated.text!r} ({mutated.kind})")
-    for size in BOUNDS:
-        for shape in SHAPES:
-            print(
-                f"{size:>9,} {max(slowest(name, shape, size) for name in QUESTIONS) * 1000:8.2f} ms  {shape}"
+def main(words: Sequence[str] | None = None) -> None:
+    parser = command_parser(__doc__)
+    parser.add_argument("count", nargs="?", type=int, default=1_000_000)
+    parser.add_argument("seed", nargs="?", type=int, default=7)
+    options = parser.parse_args(words)
+    count = QUICK_MUTATED if options.quick else options.count
+    for fuzz, made in ((fuzzed, "mutated"), (composed_fuzz, "composed")):
+        for name in PROMPTS:
+            result = fuzz(name, count // len(PROMPTS), options.seed)
+            counts = (
+                f"{result.tried:,} {made} replies, {result.read:,} read, {len(result.disputed)} in dispute"
             )
+            print(f"{name}: {counts}", flush=True)
+            for reply, label in result.disputed:
+                print(f"  {label!r} from {reply.text!r} ({reply.kind})")
+    for size in BOUNDS:
+        for shape in QUICK_SHAPES if options.quick else SHAPES:
+            slowest_ms = max(slowest(name, shape, size) for name in QUESTIONS) * 1000
+            print(f"{size:>9,} {slowest_ms:8.2f} ms  {shape}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""The built-in judge against what users did next, which it never sees.
+"""The built-in judge compared with what users did next, which it never sees.
 
-    RECJUDGE_DATA=FOLDER python benchmarks/rules_heldout.py [FOLDER...]
+    RECJUDGE_DATA=FOLDER python benchmarks/rules_heldout.py [FOLDER...] [--quick]
 
 Prints one column for each set of users: MovieLens-100k in RECJUDGE_DATA, by halves, the synthetic sample data, and any
-other FOLDER with items.csv, users.csv, events.csv, heldout.csv and lists_*.csv. Beside the lists there, lists are judged
-that are made to mislead a judge (`made_lists.py`).
+other FOLDER with items.csv, users.csv, events.csv, heldout.csv and lists_*.csv. Lists made to mislead a judge
+(`made_lists.py`) are judged, too. --quick uses only the synthetic films.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -35,13 +35,14 @@ from benchmarks.made_lists import (
     write_editions,
     write_lists,
 )  # fmt: skip
+from benchmarks.rows import Row, command_parser
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.reliability.adversarial import judged_pairs
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.stats.resampling.multiplicity import holm, sign_test
 from recjudge_tui.stats.retrieval.held_out import truth_key
@@ -50,6 +51,7 @@ from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
+from tests.support.runs import plan_run
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = "held-out"
@@ -57,13 +59,13 @@ ADVERSARIAL_USERS, DRAWS = 200, 2000
 BEST = "embedding"
 _PAIRS = """SELECT user_id, system_a, system_b, value FROM v_verdicts
 WHERE project = ? AND protocol = 'pairwise' AND aspect = 'overall' AND state = 'ok'"""
-# the order of equal items differs, or editions of one item are in one list: no recommender is like that
+# lists with the same items in another order, or with several editions of one item, which no recommender makes
 TURNED = (REVERSED, REPEATED)
 MADE = (CONTENT, GENRE)
 
 
 class Folder(NamedTuple):
-    """Plain tables of one set of users; `halves` names the users by turns, in the order of their numbers."""
+    """Plain tables of one set of users; `halves` alternates the users in the order of their numbers."""
 
     name: str
     path: Path
@@ -86,7 +88,7 @@ class Pair(NamedTuple):
         return self.a, self.b
 
 
-class Judged(NamedTuple):
+class JudgedFolder(NamedTuple):
     """All verdicts on a set of users, mean nDCG@10 of each system, and outcomes of the adversarial pairs by variant."""
 
     name: str
@@ -95,19 +97,19 @@ class Judged(NamedTuple):
     adversarial: dict[str, tuple[int, int, int]]
 
 
-def folders(more: Sequence[str] = ()) -> Iterator[Folder]:
-    root = os.environ.get("RECJUDGE_DATA")
+def folders(more: Sequence[str] = (), *, quick: bool = False) -> Iterator[Folder]:
+    root = "" if quick else os.environ.get("RECJUDGE_DATA")
     if root:
         yield Folder(
             "MovieLens", Path(root) / "ml100k", "ratings_heldout.csv", halves=("tuning half", "checking half")
         )
     for folder in more:
         yield Folder(Path(folder).name, Path(folder), "heldout.csv")
-    for name in ("shop", "films"):
+    for name in ("films",) if quick else ("shop", "films"):
         yield Folder(f"synthetic {name}", ROOT / "sample_data" / name, "heldout_events.csv")
 
 
-def judged(folder: Folder) -> Iterator[Judged]:
+def judged(folder: Folder) -> Iterator[JudgedFolder]:
     with tempfile.TemporaryDirectory() as temp, connect(Path(temp) / "rules.db") as db:
         _import(db, folder, Path(temp))
         _run(db, RunSettings(protocol="pairwise"))
@@ -124,7 +126,7 @@ def judged(folder: Folder) -> Iterator[Judged]:
             for (user, system), value in values.items():
                 if user in chosen:
                     by_system.setdefault(system, []).append(value)
-            yield Judged(
+            yield JudgedFolder(
                 f"{folder.name}, {half}" if half else folder.name,
                 [pair for pair in pairs if pair.user in chosen],
                 {system: float(np.mean(own)) for system, own in by_system.items()},
@@ -206,7 +208,7 @@ def q_values(pairs: Sequence[Pair]) -> dict[str, float]:
     return {system: up / max(down, 1) for system, (up, down) in counts.items()}
 
 
-def rank_correlation(judged: Judged) -> float:
+def rank_correlation(judged: JudgedFolder) -> float:
     """Spearman's correlation over systems of Q and mean nDCG@10."""
     q = q_values(recommenders(judged.pairs))
     names = sorted(q)
@@ -250,8 +252,9 @@ def agreement(pairs: Sequence[Pair]) -> Agreement:
 
 
 def system_pairs(pairs: Sequence[Pair]) -> tuple[int, int, int]:
-    """Pairs of systems that both the judge and nDCG tell apart (sign tests over users, p < .05 after Holm): those
-    in the same order, those in contrary order, and all pairs that nDCG tells apart."""
+    """Pairs of systems that both the judge and nDCG tell apart (sign tests over users, p < .05 after Holm): those in
+    the same order, those in opposite order, and all pairs that nDCG tells apart.
+    """
     by_systems: dict[tuple[str, str], list[Pair]] = {}
     for pair in recommenders(pairs):
         by_systems.setdefault(pair.systems, []).append(pair)
@@ -285,15 +288,15 @@ def _without(*names: str) -> Callable[[Pair], bool]:
     return lambda pair: not set(pair.systems) & set(names)
 
 
-def figures(judged: Judged) -> dict[str, str]:
+def figures(judged: JudgedFolder) -> dict[str, str]:
     pairs = recommenders(judged.pairs)
     best = BEST if BEST in judged.ndcg else "cooccurrence"
-    same, contrary, told = system_pairs(pairs)
+    same, contrary, by_ndcg = system_pairs(pairs)
     ranked = sorted(q_values(pairs).items(), key=lambda entry: -entry[1])
     mixed = [p for p in pairs if _without(RANDOM)(p) and len(set(p.systems) & set(MADE)) == 1]
     rows = {
         "Spearman of Q and nDCG@10 over systems": f"{rank_correlation(judged):.2f}",
-        "pairs of systems told apart by both: same order, contrary, of": f"{same}, {contrary}, of {told}",
+        "pairs of systems told apart by both: same order, contrary, of": f"{same}, {contrary}, of {by_ndcg}",
         "sign of the nDCG difference, all pairs": str(agreement(pairs)),
         "without random lists": str(agreement([p for p in pairs if _without(RANDOM)(p)])),
         "category alone against a recommender": str(agreement(mixed)),
@@ -312,13 +315,15 @@ def figures(judged: Judged) -> dict[str, str]:
     return rows
 
 
-def measure() -> list[dict[str, Any]]:
+def measure(quick: bool = False) -> list[Row]:
     rows = []
-    for folder in folders():
+    for folder in folders(quick=quick):
         for part in judged(folder):
-            same, contrary, told = system_pairs(part.pairs)
+            same, contrary, by_ndcg = system_pairs(part.pairs)
             shares = agreement(recommenders(part.pairs))
-            note = f"{shares}; {same} pairs of systems in the order of nDCG, {contrary} contrary, of {told}"
+            note = (
+                f"{shares}; {same} pairs of systems in the order of nDCG, {contrary} contrary, of {by_ndcg}"
+            )
             rows.append({
                 "name": f"rules and held-out events: {part.name}", "ours": round(shares.share, 3), "comparison": 0.5,
                 "ratio": round(shares.share / 0.5, 2), "bound": "0 contrary", "holds": contrary == 0, "note": note,
@@ -326,8 +331,12 @@ def measure() -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> None:
-    columns = {part.name: figures(part) for folder in folders(sys.argv[1:]) for part in judged(folder)}
+def main(words: Sequence[str] | None = None) -> None:
+    parser = command_parser(__doc__)
+    parser.add_argument("folders", nargs="*", metavar="FOLDER")
+    options = parser.parse_args(words)
+    chosen = folders(options.folders, quick=options.quick)
+    columns = {part.name: figures(part) for folder in chosen for part in judged(folder)}
     for title, rows in columns.items():
         print(f"\n| {title} | |\n|---|---|")
         for name, value in rows.items():

@@ -5,34 +5,43 @@ from __future__ import annotations
 import csv
 import os
 import random
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.rows import Row, run_command
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
+from tests.support.runs import plan_run
 
 PROJECT = "movies"
 RANDOM = "random_lists"
+QUICK_CASES = 30
 
 
-def measure() -> list[dict[str, Any]]:
+def measure(quick: bool = False) -> list[Row]:
     data = os.environ.get("RECJUDGE_DATA")
     if not data:
         return [_row("rules on MovieLens-100k", None, None, "RECJUDGE_DATA is not set")]
     with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "ml.db") as db:
         load_movies(db, Path(data) / "ml100k", Path(folder))
         for protocol in ("pointwise", "pairwise"):
-            settings = RunSettings(protocol=protocol, baseline=RANDOM if protocol == "pairwise" else "")
+            settings = RunSettings(
+                protocol=protocol,
+                limit=QUICK_CASES if quick else None,
+                baseline=RANDOM if protocol == "pairwise" else "",
+            )
             plan = plan_run(db, RunRequest(project_id(db, PROJECT), JudgeSpec(spec="rules"), settings))
             assert plan.run_id is not None
             work(db.path, plan.run_id)
@@ -68,7 +77,7 @@ def _random_lists(data: Path, out: Path) -> Path:
     return out
 
 
-def _shares(db: Database) -> list[dict[str, Any]]:
+def _shares(db: Database) -> list[Row]:
     table = leaderboard_table(db, project_id(db, PROJECT), LeaderboardOptions("pointwise"))
     share = {(row["system"], row["label"]): float(str(row["share"])) for row in table.rows}
     systems = sorted({system for system, _ in share if system != RANDOM}, key=str)
@@ -84,7 +93,7 @@ def _shares(db: Database) -> list[dict[str, Any]]:
     ]
 
 
-def _wins(db: Database) -> list[dict[str, Any]]:
+def _wins(db: Database) -> list[Row]:
     table = leaderboard_table(db, project_id(db, PROJECT), LeaderboardOptions("pairwise"))
     return [
         _row(
@@ -98,7 +107,7 @@ def _wins(db: Database) -> list[dict[str, Any]]:
     ]
 
 
-def _row(name: str, ours: float | None, comparison: float | None, note: str) -> dict[str, Any]:
+def _row(name: str, ours: float | None, comparison: float | None, note: str) -> Row:
     above = ours is not None and comparison is not None and ours > comparison + 0.2
     return {
         "name": f"rules, MovieLens-100k: {name}" if ours is not None else name,
@@ -109,3 +118,11 @@ def _row(name: str, ours: float | None, comparison: float | None, note: str) -> 
         "holds": above or ours is None,
         "note": note,
     }
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    run_command(__doc__, measure, words)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,19 +1,24 @@
-"""Run the project's measurements and print one table: python benchmarks/run.py [NAME...] [--format text|json].
+"""Runs benchmarks, each in a separate process, and prints one table.
 
-Each module beside this one has `measure() -> list[Row]`; a row is name, ours, comparison, ratio, bound,
-holds, note. Figures are medians where that makes sense; machines are noisy, so look at ratios.
+    python benchmarks/run.py [NAME...] [--quick] [--format text|json]
+
+Each module has `measure(quick)`, which returns rows of name, ours, comparison, ratio, bound, holds, note. Figures are
+medians where that makes sense; machines are noisy, so look at ratios. A benchmark that fails is named at the end.
 """
 
 from __future__ import annotations
 
-import argparse
+import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.process import in_a_process
+from benchmarks.rows import Row, command_parser
 from recjudge_tui.reports.common.table import Column, Table, write_table
 
 MODULES = (
@@ -21,6 +26,7 @@ MODULES = (
     "calls",
     "faults",
     "odd_answers",
+    "wire_faults",
     "replies",
     "billing",
     "reservations",
@@ -52,20 +58,32 @@ COLUMNS = (
 )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(words: Sequence[str] | None = None) -> None:
+    parser = command_parser(__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *MODULES], help=f"some of: {', '.join(MODULES)}")
     parser.add_argument("--format", default="text", choices=("text", "json"))
-    options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
+    options = parser.parse_args(words)
+    rows: list[Row] = []
+    failed = []
     for name in options.names or MODULES:
-        print(f"measuring {name} …", file=sys.stderr)
-        rows += import_module(f"benchmarks.{name}").measure()
+        print(f"measuring {name} …", end=" ", file=sys.stderr, flush=True)
+        started = time.perf_counter()
+        try:
+            rows += in_a_process("run", "rows_of", name, options.quick)
+        except subprocess.CalledProcessError:
+            failed.append(name)
+        print(f"{time.perf_counter() - started:.1f} s", file=sys.stderr)
     cells = tuple({**row, "holds": _holds(row)} for row in rows)
     write_table(Table("Measurements", COLUMNS, cells), options.format)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
 
 
-def _holds(row: dict[str, Any]) -> str:
+def rows_of(name: str, quick: bool) -> list[Row]:
+    return list(import_module(f"benchmarks.{name}").measure(quick))
+
+
+def _holds(row: Row) -> str:
     """Empty if the figure has no bound."""
     if not row["bound"]:
         return ""

@@ -30,7 +30,7 @@ class Terminal:
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "PYTHONPATH": str(ROOT),
-            # nobody's own keys and colours
+            # no user settings for keys and colours
             "RECJUDGE_CONFIG": str(ROOT / "benchmarks"),
         }
         self.started = time.perf_counter()

@@ -6,22 +6,23 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-DAYS, SYSTEMS, USERS = 365, 5, 1000
-ROUNDS = 3
+from benchmarks.rows import Row, run_command
+
+SYSTEMS = 5
+# days, users, rounds of each measurement
+FULL, QUICK = (365, 1000, 3), (5, 20, 1)
 
 
-def measure(days: int = DAYS, users: int = USERS) -> list[dict[str, Any]]:
-    """One row per figure: name, ours, comparison, ratio, bound, holds, note."""
+def measure(quick: bool = False) -> list[Row]:
+    days, users, rounds = QUICK if quick else FULL
     from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
     from recjudge_tui.store.opening import connect
 
@@ -30,20 +31,20 @@ def measure(days: int = DAYS, users: int = USERS) -> list[dict[str, Any]]:
         path = Path(folder) / "year.db"
         generate(path, days, users)
         with connect(path) as db:
-            whole, used = _median(lambda: trend_table(db, 1, TrendOptions()))
-            bare, _ = _median(lambda: trend_table(db, 1, TrendOptions(resamples=0)))
-    statistic, statistic_used = _median(_intervals(days, users))
+            whole, used = _median(lambda: trend_table(db, 1, TrendOptions()), rounds)
+            bare, _ = _median(lambda: trend_table(db, 1, TrendOptions(resamples=0)), rounds)
+    statistic, statistic_used = _median(_intervals(days, users), rounds)
     return [
         {
             "name": f"trend, {size}", "ours": round(whole, 2), "comparison": round(bare, 2),
             "ratio": round(whole / bare, 2), "bound": "<= 2 s", "holds": whole <= 2,
-            "note": f"s, {days * SYSTEMS * users:,} verdicts from SQLite; comparison: without intervals; median of {ROUNDS};"
+            "note": f"s, {days * SYSTEMS * users:,} verdicts from SQLite; comparison: without intervals; median of {rounds};"
             f" processor time {used:.2f} s",
         },
         {
             "name": f"means and intervals, {size}", "ours": round(statistic, 2), "comparison": None, "ratio": None,
             "bound": "<= 2 s", "holds": statistic <= 2,
-            "note": f"s, from arrays; median of {ROUNDS}; processor time {statistic_used:.2f} s",
+            "note": f"s, from arrays; median of {rounds}; processor time {statistic_used:.2f} s",
         },
     ]  # fmt: skip
 
@@ -57,10 +58,10 @@ def _intervals(days: int, users: int) -> Callable[[], object]:
     return lambda: group_means(value, user, group, groups)
 
 
-def _median(function: Callable[[], object]) -> tuple[float, float]:
+def _median(function: Callable[[], object], rounds: int) -> tuple[float, float]:
     """The median seconds on the clock and of processor time, after one warm-up round."""
     clock, processor = [], []
-    for at in range(ROUNDS + 1):
+    for at in range(rounds + 1):
         started, used = time.perf_counter(), time.process_time()
         function()
         if at:
@@ -99,6 +100,9 @@ def generate(path: Path, days: int, users: int) -> None:
         )
 
 
+def main(words: Sequence[str] | None = None) -> None:
+    run_command(__doc__, measure, words)
+
+
 if __name__ == "__main__":
-    for figure in measure(int(sys.argv[1]) if len(sys.argv) > 1 else DAYS):
-        print(f"{figure['name']:65} {figure['ours']:8} {figure['holds']}  {figure['note']}")
+    main()

@@ -61,7 +61,7 @@ _FILL = (
 def write_on(path: Path, per_second: int, seconds: float) -> int:
     """Write like a run, `per_second` verdicts a second: each call is committed with its answer and verdict.
 
-    Returns how many were written. The run is leased by this process, so that the app takes it for a living one.
+    Returns how many were written. The run is leased by this process, so that the app treats it as active.
     """
     from recjudge_tui.runs.control.lease import acquire
     from recjudge_tui.store.clock import now

@@ -1,4 +1,4 @@
-"""Array types, and the small steps that all statistics share."""
+"""Array types, and the small helpers that all statistics share."""
 
 from __future__ import annotations
 

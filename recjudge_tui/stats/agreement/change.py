@@ -1,4 +1,6 @@
-"""Change of a figure between two sets of verdicts on the same users, with users left out of both."""
+"""Change of a figure between two sets of verdicts on the same users, with an interval by the jackknife over users of
+both.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.agreement.coefficients import label_array
-from recjudge_tui.stats.agreement.intervals import agreement_estimates, cell_function
+from recjudge_tui.stats.agreement.intervals import (
+    KENDALL_CELLS,
+    KENDALL_SLOW,
+    agreement_estimates,
+    cell_function,
+)
 from recjudge_tui.stats.agreement.left_out import fewer_groups, left_out_weights, reachable, user_groups
 from recjudge_tui.stats.agreement.weighted_cells import Cells, make_cells
 from recjudge_tui.stats.arrays import (
@@ -22,20 +29,18 @@ from recjudge_tui.stats.arrays import (
     ratio,
     rows_of,
 )
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import (
     FEW_USERS,
     FEWEST_USERS,
-    LEVEL,
     NOT_REQUESTED,
     Bounds,
     interval_of,
     mean_estimate,
     sums_interval,
 )
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES, spread_of, sums_by_user
-
-_KENDALL_CELLS = 3000
+from recjudge_tui.stats.resampling.jackknife import spread_of, sums_by_user
 
 
 @dataclass(frozen=True)
@@ -100,11 +105,10 @@ def agreement_change(
     seed: int = 0,
     level: float = LEVEL,
 ) -> Change:
-    """stat(later, truth) - stat(earlier, truth), on rows where value and truth are known; the two may have other rows.
-
-    Each user is left out of both figures at once, so that sampling variation common to both runs cancels.
-    `labels`: the label set, None for values without one. `mirrored`: as in `agreement_estimates`. Undefined, with the
-    reason, if either figure is. Raises KeyError for an unknown statistic, ValueError for unpaired input.
+    """stat(later, truth) - stat(earlier, truth), on rows where value and truth are known; the two runs may have
+    different rows. Each user is left out of both figures at once, so that sampling variation common to both runs
+    cancels. `labels`: the label set, None for values without one. `mirrored`: as in `agreement_estimates`. Undefined,
+    with the reason, if either figure is. Raises KeyError for an unknown statistic, ValueError for unpaired input.
     """
     sides = [complete(side.value, side.truth) for side in (later, earlier)]
     n = min(int(kept.sum()) for _, _, kept in sides)
@@ -164,8 +168,8 @@ def _interval(
         return Interval(None, None, NOT_REQUESTED)
     if count < FEWEST_USERS:
         return Interval(None, None, FEW_USERS)
-    if stat == "kendall" and max(cells.a.size for cells, _ in both) > _KENDALL_CELLS:
-        return Interval(None, None, f"no interval: over {_KENDALL_CELLS:,} distinct pairs of values")
+    if stat == "kendall" and max(cells.a.size for cells, _ in both) > KENDALL_CELLS:
+        return Interval(None, None, KENDALL_SLOW)
     width = max(cells.a.size for cells, _ in both)
     groups, left_out = user_groups(np.concatenate(users), count, width, most, seed)
     sides = groups[: users[0].size], groups[users[0].size :]
@@ -177,7 +181,7 @@ def _interval(
         bounds.append(reachable(stat, parts[0], cells, mirrored=mirrored))
     change = figures[0] - figures[1]
     spread = spread_of(float(change[0]), change[1:])
-    # changes mostly go one way, so their skewness counts; runs without any change have a bound only
+    # changes mostly go in one direction, so their skewness matters; runs without any change only have a bound
     known = _between(*bounds) if spread.variance == 0 else None
     ends = interval_of(float(change[0]), spread, known, level, FEWEST_USERS)
     return replace(ends, note=join_notes(ends.note, fewer_groups(count, left_out)))

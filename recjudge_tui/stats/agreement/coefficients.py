@@ -1,4 +1,4 @@
-"""How far two raters of the same items agree. Rows with a missing rating (NaN) are left out.
+"""Agreement of two raters on the same items. Rows with a missing rating (NaN) are left out.
 
 Every function returns None if the figure is undefined; `registry` holds the reasons.
 """

@@ -1,13 +1,13 @@
-"""How far a judge's answer depends on the order in which the two lists were shown."""
+"""How much a judge's answers depend on the order in which the two lists are shown."""
 
 from __future__ import annotations
 
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import Ids, complete, rows_of
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, share_estimate
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.resampling.intervals import share_estimate
 
 
 def position_consistency_estimate(
@@ -21,9 +21,9 @@ def position_consistency_estimate(
 ) -> Estimate:
     """Share of pairs with the same answer in both orders, 0..1, with an interval over users.
 
-    Both arrays (n,) hold the answer mapped back to the systems (1, 0, -1), so a judge who always picks Set 1 is never
-    consistent. Pairs with a failed answer (NaN) are left out. Undefined without complete pairs.
-    Source: Liu et al., SIGIR 2026.
+    Both arrays (n,) contain the answers mapped back to the systems (1, 0, -1), so a judge that always picks Set 1 is
+    never consistent. Pairs with a failed answer (NaN) are left out. Undefined without complete pairs. Source: Liu et
+    al., SIGIR 2026.
     """
     a, b, kept = complete(first, swapped)
     if a.size == 0:

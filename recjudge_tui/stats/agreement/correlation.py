@@ -100,7 +100,7 @@ def _centred(values: FloatArray, codes: IntArray, size: FloatArray) -> FloatArra
 
 
 def _varied(values: FloatArray, codes: IntArray, groups: int) -> BoolArray:
-    """Whether a group holds two different values. Exact, unlike a variance, which may be a rounding error."""
+    """Whether a group contains two different values. Exact, unlike a variance, which may be a rounding error."""
     sample = np.zeros(groups)
     sample[codes] = values
     varied: BoolArray = np.bincount(codes[values != sample[codes]], minlength=groups) > 0

@@ -1,4 +1,4 @@
-"""How far two raters mark the same things: precision, recall and F1 against a reference, and Cohen's kappa."""
+"""Agreement of two raters on which things to mark: precision, recall and F1 against a reference, and Cohen's kappa."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy.typing as npt
 
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.arrays import BoolArray, Ids, rows_of
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, share_estimate
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
-
-DETECTION_STATISTICS = ("precision", "recall", "f1", "kappa")
+from recjudge_tui.stats.resampling.intervals import share_estimate
 
 
 def detection_estimates(
@@ -25,7 +23,8 @@ def detection_estimates(
     seed: int = 0,
     level: float = LEVEL,
 ) -> dict[str, Estimate]:
-    """DETECTION_STATISTICS of the marks of one rater against those of a reference, one row a thing (n,).
+    """`precision`, `recall`, `f1` and `kappa` of the marks of one rater against those of a reference, one row per
+    thing (n,).
 
     precision = both / marked, recall = both / reference, F1 = 2 both / (marked + reference) (van Rijsbergen 1979); the
     n of each counts the rows that it divides by, for F1 those that either of them marked, for kappa all. F1 rises with

@@ -11,16 +11,16 @@ import numpy.typing as npt
 from recjudge_tui.stats.agreement.left_out import fewer_groups, left_out_weights, user_groups
 from recjudge_tui.stats.agreement.weighted_cells import make_cells, spearman
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import (
     FEW_USERS,
     FEWEST_USERS,
-    LEVEL,
     NOT_REQUESTED,
     interval_of,
     sums_interval,
 )
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES, spread_of, sums_by_user
+from recjudge_tui.stats.resampling.jackknife import spread_of, sums_by_user
 
 FEWEST_CASES = 3
 NO_SPREAD = "all lists are equally uniform"
@@ -39,8 +39,6 @@ class HomogeneityBias:
     slope_judge: float | None
     slope_people: float | None
     difference: Estimate
-    rho_judge: float | None
-    rho_people: float | None
     rank: Estimate
 
 
@@ -83,12 +81,12 @@ def homogeneity_bias(
         reason = NO_SPREAD if groups is None else f"within each system {NO_SPREAD}"
     if reason:
         nothing = undefined(join_notes(reason, missing), rows.u.size)
-        return HomogeneityBias(None, None, nothing, None, None, nothing)
+        return HomogeneityBias(None, None, nothing, nothing)
     return HomogeneityBias(
         _slope_value(rows, rows.judge),
         _slope_value(rows, rows.people),
         _slope(rows, missing),
-        *_rank(rows, missing),
+        _rank(rows, missing),
     )
 
 
@@ -151,18 +149,18 @@ def _slope(rows: _Rows, missing: str) -> Estimate:
     return Estimate(value, ends.low, ends.high, rows.u.size, note=join_notes(ends.note, missing))
 
 
-def _rank(rows: _Rows, missing: str) -> tuple[float | None, float | None, Estimate]:
-    """Spearman's rho of each rater with uniformity, and the difference; ranks are recomputed without each user."""
+def _rank(rows: _Rows, missing: str) -> Estimate:
+    """The difference of the raters' Spearman's rho with uniformity; ranks are recomputed without each user."""
     n = rows.u.size
     sides = [_RankSide(rows.u, values) for values in (rows.judge, rows.people)]
     once = np.ones((1, n))
     judge, people = (None if math.isnan(rho := float(side.rho(once)[0])) else rho for side in sides)
     if judge is None or people is None:
-        return judge, people, undefined(join_notes(CONSTANT, missing), n)
+        return undefined(join_notes(CONSTANT, missing), n)
     value = judge - people
     if not rows.resamples or rows.user_count < FEWEST_USERS:
         reason = FEW_USERS if rows.resamples else NOT_REQUESTED
-        return judge, people, Estimate(value, None, None, n, note=join_notes(reason, missing))
+        return Estimate(value, None, None, n, note=join_notes(reason, missing))
     groups, count = user_groups(rows.users, rows.user_count, n, rows.resamples, rows.seed)
     without = np.concatenate(
         [
@@ -172,7 +170,7 @@ def _rank(rows: _Rows, missing: str) -> tuple[float | None, float | None, Estima
     )
     ends = interval_of(value, spread_of(value, without[1:]), (-2.0, 2.0), rows.level)
     note = join_notes(ends.note, fewer_groups(rows.user_count, count), missing)
-    return judge, people, Estimate(value, ends.low, ends.high, n, note=note)
+    return Estimate(value, ends.low, ends.high, n, note=note)
 
 
 class _RankSide:

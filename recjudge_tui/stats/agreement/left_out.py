@@ -1,4 +1,4 @@
-"""The cells of two raters' answers when one user after the other is left out, and what a figure can reach."""
+"""The cells of two raters' answers with one user left out at a time, and the range of a figure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def user_groups(users: IntArray, count: int, width: int, resamples: int, seed: i
 
 
 def fewer_groups(users: int, groups: int) -> str:
-    """What to say of an interval for which users were left out in groups."""
+    """The note on an interval for which users were left out in groups."""
     return "" if users <= groups else f"users left out in {groups:,} groups"
 
 

@@ -1,7 +1,6 @@
-"""How far two or more raters agree who did not all rate everything: alpha, Fleiss' kappa, AC1 and AC2.
-
-Everything follows from counts of labels by item, summed over users, so one function of the sums serves the figure and
-the jackknife over users.
+"""Agreement of two or more raters, not all of whom rated everything: alpha, Fleiss' kappa, AC1 and AC2. All figures
+are computed from counts of labels by item, summed over users, so one function of the sums serves the figure and the
+jackknife over users.
 """
 
 from __future__ import annotations
@@ -13,20 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.agreement.coefficients import label_array
-from recjudge_tui.stats.agreement.intervals import figure_interval
+from recjudge_tui.stats.agreement.intervals import cases_seen, figure_interval, varied_users
 from recjudge_tui.stats.agreement.registry import MANY_RATERS
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
-from recjudge_tui.stats.resampling.intervals import (
-    FEW_USERS,
-    FEWEST_USERS,
-    LEVEL,
-    NOT_REQUESTED,
-)
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES, sums_by_user, sums_spread
+from recjudge_tui.stats.resampling.intervals import FEW_USERS, FEWEST_USERS, NOT_REQUESTED, few_users
+from recjudge_tui.stats.resampling.jackknife import sums_by_user, sums_spread
 
-# with fewer, chance-corrected figures of rare labels were covered by 80 to 92 % of 95 % intervals
+# with fewer of either, only 80 to 92 % of the 95 % intervals of chance-corrected figures contained the true value
+FEWEST_BY_CHANCE = 20
 FEWEST_VARIED = 10
+# squared differences depend on the ends of the scale: with fewer users there, 89 % of the 95 % intervals contained
+# the true value
+FEWEST_AT_END = 8
+_SHARE_AT_END = 1 / 4
+SQUARED = ("alpha_interval", "fleiss_quadratic")
+FEW_AT_END = "no interval: too few users have the lowest or the highest label"
 FEW_VARIED = f"no interval: fewer than {FEWEST_VARIED} users have another value than the commonest"
 NO_ITEM = "no item rated by two raters"
 
@@ -46,7 +48,7 @@ class _Sums(NamedTuple):
 
 
 class _Chance(NamedTuple):
-    """Disagreement seen and expected by chance (r,), as shares of the largest possible one."""
+    """Observed and expected disagreement (r,), as shares of the largest possible disagreement."""
 
     observed: FloatArray
     expected: FloatArray
@@ -64,7 +66,8 @@ def many_raters_estimates(
     seed: int = 0,
     level: float = LEVEL,
 ) -> dict[str, Estimate]:
-    """MANY_RATERS of ratings (n,), one row a rater and item; `users` (n,) own the items; intervals are over them.
+    """MANY_RATERS of ratings (n,), one row per rater and item. `users` (n,) are the users of the items; intervals are
+    over users.
 
     `labels` are the values of the label set, rising. Rows with NaN are left out; n counts the items with two ratings or
     more. `mirrored`: ratings are signed preferences without a first side, so each item counts half as it is and half
@@ -94,11 +97,25 @@ def many_raters_estimates(
     if n == 0:
         return {stat: undefined(NO_ITEM) for stat in stats}
     per_user = sums_by_user(_columns(counts, known, mirrored), owner, user_count)
-    varied = np.unique(user[ratings != known[np.argmax(counts.sum(axis=0))]]).size
+    kinds = counts + counts[:, ::-1] if mirrored else counts
+    seen = cases_seen(owner, *kinds.astype(np.int64).T)
+    reason = _too_few(user_count, varied_users(ratings, user))
+    lacking = dict.fromkeys((stat for stat in stats if MANY_RATERS[stat].by_chance), reason)
+    if not reason and _few_at_end(ratings, user, known, mirrored):
+        lacking |= dict.fromkeys(SQUARED, FEW_AT_END)
     return {
-        stat: _estimate(stat, per_user, known, n, varied, resamples=resamples, seed=seed, level=level)
+        stat: _estimate(
+            stat, per_user, known, n, seen, lacking.get(stat, ""), resamples=resamples, seed=seed, level=level
+        )
         for stat in stats
     }
+
+
+def _few_at_end(ratings: FloatArray, user: IntArray, known: FloatArray, mirrored: bool) -> bool:
+    """Whether one end of the label set was given to the cases of few users, by number and by share of the users."""
+    ends = [np.isin(ratings, known[[0, -1]])] if mirrored else [ratings == known[0], ratings == known[-1]]
+    fewest = min(np.unique(user[at]).size for at in ends)
+    return fewest < min(FEWEST_AT_END, _SHARE_AT_END * np.unique(user).size)
 
 
 def _estimate(
@@ -106,13 +123,15 @@ def _estimate(
     per_user: FloatArray,
     known: FloatArray,
     n: int,
-    varied: int,
+    seen: int,
+    lacking: str,
     *,
     resamples: int,
     seed: int,
     level: float,
 ) -> Estimate:
-    """One statistic from sums by user (u, s); `varied` users have another value than the commonest."""
+    """One statistic from sums by user (u, s) with `seen` different cases; `lacking` is the reason why it has no interval, if
+    there is one."""
 
     def chance_of(sums: FloatArray) -> _Chance:
         return _chance(stat, _sums(sums, known.size), known)
@@ -125,13 +144,26 @@ def _estimate(
         ends = Interval(None, None, NOT_REQUESTED)
     elif len(per_user) < FEWEST_USERS:
         ends = Interval(None, None, FEW_USERS)
-    elif varied < FEWEST_VARIED and MANY_RATERS[stat].by_chance:
-        ends = Interval(None, None, FEW_VARIED)
+    elif lacking:
+        ends = Interval(None, None, lacking)
     else:
         spread = sums_spread(per_user, lambda sums: _corrected(chance_of(sums)), resamples, seed)
         lowest = 1 - 1 / float(chance.expected[0])
-        ends = figure_interval(stat, value, spread, (min(lowest, value), 1.0), level)
+        ends = figure_interval(stat, value, spread, (min(lowest, value), 1.0), level, seen)
     return Estimate(value, ends.low, ends.high, n, note=ends.note)
+
+
+def few_by_chance(a: FloatArray, b: FloatArray, users: IntArray) -> str:
+    """Why a figure corrected for chance has no interval if pairs of more than two raters gave the values a and b (n,); else
+    empty."""
+    varied = varied_users(np.concatenate([a, b]), np.concatenate([users, users]))
+    return _too_few(np.unique(users).size, varied)
+
+
+def _too_few(users: int, varied: int) -> str:
+    if users < FEWEST_BY_CHANCE:
+        return few_users(FEWEST_BY_CHANCE)
+    return FEW_VARIED if varied < FEWEST_VARIED else ""
 
 
 def _counts(item: IntArray, label: npt.NDArray[np.intp], items: int, labels: int) -> FloatArray:
@@ -172,7 +204,7 @@ def _chance(stat: str, sums: _Sums, labels: FloatArray) -> _Chance:
     shares = ratio(sums.shares, sums.items[:, None])
     if stat.startswith("fleiss"):
         expected = ((shares @ cost) * shares).sum(axis=1)
-        # a rounding error is no disagreement: all ratings are equal
+        # below this it is a rounding error: all ratings are equal
         expected[(shares > 0).sum(axis=1) < 2] = 0
         return _Chance(observed, expected)
     q = labels.size

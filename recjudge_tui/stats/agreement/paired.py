@@ -1,4 +1,4 @@
-"""Two raters on the same cases: is one right more often than the other?"""
+"""Compares two raters on the same cases: is one right more often than the other?"""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import Ids, as_floats, complete, encode, rows_of
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, mean_estimate
+from recjudge_tui.stats.resampling.intervals import mean_estimate
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def paired_counts(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedCounts:
     for pair in zip(left.tolist(), right.tolist(), strict=True):
         if not any(map(math.isnan, pair)):
             if pair not in counts:
-                raise ValueError("right or not is 1 or 0")
+                raise ValueError("the values must be 1 (right) or 0 (wrong)")
             counts[pair] += 1
     return PairedCounts(*counts.values())
 
@@ -48,7 +49,7 @@ def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> t
     """How many users have more rows in which `first` exceeds `second` than the reverse, and how many fewer.
 
     Rows with a NaN on either side are left out. The exact sign test of these two counts (`multiplicity.sign_test`)
-    treats users as independent, whatever the number of their rows; with one row a user and values of 0 and 1 it is
+    treats users as independent, whatever the number of their rows; with one row per user and values of 0 and 1 it is
     McNemar's exact test (McNemar 1947). Raises ValueError for arrays of different lengths.
     """
     left, right, kept = complete(first, second)

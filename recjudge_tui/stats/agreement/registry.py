@@ -1,8 +1,8 @@
-"""The agreement statistics: what people call each, its scale, and what it needs.
+"""The agreement statistics: the name of each for people, its scale, and its requirements.
 
 A statistic of two raters is one function in `weighted_cells` and one line here, both under its name; those of many raters
-follow from the same sums in `many_raters`. Commands, reports, figures and screens derive from these tables. They load no
-NumPy, so that a list of statistics costs nothing.
+follow from the same sums in `many_raters`. Commands, reports, figures and screens derive from these tables. They do
+not load NumPy, so that a list of statistics is cheap.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Statistic:
     `bounds`: lowest and highest value; None if they are those of the ratings. `labels`: it needs a label set;
     `directed`: it needs labels on both sides of 0, as pairs of lists have. `correlation`: it compares raters whose
     scales differ. `symmetric`: the two raters can be exchanged. `rising`: higher is better. `by_chance`: it is corrected for
-    chance, so it is low if nearly all ratings are alike. `nominal`: it needs no order of the labels.
+    chance, so it is low if nearly all ratings are alike. `nominal`: it needs no order of the labels. `open_below`: it can
+    lie below its scale, with very few ratings.
     """
 
     label: str
@@ -41,18 +42,29 @@ class Statistic:
     rising: bool = True
     by_chance: bool = False
     nominal: bool = False
+    open_below: bool = False
+
+    @property
+    def in_text(self) -> str:
+        """The label within a sentence: quadratic weighted κ, Pearson's r."""
+        is_name = "'" in self.label.split()[0]
+        return self.label if is_name else f"{self.label[0].lower()}{self.label[1:]}"
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The lowest and the highest value of the figure; None if there are none that hold on any scale."""
+        return None if self.open_below else self.bounds
 
 
-# alpha falls below -1 only with very few ratings, so it is shown on the scale -1 to 1
 STATISTICS: dict[str, Statistic] = {
     "percent": Statistic("Percent agreement", NO_ROWS, SHARE, nominal=True),
     "kappa": Statistic("Cohen's κ", _ONE_LABEL, labels=True, by_chance=True, nominal=True),
     "kappa_linear": Statistic("Linear weighted κ", _ONE_LABEL, labels=True, by_chance=True),
     "qwk": Statistic("Quadratic weighted κ", _ONE_LABEL, labels=True, by_chance=True),
-    "alpha_nominal": Statistic("Krippendorff's α, nominal", _EQUAL, by_chance=True, nominal=True),
-    "alpha_ordinal": Statistic("Krippendorff's α, ordinal", _EQUAL, by_chance=True),
-    "alpha_interval": Statistic("Krippendorff's α, interval", _EQUAL, by_chance=True),
-    "ac2": Statistic("Gwet's AC2", _FEW_LABELS, labels=True),
+    "alpha_nominal": Statistic("Krippendorff's α, nominal", _EQUAL, by_chance=True, nominal=True, open_below=True),
+    "alpha_ordinal": Statistic("Krippendorff's α, ordinal", _EQUAL, by_chance=True, open_below=True),
+    "alpha_interval": Statistic("Krippendorff's α, interval", _EQUAL, by_chance=True, open_below=True),
+    "ac2": Statistic("Gwet's AC2", _FEW_LABELS, labels=True, open_below=True),
     "pearson": Statistic("Pearson's r", _CONSTANT, correlation=True),
     "spearman": Statistic("Spearman's ρ", _CONSTANT, correlation=True),
     "kendall": Statistic("Kendall's τ", _CONSTANT, correlation=True),
@@ -61,7 +73,7 @@ STATISTICS: dict[str, Statistic] = {
         "Concurrence", "the second rater never points in a direction", SHARE, labels=True, directed=True, symmetric=False
     ),
 }  # fmt: skip
-# of any number of raters, of whom not all rated everything; functions of `many_raters`
+# for any number of raters, not all of whom rated everything; functions of `many_raters`
 MANY_RATERS: dict[str, Statistic] = {
     **{name: STATISTICS[name] for name in ("alpha_nominal", "alpha_ordinal", "alpha_interval")},
     "fleiss": Statistic("Fleiss' κ", _EQUAL, labels=True, by_chance=True, nominal=True),
@@ -76,7 +88,7 @@ CORRELATIONS = tuple(name for name, statistic in STATISTICS.items() if statistic
 
 
 def label_of(stat: str) -> str:
-    """What people call a statistic; an unknown name stays as it is."""
+    """The name of a statistic for people; an unknown name is returned unchanged."""
     statistic = STATISTICS.get(stat) or MANY_RATERS.get(stat)
     return statistic.label if statistic else stat
 

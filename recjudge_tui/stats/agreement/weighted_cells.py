@@ -144,7 +144,7 @@ def distances(labels: FloatArray, power: int) -> FloatArray:
 
 
 class Disagreement(NamedTuple):
-    """Disagreement seen and expected by chance (r,), as shares of the largest possible one."""
+    """Observed and expected disagreement (r,), as shares of the largest possible disagreement."""
 
     observed: FloatArray
     expected: FloatArray
@@ -302,7 +302,7 @@ def spearman(w: FloatArray, cells: Cells) -> FloatArray:
 
 def kendall(w: FloatArray, cells: Cells) -> FloatArray:
     n = w.sum(axis=1)
-    # Counts below 2^24 are exact in single precision, and the product is the whole cost.
+    # Counts below 2^24 are exact in single precision, and nearly all the time is spent in the product.
     exact = np.float32 if n.max(initial=0) < 2**24 else np.float64
     net = ((w.astype(exact) @ cells.signs.astype(exact)) * w).sum(axis=1) / 2
     pairs = n * (n - 1) / 2

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
 
 SMOOTHING = 0.1
-# prior count: correct answers credited to each rater on each label before any data
+# prior count: correct answers credited to each rater on each label in advance
 _RIGHT = 1.0
 FEWEST_RATERS = 3
 MOST_LABELS = 20
@@ -26,9 +26,9 @@ _SETTLED = 1e-8
 _EVEN = 1e-6
 # standard errors below chance from which a rater counts as reversed
 _SURE_ERRORS = 2.0
-# of the shares of votes, for softer and harder starts
+# exponents of the shares of votes, for softer and harder starts
 _POWERS = (0.5, 2.0)
-# with more raters, none of them is a start of its own
+# with more raters, single raters are not used as starts
 _MOST_STARTS = 12
 
 
@@ -49,7 +49,7 @@ class DawidSkene:
     converged: bool
 
     def values(self) -> FloatArray:
-        """The likeliest label of each item (n,); NaN if two are equally likely or it has no ratings."""
+        """The most likely label of each item (n,); NaN if two are equally likely or the item has no ratings."""
         out = np.full(self.posterior.shape[0], np.nan)
         if self.labels.size == 0:
             return out
@@ -59,7 +59,7 @@ class DawidSkene:
         return np.where(lead > _EVEN, best, out)
 
     def confidence(self) -> FloatArray:
-        """The probability of the likeliest label (n,), NaN if the item has no ratings."""
+        """The probability of the most likely label (n,), NaN if the item has no ratings."""
         if self.labels.size == 0:
             return np.full(self.posterior.shape[0], np.nan)
         top: FloatArray = self.posterior.max(axis=1)
@@ -71,7 +71,9 @@ class DawidSkene:
         return accuracy
 
     def chance(self) -> FloatArray:
-        """The share of right answers of each rater (R,) if the same answers were given whatever is true."""
+        """The share of right answers of each rater (R,) if the same answers were given independently of the true
+        labels.
+        """
         answers = np.einsum("rkl,k->rl", self.confusion, self.prior)
         chance: FloatArray = answers @ self.prior
         return chance
@@ -79,11 +81,10 @@ class DawidSkene:
 
 @dataclass(frozen=True)
 class Contradictions:
-    """Where a fitted model contradicts what it was made from.
-
-    `unanimous` (n,): items that two or more raters labelled, all alike. `overturned` (n,): those of them whose likeliest
-    label is another. `reversed_raters` (R,): raters who are right less often than by chance, by more than two standard
-    errors, so the model counts their votes for a label against it.
+    """Where a fitted model contradicts the ratings it was fitted to. `unanimous` (n,): items that two or more raters
+    labelled, all in the same way. `overturned` (n,): unanimous items for which another label is most likely.
+    `reversed_raters` (R,): raters who are right less often than by chance, by more than two standard errors, so the
+    model counts their votes for a label against it.
     """
 
     unanimous: BoolArray
@@ -179,7 +180,9 @@ class _Model(NamedTuple):
 
 
 def _likeliest(model: _Model) -> DawidSkene:
-    """The fit with the highest objective; of several equally high ones their mean, so that no order decides."""
+    """The fit with the highest objective; the mean of several equally high ones, so that the result does not depend
+    on their order.
+    """
     shares = _normalised(model.votes.sum(axis=0))
     raters = int(model.votes.any(axis=(1, 2)).sum())
     if not model.labels.size or raters < 2:
@@ -197,7 +200,7 @@ def _likeliest(model: _Model) -> DawidSkene:
 
 
 def _starts(shares: FloatArray, votes: FloatArray, raters: int) -> Iterator[FloatArray]:
-    """Posteriors (m, K) to start from; all of them take the raters' labels for what they say."""
+    """Posteriors (m, K) to start from; all of them take the raters' labels at face value."""
     yield shares
     yield from (_normalised(shares**power) for power in _POWERS)
     yield _normalised((shares == shares.max(axis=1, keepdims=True)) * shares)
@@ -243,6 +246,6 @@ def _expect(prior: FloatArray, confusion: FloatArray, model: _Model) -> tuple[Fl
     joint = np.log(prior) + np.einsum("rml,rkl->mk", model.votes, np.log(confusion))
     top = joint.max(axis=1, keepdims=True)
     total = np.exp(joint - top).sum(axis=1)
-    # a pattern without any vote weighs nothing
+    # a pattern without any vote has no weight
     likelihood = float(model.weight @ (np.log(total) + top[:, 0]))
     return np.exp(joint - top) / total[:, None], likelihood

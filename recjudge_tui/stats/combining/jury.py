@@ -1,4 +1,4 @@
-"""A jury's labels by Dawid and Skene's model, refused where the model contradicts the jury that it learnt from."""
+"""A jury's labels by Dawid and Skene's model, refused where the model contradicts the jury."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _refused(fitted: DawidSkene, against: Contradictions, names: Sequence[str]) 
             f"{names[at]} is right in {accuracy[at]:.0%}, by chance in {chance[at]:.0%}" for at in worst
         )
         return (
-            f"a rater is below chance, so its votes would count against what they say: {named};"
-            f" leave it out or {_INSTEAD}"
+            f"a rater is right less often than by chance, so the model would reverse its votes: {named}; "
+            f"leave the rater out or {_INSTEAD}"
         )
     overturned, unanimous = int(against.overturned.sum()), int(against.unanimous.sum())
     if overturned > _MOST_OVERTURNED * unanimous:

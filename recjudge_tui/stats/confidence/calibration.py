@@ -10,18 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode
+from recjudge_tui.stats.defaults import BINS, FOLDS, LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.folds import FOLDS, user_folds
-from recjudge_tui.stats.resampling.intervals import (
-    LEVEL,
-    NOT_REQUESTED,
-    SHARE,
-    mean_estimate,
-    share_estimate,
-)
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES, grouped_users, sums_by_user
+from recjudge_tui.stats.resampling.folds import user_folds
+from recjudge_tui.stats.resampling.intervals import NOT_REQUESTED, SHARE, mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.jackknife import grouped_users, sums_by_user
 
-BINS = 10
 METHODS = ("isotonic", "temperature")
 FEWEST_USERS = 10
 NO_CONFIDENCE = "no labelled verdict has a confidence"
@@ -99,8 +93,8 @@ def calibration_error(
     `resamples` times from the normal distribution with the jackknife's covariance over users, widened by Student's t.
     The upper end is the 97.5th percentile of the figure with this noise added; the lower end is the figure minus
     the 97.5th percentile of the noise alone, summed over bins: by the triangle inequality the figure is too high by no
-    more than that. Neither end is nearer than what a group of users too rare to be seen could change (see
-    `intervals.interval_of`). No interval with fewer than FEWEST_USERS users. Errors as in `reliability`.
+    more than that. Neither end is closer than the change that a group of users too rare to appear in the sample could
+    cause (see `intervals.interval_of`). No interval with fewer than FEWEST_USERS users. Errors as in `reliability`.
     """
     sure, right, place = _binned(confidence, correct, bins)
     if sure.size == 0:
@@ -158,7 +152,10 @@ def overconfidence(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Estimate:
-    """Mean confidence - share correct, -1..1: above 0 the judge is surer than it should be. Free of the ECE's bias."""
+    """Mean confidence - share correct, -1..1: above 0 the judge is surer than it should be.
+
+    Unlike the ECE, it is not biased.
+    """
     sure, right, _ = _binned(confidence, correct, 1)
     return mean_estimate(sure - right, users, (-1.0, 1.0), resamples=resamples, seed=seed)
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, rows_of
-from recjudge_tui.stats.resampling.folds import FOLDS, user_folds
+from recjudge_tui.stats.defaults import FOLDS
+from recjudge_tui.stats.resampling.folds import user_folds
 
 
 class LabelSets(NamedTuple):
@@ -20,12 +21,12 @@ class LabelSets(NamedTuple):
 
     @property
     def size(self) -> IntArray:
-        """How many labels each set holds, at least one."""
+        """How many labels each set contains, at least one."""
         sizes: IntArray = self.last - self.first + 1
         return sizes
 
     def holds(self, place: IntArray) -> BoolArray:
-        """Whether each set holds the label at `place` (n,)."""
+        """Whether each set contains the label at `place` (n,)."""
         inside: BoolArray = (self.first <= place) & (place <= self.last)
         return inside
 
@@ -78,11 +79,11 @@ def threshold(scores: npt.ArrayLike, users: Ids, coverage: float) -> float:
     """The score q up to which labels belong to a set, from the scores (n,) of the reference labels.
 
     The smallest q such that the cases with a score of at most q have a total weight of at least `coverage`. Each of
-    the g users has weight 1/(g + 1), shared evenly by the user's cases; the remaining 1/(g + 1) belongs to a new user
-    with an infinite score. The set of a new user's case then contains its reference label with at least probability
-    `coverage`, if users are exchangeable, however dependent the cases of one user are. A user with many cases counts no
-    more than another. With one case per user this is split conformal prediction (Papadopoulos et al. 2002; Vovk,
-    Gammerman and Shafer 2005).
+    the g users has weight 1/(g + 1), divided evenly among the user's cases; the remaining 1/(g + 1) belongs to a new
+    user with an infinite score. The set of a new user's case then contains its reference label with at least
+    probability `coverage`, if users are exchangeable, however dependent the cases of one user are. A user with many
+    cases counts no more than another. With one case per user this is split conformal prediction (Papadopoulos et al.
+    2002; Vovk, Gammerman and Shafer 2005).
     Source: Lee, Barber and Willett, Distribution-free inference with hierarchical data (2023).
 
     With fewer than coverage / (1 - coverage) users, q is infinite and a set holds every label. Raises ValueError

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.resampling.intervals import LEVEL
+from recjudge_tui.stats.defaults import LEVEL
 
 CELLS = 1000
 _GRID: FloatArray = np.arange(1, CELLS) / CELLS
@@ -58,10 +58,10 @@ def advance(
 ) -> tuple[ConfidenceSequence, FloatArray, FloatArray]:
     """The sequence after further `values` (n,), each in 0..1, and the lower and upper end after each value (n,).
 
-    With probability `level` the mean lies inside ALL of the intervals, however many values follow and whenever one
+    With probability `level` the mean lies inside ALL of the intervals, no matter how many values follow and when one
     stops looking. This is the hedged betting confidence sequence of Waudby-Smith and Ramdas (Estimating means of
-    bounded random variables by betting, JRSS B 2024), with their predictable plug-in stakes, half of the capital
-    on each side, and the running intersection. For a candidate mean m two bettors start with 1/2 each and
+    bounded random variables by betting, JRSS B 2024), with their predictable plug-in stakes, half of the capital on
+    each side, and the running intersection. For a candidate mean m two bettors start with 1/2 each and
 
         K+_t(m) = 1/2 prod (1 + min(s_i, c/m) (x_i - m))        K-_t(m) = 1/2 prod (1 - min(s_i, c/(1-m)) (x_i - m))
         s_i^2 = 2 log(2/alpha) / (v_{i-1} i log(i + 1))          alpha = 1 - level, c = 1/2

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, clopper_pearson
+from recjudge_tui.stats.resampling.intervals import clopper_pearson
 
 NO_CLICKS = "b was never clicked, so there is no rate to compare with"
 NO_SPREAD = "all impressions were clicked, or none, so there is nothing to test"

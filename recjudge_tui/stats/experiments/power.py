@@ -3,7 +3,8 @@
 One model for pairs and for shares. A unit (a pair of lists, or a user with a list of each system) favours system
 a, b, or neither; a tie favours neither. With psi the share of units that favour one of the two and delta the share for
 a minus the share for b, the number of units is Connor's for McNemar's test. With ties counted half, the win rate is
-1/2 + delta/2.
+1/2 + delta/2. Where users have several units, the test counts each user once, for the system that most of the user's units
+favour: `of_users` says how often that is one of the two.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import FloatArray, Ids, as_floats, encode, rows_of
+from recjudge_tui.stats.defaults import ALPHA, POWER
 from recjudge_tui.stats.estimate import Estimate, undefined
 
-ALPHA = 0.05
-POWER = 0.8
 MOST_UNITS = 10_000_000
+MOST_CASES = 100
 _STEPS = 60
 # up to this number of units the power is exact
 _MOST_EXACT = 3000
@@ -73,15 +74,65 @@ def share_discordance(share_a: float, share_b: float, correlation: float = 0.0) 
     return Discordance(min(1.0, max(abs(share_a - share_b), share_a + share_b - 2 * both)), share_a - share_b)
 
 
+UserSizes = tuple[tuple[int, float], ...]
+ONE_CASE: UserSizes = ((1, 1.0),)
+
+
+def user_sizes(cases_per_user: float) -> UserSizes:
+    """Users with this mean number of cases (at least one), as nearly equal as can be: numbers and shares of the users."""
+    fewer = max(1, math.floor(cases_per_user))
+    more = max(0.0, cases_per_user - fewer)
+    return tuple((size, share) for size, share in ((fewer, 1 - more), (fewer + 1, more)) if share > 0)
+
+
 @lru_cache(maxsize=4096)
-def units_needed(
-    discordance: Discordance, *, alpha: float = ALPHA, power: float = POWER, design: float = 1.0
-) -> int | None:
+def of_users(discordance: Discordance, sizes: UserSizes, icc: float = 0.0) -> Discordance:
+    """How often users favour one of the two systems if their cases do so as often as `discordance` says.
+
+    `sizes` has numbers of cases and the share of users who have as many; `icc` is the correlation of two cases of a user,
+    below 0 as 0. A user's wins, ties and losses are Dirichlet-multinomial, with the correlation 1 / (1 + sum of the
+    parameters) (Mosimann 1962, Biometrika 49:65). More than MOST_CASES cases of a user count as so many.
+    """
+    win = (discordance.psi + discordance.delta) / 2
+    if icc >= 1 or sizes == ONE_CASE:
+        return discordance
+    leads = np.zeros(2)
+    for size, share in sizes:
+        leads += share * _leads(min(size, MOST_CASES), win, discordance.psi - win, max(0.0, icc))
+    psi = min(1.0, float(leads.sum()))
+    return Discordance(psi, max(-psi, min(psi, float(leads[0] - leads[1]))))
+
+
+def _leads(cases: int, win: float, loss: float, icc: float) -> FloatArray:
+    """(2,): the probabilities that a user has more wins than losses, and fewer."""
+    from scipy.special import gammaln
+
+    if cases == 1:
+        return np.array([win, loss])
+    wins, losses = np.indices((cases + 1, cases + 1)).reshape(2, -1)
+    kept = wins + losses <= cases
+    wins, losses = wins[kept], losses[kept]
+    counts = np.stack([wins, cases - wins - losses, losses])
+    shares = np.maximum([win, 1 - win - loss, loss], 1e-12)[:, None]
+    ways = gammaln(cases + 1) - gammaln(counts + 1).sum(axis=0)
+    if icc > 0:
+        weights = shares * (1 - icc) / icc
+        drawn = gammaln(weights + counts) - gammaln(weights)
+        whole = float(weights.sum())
+        logs = ways + drawn.sum(axis=0) + gammaln(whole) - gammaln(whole + cases)
+    else:
+        logs = ways + (counts * np.log(shares)).sum(axis=0)
+    chance = np.exp(logs)
+    return np.array([chance[wins > losses].sum(), chance[wins < losses].sum()])
+
+
+@lru_cache(maxsize=4096)
+def units_needed(discordance: Discordance, *, alpha: float = ALPHA, power: float = POWER) -> int | None:
     """The number of units with which the exact two-sided sign test shows the difference with probability `power`.
 
     Connor's n = (z_(1-alpha/2) sqrt(psi) + z_power sqrt(psi - delta^2))^2 / delta^2 (1987, Biometrics 43:207-211;
-    Miettinen 1968), raised until `power_of` reaches the power, times D, the design effect of the clusters
-    (`design_effect`), rounded up. None if the difference is 0 or more than ten million units would be needed.
+    Miettinen 1968), raised until `power_of` reaches the power. None if the difference is 0 or more than ten million units
+    would be needed.
     """
     if discordance.delta == 0:
         return None
@@ -89,28 +140,27 @@ def units_needed(
     spread = math.sqrt(max(0.0, discordance.psi - discordance.delta**2))
     root = normal.inv_cdf(1 - alpha / 2) * math.sqrt(discordance.psi) + normal.inv_cdf(power) * spread
     independent = (root / discordance.delta) ** 2
-    if design * independent > MOST_UNITS:
+    if independent > MOST_UNITS:
         return None
     units = max(1, math.ceil(independent - 1e-9))
     while units <= _MOST_EXACT and power_of(discordance, units, alpha=alpha) < power:
         units += 1
-    return max(1, math.ceil(design * units - 1e-9))
+    return units
 
 
-def power_of(discordance: Discordance, n: float, *, alpha: float = ALPHA, design: float = 1.0) -> float:
+def power_of(discordance: Discordance, n: int, *, alpha: float = ALPHA) -> float:
     """Probability that the exact two-sided sign test shows the difference with `n` units.
 
-    Of n/D independent units the number that favour one of the two is binomial (psi), and of these the number that
+    Of n independent units the number that favour one of the two is binomial (psi), and of these the number that
     favour the better one is binomial (1/2 + |delta| / (2 psi)); the sum over both of the cases in which the test finds
     p < alpha in the right direction. Above a few thousand units Connor's normal approximation,
-    Φ((sqrt(n/D) |delta| - z_(1-alpha/2) sqrt(psi)) / sqrt(psi - delta^2)). 0 if there is no difference.
+    Φ((sqrt(n) |delta| - z_(1-alpha/2) sqrt(psi)) / sqrt(psi - delta^2)). 0 if there is no difference.
     """
     if discordance.delta == 0 or n <= 0:
         return 0.0
-    units = math.floor(n / design + 1e-9)
-    if units <= _MOST_EXACT:
-        return _exact_power(discordance, units, alpha)
-    reach = math.sqrt(n / design) * abs(discordance.delta)
+    if n <= _MOST_EXACT:
+        return _exact_power(discordance, n, alpha)
+    reach = math.sqrt(n) * abs(discordance.delta)
     gap = reach - NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(discordance.psi)
     spread = math.sqrt(max(0.0, discordance.psi - discordance.delta**2))
     return NormalDist().cdf(gap / spread) if spread > 0 else float(gap >= 0)
@@ -134,7 +184,7 @@ def _least_wins(alpha: float, most: int) -> FloatArray:
     from scipy.special import bdtrc, ndtri
 
     units = np.arange(most)
-    # near enough that a few steps of one either way end at it
+    # close enough that a few single steps in either direction reach it
     wins: FloatArray = np.floor(units / 2 - ndtri(alpha / 2) * np.sqrt(units) / 2).clip(1, units + 1)
     while (few := (wins <= units) & (bdtrc(wins - 1, units, 0.5) >= alpha / 2)).any():
         wins[few] += 1
@@ -146,25 +196,24 @@ def _least_wins(alpha: float, most: int) -> FloatArray:
 
 
 def detectable_win_rate(
-    n: float,
+    n: int,
     ties: float = 0.0,
     consistency: float = 1.0,
     *,
     alpha: float = ALPHA,
     power: float = POWER,
-    design: float = 1.0,
+    sizes: UserSizes = ONE_CASE,
+    icc: float = 0.0,
 ) -> float | None:
-    """The smallest win rate above one half that `n` pairs would have shown with this power.
+    """The smallest win rate above one half that `n` users would have shown with this power; `sizes`, `icc` as in `of_users`.
 
     Computed by bisection of `power_of`. None if even a win in every untied pair would not show.
     """
     most = 1 - ties / 2
 
     def enough(win_rate: float) -> bool:
-        return (
-            power_of(win_rate_discordance(win_rate, ties, consistency), n, alpha=alpha, design=design)
-            >= power
-        )
+        pairs = win_rate_discordance(win_rate, ties, consistency)
+        return power_of(of_users(pairs, sizes, icc), n, alpha=alpha) >= power
 
     if not enough(most):
         return None
@@ -176,15 +225,16 @@ def detectable_win_rate(
 
 
 def detectable_share(
-    n: float,
+    n: int,
     base: float,
     correlation: float = 0.0,
     *,
     alpha: float = ALPHA,
     power: float = POWER,
-    design: float = 1.0,
+    sizes: UserSizes = ONE_CASE,
+    icc: float = 0.0,
 ) -> float | None:
-    """The smallest share above `base` that `n` units would have shown with this power.
+    """The smallest share above `base` that `n` users would have shown with this power; `sizes`, `icc` as in `of_users`.
 
     A correlation that is impossible for a share and `base` becomes the nearest possible one. None if even a
     share of 1 would not show.
@@ -192,7 +242,7 @@ def detectable_share(
 
     def enough(share: float) -> bool:
         possible = share_discordance(share, base, possible_correlation(share, base, correlation))
-        return power_of(possible, n, alpha=alpha, design=design) >= power
+        return power_of(of_users(possible, sizes, icc), n, alpha=alpha) >= power
 
     if base >= 1 or not enough(1.0):
         return None
@@ -212,20 +262,6 @@ def possible_correlation(share_a: float, share_b: float, correlation: float) -> 
     both = share_a * share_b
     lowest = (max(0.0, share_a + share_b - 1) - both) / spread
     return min((min(share_a, share_b) - both) / spread, max(lowest, correlation))
-
-
-def design_effect(users: Ids, icc: float) -> float:
-    """How many times more cases are needed because some belong to the same user: 1 + (m - 1) icc, at least 1.
-
-    m = sum(m_u^2) / sum(m_u), the mean over cases of the number of cases of the same user; the usual mean if all users
-    have equally many (Kish 1965, Survey Sampling; unequal numbers: Eldridge, Ashby and Kerry 2006, Int. J. Epidemiology
-    35:1292-1300). A correlation below 0 counts as 0.
-    """
-    codes, count = encode(users)
-    sizes = np.bincount(codes, minlength=count).astype(np.float64)
-    if sizes.size == 0:
-        return 1.0
-    return 1 + (float((sizes**2).sum() / sizes.sum()) - 1) * max(0.0, icc)
 
 
 def intraclass(values: npt.ArrayLike, users: Ids) -> Estimate:

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, rows_of
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, interval_of, mean_estimate
+from recjudge_tui.stats.resampling.intervals import interval_of, mean_estimate
 from recjudge_tui.stats.resampling.jackknife import Spread, spreads
 
 FEWEST_USERS = 10
@@ -121,7 +122,9 @@ class _Users(NamedTuple):
     labelled: BoolArray
 
     def adds(self, values: FloatArray, here: BoolArray) -> FloatArray:
-        """Each user's contribution to the error of the mean of `values` over the cases `here`; the sum is 0."""
+        """Each user's contribution to the error of the mean of `values` over the cases `here`; the contributions sum
+        to 0.
+        """
         chosen, owners = values[here], self.codes[here]
         users = np.unique(owners).size
         correction = math.sqrt(users / (users - 1)) if users > 1 else 1.0
@@ -181,7 +184,7 @@ def _cautious(variance: float, plain: float, groups: int) -> float:
 
 
 def _alone(values: FloatArray, codes: IntArray, scale: Scale | None, level: float) -> Estimate:
-    """The mean of one rater's scores."""
+    """The mean of a single rater's scores."""
     return mean_estimate(values, codes, scale, level=level) if values.size else undefined("no verdicts")
 
 

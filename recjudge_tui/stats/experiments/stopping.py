@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.experiments.confidence_sequences import ConfidenceSequence, advance
-from recjudge_tui.stats.resampling.intervals import LEVEL
 
 EVEN = 0.5
 
@@ -66,7 +66,9 @@ def update_state(rule: StoppingRule, state: StoppingState, outcomes: FloatArray)
 def _after_users(
     rule: StoppingRule, state: StoppingState, outcomes: FloatArray
 ) -> tuple[StoppingState, list[int]]:
-    """The state after all these users, and the row of the user who decides each pair (past the end: none)."""
+    """The state after all these users, and the row of the user who decides each pair (an index past the end if none
+    does).
+    """
     sequences, deciding = [], []
     for sequence, column in zip(state.sequences, outcomes.T, strict=True):
         rows = np.flatnonzero(~np.isnan(column))

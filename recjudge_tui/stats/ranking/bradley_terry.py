@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.battles import PairCounts, UserCounts, incidence
 from recjudge_tui.stats.ranking.connectivity import (
@@ -22,7 +23,7 @@ from recjudge_tui.stats.ranking.connectivity import (
     connectivity,
     subset,
 )
-from recjudge_tui.stats.resampling.intervals import LEVEL, student_interval
+from recjudge_tui.stats.resampling.intervals import student_interval
 from recjudge_tui.stats.resampling.jackknife import Spread, spreads
 from recjudge_tui.stats.resampling.two_way import enough_raters, two_way
 
@@ -59,7 +60,7 @@ def bradley_terry(pairs: PairCounts, ties: Ties = "davidson") -> BradleyTerry:
     ratings = np.full(pairs.systems, np.nan)
     if not who.rated.size:
         return BradleyTerry(ratings, who, None)
-    fit = _maximum(_one(subset(pairs, who.rated)), ties)
+    fit = _maximum(_single(subset(pairs, who.rated)), ties)
     if not fit.converged.all():
         raise RuntimeError("the Bradley-Terry likelihood was not maximised")
     ratings[who.rated] = MEAN + SCALE * fit.theta[0]
@@ -95,8 +96,8 @@ def rating_intervals(
 def _widened(spread: Spread) -> Spread:
     """The spread with its variance times G / (G - 1), G the number of the scarcer clusters.
 
-    The influence on a fit is smaller than what leaving a cluster out changes, by about as much; with users alone, of whom
-    there are more, the interval holds without it (benchmarks/coverage.py).
+    The influence on a fit underestimates the change from leaving a cluster out by about this factor. With users
+    alone, of whom there are more, the interval is wide enough without it (benchmarks/coverage.py).
     """
     return replace(spread, variance=spread.variance * spread.users / max(spread.users - 1, 1))
 
@@ -105,7 +106,7 @@ def _spreads(users: UserCounts, fitted: BradleyTerry, ties: Ties) -> list[Spread
     """The spread of the rating of each rated system."""
     rated = fitted.connectivity.rated
     inside = np.flatnonzero(np.isin(users.total.first, rated) & np.isin(users.total.second, rated))
-    inner = _one(subset(users.total, rated))
+    inner = _single(subset(users.total, rated))
     theta = (fitted.ratings[rated] - MEAN) / SCALE
     log_tie = np.array([math.log(fitted.tie) if fitted.tie else -np.inf])
     likelihood = _Likelihood(inner, ties)
@@ -116,14 +117,14 @@ def _spreads(users: UserCounts, fitted: BradleyTerry, ties: Ties) -> list[Spread
     moved = np.linalg.solve(information, gradient[met].T)[: rated.size]
     moved -= moved.mean(axis=0)
     repeated = np.repeat(np.arange(moved.shape[1]), users.users[met])
-    one = np.zeros(repeated.size, dtype=np.int64)
+    group = np.zeros(repeated.size, dtype=np.int64)
     return [
-        spreads(SCALE * repeated.size * moved[place, repeated], one, np.array([MEAN]))[0]
+        spreads(SCALE * repeated.size * moved[place, repeated], group, np.array([MEAN]))[0]
         for place in range(rated.size)
     ]
 
 
-def _one(pairs: PairCounts) -> PairCounts:
+def _single(pairs: PairCounts) -> PairCounts:
     return PairCounts(pairs.systems, pairs.first, pairs.second, pairs.counts[None])
 
 
@@ -250,7 +251,7 @@ def _rising(
     step: FloatArray,
     rows: IntArray,
 ) -> FloatArray:
-    """How much of each step is taken: the first of 1, 1/2, 1/4, ... that does not lower the likelihood."""
+    """The fraction of each step to take: the first of 1, 1/2, 1/4, ... that does not lower the likelihood."""
     taken = np.ones(rows.size)
     before = likelihood.value(theta[rows], tie[rows], rows)
     slack = 1e-9 * (1 + np.abs(before))

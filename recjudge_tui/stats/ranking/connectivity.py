@@ -38,9 +38,8 @@ class Connectivity:
     above: BoolArray
 
     def places(self, rating: FloatArray) -> list[int | None]:
-        """Places from 1 by `rating` (systems,; NaN if there is none), and by `above` where that decides.
-
-        None for a system that cannot be compared with some other one. Ratings equal within 1e-6 share a place.
+        """Ranks from 1 by `rating` (systems,; NaN if there is none), and by `above` where it decides. None for a
+        system that cannot be compared with some other system. Ratings equal within 1e-6 share a place.
         """
         known = ~np.isnan(rating)
         rounded = np.round(np.where(known, rating, 0.0), 6)
@@ -57,10 +56,10 @@ class Connectivity:
 def connectivity(pairs: PairCounts, ties: Ties = "davidson") -> Connectivity:
     """Which systems can be rated. A tie counts as half a win of each, so it connects both ways.
 
-    The largest strongly connected set is rated without the other systems: in the limit, battles with them
-    say nothing about it. Of sets of equal size, the one with more battles is rated. With Davidson's
-    ties the set must also hold a cycle of results in which wins outnumber ties: otherwise the likelihood grows
-    without bound as the tie parameter and the distances increase together.
+    The largest strongly connected set is rated without the other systems: in the limit, battles with them carry no
+    information about it. Of sets of equal size, the one with more battles is rated. With Davidson's ties the set must
+    also hold a cycle of results in which wins outnumber ties: otherwise the likelihood grows without bound as the tie
+    parameter and the distances increase together.
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -103,7 +102,7 @@ def _reason(
 
 
 def in_largest_component(pairs: PairCounts) -> BoolArray:
-    """(systems,): whether a system belongs to the largest set connected by battles, whoever won them.
+    """(systems,): whether a system belongs to the largest set connected by battles, regardless of who won.
 
     Of sets of equal size, the one with more battles counts.
     """

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, rows_of
+from recjudge_tui.stats.defaults import K_FACTOR, LEVEL
 from recjudge_tui.stats.estimate import Interval
-from recjudge_tui.stats.resampling.intervals import LEVEL, ONE_USER, student_interval
+from recjudge_tui.stats.resampling.intervals import ONE_USER, student_interval
 from recjudge_tui.stats.resampling.jackknife import Spread, spread_of
 
 MEAN = 1000.0
-K_FACTOR = 4.0
 MOST_LEFT_OUT = 500
 LOPSIDED = "no interval: only won or only lost"
 _POINTS = 400.0
@@ -83,11 +83,11 @@ def elo_intervals(
     """The interval of each system's rating by the jackknife: each user's battles are left out in turn.
 
     With more than `most` users, as many groups of users drawn with `seed` are left out. All are computed together, in
-    one pass over the rows with arrays of length `most`. A rating depends on the order of the battles too, which leaving
-    out a user hardly changes: the variance is widened by G / (G - 1) for G users left out, and its degrees of freedom
-    are halved, so that the interval covers as often as it says from 10 users on (benchmarks/coverage.py).
-    A system that won all or lost all of its battles has no interval: without a battle of the other kind nothing shows
-    how far its rating could differ.
+    one pass over the rows with arrays of length `most`. A rating also depends on the order of the battles, which
+    leaving out a user hardly changes. The variance is therefore widened by G / (G - 1) for G users left out, and its
+    degrees of freedom are halved; with 10 or more users the interval then covers at its nominal level
+    (benchmarks/coverage.py). A system that won all or lost all of its battles has no interval: without the opposite
+    result there is no information on how much its rating could vary.
     """
     first, second, score, kept = _rows(a, b, outcome, k)
     codes, count = encode(rows_of(users, kept))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.battles import UserCounts, incidence
-from recjudge_tui.stats.resampling.intervals import LEVEL, ONE_USER, SHARE, count_interval, interval_of
+from recjudge_tui.stats.resampling.intervals import ONE_USER, SHARE, count_interval, interval_of
 from recjudge_tui.stats.resampling.jackknife import Spread, spreads
 from recjudge_tui.stats.resampling.two_way import enough_raters, two_way
 

@@ -1,4 +1,4 @@
-"""Whether two systems differ: one exact test over users for every pair, whatever ranks the systems."""
+"""Tests whether two systems differ: one exact test over users for every pair, independent of the ranking method."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.experiments.power import ALPHA, POWER, Discordance, units_needed
+from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.defaults import ALPHA, POWER
+from recjudge_tui.stats.experiments.power import Discordance, units_needed
 from recjudge_tui.stats.ranking.battles import UserCounts
 from recjudge_tui.stats.resampling.multiplicity import holm, sign_test
 
 # above this many cells of users and pairs, systems that never met are not compared through others
 _MOST_CELLS = 5_000_000
-NEVER_MET = "never met, nor through another system with the same user"
+NEVER_MET = "never compared, not even through another system for the same user"
 NO_PREFERENCE = "no user prefers one of them"
-CONTRARY = "more users prefer the lower one head to head"
+CONTRARY = "more users prefer the lower system in direct comparisons"
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,13 @@ Pair = tuple[int, int]
 def pair_tests(users: UserCounts, groups: int = 1) -> dict[Pair, PairTest]:
     """The test of every pair of systems (first < second) that some user compared, Holm-adjusted over all of them.
 
-    A user prefers the system with more wins than losses against the other over all their verdicts, however many those
-    are; ties and even users prefer neither. Two systems that no user compared directly are compared by each user's mean
-    outcomes against the opponents that both met there. If the two systems are equally good, either sign is as
-    likely, so the exact sign test (Dixon and Mood 1946) errs in at most 5 % of rankings, with Holm's adjustment over
-    all pairs. Every ranking and the matrix of pairs use these p values, so they cannot disagree. Where several raters
-    judged (`crowd`), the verdicts of one rater on different users are alike too: the same test is made over raters, each
-    counted once, and the larger p stands.
+    A user prefers the system with more wins than losses against the other over all the user's verdicts; users with as
+    many wins as losses prefer neither. Two systems that no user compared directly are compared by each user's mean
+    outcomes against the opponents that both met there. If the two systems are equally good, either sign is as likely,
+    so the exact sign test (Dixon and Mood 1946) errs in at most 5 % of rankings, with Holm's adjustment over all
+    pairs. Every ranking and the matrix of pairs use these p values, so they cannot disagree. Where several raters
+    judged (`crowd`), verdicts of one rater on different users are correlated, too: the same test is made over raters,
+    each counted once, and the larger p is used.
     """
     counted = [*_direct(users), *_through_others(users)]
     p_values = [sign_test(test.users_for, test.users_against) for test in counted]
@@ -173,16 +174,10 @@ def _neighbours(upper: int, lower: int, tests: Mapping[Pair, PairTest], tested: 
 
 
 def _more(test: PairTest, tested: int) -> int | None:
-    """Users beyond the present ones with whom the test would reach the usual power, the shares seen taken for the true
-    ones, at the strictest level that Holm's method may need."""
+    """The number of additional users with which the test would reach the usual power at the strictest level that
+    Holm's method may need, assuming that the observed shares are the true ones.
+    """
     split = test.users_for + test.users_against
     shares = Discordance(split / test.users, abs(test.users_for - test.users_against) / test.users)
     needed = units_needed(shares, alpha=ALPHA / tested, power=POWER)
     return None if needed is None else max(1, needed - test.users)
-
-
-def win_counts(tests: Mapping[Pair, PairTest], first: int, second: int) -> IntArray:
-    """(2,): users for `first` and against it."""
-    test = tests[min(first, second), max(first, second)]
-    sides = (test.users_for, test.users_against)
-    return np.array(sides if first < second else sides[::-1])

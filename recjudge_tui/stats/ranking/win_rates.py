@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import Ids, as_floats
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.ranking.battles import user_counts
 from recjudge_tui.stats.ranking.outcome_intervals import pair_intervals
-from recjudge_tui.stats.resampling.intervals import LEVEL
 
 NEVER_LOST = "never lost or tied: Q is not finite"
 NO_CASES = "no cases"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recjudge_tui.stats.arrays import Ids, IntArray, encode
-
-FOLDS = 5
+from recjudge_tui.stats.defaults import FOLDS
 
 
 def user_folds(users: Ids, folds: int = FOLDS, seed: int = 0) -> IntArray:

@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import (
-    LEVEL,
     NOT_REQUESTED,
     Bounds,
     check_bounds,
     count_interval,
     interval_of,
 )
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES, Spread, spreads
+from recjudge_tui.stats.resampling.jackknife import Spread, spreads
 
 _MOST_CELLS = 20_000_000
 
@@ -91,7 +91,7 @@ class UserSums(NamedTuple):
 
 
 def user_sums(values: Sequence[FloatArray], codes: Sequence[IntArray], users: int) -> UserSums:
-    """One column for each of `values` (n,), whose `codes` (n,) from 0 to users-1 say whose they are."""
+    """One column for each of `values` (n,), where `codes` (n,) from 0 to users-1 are the users of the values."""
     sums, counts = np.zeros((users, len(values))), np.zeros((users, len(values)))
     for column, (row, owner) in enumerate(zip(values, codes, strict=True)):
         kept = ~np.isnan(row)
@@ -123,7 +123,7 @@ def _estimates(cells: Cells, bounds: Sequence[Bounds | None], resamples: int, le
     counted: BoolArray = known_ends & (users > 1) & (_extremes(cells, bounds) == users)
     spread: list[Spread] = []
     if resamples and not counted.all():
-        # counts need no spread, and they are most of the rows of a year of verdicts
+        # counts need no spread, and most rows of a year of verdicts are counts
         spread = _spreads(_cells_of(cells, ~counted), users, size, total, means)
     estimates = []
     for at in range(count):
@@ -169,7 +169,9 @@ def _spreads(
 
 
 def _extremes(cells: Cells, bounds: Sequence[Bounds | None]) -> IntArray:
-    """How many cells of each group hold the lowest or the highest value only; 0 if users have unequal numbers of rows."""
+    """How many cells of each group have only the lowest or only the highest value; 0 if users have unequal numbers of
+    rows.
+    """
     ends = np.array([(np.nan, np.nan) if known is None else known for known in bounds]).reshape(-1, 2)
     low, high = ends[cells.group].T
     mean = cells.total / cells.size

@@ -1,9 +1,9 @@
-"""Every interval of a figure over users is made here, from the figure, its spread over users and its bounds.
+"""Makes every interval of a figure over users, from the figure, its spread over users and its bounds.
 
 Counts of independent cases have Clopper and Pearson's exact interval. A figure with a lowest and a highest value (a
 share, a win rate, a mean of labels, a coefficient of agreement) has the same interval for the effective number of
 users. A figure without bounds has Student's t corrected for skewness, a rating plain Student's t.
-`benchmarks/coverage.py` measures how often each holds the true value.
+`benchmarks/coverage.py` measures how often each contains the true value.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import FloatArray, Ids, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES, Spread, sums_by_user, sums_spread
+from recjudge_tui.stats.resampling.jackknife import Spread, sums_by_user, sums_spread
 
-LEVEL = 0.95
 FEWEST_USERS = 5
 FEWEST_APART = 3
-_KNOWN = 1 / 2
+_KNOWN = 2 / 5
 Bounds = tuple[float, float]
 SHARE: Bounds = (0.0, 1.0)
 NOT_REQUESTED = "no interval was requested"
@@ -34,7 +34,7 @@ ALIKE = f"no interval: fewer than {FEWEST_APART} users differ from the others"
 def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Estimate:
     """A share of n independent cases with the exact interval of Clopper and Pearson (1934).
 
-    It holds the true share at least as often as its level says, whatever the share; with few cases, more often.
+    For every true share it contains the share at least as often as its level says; with few cases, more often.
     Undefined for n = 0. For several cases of one user use `share_estimate`. Raises ValueError unless
     0 <= successes <= n and 0 < level < 1.
     """
@@ -54,11 +54,11 @@ def interval_of(
     With `bounds`: the effective number of users is p (1 - p) / v, with p and v the figure and its variance on the
     scale 0..1 between the bounds, times (z / t)² for the uncertainty of v; Clopper and Pearson's interval for that
     number (Korn and Graubard 1998, Survey Methodology 24:193). If all users have the same value x, a share of more
-    than u = 1 - (tail)^(1/users) of all users would have shown a user with another value, so the ends are
-    x - u (x - lowest) and x + u (highest - x).
+    than u = 1 - (tail)^(1/users) of users with another value would have shown in the sample, so the ends are x - u (x
+    - lowest) and x + u (highest - x).
 
     Without: Hall's transformation of Student's t, which corrects for skewness (Hall 1992, J. R. Statist. Soc. B
-    54:221), with half of the degrees of freedom, because few users of a skewed figure rarely show its tail; at
+    54:221), with two fifths of the degrees of freedom, because few users of a skewed figure rarely show its tail; at
     least FEWEST_USERS users are needed, of whom FEWEST_APART differ from the others.
     """
     tail = _tail(level)
@@ -67,7 +67,7 @@ def interval_of(
             None, None, f"no interval: undefined without {spread.undefined} of {spread.users} users"
         )
     if spread.users < max(2, fewest):
-        return Interval(None, None, ONE_USER if spread.users < 2 else _few(fewest))
+        return Interval(None, None, ONE_USER if spread.users < 2 else few_users(fewest))
     return _open(value, spread, tail) if bounds is None else _bounded(value, spread, bounds, tail)
 
 
@@ -79,15 +79,21 @@ def student_interval(
 
     tail = _tail(level)
     if spread.users < max(2, fewest):
-        return Interval(None, None, _few(fewest))
+        return Interval(None, None, few_users(fewest))
     if spread.undefined or spread.variance == 0:
         return Interval(None, None, ALL_EQUAL)
     half = float(stdtrit(spread.freedom, 1 - tail)) * math.sqrt(spread.variance)
     return Interval(value - half, value + half)
 
 
-def _few(fewest: int) -> str:
+def few_users(fewest: int) -> str:
+    """The note that there is no interval with fewer users than this."""
     return ONE_USER if fewest <= 2 else f"no interval: it needs at least {fewest} users"
+
+
+def unseen_share(n: int, level: float = LEVEL) -> float:
+    """The largest share of all users that a sample of n would still show none of, with probability (1 - level) / 2."""
+    return float(1 - _tail(level) ** (1 / n))
 
 
 def _tail(level: float) -> float:
@@ -112,7 +118,7 @@ def _bounded(value: float, spread: Spread, bounds: Bounds, tail: float) -> Inter
     place = min(1.0, max(0.0, (value - lowest) / width))
     variance = spread.variance / width**2
     if variance == 0 or place in (0.0, 1.0):
-        unseen = 1 - tail ** (1 / spread.users)
+        unseen = unseen_share(spread.users, 1 - 2 * tail)
         low, high = place * (1 - unseen), place + (1 - place) * unseen
     else:
         known_as_well = (ndtri(1 - tail) / stdtrit(spread.freedom, 1 - tail)) ** 2
@@ -161,7 +167,7 @@ def sums_interval(
     if resamples == 0:
         return Interval(None, None, NOT_REQUESTED)
     if per_user.shape[0] < max(2, fewest):
-        return Interval(None, None, _few(fewest))
+        return Interval(None, None, few_users(fewest))
     spread = sums_spread(per_user, finish, resamples, seed)
     value = float(finish(per_user.sum(axis=0)[None, :])[0])
     return interval_of(value, spread, bounds, level, fewest)
@@ -211,8 +217,9 @@ def check_bounds(rows: FloatArray, bounds: Bounds | None) -> None:
 
 
 def is_count(sums: FloatArray, bounds: Bounds) -> bool:
-    """Whether the users, with sums and numbers of rows (users, 2), have as many rows each, all the lowest or all the
-    highest value: then the mean is a share of users."""
+    """Whether all users, with sums and numbers of rows (users, 2), have equally many rows, all with the lowest or all
+    with the highest value. The mean is then a share of users.
+    """
     total, size = sums.T
     return bool((size == size[0]).all() and np.isin(total / size, bounds).all())
 

@@ -8,19 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.defaults import RESAMPLES
 
-RESAMPLES = 2000
 # a spread below this share of the figure's scale is a rounding error
 _DUST = 1e-10
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How far a figure depends on single users.
-
-    `users` were left out in turn, `variance` is that of the figure, `freedom` are the degrees of freedom of the
-    variance, `skewness` is that of the users' influences on the figure, `apart` counts the users whose influence is not
-    the median one. `undefined`: left-out users without whom the figure has no value; the rest is then NaN or 0.
+    """How much a figure depends on single users. `users` were left out in turn, `variance` is the variance of the
+    figure, `freedom` are the degrees of freedom of the variance, `skewness` is the skewness of the users' influences
+    on the figure, `apart` counts the users whose influence is not the median one. `undefined`: left-out users without
+    whom the figure has no value; the rest is then NaN or 0.
     """
 
     users: int
@@ -36,8 +35,8 @@ def spread_of(whole: float, without: FloatArray) -> Spread:
 
     With the influence d_i = (G - 1) (whole - without_i) less its mean, the variance is sum d_i² / (G (G - 1)), the
     jackknife's (Tukey 1958; Efron and Tibshirani 1993, ch. 11), which errs upwards (Efron and Stein 1981). Its
-    degrees of freedom are 2 G / (kurtosis of d - 1), between 1 and G - 1: a variance that rests on few users, as with
-    rare events, is known less well than one to which all contribute.
+    degrees of freedom are 2 G / (kurtosis of d - 1), between 1 and G - 1: a variance that depends on few users, as
+    with rare events, is known less precisely than one to which all users contribute.
     """
     missing = int(np.isnan(without).sum())
     if missing:

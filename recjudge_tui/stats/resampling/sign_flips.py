@@ -1,4 +1,4 @@
-"""Whether the differences of the same users between two systems could be chance: the exact sign-flip test."""
+"""The exact sign-flip test: could users' differences between two systems be due to chance?"""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _ENUMERATED = 14
 # above it, differences are rounded, so that the standard deviation of their sum is about this many steps
 STEPS = 400
 _COARSEST = 1 / 2
-# deviations of the sum, in standard deviations, that are told apart (Hoeffding: beyond 9, at most 5e-18)
+# largest deviation of the sum, in standard deviations, that is distinguished (Hoeffding: beyond 9, at most 5e-18)
 _REACH = 9.0
 # below this, a part of the characteristic function is 0; looked at after every few sizes
 _NOTHING = 1e-18
 _SIZES_BETWEEN = 4
 _ROUNDING = 1e-12
-# sums of 64-bit numbers are not exact below this
+# below this, sums of 64-bit floats are not exact
 SMALLEST_P = 1e-12
 
 
@@ -66,7 +66,7 @@ def _signs(n: int) -> FloatArray:
 
 def _rounded(differences: FloatArray, steps: int) -> float:
     part = min(_COARSEST, np.sqrt(differences.size) / steps)
-    # sorted, so that the order of users changes nothing
+    # sorted, so that the result does not depend on the order of users
     step = part * float(np.sqrt(np.square(np.sort(np.abs(differences))).mean()))
     rounded = np.rint(differences / step).astype(np.int64)
     observed = abs(int(rounded.sum()))

@@ -1,4 +1,4 @@
-"""Verdicts that share users and share raters: both are clusters of the interval."""
+"""Intervals for verdicts that share users and raters, with both as clusters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import Ids, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
-from recjudge_tui.stats.resampling.intervals import LEVEL, NOT_REQUESTED, Bounds, check_bounds, interval_of
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES, Spread, sums_by_user, sums_spread
+from recjudge_tui.stats.resampling.intervals import NOT_REQUESTED, Bounds, check_bounds, interval_of
+from recjudge_tui.stats.resampling.jackknife import Spread, sums_by_user, sums_spread
 
 FEWEST_RATERS = 5
 FEW_RATERS = f"no interval: a crowd needs at least {FEWEST_RATERS} raters"
@@ -19,10 +20,11 @@ FEW_RATERS = f"no interval: a crowd needs at least {FEWEST_RATERS} raters"
 def two_way(users: Spread, raters: Spread, cells: Spread) -> Spread:
     """The spread of a figure over users and over raters at once.
 
-    The variance is that over users plus that over raters less that over cells, a cell being one rater on one user, which the
-    first two both count (Cameron, Gelbach and Miller 2011, J. Bus. Econ. Stat. 29:238); at least the larger of the two,
-    because the difference may fall below. Its degrees of freedom are Satterthwaite's of the two. The number of units is
-    that of the scarcer kind. benchmarks/coverage.py measures how often the interval holds the true value.
+    The variance is the one over users plus the one over raters minus the one over cells (one rater on one user),
+    which the first two both include (Cameron, Gelbach and Miller 2011, J. Bus. Econ. Stat. 29:238). It is at least
+    the larger of the first two, because the difference may be smaller. Its degrees of freedom are Satterthwaite's of
+    the two. The number of units is that of the scarcer kind. benchmarks/coverage.py measures how often the interval
+    contains the true value.
     """
     few = min(users.users, raters.users)
     missing = max(users.undefined, raters.undefined)

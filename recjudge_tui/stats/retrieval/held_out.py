@@ -1,4 +1,4 @@
-"""What is held out for a list: the events of its occasion where they name it, else those of its user."""
+"""The ground truth of a list: the held-out events that name its occasion, or else those of its user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HeldOut(NamedTuple):
 
 
 class GroundTruth(NamedTuple):
-    """What is held out for one list: the relevant items; the value of every held-out item, 1 if it has none."""
+    """The ground truth of one list: the relevant items, and the value of every held-out item (1 if it has none)."""
 
     relevant: frozenset[str]
     gains: Mapping[str, float]
@@ -74,7 +74,7 @@ def truths_of(held_out: Mapping[str, Iterable[HeldOut]]) -> dict[TruthKey, Groun
 
 
 def truth_key(known: Container[TruthKey], user: str, context: str, served_at: str) -> TruthKey | None:
-    """The key of a list's truth among the `known` ones; None where nothing is held out for its user."""
+    """The key of a list's truth among the `known` ones; None if nothing is held out for its user."""
     for where in (context, None, ""):
         for time in (served_at, None, ""):
             if (user, where, time) in known:

@@ -26,7 +26,10 @@ class HeldOutArrays(NamedTuple):
 
 
 class ListArrays(NamedTuple):
-    """The items of lists 0..lists-1, list after list, best first. `truths` (lists,): what is held out, -1: nothing."""
+    """The items of lists 0..lists-1, list after list, best first.
+
+    `truths` (lists,): the truth of each list, -1 if nothing is held out.
+    """
 
     truths: IntArray
     start: IntArray

@@ -41,7 +41,7 @@ class EvaluationData:
     counts: Mapping[str, int]
 
     def truth(self, ranked: RankedList) -> GroundTruth:
-        """What is held out for a list; an empty truth if nothing is."""
+        """The truth of a list; empty if nothing is held out."""
         key = truth_key(self.truths, ranked.user_id, ranked.context, ranked.served_at)
         return NOTHING if key is None else self.truths[key]
 

@@ -112,7 +112,7 @@ def _runs(text: str, how: Cut) -> Iterator[tuple[str, bool]]:
 
 def _unspaced(run: str, how: Cut) -> list[str]:
     if how == "jieba" and _IS_HAN.search(run):
-        return [word for word in _jieba()(run) if not word.isspace()]
+        return list(_jieba()(run))
     return _characters(run)
 
 
@@ -127,8 +127,15 @@ def _characters(run: str) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def _jieba() -> Callable[[str], list[str]]:
-    return jieba_cutter()
+def _jieba() -> Callable[[str], tuple[str, ...]]:
+    """The words of a run; the last runs are remembered, because several metrics cut the same text one after another."""
+    cut_text = jieba_cutter()
+
+    @lru_cache(maxsize=256)
+    def words_of(run: str) -> tuple[str, ...]:
+        return tuple(word for word in cut_text(run) if not word.isspace())
+
+    return words_of
 
 
 def jieba_cutter() -> Callable[[str], list[str]]:

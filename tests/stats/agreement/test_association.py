@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
@@ -65,3 +66,25 @@ def test_min_max() -> None:
     assert min_max([2.0, 4.0, None, 3.0]) == [0.0, 1.0, None, 0.5]
     assert min_max([2.0, 4.0]) == [None, None]
     assert min_max([2.0, 2.0, 2.0]) == [None, None, None]
+
+
+def test_the_interval_is_fishers_or_wider_and_moves_with_neither_order_nor_unit() -> None:
+    rng = np.random.default_rng(4)
+    skewed = np.exp(rng.normal(size=12))
+    other = skewed * np.exp(0.4 * rng.normal(size=12))
+    measured = association(skewed.tolist(), other.tolist())
+    fisher = pearsonr(skewed, other).confidence_interval()
+    assert measured.ci_low is not None
+    assert measured.ci_high is not None
+    assert measured.ci_low <= fisher.low + 1e-12
+    assert measured.ci_high >= fisher.high - 1e-12
+    assert (measured.ci_low, measured.ci_high) != pytest.approx(tuple(fisher))
+    turned = association((3 + 7 * skewed[::-1]).tolist(), other[::-1].tolist())
+    assert (turned.ci_low, turned.ci_high) == pytest.approx((measured.ci_low, measured.ci_high))
+
+
+@pytest.mark.parametrize("far", [9.0, 2.0])
+def test_no_interval_where_the_others_lie_on_a_line_without_one_system(far: float) -> None:
+    measured = association([1.0, 2.0, 3.0, 4.0, 5.0], [2.0, 4.0, 6.0, 8.0, far])
+    assert measured.value is not None
+    assert (measured.ci_low, measured.ci_high) == (None, None)

@@ -73,7 +73,7 @@ def test_no_rows_and_few_users() -> None:
     assert empty.by_label[1]["f1"].value is None
     two = label_scores([1, 2], [1, 1], ["a", "b"], LABELS).averages["macro"]["recall"]
     assert (two.value, two.ci_low) == (0.5, None)
-    assert two.note.startswith("no interval: fewer than 5 users have a label")
+    assert two.note.startswith("no interval: fewer than 10 users have a label")
     few = label_scores([1, 2, *[0] * 20], [1, 2, *[0] * 20], range(22), LABELS).averages
     assert few["macro"]["f1"].ci_low is None
     assert few["weighted"]["f1"].ci_low is not None

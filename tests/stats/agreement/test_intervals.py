@@ -9,9 +9,10 @@ from recjudge_tui.stats.agreement import coefficients as ag
 from recjudge_tui.stats.agreement import correlation as co
 from recjudge_tui.stats.agreement import intervals as ai
 from recjudge_tui.stats.agreement import left_out as lo
+from recjudge_tui.stats.agreement import weighted_cells
 from recjudge_tui.stats.agreement.left_out import PERFECT
-from recjudge_tui.stats.agreement.registry import STATISTICS
-from recjudge_tui.stats.agreement.weighted_cells import make_cells
+from recjudge_tui.stats.agreement.registry import NO_ROWS, SHARE, STATISTICS, Statistic
+from recjudge_tui.stats.agreement.weighted_cells import Cells, make_cells
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.resampling.intervals import FEW_USERS, ONE_USER
 from recjudge_tui.stats.resampling.jackknife import spread_of
@@ -34,6 +35,24 @@ def preferences(n: int = 300, seed: int = 1) -> tuple[FloatArray, FloatArray, In
 def test_every_statistic_of_the_command_line_is_there() -> None:
     assert sorted(STATISTICS) == sorted(NAMED)
     assert all(statistic.label and statistic.undefined for statistic in STATISTICS.values())
+
+
+def test_a_statistic_is_one_function_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its line bounds the interval of its mean over users, too."""
+
+    def close(w: FloatArray, cells: Cells) -> FloatArray:
+        share: FloatArray = w @ (np.abs(cells.a - cells.b) <= 1) / w.sum(axis=1)
+        return share
+
+    monkeypatch.setattr(weighted_cells, "close", close, raising=False)
+    monkeypatch.setitem(STATISTICS, "close", Statistic("Close", NO_ROWS, SHARE))
+    a, b, users = np.full(60, 3.0), np.full(60, 3.0), np.repeat(np.arange(30), 2)
+    b[[0, 10, 20]] = 5
+    whole = ai.agreement_estimates(a, b, users, FIVE, ("close",))["close"]
+    by_user = ai.agreement_estimates(a, b, users, FIVE, ("close",), groups=users)["close"]
+    assert whole.value == by_user.value == pytest.approx(0.95)
+    assert by_user.ci_high is not None
+    assert by_user.ci_high <= 1
 
 
 def krippendorff_alpha(a: FloatArray, b: FloatArray, metric: str) -> float:
@@ -96,13 +115,31 @@ def test_intervals_come_from_leaving_out_each_users_rows() -> None:
     }
     cells, codes = make_cells(a, b, np.array(LABELS, dtype=float))
     weights = np.bincount(codes, minlength=cells.a.size).astype(float)[None, :]
+    seen = len({*zip(users.tolist(), a.tolist(), b.tolist(), strict=True)})
     for stat, statistic in plain.items():
         whole = statistic(np.arange(120))
         assert whole is not None
         without = np.array([statistic(np.flatnonzero(users != user)) for user in np.unique(users)])
         bounds = lo.reachable(stat, weights, cells)
-        end = ai.figure_interval(stat, whole, spread_of(whole, without.astype(float)), bounds, 0.95)
+        end = ai.figure_interval(stat, whole, spread_of(whole, without.astype(float)), bounds, 0.95, seen)
         assert (found[stat].ci_low, found[stat].ci_high) == pytest.approx((end.low, end.high)), stat
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_a_large_disagreement_may_be_unseen(copies: int) -> None:
+    """Six of forty users differ by one label, none by two: other users might."""
+    a = np.repeat([-1.0] * 14 + [0.0] * 14 + [1.0] * 12, copies)
+    b = np.repeat([-1.0] * 8 + [0.0] * 20 + [1.0] * 12, copies)
+    found = ai.agreement_estimates(a, b, np.repeat(np.arange(40), copies), LABELS, ["qwk", "ac2"])
+    for stat in ("qwk", "ac2"):
+        cells, codes = make_cells(a, b, np.array(LABELS, dtype=float))
+        bounds = lo.reachable(stat, np.bincount(codes).astype(float)[None, :], cells)
+        assert bounds is not None
+        value, low = found[stat].value, found[stat].ci_low
+        assert value is not None
+        assert low is not None
+        # rows that repeat a user's case are no further evidence
+        assert low <= value - (1 - 0.025 ** (1 / 40)) * (value - bounds[0]) + 1e-12
 
 
 def test_full_agreement_has_a_width_or_no_interval() -> None:
@@ -203,7 +240,7 @@ def test_kendall_of_very_many_distinct_values(monkeypatch: pytest.MonkeyPatch) -
     a = rng.normal(size=60)
     b = a + rng.normal(size=60)
     usual = ai.agreement_estimates(a, b, np.arange(60), None, ["kendall"], resamples=100)["kendall"]
-    monkeypatch.setattr(ai, "_KENDALL_CELLS", 10)
+    monkeypatch.setattr(ai, "KENDALL_CELLS", 10)
     slow = ai.agreement_estimates(a, b, np.arange(60), None, ["kendall"], resamples=100)["kendall"]
     assert slow.value == pytest.approx(usual.value)
     assert slow.ci_low == pytest.approx(usual.ci_low)

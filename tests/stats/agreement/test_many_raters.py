@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recjudge_tui.stats.agreement.coefficients import ac2
-from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
+from recjudge_tui.stats.agreement.many_raters import FEW_AT_END, SQUARED, many_raters_estimates
 from recjudge_tui.stats.agreement.registry import MANY_RATERS
 
 NAN = np.nan
@@ -150,3 +150,24 @@ def test_wrong_ratings_are_refused() -> None:
         many_raters_estimates([0, 1], ["a", "a"], ["u", "v"], (0, 1))
     with pytest.raises(KeyError, match="qwk"):
         many_raters_estimates([0], ["a"], ["a"], (0, 1), ("qwk",))
+
+
+@pytest.mark.parametrize(
+    ("users", "at_end", "shown"), [(40, 7, False), (40, 8, True), (20, 4, False), (20, 5, True)]
+)
+@pytest.mark.parametrize("lowest", [True, False])
+def test_figures_of_squared_differences_need_users_at_both_ends(
+    users: int, at_end: int, shown: bool, lowest: bool
+) -> None:
+    own = np.full(users, 1)
+    own[:at_end] = 0
+    own[at_end : at_end + 10] = 2
+    ratings = np.tile(own if lowest else 2 - own, (2, 1))
+    ratings[1, ::3] = 1
+    ratings[1, :at_end] = ratings[0, :at_end]
+    items = np.tile(np.arange(users), 2)
+    estimates = many_raters_estimates(ratings.ravel(), items, items, (0, 1, 2))
+    for stat, estimate in estimates.items():
+        squared = stat in SQUARED
+        assert (estimate.ci_low is not None) == (shown or not squared), stat
+        assert (FEW_AT_END in estimate.note) == (squared and not shown), stat

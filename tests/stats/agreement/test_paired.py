@@ -21,7 +21,7 @@ def test_counts_are_of_the_same_cases_and_leave_out_what_failed() -> None:
 def test_other_lengths_and_other_values_are_refused() -> None:
     with pytest.raises(ValueError, match="not the same cases"):
         paired_counts([1, 0], [1])
-    with pytest.raises(ValueError, match="1 or 0"):
+    with pytest.raises(ValueError, match=r"1 \(right\) or 0 \(wrong\)"):
         paired_counts([0.5], [1])
 
 

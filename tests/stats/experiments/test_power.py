@@ -12,14 +12,15 @@ from scipy.stats import norm
 
 from recjudge_tui.stats.experiments.power import (
     Discordance,
-    design_effect,
     detectable_share,
     detectable_win_rate,
     intraclass,
+    of_users,
     possible_correlation,
     power_of,
     share_discordance,
     units_needed,
+    user_sizes,
     win_rate_discordance,
 )
 from recjudge_tui.stats.resampling.multiplicity import sign_test
@@ -59,14 +60,13 @@ def test_ties_and_inconsistency() -> None:
     needed = units_needed(found)
     assert needed is not None
     assert ceil(expected) <= needed <= 1.05 * expected
-    assert units_needed(found, design=1.4) == ceil(1.4 * needed)
 
 
 def test_power_is_the_inverse() -> None:
     for found in (win_rate_discordance(0.57, 0.3, 0.9), share_discordance(0.3, 0.2, 0.2)):
-        needed = units_needed(found, power=0.85, design=1.3)
+        needed = units_needed(found, power=0.85)
         assert needed is not None
-        assert power_of(found, needed, design=1.3) >= 0.85 > power_of(found, needed - 1, design=1.3)
+        assert power_of(found, needed) >= 0.85 > power_of(found, needed - 1)
 
 
 def test_detectable_is_the_inverse_too() -> None:
@@ -124,12 +124,20 @@ def test_the_sign_test_reaches_the_power_that_a_plan_promises(win_rate: float, t
     assert share == pytest.approx(power_of(found, needed), abs=0.02)
 
 
-def test_design_effect() -> None:
-    assert design_effect(np.repeat(np.arange(10), 5), 0.1) == pytest.approx(1.4)
-    # sizes 1 and 3: m = (1 + 9) / 4
-    assert design_effect([0, 1, 1, 1], 0.2) == pytest.approx(1 + 1.5 * 0.2)
-    assert design_effect([0, 1, 2], 0.9) == 1
-    assert design_effect([0, 0, 1, 1], -0.5) == 1
+def test_a_user_with_several_cases_leans_as_most_of_them_do() -> None:
+    pairs = Discordance(0.8, 0.3)
+    # three independent cases: more wins than losses in 3, 2 with or without a loss, or 1 without one
+    win, tie, loss = 0.55, 0.2, 0.25
+    ahead, behind = (p**3 + 3 * p**2 * (tie + q) + 3 * p * tie**2 for p, q in ((win, loss), (loss, win)))
+    three = of_users(pairs, user_sizes(3))
+    assert (three.psi, three.delta) == pytest.approx((ahead + behind, ahead - behind))
+    assert of_users(pairs, user_sizes(1)) == pairs
+    alike = of_users(pairs, user_sizes(7), 0.9999999)
+    assert (alike.psi, alike.delta) == pytest.approx((0.8, 0.3), abs=1e-5)
+    assert of_users(pairs, user_sizes(3), 1.0) == pairs
+    mixed, two = of_users(pairs, user_sizes(2.25)), of_users(pairs, user_sizes(2))
+    assert mixed.delta == pytest.approx(0.75 * two.delta + 0.25 * three.delta)
+    assert of_users(pairs, user_sizes(5000)) == of_users(pairs, user_sizes(100))
 
 
 def test_intraclass_by_hand() -> None:
@@ -180,23 +188,19 @@ def test_the_number_of_cases_has_the_power_it_promises(
     assert null == pytest.approx(0.05, abs=0.015)
 
 
-def test_several_cases_a_user_have_it_too_and_would_not_without_the_design_effect() -> None:
+@pytest.mark.parametrize(("per_user", "icc"), [(2, 0.0), (3, 0.2), (10, 0.0), (10, 0.6)])
+def test_the_sign_test_over_users_with_several_cases_reaches_it_too(per_user: int, icc: float) -> None:
     rng = np.random.default_rng(11)
-    icc, per_user, rounds = 0.3, 6, 3000
-    found = win_rate_discordance(0.6, 0.2, 0.9)
-    needed = units_needed(found, design=1 + (per_user - 1) * icc)
-    plain = units_needed(found)
-    assert needed is not None
-    assert plain is not None
-    power = {}
-    for cases in (needed, plain):
-        size = (rounds, ceil(cases / per_user), per_user)
-        own = outcomes(rng, (*size[:2], 1), 0.6, 0.2, 0.9)
-        # a case is the user's own outcome with probability sqrt(icc): two of one user then correlate by icc
-        values = np.where(rng.random(size) < sqrt(icc), own, outcomes(rng, size, 0.6, 0.2, 0.9))
-        power[cases] = rejected(values)
-    assert power[needed] == pytest.approx(0.8, abs=0.04)
-    assert power[plain] < 0.6
+    pairs = win_rate_discordance(0.65, 0.2)
+    users = units_needed(of_users(pairs, user_sizes(per_user), icc))
+    assert users is not None
+    shares = np.array([(pairs.psi - pairs.delta) / 2, 1 - pairs.psi, (pairs.psi + pairs.delta) / 2])
+    own = rng.dirichlet(shares * (1 - icc) / icc, (2000, users)) if icc else np.tile(shares, (2000, users, 1))
+    drawn = rng.multinomial(per_user, own)
+    lead = np.sign(drawn[..., 2] - drawn[..., 0])
+    won, lost = (lead == 1).sum(axis=1), (lead == -1).sum(axis=1)
+    shown = np.mean([(sign_test(int(a), int(b)) or 1) < 0.05 for a, b in zip(won, lost, strict=True)])
+    assert 0.77 <= shown <= 0.87
 
 
 def test_paired_shares_have_the_power_they_promise() -> None:

@@ -98,3 +98,34 @@ def test_renaming_systems_changes_nothing_but_the_sign(users: int) -> None:
 
 def _ends(test: MeanTest, turned: int) -> list[float]:
     return sorted(turned * (end or 0.0) for end in (test.difference.ci_low, test.difference.ci_high))
+
+
+@pytest.mark.parametrize(("users", "fragile"), [(6, True), (7, True), (8, False), (30, False)])
+def test_a_claim_that_one_more_user_would_undo_is_fragile(users: int, fragile: bool) -> None:
+    # all differ alike: with one more user the other way, p is 2 (users + 2) / 2^(users + 1)
+    values = np.stack([np.full(users, 0.6), np.full(users, 0.4)], axis=1)
+    ((test,),) = ([*tests.values()] for tests in adjusted([mean_tests(values, np.arange(users))]))
+    assert test.separable
+    assert test.fragile is fragile
+    again = 2 * (users + 2) / 2 ** (users + 1)
+    assert fragile is (again >= 0.05)
+
+
+def test_where_a_scale_ends_is_how_far_one_more_user_can_be() -> None:
+    # twenty users .2 or .6 apart: one more could be as far the other way, or 2.5 where the scale allows
+    values = np.stack([np.tile([0.6, 1.0], 10), np.full(20, 0.4)], axis=1)
+    reaches = (None, (0.0, 1.0), (0.0, 2.5))
+    tests = [adjusted([mean_tests(values, np.arange(20), reach)])[0][0, 1] for reach in reaches]
+    assert [(test.separable, test.fragile) for test in tests] == [(True, False), (True, False), (True, True)]
+
+
+def test_what_is_not_separable_is_not_fragile_either() -> None:
+    (tests,) = adjusted([mean_tests(_drawn(5, 2), np.arange(5))])
+    assert [(test.separable, test.fragile) for test in tests.values()] == [(False, False)]
+
+
+def test_correction_for_many_pairs_counts_in_what_is_fragile() -> None:
+    values = np.stack([np.full(12, 0.6), np.full(12, 0.4)], axis=1)
+    alone, among = (adjusted([mean_tests(values, np.arange(12))], groups)[0][0, 1] for groups in (1, 20))
+    assert (alone.separable, alone.fragile) == (True, False)
+    assert (among.separable, among.fragile) == (True, True)

@@ -43,8 +43,8 @@ def test_a_bounded_mean_is_korn_and_graubards_by_hand() -> None:
 def test_without_bounds_and_skewness_it_is_students() -> None:
     values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     found = iv.mean_estimate(values, np.arange(6))
-    # the kurtosis of six even steps is below 2, so all five degrees count, by half
-    theirs = stats.t.interval(0.95, 5 / 2, 3.5, values.std(ddof=1) / np.sqrt(6))
+    # the kurtosis of six even steps is below 2, so all five degrees count, by two fifths
+    theirs = stats.t.interval(0.95, 5 * 2 / 5, 3.5, values.std(ddof=1) / np.sqrt(6))
     assert (found.ci_low, found.ci_high) == pytest.approx(theirs)
 
 

@@ -1,0 +1,1 @@
+"""Populations with known true values, by the kind of figure; `benchmarks/coverage.py` draws from them."""

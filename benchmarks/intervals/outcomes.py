@@ -1,0 +1,130 @@
+"""Win rates, Q, ratings, and leaderboards of a crowd."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.special import ndtri
+
+from benchmarks.intervals.setting import Setting, Shown, owners
+from benchmarks.populations import Rng, battles_drawn
+from recjudge_tui.stats.ranking.battles import crowd_counts, user_counts
+from recjudge_tui.stats.ranking.bradley_terry import MEAN, SCALE, bradley_terry, rating_intervals
+from recjudge_tui.stats.ranking.elo import elo, elo_intervals
+from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
+from recjudge_tui.stats.ranking.win_rates import outcome_estimates
+from recjudge_tui.stats.resampling.intervals import SHARE
+from recjudge_tui.stats.resampling.two_way import crowd_mean_estimate
+
+
+def outcome_setting(name: str, win: float, tie: float, rows: int = 1, alike: float = 0.0) -> Setting:
+    loss = 1 - win - tie
+
+    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
+        fresh = rng.random(users * rows)
+        common = np.repeat(rng.random(users), rows)
+        u = np.where(rng.random(fresh.size) < alike, common, fresh)
+        outcome = np.where(u < win, 1.0, np.where(u < win + tie, 0.0, -1.0))
+        return outcome_estimates(outcome, owners(users, rows))
+
+    return Setting(name, draw, lambda _: {"q": (win + tie) / (loss + tie), "win_rate": win + tie / 2})
+
+
+def opponents_setting(name: str, strength: tuple[float, ...], tie: float, rows: int, alike: float) -> Setting:
+    """Q and the win rate of the first system against all its opponents."""
+    true = np.array(strength)
+
+    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
+        counts = user_counts(*battles_drawn(rng, true, tie, users, rows, alike), true.size)
+        return {"q": system_intervals(counts, "q")[0], "win_rate": system_intervals(counts, "win_rate")[0]}
+
+    def truth(rng: Rng) -> Mapping[str, float]:
+        won, tied, lost = user_counts(
+            *battles_drawn(rng, true, tie, 100_000, rows, alike), true.size
+        ).total.tallies()[0]
+        return {"q": (won + tied) / (lost + tied), "win_rate": (won + tied / 2) / (won + tied + lost)}
+
+    return Setting(name, draw, truth)
+
+
+def rating_setting(
+    name: str, strength: tuple[float, ...], tie: float, rows: int = 1, alike: float = 0.0
+) -> Setting:
+    """The rating of the first system by Bradley and Terry's model with Davidson's ties."""
+    true = np.array(strength)
+
+    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
+        counts = user_counts(*battles_drawn(rng, true, tie, users, rows, alike), true.size)
+        return {"bt": rating_intervals(counts, bradley_terry(counts.total), "davidson")[0]}
+
+    def truth(rng: Rng) -> Mapping[str, float]:
+        if not alike:
+            return {"bt": MEAN + SCALE * float(true[0] - true.mean())}
+        counts = user_counts(*battles_drawn(rng, true, tie, 40_000, rows, alike), true.size)
+        return {"bt": float(bradley_terry(counts.total).ratings[0])}
+
+    return Setting(name, draw, truth)
+
+
+def crowd_setting(name: str, win: float, taste: float, lean: float, raters: int) -> Setting:
+    """A win rate, a mean and a rating of two systems from a crowd: each user is judged by three of `raters` raters. Users
+    differ by `taste`, raters by `lean`; both have standard deviation 1 where they are 1."""
+    middle = float(ndtri(win)) * math.sqrt(1 + taste**2 + lean**2)
+
+    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
+        owner = np.repeat(np.arange(users), 3)
+        rater = np.concatenate([rng.choice(raters, 3, replace=False) for _ in range(users)])
+        latent = middle + taste * rng.normal(size=users)[owner] + lean * rng.normal(size=raters)[rater]
+        won = latent + rng.normal(size=owner.size) > 0
+        first = np.zeros(owner.size, dtype=np.int64)
+        counts = crowd_counts(first, first + 1, np.where(won, 1.0, -1.0), owner, rater, 2)
+        shown: dict[str, Shown] = {
+            "win rate": system_intervals(counts, "win_rate")[0],
+            "mean": crowd_mean_estimate(won.astype(np.float64), owner, rater, SHARE),
+        }
+        if 0 < won.mean() < 1:
+            shown["bt"] = rating_intervals(counts, bradley_terry(counts.total), "davidson")[0]
+        return shown
+
+    rating = MEAN + SCALE * math.log(win / (1 - win)) / 2
+    return Setting(name, draw, lambda _: {"win rate": win, "mean": win, "bt": rating})
+
+
+def elo_setting(name: str, strength: tuple[float, ...], tie: float, users: int) -> Setting:
+    """Elo's rating of the first system. Its true value is the mean over samples of this size: it depends on the size."""
+    true = np.array(strength)
+
+    def draw(rng: Rng, size: int) -> Mapping[str, Shown]:
+        if size != users:
+            return {}
+        a, b, outcome, owner = battles_drawn(rng, true, tie, size, 1, 0.0)
+        return {"elo": elo_intervals(a, b, outcome, owner, true.size)[0]}
+
+    def truth(rng: Rng) -> Mapping[str, float]:
+        samples = (battles_drawn(rng, true, tie, users, 1, 0.0) for _ in range(4000))
+        return {"elo": float(np.mean([elo(a, b, outcome, true.size)[0] for a, b, outcome, _ in samples]))}
+
+    return Setting(name, draw, truth)
+
+
+OUTCOMES = (
+    outcome_setting("balanced, 20 % ties", 0.4, 0.2), outcome_setting("lopsided .85", 0.85, 0.05),
+    outcome_setting("lopsided .9, 3 rows", 0.9, 0.05, 3, 0.3), outcome_setting("mostly ties", 0.06, 0.9),
+    outcome_setting("balanced, 3 rows alike", 0.4, 0.2, 3, 0.5), outcome_setting("all ties", 0.0, 1.0),
+    opponents_setting("two opponents", (0.5, 0.0, -0.5), 0.3, 1, 0.0),
+    opponents_setting("three opponents, lopsided, tastes differ", (2.5, 0.0, 0.0, -1.0), 0.1, 1, 1.0),
+)  # fmt: skip
+STRENGTHS = (
+    rating_setting("three equal", (0.0, 0.0, 0.0), 0.5), rating_setting("three apart", (0.0, 1.0, 2.5), 0.01),
+    rating_setting("two lopsided", (0.0, 2.9), 0.01),
+    rating_setting("three, tastes differ, 3 rows", (0.0, 0.5, 1.0), 0.3, 3, 1.0),
+    *(elo_setting(f"Elo, three apart, {n}", (0.0, 0.5, 1.0), 0.3, n) for n in (10, 20, 50)),
+)  # fmt: skip
+CROWD = (
+    crowd_setting("all alike, 10 raters", 0.5, 0.0, 0.0, 10), crowd_setting("raters lean, 5", 0.6, 0.0, 1.0, 5),
+    crowd_setting("raters lean, 10", 0.6, 0.0, 1.0, 10), crowd_setting("users differ, 10", 0.6, 1.0, 0.0, 10),
+    crowd_setting("users and raters differ, 10", 0.8, 0.7, 0.7, 10),
+    crowd_setting("users and raters differ, 30", 0.8, 0.7, 0.7, 30),
+)  # fmt: skip
