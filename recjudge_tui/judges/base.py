@@ -36,8 +36,7 @@ class Judge(Protocol):
 
 
 def takes_images(judge: Judge) -> bool:
-    """Whether requests to the judge may have images: a judge that can send them says so by the attribute `takes_images`.
-
-    Whether its model sees them is another question, which `recjudge judge test` answers.
+    """Whether requests to the judge may have images, which a judge declares by the attribute `takes_images`.
+    `recjudge judge test` shows whether its model can see them.
     """
     return getattr(judge, "takes_images", False) is True

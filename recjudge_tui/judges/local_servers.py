@@ -1,4 +1,4 @@
-"""Which model servers answer on this machine: all usual ports are asked at once, and no key is sent."""
+"""Finds the model servers on this machine. All usual ports are asked at once, and no key is sent."""
 
 from __future__ import annotations
 
@@ -23,20 +23,22 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class UsualServer(NamedTuple):
-    """A server with an OpenAI-compatible API, at the port it has unless it is told another."""
+    """A server with an OpenAI-compatible API and its default port."""
 
     name: str
     port: int
 
 
 USUAL = (UsualServer("llama.cpp", 8080), UsualServer("vLLM", 8000), UsualServer("LM Studio", 1234))
-# what servers call the owner of their models
+# the name by which servers identify the owner of their models
 _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio", "library": "Ollama"}
 
 
 class LocalServer(NamedTuple):
     """A server that answered: `judges` are its models as a run names them (`ollama:MODEL`, `openai:MODEL`), each with
-    what the server says of it. `base_urls` are what a run must be given besides; empty where it is found without."""
+    a description from the server. `base_urls` are the URLs that a run needs as --base-url; empty if it finds the
+    server without.
+    """
 
     name: str
     url: str
@@ -60,8 +62,9 @@ def local_servers(
     usual: Sequence[UsualServer] | None = None, timeout_s: float | None = None
 ) -> list[LocalServer]:
     """The servers that answer within `timeout_s` seconds (None: `WITHIN_S`): Ollama at `OLLAMA_HOST` or its default
-    address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` where it is
-    on this machine. Call it outside an event loop."""
+    address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` if it
+    is on this machine. Call it outside an event loop.
+    """
     return asyncio.run(_all(USUAL if usual is None else usual, timeout_s or WITHIN_S))
 
 

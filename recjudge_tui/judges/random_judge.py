@@ -1,4 +1,4 @@
-"""A baseline that answers at random: the agreement to expect from a judge that reads nothing."""
+"""A baseline that answers at random: it shows the agreement to expect from a judge that reads nothing."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 from recjudge_tui.domain.judge import JudgeSpec, is_variable_name
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.http.header_names import check_headers
 
 ENTRY_POINTS = "recjudge.judges"
 
@@ -70,14 +71,16 @@ _BUILT_IN: dict[str, Provider] = {
 
 
 def takes_address(spec: JudgeSpec) -> bool:
-    """Whether the judge may need an address and a key: every one but those that are built in and ask no server."""
+    """Whether the judge may need an address and a key: all but the built-in judges that ask no server."""
     provider = _BUILT_IN.get(spec.provider)
     return provider is None or bool(provider.key_variables)
 
 
 def server_urls(spec: JudgeSpec) -> tuple[str, ...]:
-    """The addresses that a judge will ask, as given, from the environment or its provider's own; none where they are not
-    known beforehand."""
+    """The addresses that a judge will ask: the given ones, else those of the environment, else the provider's own.
+
+    Empty if they are not known in advance.
+    """
     try:
         return tuple(getattr(make_judge(spec), "urls", ()))
     except RecjudgeError:
@@ -105,10 +108,20 @@ def make_judge(spec: JudgeSpec) -> Judge:
     if spec.api_key_env and not is_variable_name(spec.api_key_env):
         raise UsageError(
             "--api-key-env takes the name of an environment variable, not the key itself",
-            "What was given cannot be such a name. It was not stored.",
+            "The given text is not a valid name. It was not stored.",
             "Write for instance: export MY_KEY=… and then --api-key-env MY_KEY. If it was a key, and your shell keeps a"
             " history, replace the key.",
         )
+    check_headers(spec.header_env)
+    judge = _made(spec)
+    if spec.header_env:
+        if not hasattr(judge, "send_headers"):
+            raise UsageError(f"judge “{spec.spec}” takes no --header-env", "It does not send HTTP headers.")
+        judge.send_headers(spec.header_env)
+    return judge
+
+
+def _made(spec: JudgeSpec) -> Judge:
     provider = _BUILT_IN.get(spec.provider)
     if provider is not None:
         if ":" in provider.form and not spec.target:

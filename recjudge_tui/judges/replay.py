@@ -15,11 +15,12 @@ from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.settings import user_path
 
 
 def make(spec: JudgeSpec) -> ReplayJudge:
     """The judge for `replay:FILE`; the file is not opened yet."""
-    return ReplayJudge(Path(spec.target).expanduser())
+    return ReplayJudge(user_path(spec.target))
 
 
 class ReplayJudge:
@@ -57,7 +58,8 @@ class ReplayJudge:
             raise CallError(
                 "not_recorded",
                 f"No recorded reply in {self._path.name}",
-                f"It has no line for content {content_hash[:12]}…; it was recorded with another prompt or other data.",
+                f"The file has no line for content {content_hash[:12]}…; it was recorded with another "
+                f"prompt or other data.",
             )
         line = self._read_at(offset)
         recorded = _parse(line, f"{self._path} at byte {offset}")

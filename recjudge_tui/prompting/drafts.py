@@ -1,4 +1,4 @@
-"""Prompt files that are being written: what is wrong with them and on which line, and how they are stored."""
+"""Prompt files being written: their faults with lines, and storing them."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ def _means(label: LabelSpec, value: Value) -> bool:
 
 
 def _notes(prompt: Prompt, example: Example) -> tuple[str, ...]:
-    """What to check: lists longer than in the earlier examples, whose length the text may mention."""
+    """Notes on what to check: lists longer than in the earlier examples, because the text may mention a length."""
     notes = ["With this version, a judge that is asked about this case sees the answer."]
     for key, value in example.input.items():
         lengths = {len(e.input[key]) for e in prompt.examples if isinstance(e.input.get(key), list)}

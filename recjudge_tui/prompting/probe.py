@@ -6,18 +6,21 @@ import asyncio
 import json
 import random
 import statistics
+from io import BytesIO
 from typing import Any
 
 from recjudge_tui.domain.calls import Message, PlacedImage, Reply, Request, Sampling
 from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec, Workload
+from recjudge_tui.domain.roles import is_language_model
+from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.errors import CallError, JudgeError, SightError
+from recjudge_tui.importers.images import prepared
 from recjudge_tui.judges.base import Judge, takes_images
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.prompting.planted_word import WORDS, image_of_word
 
 COUNTRIES = ("France", "Japan", "Egypt")
 MAX_TOKENS = 1024  # room for thinking
-# no model answers this to a question for a capital unless it is held to the schema
+# no model answers a question for a capital with these words unless the server enforces the schema
 _LABELS = ("quokka-17", "teapot-42")
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -32,15 +35,19 @@ _TEXT_SCHEMA: dict[str, Any] = {
     **_SCHEMA,
     "properties": {"reasoning": {"type": "string"}, "answer": {"type": "string"}},
 }
+# nobody says one of these words without having read it
+WORDS = ("WALNUT", "LANTERN", "PELICAN", "TROMBONE", "GLACIER", "SAFFRON", "VOLCANO", "BADGER")
+SIZE = (512, 192)
+_LETTERS = 88
 
 
-def probe(spec: JudgeSpec, timeout_s: float = 120.0, *, images: bool = True) -> Capabilities:
+def probe(spec: JudgeSpec, timeout_s: float = TIMEOUT_S, *, images: bool = True) -> Capabilities:
     """Prepare the judge and ask it three times for the capital of a country.
 
-    The schema allows only two odd words, so a model that answers with one of them was held to it. Temperature 0, a
-    seed and a request for log-probabilities are sent; `refused` lists what the server refuses. A judge that is not a
-    language model, or answers from a recording, is prepared and not asked. With `images` a fourth call asks for a word
-    that is written in an image. Raises JudgeError when it cannot be used,
+    The schema allows only two odd words, so if a model answers with one of them, the server enforces the schema.
+    Temperature 0, a seed and a request for log-probabilities are sent; `refused` lists what the server refuses. A
+    judge that is not a language model, or answers from a recording, is prepared and not asked. With `images` a fourth
+    call asks for a word that is written in an image. Raises JudgeError when it cannot be used,
     or when none of the calls is answered.
     """
     return asyncio.run(_probe(spec, timeout_s, images))
@@ -58,7 +65,7 @@ async def _probe(spec: JudgeSpec, timeout_s: float, images: bool) -> Capabilitie
     )
     try:
         identity = await judge.prepare(workload)
-        if judge.rater_kind != "judge" or spec.provider == "replay":
+        if not is_language_model(judge.rater_kind) or spec.provider == "replay":
             return _not_asked(judge, identity)
         return await _measure(judge, identity, images)
     finally:
@@ -100,7 +107,7 @@ async def _measure(judge: Judge, identity: Identity, images: bool) -> Capabiliti
 
 
 async def _sees_images(judge: Judge, problems: list[str]) -> bool | None:
-    """Whether the judge reads a word in an image; None where it takes none, or where this cannot be found out."""
+    """Whether the judge reads a word in an image; None if it does not accept images, or if this cannot be tested."""
     if not takes_images(judge):
         return False
     word = random.choice(WORDS)
@@ -164,6 +171,22 @@ def _fits(reply: Reply) -> bool:
 
 
 def _was_sent(reply: Reply, name: str) -> bool:
-    """Whether the parameter went out, by itself or among Ollama's options, and was not refused."""
+    """Whether the parameter was sent, directly or in Ollama's options, and not refused."""
     options = reply.sent.get("options")
     return name in reply.sent or (isinstance(options, dict) and name in options)
+
+
+def image_of_word(word: str) -> PlacedImage | None:
+    """The word in black letters on white, as images of items are sent; None without the extra “images”."""
+    try:
+        from PIL import Image, ImageDraw, ImageFont
+    except ModuleNotFoundError:
+        return None
+    picture = Image.new("RGB", SIZE, "white")
+    letters = ImageFont.load_default(_LETTERS)
+    middle = (SIZE[0] / 2, SIZE[1] / 2)
+    ImageDraw.Draw(picture).text(middle, word, fill="black", font=letters, anchor="mm")
+    written = BytesIO()
+    picture.save(written, "PNG")
+    image = prepared(written.getvalue())
+    return PlacedImage(at=0, image=image.view, data=image.content)

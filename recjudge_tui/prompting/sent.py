@@ -1,4 +1,4 @@
-"""What was asked for one verdict, and what came back: every call with its request rendered again."""
+"""The requests and replies behind one verdict: every call with its request rendered again."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from recjudge_tui.domain.calls import PROFILE, Request
 from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.text import finite
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.judges.http.curl import curl_command
 from recjudge_tui.judges.registry import make_judge
@@ -27,7 +28,7 @@ class SentCall(NamedTuple):
     """One call. `first` is the system whose list was shown first, empty unless the case is a pair.
 
     `request` is None where it cannot be rendered any more, with the reason in `fault`. `same` says whether it has the
-    hash of the request that was sent; None where none was stored. `parameters` are what was sent beside the messages.
+    hash of the request that was sent; None if no hash was stored. `parameters` were sent with the messages.
     """
 
     id: int
@@ -53,7 +54,7 @@ class SentCall(NamedTuple):
     curl: str
 
     def title(self) -> str:
-        """`cooccurrence first, sample 2`; what tells the calls of one verdict apart."""
+        """`cooccurrence first, sample 2`: distinguishes the calls of one verdict."""
         named = "the user's profile" if self.aspect == PROFILE else self.aspect.replace("_", " ")
         parts = [
             f"{self.first} first" if self.first else "",
@@ -75,7 +76,7 @@ class SentVerdict(NamedTuple):
 
 
 def sent_verdict(db: Database, verdict_id: int) -> SentVerdict | None:
-    """Render again what was asked for a verdict; None if no run made it."""
+    """Render the requests of a verdict again; None if no run made it."""
     rows = calls_of_verdict(db, verdict_id)
     if not rows:
         return None
@@ -89,7 +90,7 @@ def sent_verdict(db: Database, verdict_id: int) -> SentVerdict | None:
 
 
 def _setup(db: Database, run: StoredRow) -> tuple[Setup | None, str]:
-    """The setup of the run, or why it cannot be read any more: what came back is shown all the same."""
+    """The setup of the run, or the reason why it can no longer be read; replies are shown anyway."""
     try:
         return setup_of(db, run), ""
     except RecjudgeError as error:
@@ -144,7 +145,7 @@ def _request(db: Database, run_id: int, setup: Setup, row: StoredRow) -> tuple[R
 
 
 def _curl(setup: Setup, request: Request, parameters: dict[str, Any], dropped: Sequence[str]) -> str:
-    """Empty for judges that are not asked over HTTP."""
+    """The curl commands; empty for judges that are not asked over HTTP."""
     try:
         judge = make_judge(setup.spec)
     except RecjudgeError:
@@ -159,7 +160,8 @@ def _curl(setup: Setup, request: Request, parameters: dict[str, Any], dropped: S
 def sent_text(sent: SentVerdict, form: str) -> str:
     """All calls as text to read, as JSON, or as command lines (FORMATS)."""
     if form == "json":
-        return json.dumps([_as_json(sent, call) for call in sent.calls], ensure_ascii=False, indent=2)
+        calls = finite([_as_json(sent, call) for call in sent.calls])
+        return json.dumps(calls, ensure_ascii=False, allow_nan=False, indent=2)
     if form == "curl":
         return "\n\n".join(f"# {call.title()}\n{call.curl}" for call in sent.calls if call.curl)
     return "\n\n".join(_as_text(call) for call in sent.calls)

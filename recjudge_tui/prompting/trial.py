@@ -6,11 +6,12 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 
-from recjudge_tui.domain.calls import CallResult, Order, Reply, Request, Usage
+from recjudge_tui.domain.calls import CallResult, Order, Reply, Request, Trial, Usage
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.domain.roles import is_language_model
+from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.tokens import estimate_prompt_tokens
-from recjudge_tui.domain.trial import Trial
 from recjudge_tui.errors import CallError, RunError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
@@ -34,7 +35,7 @@ def try_prompt(
     spec: JudgeSpec,
     order: Order | None = None,
     *,
-    timeout_s: float = 120.0,
+    timeout_s: float = TIMEOUT_S,
     cancelled: threading.Event | None = None,
 ) -> Trial:
     """Ask the judge about one case as a run with the protocol's default settings would, with the same retries.
@@ -48,7 +49,7 @@ def try_prompt(
     price = price_of(spec)
 
     def cost_of(usage: Usage) -> float | None:
-        return cost_at(price, usage) if judge.rater_kind == "judge" else 0.0
+        return cost_at(price, usage) if is_language_model(judge.rater_kind) else 0.0
 
     workload = _workload(db, spec, question, timeout_s)
     result = asyncio.run(_cancellable(_ask(judge, question, workload, cost_of), cancelled))

@@ -1,4 +1,4 @@
-"""Adversarial: a user's own list against another user's, one call a pair (SAER; Liu et al., SIGIR 2026).
+"""Adversarial: a user's own list against another user's, one call per pair (SAER; Liu et al., SIGIR 2026).
 
 The question, the prompts and the reply are those of pairwise. The list that comes first is drawn for each case, and
 nothing tells the judge that one list was made for somebody else.

@@ -7,18 +7,16 @@ from typing import Any
 from recjudge_tui.domain.calls import Answer, Order, ParsedReply, Reply, Request, Sampling
 from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import AspectSpec, Prompt
-from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.protocols.adjudication import adjudicate, turned
 from recjudge_tui.protocols.base import Protocol, answer_schema, object_schema
 from recjudge_tui.protocols.replies.objects import Fields
 from recjudge_tui.protocols.replies.parsing import field_key, label_of, read_fields, text_of
 from recjudge_tui.protocols.templates.rendering import messages
 
-OVERALL = "overall"
-
 
 def analysis_field(spec: AspectSpec) -> str:
-    """The reply's field that holds the analysis of an aspect; it stands before the aspect's winner."""
+    """The reply's field for the analysis of an aspect; it comes before the aspect's winner."""
     return f"{spec.field}_analysis"
 
 
@@ -40,7 +38,7 @@ def _request(prompt: Prompt, material: Material, order: Order, aspect: str, samp
 
 
 def _decisive(aspects: tuple[AspectSpec, ...]) -> AspectSpec:
-    """The final verdict where it is asked for, else the last aspect."""
+    """The final verdict if it is asked for, else the last aspect."""
     return next((spec for spec in aspects if spec.name == OVERALL), aspects[-1])
 
 
@@ -64,7 +62,7 @@ def _parse(prompt: Prompt, material: Material, reply: Reply, order: Order, aspec
 
 
 def _analysis(fields: Fields, spec: AspectSpec, decisive: bool) -> str:
-    """An aspect's own analysis; the reasoning of a reply that has one for all stands with the decisive aspect."""
+    """An aspect's own analysis; if a reply has one reasoning for all aspects, it belongs to the decisive aspect."""
     own = fields.get(field_key(analysis_field(spec)))
     return text_of(own or (fields.get("reasoning") if decisive else ""))
 

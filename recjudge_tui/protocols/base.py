@@ -26,13 +26,11 @@ AnswersByOrder = Mapping[Order, Answer | None]
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way of judging: its facts, and what it does, as plain functions.
-
-    `orders` are the orders in which a case is asked; without swapping only the first of them is.
-    `request(prompt, material, order, aspect, sampling)` builds a call; `material` always comes in the order of the
-    systems, and the function swaps it if needed. `parse(prompt, material, reply, order, aspect)` reads the reply and
-    maps labels back to the systems; it raises ReplyFault. `verdict(prompt, aspect, answers)` makes the verdict by a
-    named rule.
+    """One way of judging: its facts, and its steps as plain functions. `orders` are the orders in which a case is
+    asked; without swapping, only the first one is used. `request(prompt, material, order, aspect, sampling)` builds a
+    call; `material` always comes in the order of the systems, and the function swaps it if needed. `parse(prompt,
+    material, reply, order, aspect)` reads the reply and maps labels back to the systems; it raises ReplyFault.
+    `verdict(prompt, aspect, answers)` makes the verdict by a named rule.
     """
 
     facts: ProtocolFacts
@@ -47,7 +45,7 @@ class Protocol:
 
 
 def reask(request: Request, reply: Reply, fault: str) -> Request:
-    """The request again, with the reply and what is wrong with it. A reply gets one such second chance."""
+    """The request again, with the reply and its fault. Each reply gets one such second chance."""
     return request.model_copy(
         update={
             "messages": (

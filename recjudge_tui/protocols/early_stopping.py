@@ -9,13 +9,12 @@ from itertools import combinations
 import numpy as np
 
 from recjudge_tui.domain.prompt import LabelSpec, Prompt
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.experiments.confidence_sequences import ConfidenceSequence
 from recjudge_tui.stats.experiments.stopping import EVEN, StoppingRule, StoppingState, is_decided
-
-OVERALL = "overall"
 
 Pair = tuple[str, str]
 # the systems of a case (the second empty for a single list) -> the verdict's value, None where it has none

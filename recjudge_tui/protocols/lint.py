@@ -1,4 +1,4 @@
-"""Checks a prompt before any model is paid for."""
+"""Checks a prompt before it costs any model call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from recjudge_tui.protocols.replies.parsing import field_key
 
 SAMPLE_K = 10
 SAMPLE_TEXT = "Sample text: you bought soap, and this goes with it."
-# the variables by which a run sets the form, where a prompt has them
+# the variables with which a run sets the form, if a prompt has them
 _FORMS: tuple[dict[str, str], ...] = (
     {}, {"published": "yes"}, {"reasoning": "none"}, {"published": "yes", "reasoning": "none"},
 )  # fmt: skip
@@ -114,7 +114,7 @@ def sample_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:
 
 
 def bare_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:
-    """A case without anything but what is judged."""
+    """A case with nothing but the judged material."""
     nothing = {"user": UserView(user_id="u1"), "example": None}
     return sample_material(kind, length).model_copy(update=nothing)
 
@@ -157,7 +157,7 @@ def _untold(prompt: Prompt, request: Request) -> Iterator[str]:
         for label in prompt.labels_of(aspect.name):
             if label.reply not in text:
                 yield f"The text does not mention the label “{label.reply}”."
-    # only a pointwise reply names issue types; elsewhere they may stay out of the text
+    # only a pointwise reply names issue types; other texts need not mention them
     if "flagged_items" in request.reply_schema["required"]:
         for issue in prompt.issues:
             if issue.name not in text:
@@ -183,7 +183,7 @@ def _bad_example(prompt: Prompt, example: Example, rules: Protocol, request: Req
     length = len(shown) if isinstance(shown, list) else SAMPLE_K
     order: Order = rules.orders[0]
     reply = Reply(text=json.dumps(example.reply, ensure_ascii=False, default=str), structured=True)
-    # with its examples the prompt would refuse the reply as a mere repetition of one
+    # without examples, because the prompt would refuse the reply as a repetition of one
     bare = prompt.model_copy(update={"examples": ()})
     try:
         rules.parse(bare, sample_material(rules.facts.unit, length), reply, order, "")

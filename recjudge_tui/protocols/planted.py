@@ -1,6 +1,6 @@
 """Planted: a real list with one fault planted into it, judged as pointwise is.
 
-The question, the prompts and the reply are those of pointwise, and nothing tells the judge that the list was made.
+The question, the prompts and the reply are those of pointwise, and the judge does not know that the list was changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Request and parsing of protocols that ask once for a rating of each aspect, after a reasoning unless told otherwise."""
+"""Request and parsing for protocols that ask once for a rating of each aspect, by default after a reasoning."""
 
 from __future__ import annotations
 

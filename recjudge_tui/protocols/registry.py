@@ -1,4 +1,4 @@
-"""Where the functions of each protocol are. Its facts are in recjudge_tui/domain/protocols.py."""
+"""The module with the functions of each protocol. Its facts are in recjudge_tui/domain/protocols.py."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ from PIL import Image
 
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.errors import JudgeError, UsageError
-from recjudge_tui.prompting.planted_word import SIZE, WORDS, image_of_word
-from recjudge_tui.prompting.probe import probe
+from recjudge_tui.prompting.probe import SIZE, WORDS, image_of_word, probe
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import save_capabilities

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.domain.calls import Trial
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.trial import Trial
 from recjudge_tui.errors import JudgeError, NotFoundError, RunError, UsageError
 from recjudge_tui.prompting import trial as trial_module
 from recjudge_tui.prompting.preview import request_now

@@ -54,7 +54,7 @@ def test_the_parts_stand_in_the_published_order() -> None:
     text = PROTOCOL.request(FILMS, paired(), "ab", "", Sampling()).messages[1].content
     parts = [
         "You are this user", "age: 34; city: Leith", "\n<history>\n", "Sonic Toothbrush S3", "\n<list_a>\n",
-        "1. Thing 1", "\n<list_b>\n", "1. Thing 101", "- accuracy: ", "- impact: ", "specific analysis",
+        "1. Thing 1", "\n<list_b>\n", "1. Thing 101", "- accuracy: ", "- impact: ", "First analyse",
         "step by step", "overall verdict",
     ]  # fmt: skip
     places = [text.index(part) for part in parts]

@@ -68,7 +68,7 @@ def test_the_example_shows_its_scores_of_the_aspects_asked_for() -> None:
     material = explained(persuasiveness=4.0, accuracy=2.0)
     both = explanation.PROTOCOL.request(FILMS, material, "", "", Sampling()).messages[1].content
     assert both.startswith(
-        "An example: a text as a reader rated it:\n"
+        "An example: a text with a reader's ratings:\n"
         "<example>\nRecommended movie: Thing 2\nExplanation: An earlier text.\npersuasiveness: 4\naccuracy: 2\n</example>"
     )
     one = explanation.PROTOCOL.request(FILMS, material, "", "accuracy", Sampling()).messages[1].content

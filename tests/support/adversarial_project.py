@@ -11,7 +11,7 @@ from recjudge_tui.domain.calls import Order
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import Plan, RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.runs.plan.requests import build_request, setup_of
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.cases.cases import CaseKey, case_row
@@ -19,7 +19,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.runs.calls import outstanding
 from recjudge_tui.store.runs.runs import run_row
-from tests.support.runs import RULES, load
+from tests.support.runs import RULES, load, plan_run
 
 SYSTEMS = ("als", "pop")
 

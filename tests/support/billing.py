@@ -83,6 +83,38 @@ SCENARIOS = (
     Scenario("everything at once", "half", tuple(set(_FAULTS) - {"hang"}), 0.5, 64, 2, 1, 2, 1),
 )
 
+# for the benchmark alone
+MORE_SCENARIOS = (
+    Scenario("a cost far below the usage", "small"),
+    Scenario("a cost that is text", "text"),
+    Scenario("a cost beyond any number", "beyond", resumes=2),
+    Scenario("a usage that is a list", "list", resumes=2),
+    Scenario("a usage in text", "words", kills=1),
+    Scenario("a usage with fractions", "fractions"),
+    Scenario("a usage of 2^63", "large", resumes=2),
+    Scenario("no usage, 64 at once, five kills", "nothing", concurrency=64, kills=5),
+    Scenario("a negative cost, 64 at once, kills", "negative", concurrency=64, kills=3),
+    Scenario("a cost of 0, interrupted four times", "free", concurrency=64, interrupts=4),
+    Scenario(
+        "cut answers, 64 at once, kills", faults=("cut",), faulty=0.8, concurrency=64, kills=3, resumes=3
+    ),
+    Scenario("resets alone, resumed and retried", faults=("reset",), faulty=1.0, resumes=3, retries=3),
+    Scenario("hung calls, killed", faults=("hang",), faulty=0.5, kills=2, resumes=2),
+    Scenario(
+        "errors that are billed, one at a time",
+        faults=("500",),
+        faulty=0.9,
+        concurrency=1,
+        resumes=3,
+        retries=2,
+    ),
+    Scenario("empty answers, retried", faults=("empty",), faulty=0.9, retries=4),
+    Scenario(
+        "no usage, unreadable replies, kills, retries", "nothing", ("garbage", "length"), 0.7, 32, 2, 0, 2, 2
+    ),
+    Scenario("one call at a time, eight kills", concurrency=1, kills=8),
+)
+
 
 class Biller:
     """Answers a chat request and bills it: a token for three bytes of the prompt, and any part of the cap, by hash."""
@@ -109,10 +141,20 @@ class Biller:
 
     def _usage(self, prompt: int, output: int) -> dict[str, Any]:
         usage: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": output}
-        costs = {"negative": -1.0, "nan": float("nan"), "infinity": float("inf"), "free": 0.0}
+        costs = {"negative": -1.0, "nan": float("nan"), "infinity": float("inf"), "free": 0.0, "small": 1e-12}
         says = self.scenario.says
         if says == "nothing":
             return {}
+        odd: dict[str, Any] = {
+            "text": {**usage, "cost": "0.0"},
+            "beyond": {**usage, "cost": 10**400},
+            "list": [usage],
+            "words": {"prompt_tokens": "many", "completion_tokens": str(output)},
+            "fractions": {"prompt_tokens": prompt / 3, "completion_tokens": output + 0.5},
+            "large": {"prompt_tokens": 2**63, "completion_tokens": 2**63},
+        }
+        if says in odd:
+            return {"usage": odd[says]}
         if says == "half":
             return {"usage": {"prompt_tokens": prompt}}
         if says == "zero":

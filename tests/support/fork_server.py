@@ -1,4 +1,4 @@
-"""`python -m MODULE` without its imports: a server that has made them forks a process for each that is asked for.
+"""`python -m MODULE` and `python -c CODE` without the imports: a server that has made them forks each process.
 
 Such a process is one as any other, with its own id, environment, folder, streams and end, and it can be killed. It
 differs in two ways: modules are there before it asks for them, and all of one server share a seed for hashes.
@@ -33,7 +33,6 @@ LARGEST = 1 << 17
 class Start(NamedTuple):
     """What a new process is to be; its streams, and where its id and its end are reported, are sent beside it."""
 
-    module: str
     words: tuple[str, ...]
     folder: str
     environment: dict[bytes, bytes]
@@ -41,11 +40,14 @@ class Start(NamedTuple):
 
 
 class ForkedProcess(subprocess.Popen[Any]):
-    """What `subprocess.Popen` makes of `python -m MODULE WORDS`, forked from the server that has imported `preloaded`."""
+    """What `subprocess.Popen` makes of `python WORDS`, forked from the server that has imported `preloaded`.
 
-    def __init__(self, preloaded: tuple[str, ...], module: str, *words: str, **options: Any) -> None:
+    The words are `-m`, a module and its arguments, or `-c`, code and its arguments.
+    """
+
+    def __init__(self, preloaded: tuple[str, ...], *words: str, **options: Any) -> None:
         self._preloaded = preloaded
-        super().__init__([sys.executable, "-m", module, *words], **options)
+        super().__init__([sys.executable, *words], **options)
 
     def _execute_child(  # type: ignore[no-untyped-def]
         self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags, shell,
@@ -54,8 +56,7 @@ class ForkedProcess(subprocess.Popen[Any]):
     ) -> None:  # fmt: skip
         variables = os.environ if env is None else env
         start = Start(
-            args[2],
-            tuple(args[3:]),
+            tuple(args[1:]),
             os.fspath(cwd or Path.cwd()),
             {os.fsencode(name): os.fsencode(value) for name, value in variables.items()},
             start_new_session,
@@ -165,7 +166,7 @@ def _become(start: Start, descriptors: list[int]) -> None:
     os.environb.clear()
     os.environb.update(start.environment)
     sys.path[0] = start.folder
-    sys.argv = ["", *start.words]
+    sys.argv = ["-c", *start.words[2:]]
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         _open_stream(number, name)
 
@@ -181,10 +182,14 @@ def _open_stream(number: int, name: str) -> None:
 
 
 def _run(start: Start) -> NoReturn:
-    """Run the module and end as the interpreter does, but for the taking down of its modules, which takes 60 ms."""
+    """Run the module or code, and end as the interpreter does, but without taking down the modules, which takes 60 ms."""
     code: object = None
     try:
-        runpy.run_module(start.module, run_name="__main__", alter_sys=True)
+        how, what = start.words[:2]
+        if how == "-m":
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
+        else:
+            exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
     except SystemExit as end:
         code = end.code
     except BaseException:  # noqa: BLE001

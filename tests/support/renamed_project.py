@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from recjudge_tui.domain.adversarial import ADVERSARIAL, pair_names
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.store.verdicts.anchors import anchor_name, move_anchor_verdicts
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 T = TypeVar("T")
@@ -106,6 +108,9 @@ def stored(path: Path, project: Drawn, names: Mapping[str, str], seed: int) -> P
         )
     for name, answers in judges.items():
         judge_pairs(made, name, answers)
+    for night, name in enumerate(JUDGES[:2], 1):
+        _anchor_night(made, f"2026-06-0{night}T23:00:00+00:00", judges[name])
+    _adversarial(made, rng, project, names)
     by_list = {
         case: list_case(made, case[0], names[case[1]]) for case in _shuffled(rng, list(project.labels))
     }
@@ -135,6 +140,25 @@ def stored(path: Path, project: Drawn, names: Mapping[str, str], seed: int) -> P
     )
     made.db.connection.commit()
     return made
+
+
+def _anchor_night(
+    made: Project, finished_at: str, answers: Mapping[int, tuple[float | None, float | None]]
+) -> None:
+    """A night on which a judge is asked the same pairs again."""
+    run = judge_pairs(made, anchor_name(JUDGES[0]), answers)
+    made.db.execute("UPDATE runs SET state = 'done', finished_at = ? WHERE id = ?", (finished_at, run))
+    move_anchor_verdicts(made.db, made.db.value("SELECT rater_id FROM runs WHERE id = ?", (run,)))
+
+
+def _adversarial(made: Project, rng: random.Random, project: Drawn, names: Mapping[str, str]) -> None:
+    """What two people say of a user's own list and one made for somebody else: as they rate the list."""
+    for name in PEOPLE[:2]:
+        values = {}
+        for (user, system), labels in _shuffled(rng, list(project.labels.items())):
+            case = pair_case(made, user, *pair_names("published", names[system]))
+            values[case] = _sign(1 - (labels[name] or 0.0))
+        give(made, name, values, protocol_name=ADVERSARIAL)
 
 
 def _flags(project: Drawn, user: str, system: str, values: Mapping[str, float | None]) -> str:

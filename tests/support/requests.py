@@ -5,13 +5,14 @@ from __future__ import annotations
 from recjudge_tui.domain.calls import Request
 from recjudge_tui.runs.plan.requests import build_request, setup_of
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.calls import CallKey, call_row
+from recjudge_tui.store.runs.calls import CallKey
 from recjudge_tui.store.runs.runs import run_row
 
 
 def sent_request(db: Database, call_id: int) -> Request:
     """The request of a call exactly as it was built: its content hash equals the stored one."""
-    call = call_row(db, call_id)
+    call = db.row("SELECT * FROM calls WHERE id = ?", (call_id,))
+    assert call is not None
     run = run_row(db, call["run_id"])
     _, settings, chosen, prompt = setup_of(db, run)
     key = CallKey(call["id"], call["case_id"], call["list_order"], call["aspect"], call["sample"])

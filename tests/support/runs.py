@@ -21,7 +21,8 @@ from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.runs.plan.plan import Plan, RunRequest, plan_run
+from recjudge_tui.runs import start
+from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
 from tests.support.fork_server import ForkedProcess
@@ -96,6 +97,10 @@ def plan(
     return plan_run(db, RunRequest(project_id(db, "films"), judge, chosen, rater=name), dry_run=dry_run)
 
 
+def plan_run(db: Database, request: RunRequest, *, dry_run: bool = False) -> Plan:
+    return start.plan(db, [request], dry_run=dry_run)[0]
+
+
 def _own_rater(db: Database, judge: JudgeSpec, protocol: str) -> str:
     """The judge's name, numbered if it has a run on the same kind of case."""
     name, subject = make_judge(judge).name, protocol_facts(protocol).subject
@@ -144,11 +149,11 @@ def command(*words: object, **more: Any) -> subprocess.Popen[str]:
     }  # fmt: skip
     if any(name.startswith("PYTHON") for name in given):
         return subprocess.Popen([sys.executable, "-m", "recjudge_tui", *map(str, words)], **options)
-    return ForkedProcess(_program(), "recjudge_tui", *map(str, words), **options)
+    return ForkedProcess(program(), "-m", "recjudge_tui", *map(str, words), **options)
 
 
 @cache
-def _program() -> tuple[str, ...]:
+def program() -> tuple[str, ...]:
     """All modules but those of the app, and what they import when it is first needed."""
     ours = [module.name for module in pkgutil.walk_packages(recjudge_tui.__path__, "recjudge_tui.")]
     return (*(name for name in ours if not name.startswith(APART)), *LATER)

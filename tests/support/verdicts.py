@@ -47,8 +47,9 @@ class Project(NamedTuple):
 
 
 def new_project(path: Path, name: str = "films") -> Project:
-    db = connect(path)
-    # closed with the last reference to it: an open connection that is collected is a warning, so an error here
+    # closed with the last reference to it, in whatever thread collects it: an open connection that is collected is a
+    # warning, so an error here
+    db = connect(path, one_thread=False)
     weakref.finalize(db, db.connection.close)
     return Project(db, project_of_any_name(db, name))
 

@@ -13,7 +13,7 @@ from recjudge_tui.domain.calls import whole
 from recjudge_tui.errors import CallError, RecjudgeError
 from recjudge_tui.judges.http.failures import CallTarget, ServerError, error_in_body, failure
 
-# errors that are not about the call itself: it was not processed, or not now
+# errors that do not concern the call itself: it was not processed, or not yet
 _ASK_AGAIN = (
     "expired",
     "cancelled",
@@ -28,7 +28,7 @@ _MEGABYTE = 1_000_000
 
 
 class Shape(NamedTuple):
-    """How the calls of one batch are written: between `head` and `tail`, up to a number of calls and of bytes."""
+    """The form of a batch file: its calls are between `head` and `tail`, with a maximum number of calls and bytes."""
 
     line: Callable[[str, str, bytes], bytes]
     max_calls: int

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol
 
 import httpx
 
-from recjudge_tui import __version__
 from recjudge_tui.domain.calls import whole
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError
@@ -19,19 +18,21 @@ from recjudge_tui.judges.http.body import body_json, body_text
 from recjudge_tui.judges.http.failures import UnreachableError, error_of, failure, sound_text
 from recjudge_tui.judges.http.request import CONNECT_S, broken
 from recjudge_tui.judges.providers.vendor import BatchAccess
-from recjudge_tui.system import usable_network
+from recjudge_tui.network import socks_answers, tls_context, usable_network
+from recjudge_tui.settings import USER_AGENT
 
 SILENT_S = 300.0  # a provider may take minutes for 200 MB
 ATTEMPTS = 4
 LONGEST_WAIT_S = 60.0
 PAGES = 50
 
-# after one of these errors a request was not accepted; after any other error that is unknown
+# these errors mean that a request was not accepted; after any other error it is unknown
 _REFUSALS = ("rate_limit", "overloaded", "bad_request", "overflow", "refusal", "redirect")
 
 
 class RemoteBatch(NamedTuple):
-    """A batch as the server describes it. `status` is the server's word for it; `over`: no more answers will come.
+    """A batch as the server describes it. `status` is the server's word for its state; `over`: no more answers will
+    come.
 
     If `ours` is False, it may belong to somebody else. `created` is in seconds since 1970 by the server's clock.
     """
@@ -52,7 +53,6 @@ class BatchServer(Protocol):
     """One provider's way of taking batches. Every method raises CallError or JudgeError."""
 
     shape: Shape
-    takes_files: bool
 
     def upload(self, path: Path) -> str:
         """The id of the uploaded file. A file that is uploaded twice costs nothing."""
@@ -63,11 +63,13 @@ class BatchServer(Protocol):
         ...
 
     def withdraw(self, file_id: str) -> None:
-        """Delete an uploaded file, so that a request for a batch of it that is still on its way fails."""
+        """Delete an uploaded file, so that a request on its way for a batch of this file fails."""
         ...
 
     def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
-        """The batches of that file or mark, or, if the server keeps neither, all batches since then."""
+        """The batches made from this file or with this mark; if the server stores neither, all batches since that
+        time.
+        """
         ...
 
     def look(self, remote_id: str) -> RemoteBatch: ...
@@ -89,12 +91,11 @@ def was_refused(error: RecjudgeError) -> bool:
     """Whether a request for a batch that ended with this error was certainly not accepted."""
     if isinstance(error, CallError):
         return error.kind in _REFUSALS or isinstance(error, UnreachableError)
-    return True  # a key, a model or an address that no call can work with
+    return True  # the key, the model or the address is wrong for every call
 
 
 class OpenAIBatches:
     shape = JSONL
-    takes_files = True
 
     def __init__(self, wire: _Wire) -> None:
         self._wire = wire
@@ -144,7 +145,6 @@ class OpenAIBatches:
 
 class AnthropicBatches:
     shape = MESSAGE_BATCH
-    takes_files = False
 
     def __init__(self, wire: _Wire) -> None:
         self._wire = wire
@@ -185,15 +185,19 @@ class AnthropicBatches:
 
 
 class _Wire:
-    """Requests to one server with its key. Redirects are not followed, because they could carry the key elsewhere."""
+    """Sends requests to one server with its key.
+
+    Redirects are not followed, because they could send the key elsewhere.
+    """
 
     def __init__(self, access: BatchAccess) -> None:
         self._url, self._target = access.url, access.target
         headers = {k: v for k, v in access.headers.items() if k.lower() != "content-type"}
         with usable_network():
             self._client = httpx.Client(
-                headers={"User-Agent": f"recjudge/{__version__}", **headers},
+                headers={"User-Agent": USER_AGENT, **headers},
                 timeout=httpx.Timeout(SILENT_S, connect=CONNECT_S),
+                verify=tls_context(),
                 follow_redirects=False,
             )
 
@@ -202,7 +206,8 @@ class _Wire:
         if "content" in more:
             more["headers"] = {**more.get("headers", {}), "Content-Type": "application/json"}
         try:
-            response = self._client.request(method, f"{self._url}{path}", **more)
+            with socks_answers():
+                response = self._client.request(method, f"{self._url}{path}", **more)
         except httpx.TransportError as error:
             raise broken(self._url, error) from None
         self._check(response)
@@ -233,7 +238,11 @@ class _Wire:
 
     def _save(self, path: str, target: Path) -> None:
         try:
-            with self._client.stream("GET", f"{self._url}{path}") as response, target.open("wb") as file:
+            with (
+                socks_answers(),
+                self._client.stream("GET", f"{self._url}{path}") as response,
+                target.open("wb") as file,
+            ):
                 if response.status_code != 200:
                     response.read()
                     self._check(response)
@@ -257,7 +266,7 @@ class _Wire:
 
 
 def patiently(action: Callable[[], Any]) -> Any:
-    """Do something that may be repeated; after a temporary error, do it again after a pause."""
+    """Run an action that may be repeated; after a temporary error, wait and run it again."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return action()
@@ -322,7 +331,7 @@ def _seconds(text: object) -> float | None:
 
 
 def _id(answer: dict[str, Any], what: str) -> str:
-    """The id in an answer, fit for a path."""
+    """The id in an answer, checked to be safe in a URL path."""
     remote_id = sound_text(answer.get("id"))
     if not remote_id or not all(c.isalnum() or c in "-_.:" for c in remote_id) or remote_id.startswith("."):
         raise CallError("bad_body", f"The server's answer has no id of a {what}", one_line(answer, 200))

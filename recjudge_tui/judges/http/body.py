@@ -1,4 +1,4 @@
-"""The body of an answer: unpacked within a limit, as text, as JSON. Nothing that a server sends can be larger or odder."""
+"""Reads the body of an answer: decompresses it within a limit, and decodes it as text or JSON."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import httpx
 
-# bytes, packed and unpacked: an answer to one call has some thousands
+# bytes, compressed and decompressed; the answer to one call usually has a few thousand
 MAX_ANSWER = 16 * 1024 * 1024
-# what requests ask for; answers packed otherwise are refused
+# the encodings that requests accept; other encodings are refused
 ACCEPTED = "gzip, deflate"
 _ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
 
@@ -33,11 +33,11 @@ def too_large() -> httpx.RemoteProtocolError:
 
 
 def _unpacked(body: bytes, packing: str) -> bytes:
-    """The body without one layer of packing. At most one byte more than the limit is ever unpacked."""
+    """The body with one layer of compression removed. Decompresses at most one byte more than the limit."""
     if packing in ("", "identity"):
         return body
     if packing not in ("gzip", "x-gzip", "deflate"):
-        raise httpx.DecodingError(f"the answer is packed as {packing[:40]!r}, which was not asked for")
+        raise httpx.DecodingError(f"the answer is compressed as {packing[:40]!r}, which was not requested")
     unpacker = zlib.decompressobj(_ZLIB_OR_GZIP)
     try:
         try:
@@ -45,14 +45,14 @@ def _unpacked(body: bytes, packing: str) -> bytes:
         except zlib.error:
             if packing != "deflate":
                 raise
-            unpacker = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave out the head
+            unpacker = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave out the zlib header
             plain = unpacker.decompress(body, MAX_ANSWER + 1)
     except zlib.error as error:
-        raise httpx.DecodingError(f"the answer cannot be unpacked: {error}") from None
+        raise httpx.DecodingError(f"the answer cannot be decompressed: {error}") from None
     if len(plain) > MAX_ANSWER:
         raise too_large()
     if body and not unpacker.eof:
-        raise httpx.DecodingError("the packed answer was cut short")
+        raise httpx.DecodingError("the compressed answer was cut short")
     return plain
 
 
@@ -70,7 +70,7 @@ def body_json(response: httpx.Response) -> object:
 
 
 def json_text(value: object) -> str:
-    """A part of an answer as JSON text, to be shown."""
+    """A part of an answer as JSON text, for display."""
     try:
         return json.dumps(value)
     except RecursionError:

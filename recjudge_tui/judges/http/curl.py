@@ -1,4 +1,4 @@
-"""A call as a command line for curl, with the name of the key's variable in place of the key."""
+"""Writes a call as a curl command, with the name of the key's variable in place of the key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class WireCall(NamedTuple):
-    """A call as it goes over the wire. In `headers` a key is `$NAME`, for the shell to fill in."""
+    """A call as it is sent. In `headers` a key is `$NAME`, which the shell replaces."""
 
     url: str
     headers: Mapping[str, str]
@@ -17,7 +17,7 @@ class WireCall(NamedTuple):
 
 
 def curl_command(call: WireCall) -> str:
-    """One command for a POSIX shell. Nothing in the body is expanded by the shell, and `$NAME` in a header is."""
+    """One command for a POSIX shell. The shell expands `$NAME` in headers, but nothing in the body."""
     lines = [f"curl {shlex.quote(call.url)}"]
     lines += [f"  -H {_quoted_header(name, value)}" for name, value in call.headers.items()]
     lines.append(f"  --data-binary {shlex.quote(json.dumps(call.body, ensure_ascii=False))}")

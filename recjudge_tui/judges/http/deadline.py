@@ -25,7 +25,7 @@ else:
             await asyncio.wait({task}, timeout=seconds)
             late = not task.done()
         finally:
-            # also when this task is cancelled: nothing is left running behind it
+            # also when this task is cancelled, so that nothing keeps running
             if not task.done():
                 task.cancel()
                 await asyncio.wait({task})

@@ -45,7 +45,7 @@ class Endpoints:
         """Run `action` on the URL of a live endpoint with the fewest calls in flight.
 
         An endpoint without a connection (`UnreachableError`: nothing was sent) is set aside for 5 s and the next one
-        is tried. When all are set aside, the one due first is tried nevertheless, so a single server is always asked.
+        is tried. When all are set aside, the one due first is tried anyway, so a single server is always asked.
         Raises the last UnreachableError when none can be reached.
         """
         tried: list[Endpoint] = []
@@ -61,14 +61,14 @@ class Endpoints:
                 if not any(self._alive(other) for other in self._all if other not in tried):
                     raise
             else:
-                if endpoint.aside_until == known_until:  # else it was paused during this call
+                if endpoint.aside_until == known_until:  # otherwise it was paused during this call
                     endpoint.aside_until = 0.0
                 return result
             finally:
                 endpoint.in_flight -= 1
 
     def set_aside(self, url: str, seconds: float | None = None) -> None:
-        """Do not ask this server for so many seconds (by default 5), as long as there are others."""
+        """Do not ask this server for this many seconds (default 5), as long as there are other servers."""
         for endpoint in self._all:
             if endpoint.url == url:
                 endpoint.aside_until = time.monotonic() + (ASIDE_S if seconds is None else seconds)
@@ -93,6 +93,12 @@ class Endpoints:
     @staticmethod
     def _alive(endpoint: Endpoint) -> bool:
         return endpoint.aside_until <= time.monotonic()
+
+
+def under(url: str, path: str) -> str:
+    """The URL of `path` at a server. A query in the server's URL stays at the end."""
+    root, mark, query = url.partition("?")
+    return f"{root}{path}{mark}{query}"
 
 
 def checked_url(url: str) -> str:

@@ -1,4 +1,4 @@
-"""What an error answer means: this call failed, or every further call would fail too."""
+"""Interprets error answers: did only this call fail, or would every further call fail too?"""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class UnreachableError(CallError):
 
 @dataclass(frozen=True)
 class CallTarget:
-    """What error messages name: the server, the model and the key's variable. `scrub` hides the key in a text."""
+    """The names used in error messages: the server, the model and the key's variable.
+
+    `scrub` hides the key in a text.
+    """
 
     server: str
     model: str
@@ -72,7 +75,7 @@ def error_of(response: httpx.Response) -> ServerError:
 
 
 def error_in_body(body: object) -> ServerError:
-    """The error that a body of JSON holds. What is not of the usual kind is shown as it is, or left empty."""
+    """The error in a JSON body. Parts of an unexpected type are shown as they are, or left empty."""
     error: object = body
     if isinstance(body, dict):
         error = body.get("error") or body.get("detail") or body.get("message") or body
@@ -94,9 +97,8 @@ def _word(value: object) -> str:
 
 
 def failure(status: int, headers: httpx.Headers, error: ServerError, target: CallTarget) -> RecjudgeError:
-    """What an answer with a status other than 200 means.
-
-    JudgeError where every further call would fail too (key, model, credit, address), else CallError.
+    """The error for an answer with a status other than 200: a JudgeError if every further call would fail too (key,
+    model, credit, address), else a CallError.
     """
     message = target.scrub(error.message)
     if 300 <= status < 400:

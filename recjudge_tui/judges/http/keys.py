@@ -17,12 +17,12 @@ import httpx
 from recjudge_tui.errors import JudgeError
 
 SERVICE = "recjudge"
-_SHORTEST_SECRET = 8  # "none", "EMPTY": what people set for servers that want any key at all
+_SHORTEST_SECRET = 8  # "none", "EMPTY": placeholders that people set for servers that require some key
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key and the name of its variable. Its repr, and whatever `scrub` returns, hold the name only."""
+    """A key and the name of its variable. Its repr and the results of `scrub` contain only the name."""
 
     variable: str
     _secret: str = field(repr=False)
@@ -36,8 +36,8 @@ class Key:
     def scrub(self, text: str) -> str:
         """The text with the key replaced by the variable's name, in case a server sent the key back.
 
-        Its base64 and its form in a URL count as the key. Placeholders shorter than 8 characters are not secret and
-        are left in.
+        The key's base64 and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are not
+        secret and are left in.
         """
         if len(self._secret) < _SHORTEST_SECRET:
             return text
@@ -60,7 +60,7 @@ class Key:
         return httpx.Response(response.status_code, headers=kept, content=clean)
 
     def _scrub_json(self, body: bytes) -> bytes:
-        """JSON with every string scrubbed as it is read; what is no JSON stays."""
+        """JSON with every decoded string scrubbed; other text is unchanged."""
         try:
             whole: list[Any] = [json.loads(body)]
         except (ValueError, RecursionError):
@@ -81,14 +81,16 @@ class Key:
 
 @lru_cache(maxsize=16)
 def _forms(secret: str) -> tuple[str, ...]:
-    """How a key may look in a text: as it is, percent-encoded, and in base64, alone or within a longer text."""
+    """The forms in which a key may occur in a text: as it is, percent-encoded, and in base64, alone or within a
+    longer text.
+    """
     raw = secret.encode()
     forms = [secret, quote(secret, safe=""), quote(secret), "".join(f"%{byte:02X}" for byte in raw)]
     forms += [form.lower() for form in forms[-1:]] + [raw.hex()]
     for before in range(3):
         begin, end = -(-8 * before // 6), 8 * (before + len(raw)) // 6
         for encoded in (b64encode(bytes(before) + raw), urlsafe_b64encode(bytes(before) + raw)):
-            # the characters that hold bits of the key alone, whatever stands around it
+            # the base64 characters that depend only on the key and not on the text around it
             forms.append(encoded.decode()[begin:end])
     return tuple(dict.fromkeys(forms))
 
@@ -125,6 +127,14 @@ def missing_key(variable: str, server: str) -> JudgeError:
         f"No API key for {server}",
         f"The environment variable {variable} is not set.",
         f"Set it: export {variable}=… — or name another one with --api-key-env NAME.",
+    )
+
+
+def missing_header(name: str, variable: str) -> JudgeError:
+    return JudgeError(
+        f"No value for the header {name}",
+        f"The environment variable {variable} is not set.",
+        f"Set it: export {variable}=… — or name another one with --header-env {name}=VAR.",
     )
 
 

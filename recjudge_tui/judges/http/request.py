@@ -11,29 +11,36 @@ from typing import Any
 
 import httpx
 
-from recjudge_tui import __version__
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError
 from recjudge_tui.judges.http.body import ACCEPTED, MAX_ANSWER, too_large, whole_answer
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.judges.http.failures import UnreachableError
 from recjudge_tui.judges.http.transport import DirectTransport
-from recjudge_tui.system import MORE_HANDLES, OTHER_PROXY, is_out_of_handles, proxy_for, usable_network
+from recjudge_tui.network import (
+    OTHER_PROXY,
+    certificates,
+    proxy_for,
+    socks_answers,
+    tls_context,
+    usable_network,
+)
+from recjudge_tui.settings import USER_AGENT
+from recjudge_tui.system import MORE_HANDLES, is_out_of_handles
 
 CONNECT_S = 10.0
-# what OpenSSL calls an answer that is no TLS, in its versions
+# OpenSSL's errors, in several versions, for an answer that is not TLS
 _PLAIN_ANSWERS = {"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"}
 _ERROR_NUMBER = re.compile(r"\[Errno (-?\d+)\]")
 
 
 def client_settings(urls: tuple[str, ...]) -> dict[str, Any]:
-    """Settings of an httpx client for these servers: direct, or through the proxy that the environment names.
-
-    Redirects are not followed, because they could carry the key to another host.
+    """Settings of an httpx client for these servers: direct, or through the proxy of the environment. Redirects are
+    not followed, because they could send the key to another host.
     """
     settings: dict[str, Any] = {"timeout": httpx.Timeout(None, connect=CONNECT_S), "follow_redirects": False}
     if any(proxy_for(httpx.URL(url)) for url in urls):
-        # httpx reads what a server sends after an answer as the next one, so no connection is used twice
+        # httpx would read what a server sends after an answer as the next answer, so no connection is used twice
         unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         return {**settings, "limits": unlimited}
     return {**settings, "transport": DirectTransport(), "trust_env": False}
@@ -44,10 +51,12 @@ class Client(httpx.AsyncClient):
 
     def __init__(self, urls: tuple[str, ...]) -> None:
         settings = client_settings(urls)
-        headers = {"User-Agent": f"recjudge/{__version__}", "Accept-Encoding": ACCEPTED}
-        with usable_network():
-            super().__init__(headers=headers, **settings)
+        headers = {"User-Agent": USER_AGENT, "Accept-Encoding": ACCEPTED}
         transport = settings.get("transport")
+        with usable_network():
+            if transport is None:
+                settings["verify"] = tls_context()
+            super().__init__(headers=headers, **settings)
         self._direct = transport if isinstance(transport, DirectTransport) else None
         self._own_headers = [(name.lower(), (name, value)) for name, value in self.headers.raw]
 
@@ -65,14 +74,18 @@ class Client(httpx.AsyncClient):
     async def _through_proxy(
         self, method: str, url: str, headers: Mapping[str, str] | None, content: bytes | None
     ) -> httpx.Response:
-        """The body is counted as it comes, so that no more than the limit is ever in memory."""
-        async with self.stream(method, url, headers=headers, content=content) as response:
-            chunks: list[bytes] = []
-            async for chunk in response.aiter_raw():
-                chunks.append(chunk)
-                if response.num_bytes_downloaded > MAX_ANSWER:
-                    raise too_large()
-            return whole_answer(response.status_code, response.headers.raw, chunks)
+        """Send the request through the proxy.
+
+        The body is counted as it arrives, so that never more than the limit is in memory.
+        """
+        with socks_answers():
+            async with self.stream(method, url, headers=headers, content=content) as response:
+                chunks: list[bytes] = []
+                async for chunk in response.aiter_raw():
+                    chunks.append(chunk)
+                    if response.num_bytes_downloaded > MAX_ANSWER:
+                        raise too_large()
+                return whole_answer(response.status_code, response.headers.raw, chunks)
 
 
 async def send(
@@ -107,7 +120,7 @@ def late(url: str, timeout_s: float) -> CallError:
 
 
 def _reason(error: httpx.RequestError) -> str:
-    """The operating system's words without its error number: `Connection refused`."""
+    """The operating system's message without its error number: `Connection refused`."""
     text = one_line(error, 200)
     number = _ERROR_NUMBER.search(text)
     if number is None:
@@ -118,7 +131,7 @@ def _reason(error: httpx.RequestError) -> str:
 
 
 def broken(url: str, error: httpx.RequestError) -> CallError:
-    """What a failure of the connection means."""
+    """The error for a failure of the connection."""
     why = _reason(error)
     if isinstance(error, httpx.UnsupportedProtocol):
         return UnreachableError(f"The server at {url} speaks TLS", why, "Write https:// instead of http://.")
@@ -133,7 +146,7 @@ def broken(url: str, error: httpx.RequestError) -> CallError:
 
 
 def _unreachable(url: str, error: httpx.RequestError, why: str) -> UnreachableError:
-    """Where the cause is not the server but TLS, a proxy or this machine, there is a next step."""
+    """The error if no connection can be made, with a next step if the cause is TLS, a proxy or this machine."""
     causes = list(_causes(error))
     tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
     proxy = proxy_for(httpx.URL(url))
@@ -156,7 +169,7 @@ def _no_tls(url: str, error: ssl.SSLError) -> UnreachableError:
     if isinstance(error, ssl.SSLCertVerificationError):
         return UnreachableError(
             f"The certificate of {url} is not trusted",
-            f"{one_line(error.verify_message, 200).rstrip('.').capitalize()}.",
+            f"{one_line(error.verify_message, 200).rstrip('.').capitalize()}. Certificates in force: {certificates()}.",
             "Name the file of the authority that signed it in SSL_CERT_FILE.",
         )
     if getattr(error, "reason", None) in _PLAIN_ANSWERS:

@@ -1,9 +1,7 @@
-"""HTTP/1.1 straight over asyncio, as a transport for httpx.
-
-httpx's own connection pool looks at every connection for every call: with 128 calls in flight that takes ten
-milliseconds of processor time for each. This transport takes the connection used last from a list, and a C parser
-reads the answer, so a call takes a tenth of a millisecond at any concurrency. It does not support proxies:
-`request.client_settings` leaves those to httpx.
+"""An httpx transport for HTTP/1.1 directly on asyncio. httpx's own connection pool checks every connection for every
+call; with 128 calls in flight that costs ten milliseconds of processor time per call. This transport takes the most
+recently used connection from a list, and a C parser reads the answer, so a call costs a tenth of a millisecond at any
+concurrency. It does not support proxies: `request.client_settings` leaves those to httpx.
 """
 
 from __future__ import annotations
@@ -19,9 +17,10 @@ from typing import cast
 import httptools
 import httpx
 
+from recjudge_tui.judges.http.addresses import connected_socket
 from recjudge_tui.judges.http.body import MAX_ANSWER, RawHeaders, too_large, whole_answer
 from recjudge_tui.judges.http.deadline import within
-from recjudge_tui.system import usable_network
+from recjudge_tui.network import tls_context, usable_network
 
 IDLE_S = 4.0  # llama.cpp, uvicorn and others close an idle connection after five seconds
 _KEPT_HEADS = 64
@@ -77,7 +76,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
             for connection in connections:
                 connection.abort()
         self._idle.clear()
-        await asyncio.sleep(0)  # lets the event loop close the sockets
+        await asyncio.sleep(0)  # gives the event loop time to close the sockets
 
     async def _exchange(
         self, origin: _Origin, head: bytes, body: bytes, connect_s: float | None
@@ -109,29 +108,33 @@ class DirectTransport(httpx.AsyncBaseTransport):
 
     async def _connect(self, origin: _Origin, limit_s: float | None) -> _Connection:
         scheme, host, port = origin
-        loop = asyncio.get_running_loop()
         secure = scheme == "https"
         if secure and self._tls is None:
             with usable_network():
-                self._tls = httpx.create_ssl_context()
-        opening = loop.create_connection(
-            _Connection,
-            host,
-            port,
-            ssl=self._tls if secure else None,
-            server_hostname=host if secure else None,
-        )
+                self._tls = tls_context()
+        connection = _Connection()
+        opening = self._open(connection, host, port, self._tls if secure else None)
         try:
-            _, connection = await (opening if limit_s is None else within(limit_s, opening))
+            await (opening if limit_s is None else within(limit_s, opening))
         except asyncio.TimeoutError:
             raise httpx.ConnectTimeout(f"no connection within {limit_s:g} s") from None
         except (OSError, UnicodeError) as error:
             raise httpx.ConnectError(str(error) or type(error).__name__) from error
+        except BaseException:
+            connection.abort()  # cancelled after the connection was opened
+            raise
         return connection
+
+    @staticmethod
+    async def _open(connection: _Connection, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        opened = await connected_socket(host, port)
+        await asyncio.get_running_loop().create_connection(
+            lambda: connection, sock=opened, ssl=tls, server_hostname=host if tls else None
+        )
 
 
 class RequestIds:
-    """Ids of the requests of one transport, which no other process uses."""
+    """Ids for the requests of one transport; no other process uses the same."""
 
     def __init__(self) -> None:
         self._common = b"recjudge-%b-" % secrets.token_hex(6).encode()
@@ -146,7 +149,7 @@ class RequestIds:
         named = set(self._any.findall(response.content))
         named.update(*(self._any.findall(value) for _, value in response.headers.raw))
         if named and identity not in named:
-            raise httpx.RemoteProtocolError("the answer is that to another request")
+            raise httpx.RemoteProtocolError("the answer belongs to another request")
 
 
 class _Connection(asyncio.Protocol):
@@ -154,6 +157,7 @@ class _Connection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.lost = False
+        self._connected = False
         self.last_used = 0.0
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpResponseParser(self)
@@ -178,9 +182,8 @@ class _Connection(asyncio.Protocol):
         return self._reusable and not self.lost and not self._transport.get_write_buffer_size()
 
     def is_quiet(self) -> bool:
-        """Whether it is open and has nothing to read, not even data that the event loop has not delivered yet.
-
-        Something to read on an idle connection means that the server closed it.
+        """Whether the connection is open and has nothing to read, not even data that the event loop has not delivered
+        yet. Data on an idle connection means that the server closed it.
         """
         if self.lost:
             return False
@@ -190,17 +193,19 @@ class _Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         self.lost = True
-        self._transport.abort()
+        if self._connected:
+            self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._connected = True
 
     def data_received(self, data: bytes) -> None:
         if self._answer is None:
             self.abort()
             return
         if not self._received and data.startswith(_TLS_ALERT):
-            self._fail(httpx.UnsupportedProtocol("It answered a plain request with an alert of TLS."))
+            self._fail(httpx.UnsupportedProtocol("It answered a plain request with a TLS alert."))
             return
         self._received += len(data)
         if self._received > MAX_ANSWER:
@@ -245,7 +250,7 @@ class _Connection(asyncio.Protocol):
         self._body.append(data)
 
     def on_message_complete(self) -> None:
-        if self._status >= 200:  # a lower status only announces the answer
+        if self._status >= 200:  # a lower status only announces that the answer will follow
             self._reusable = self._keeps_alive
             self._finish()
 
@@ -256,7 +261,7 @@ class _Connection(asyncio.Protocol):
         self._body: list[bytes] = []
 
     def _ends_with_connection(self) -> bool:
-        """Whether the answer has begun and nothing in its head says how long it is."""
+        """Whether the answer has begun and its headers do not give its length."""
         framed = {b"content-length", b"transfer-encoding"}
         return self._status >= 200 and not any(name.lower() in framed for name, _ in self._headers)
 

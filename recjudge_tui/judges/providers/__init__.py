@@ -1,1 +1,1 @@
-"""One file for each vendor's API, and what the vendors share."""
+"""One file for each vendor's API, and the code that they share."""

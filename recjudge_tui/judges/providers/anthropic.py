@@ -11,6 +11,7 @@ import httpx
 
 from recjudge_tui.domain.calls import Message, Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.domain.sending import with_options
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.http.body import body_json
 from recjudge_tui.judges.http.endpoints import checked_url
@@ -34,7 +35,7 @@ DEFAULT_URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"
 _EXPECTED = "a message"
 _DROPPABLE = ("output_config", "temperature", "cache_control")
-# the status that an error sent with status 200 would have had, by its type
+# the usual status of each type of error, for errors sent with status 200
 _STATUS_OF = {
     "authentication_error": 401,
     "billing_error": 402,
@@ -54,7 +55,7 @@ def make(spec: JudgeSpec) -> AnthropicJudge:
 
 
 def api_root(url: str) -> str:
-    """The URL without the version and what may follow it."""
+    """The URL without the version and anything after it."""
     return checked_url(url).removesuffix("/messages").removesuffix("/v1")
 
 
@@ -76,7 +77,7 @@ class AnthropicJudge(BatchJudge[int | None]):
         """Ask each server for the model's context length.
 
         Raises JudgeError when the key is missing or refused, when no server answers, or when one says that it
-        has no such model. A server that says nothing about models is accepted.
+        has no such model. A server without information on models is accepted.
         """
         contexts = await self._inspect_servers(workload)
         self._apply(workload.known)
@@ -110,14 +111,13 @@ class AnthropicJudge(BatchJudge[int | None]):
 
     def _body(self, request: Request) -> RequestBody:
         schema = {"type": "json_schema", "schema": without_bounds(request.reply_schema)}
-        sent = self._accepted(
-            {
-                "max_tokens": request.sampling.max_tokens,
-                "output_config": {"format": schema},
-                "temperature": request.sampling.temperature,
-                "cache_control": {"type": "ephemeral"},
-            }
-        )
+        wanted = {
+            "max_tokens": request.sampling.max_tokens,
+            "output_config": {"format": schema},
+            "temperature": request.sampling.temperature,
+            "cache_control": {"type": "ephemeral"},
+        }
+        sent = with_options(self._accepted(wanted), request.sampling.extra)
         parameters = dict(sent)
         mark = parameters.pop("cache_control", None)
         system, others = split_system(request.messages)

@@ -12,6 +12,7 @@ from typing import Any
 from recjudge_tui.domain.calls import Message, Reply, Request, Usage
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.run_options import MOST_AT_ONCE
+from recjudge_tui.domain.sending import with_options
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.judges.http.endpoints import Endpoints, checked_url
@@ -31,7 +32,7 @@ from recjudge_tui.judges.providers.reply import looks_like_object
 from recjudge_tui.judges.providers.schemas import without_bounds
 from recjudge_tui.judges.providers.vendor import RejectedParameterError, VendorJudge
 
-# prompt caching is an error with the models of other makers
+# models of other vendors answer prompt caching with an error
 _CACHING = ("anthropic.", "amazon.nova")
 
 
@@ -54,7 +55,7 @@ class BedrockJudge(VendorJudge):
         self._secrets = Secrets()
 
     async def prepare(self, workload: Workload) -> Identity:
-        """Find credentials and region. Whether the model can be used shows with the first call.
+        """Find credentials and region. Only the first call shows whether the model can be used.
 
         Raises JudgeError when boto3 is not installed, or there are no credentials or no region.
         """
@@ -120,7 +121,7 @@ class BedrockJudge(VendorJudge):
             body["outputConfig"] = {
                 "textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}
             }
-        return body
+        return with_options(body, request.sampling.extra)
 
     async def _converse(
         self, body: dict[str, Any], sent: dict[str, Any], deadline: float, url: str

@@ -1,4 +1,4 @@
-"""boto3's clients for Bedrock, and what their failures mean."""
+"""boto3's clients for Bedrock, and the errors for their failures."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def refused_parameter_of(error: Exception, sent: Mapping[str, Any]) -> str | Non
 
 
 def blindness_of(error: Exception) -> str:
-    """The server's words where it refuses images because the model sees none; empty for any other error."""
+    """The server's message if it refuses images because the model cannot see them; empty for any other error."""
     import botocore.exceptions
 
     if not isinstance(error, botocore.exceptions.ClientError):
@@ -131,7 +131,7 @@ def blindness_of(error: Exception) -> str:
 
 
 def failure_of(error: Exception, url: str, model: str, secrets: Secrets) -> RecjudgeError:
-    """What a failure of boto3 means: JudgeError where every further call would fail too, else CallError."""
+    """The error for a failure of boto3: a JudgeError if every further call would fail too, else a CallError."""
     import botocore.exceptions as boto
     from botocore.parsers import ResponseParserError
 
@@ -163,7 +163,7 @@ def _answered(error: Any, url: str, model: str, secrets: Secrets) -> RecjudgeErr
             "Write a model id or inference profile of this region: aws bedrock list-inference-profiles.",
         )
     if code == "ServiceQuotaExceededException":
-        return CallError("rate_limit", "A quota of Bedrock is used up", cause, retry=True)
+        return CallError("rate_limit", "A Bedrock quota is used up", cause, retry=True)
     if code == "ModelNotReadyException":
         return CallError(
             "overloaded", "The model is not ready", cause, retry=True, retry_after=retry_after(headers)

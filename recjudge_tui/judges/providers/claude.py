@@ -1,4 +1,4 @@
-"""What Anthropic's own API and Amazon Bedrock have in common: system texts, stop reasons, token counts."""
+"""Shared by Anthropic's own API and Amazon Bedrock: system texts, stop reasons, token counts."""
 
 from __future__ import annotations
 

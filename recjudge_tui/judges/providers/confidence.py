@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import Request
 
-_LEAST_LOGPROB = -1e6  # as good as impossible; an integer may be too large for a float
+_LEAST_LOGPROB = -1e6  # practically impossible; an integer may be too large for a float
 TOP_LOGPROBS = 5  # every server that returns alternatives returns at least this many
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()

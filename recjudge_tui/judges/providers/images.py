@@ -1,4 +1,4 @@
-"""What the vendors' ways of sending images have in common, and how a server says that its model sees none."""
+"""Shared by the vendors' ways of sending images; recognises errors of models that cannot see images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _IMAGES = re.compile(
     r"\bimages?\b|image[_ ](?:url|input)|\bvision\b|multi-?modal|mmproj|media type|content part|content type",
     re.IGNORECASE,
 )
-# an error about one image, whatever else it says
+# an error about a single image, even if it also matches the pattern above
 _THIS_IMAGE = re.compile(
     r"could not (?:be )?process|corrupt|dimension|too (?:large|many|big)|exceed|maximum|invalid (?:image|base64)|download"
     r"|only supports? one",
@@ -25,16 +25,16 @@ _THIS_IMAGE = re.compile(
 _NONE = re.compile(
     r"not a (?:multi-?modal|vision)|no endpoints|at most 0|only (?:supported|text)", re.IGNORECASE
 )
-# the content of a message is a list where it holds images
+# the content of a message with images is a list
 _ONLY_TEXT = re.compile(r"content\b.{0,60}\b(?:must|should) be a (?:valid )?string", re.IGNORECASE)
-# how the first bytes of a JPEG file look as base64
+# the first bytes of a JPEG file as base64
 _DATA = re.compile(rb"/9j/[A-Za-z0-9+/=]{40,}")
 _STATUSES = (400, 404, 415, 422, 500, 501)
 
 
 def as_base64(placed: PlacedImage) -> str:
     """The image as base64. Its content was put into the request before it was sent."""
-    assert placed.data, "a request that is sent has the content of its images"
+    assert placed.data, "the content of images is added to a request before it is sent"
     return b64encode(placed.data).decode("ascii")
 
 
@@ -48,7 +48,7 @@ def has_images(request: Request | None) -> bool:
 
 
 def sees_no_images(model: str, why: str) -> SightError:
-    """No call with images can work."""
+    """The error for a model that cannot see images: no call with images can work."""
     return SightError(
         f"The model “{model}” does not see images",
         why,
@@ -57,7 +57,7 @@ def sees_no_images(model: str, why: str) -> SightError:
 
 
 def is_blind(status: int, error: ServerError) -> bool:
-    """Whether a server refuses a request with images because its model sees none."""
+    """Whether a server refuses a request with images because its model cannot see them."""
     if status not in _STATUSES or _THIS_IMAGE.search(error.message):
         return False
     about_images = _IMAGES.search(error.message) is not None

@@ -12,6 +12,7 @@ import httpx
 
 from recjudge_tui.domain.calls import Message, Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.domain.sending import with_options
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.http.failures import ServerError, failure, sound_text
@@ -68,8 +69,8 @@ class ServedModel(NamedTuple):
 class OllamaJudge(HttpJudge[ServedModel]):
     """One model at one or more Ollama servers, with one context length for the whole run.
 
-    Replies are not streamed: the deadline holds for the whole reply either way, a cancelled call closes its
-    connection, which stops the generation, and errors keep their status.
+    Replies are not streamed: the deadline applies to the whole reply anyway, a cancelled call closes its connection
+    and thereby stops the generation, and errors keep their status.
     """
 
     concurrency = 1
@@ -83,7 +84,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
     async def prepare(self, workload: Workload) -> Identity:
         """Ask each server for its version and the model, and choose the context length of the run.
 
-        Raises JudgeError when no server answers, the model is not installed, or the servers hold different models
+        Raises JudgeError when no server answers, the model is not installed, or the servers have different models
         under its name.
         """
         models = await self._inspect_servers(workload)
@@ -143,7 +144,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
         )
 
     async def _answer(self, url: str, path: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """The JSON object with which a server answers one of the questions before the first call."""
+        """The JSON object in a server's answer to one of the questions asked before the first call."""
         content = None if body is None else json.dumps(body).encode()
         response = await self._fetch(f"{url}{path}", "GET" if body is None else "POST", content, _HINT)
         if response.status_code != 200:
@@ -174,7 +175,7 @@ class OllamaJudge(HttpJudge[ServedModel]):
         }
         if self._logprobs and "logprobs" not in self._dropped:
             wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
-        sent = self._accepted(wanted)
+        sent = with_options(self._accepted(wanted), request.sampling.extra)
         messages = [_message(m) for m in request.messages]
         body = {"model": self._model, "messages": messages, **sent}
         recorded = {**sent, "format": "json_schema"} if "format" in sent else sent
@@ -249,9 +250,8 @@ class OllamaJudge(HttpJudge[ServedModel]):
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """A message with its images in order. Where they stand in the text, the text has their numbers.
-
-    The server puts them in front of the text, except where it holds `[img`; that must not come from the data.
+    """A message with its images in order. The text has their numbers at their positions. The server puts images in
+    front of the text unless the text contains `[img`, which must not come from the data.
     """
     text = sound_text(message.content)
     if not message.images:

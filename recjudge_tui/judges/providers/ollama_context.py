@@ -13,18 +13,18 @@ MIN_CONTEXT = 4096
 MARGIN = 256  # chat template, role marks
 THINKING_ROOM = 4
 
-# no tokenizer packs ordinary text into fewer tokens than this
+# no tokenizer encodes ordinary text in fewer tokens than this
 _CHARACTERS_PER_TOKEN = 8
-# a prompt that was in the server's cache as a whole is counted as one token or a few
+# a prompt that was entirely in the server's cache is counted as one token or a few
 _WHOLE_PROMPT_CACHED = 64
 
 
 def context_for(workload: Workload, context_length: int | None, *, thinks: bool = False) -> int:
     """The context length of a run: longest prompt, reply cap and a margin, rounded up to a multiple of 1,024.
 
-    At least 4,096 and at most what the model holds. A prompt that is too long for the model fails by itself, which is
-    no reason to refuse the other calls. A model that thinks gets room for the larger cap with which a call is repeated
-    after its thinking took up the first one.
+    At least 4,096 and at most the model's maximum. A prompt that is too long for the model fails on its own and does
+    not affect the other calls. A model that thinks gets room for the larger cap that is used when a call is repeated
+    because thinking used up the first cap.
     """
     reply = workload.max_tokens * (THINKING_ROOM if thinks else 1)
     need = workload.longest_prompt_tokens + reply + MARGIN
@@ -50,7 +50,7 @@ def check_room(answer: dict[str, Any], stop: str, num_ctx: int) -> None:
 
 
 def check_prompt_count(request: Request, answer: dict[str, Any], num_ctx: int) -> dict[str, Any]:
-    """What the server's count of prompt tokens says about truncation; empty when nothing looks wrong.
+    """A flag if the server's count of prompt tokens suggests truncation; empty when nothing looks wrong.
 
     Servers before 0.5, and some of 2026, count only the tokens that were not in their cache, so a low count
     alone proves nothing. CallError `overflow` is raised if

@@ -1,4 +1,4 @@
-"""Where Ollama servers are found, and which models they hold."""
+"""Finds Ollama servers and their installed models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MODELS_PATH = "/api/tags"
 
 
 class InstalledModel(Model):
-    """A model that can be named after `ollama:`. What the server does not report is empty or None."""
+    """A model that can be named after `ollama:`. Fields that the server does not report are empty or None."""
 
     name: str
     digest: str = ""

@@ -13,10 +13,12 @@ import httpx
 
 from recjudge_tui.domain.calls import Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
+from recjudge_tui.domain.sending import with_options
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.http.body import body_json
-from recjudge_tui.judges.http.endpoints import checked_url
+from recjudge_tui.judges.http.endpoints import checked_url, under
 from recjudge_tui.judges.http.failures import ServerError
+from recjudge_tui.judges.http.keys import Key
 from recjudge_tui.judges.providers.confidence import TOP_LOGPROBS
 from recjudge_tui.judges.providers.images import sees_no_images
 from recjudge_tui.judges.providers.openai_body import BodyFrame, body_frame
@@ -31,6 +33,9 @@ _DROPPABLE = (
     "response_format", "temperature", "seed", "max_completion_tokens", "max_tokens", "provider",
     "logprobs", "top_logprobs",
 )  # fmt: skip
+_API_VERSION = re.compile(r"[\w.-]{1,40}", re.ASCII)
+# Azure expects the key in a header of its own
+_AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 _SCHEMA_WORDS = re.compile(r"response_format|json_schema|structured output|grammar|guided", re.IGNORECASE)
 
 
@@ -41,7 +46,10 @@ def make(spec: JudgeSpec) -> OpenAIJudge:
 
 
 def api_root(url: str) -> str:
-    """The URL up to its version: `/v1` is added unless the path holds a version already."""
+    """The URL up to its version: `/v1` is added unless the path contains a version or Azure's query names one."""
+    address, _, version = url.strip().partition("?api-version=")
+    if _API_VERSION.fullmatch(version):
+        return f"{checked_url(address).removesuffix('/chat/completions')}?api-version={version}"
     bare = checked_url(url).removesuffix("/chat/completions")
     path = urlsplit(bare).path
     return bare if re.search(r"/v\d", path) else f"{bare}/v1"
@@ -87,7 +95,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         )
 
     async def _inspect(self, url: str) -> ModelEntry:
-        response = await self._fetch(f"{url}/models")
+        response = await self._fetch(under(url, "/models"))
         status = response.status_code
         if status in (401, 402, 403) or 300 <= status < 400:
             raise self._unusable(url, response)
@@ -113,7 +121,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         return ModelEntry(owner, context, sees)
 
     async def _props(self, url: str) -> dict[str, Any]:
-        """What llama.cpp reports outside the versioned API: the context for one call, and what the model takes."""
+        """What llama.cpp reports outside the versioned API: the context for one call, and the model's input types."""
         root = re.sub(r"/v\d+$", "", url)
         try:
             response = await self._fetch(f"{root}/props")
@@ -121,6 +129,10 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         except (CallError, JudgeError, ValueError):
             return {}
         return props if isinstance(props, dict) else {}
+
+    def _key_header(self, key: Key) -> dict[str, str]:
+        hosts = [urlsplit(url).hostname or "" for url in self._endpoints.urls]
+        return key.header("api-key") if all(host.endswith(_AZURE) for host in hosts) else key.bearer()
 
     def _no_server(self, cause: str) -> JudgeError:
         return JudgeError(
@@ -144,7 +156,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         return self._last_frame
 
     def _parameters(self, request: Request) -> dict[str, Any]:
-        """Everything in the body but the model and the messages, without what was refused before."""
+        """Everything in the body except the model, the messages and previously refused parameters."""
         sampling = request.sampling
         schema = {"name": request.schema_name, "schema": without_bounds(request.reply_schema), "strict": True}
         cap = "max_tokens" if "max_completion_tokens" in self._dropped else "max_completion_tokens"
@@ -158,7 +170,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
             wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
         if any(urlsplit(url).hostname == "openrouter.ai" for url in self._endpoints.urls):
             wanted["provider"] = {"require_parameters": True}
-        return self._accepted(wanted)
+        return with_options(self._accepted(wanted), sampling.extra)
 
     def _usage(self, body: Mapping[str, Any]) -> Usage:
         return usage_of(body)

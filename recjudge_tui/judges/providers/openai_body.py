@@ -17,8 +17,8 @@ _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 class BodyFrame:
     """A body without its messages, and the values it was made from.
 
-    `sent` are the parameters beside model and messages. `recorded` are the same as they are stored: the schema, which
-    the prompt determines, by its mode only. `dropped` were refused before and are left out. `shared` is the first
+    `sent` are the parameters beside model and messages. `recorded` are the same parameters as stored: of the schema,
+    which the prompt determines, only the mode. `dropped` were refused before and are left out. `shared` is the first
     message of most calls, `shared_json` its JSON.
     """
 

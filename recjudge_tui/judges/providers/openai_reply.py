@@ -104,14 +104,14 @@ def _refuse(message: dict[str, Any], stop: str, text: str, target: CallTarget) -
 
 
 def _logprobs(choice: dict[str, Any]) -> list[Any]:
-    """The entries for the tokens of the content; empty where the server gave none."""
+    """The entries for the tokens of the content; empty if the server gave none."""
     given = choice.get("logprobs")
     entries = given.get("content") if isinstance(given, dict) else None
     return entries if isinstance(entries, list) else []
 
 
 def usage_of(body: Mapping[str, Any]) -> Usage:
-    """What a server counted, by the body of its answer; empty where it says nothing."""
+    """The server's token counts from the body of its answer; empty if there are none."""
     usage = body.get("usage")
     if not isinstance(usage, dict):
         return Usage()

@@ -1,4 +1,4 @@
-"""Which parameter a server refuses, from the words of its error."""
+"""Finds the parameter that a server refuses from the words of its error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from recjudge_tui.judges.http.failures import ServerError
 
-# A refusal that has no field for the parameter holds one of these words beside the name.
+# A refusal without a field for the parameter contains one of these words beside its name.
 _REFUSING = re.compile(
     r"not (?:support|permit|allow|available|recogni)|unsupported|unrecogni|unknown|unexpected|unavailable|"
     r"extra (?:input|field)|invalid|does(?: not|n't) (?:support|accept)|only the default|failed to parse|"

@@ -1,4 +1,4 @@
-"""Reading a reply: what every vendor's answer has in common."""
+"""Reads replies: the steps that are the same for every vendor."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ def bad_body(server: str, expected: str, cause: str) -> CallError:
 
 
 def split_thinking(content: str, thinking: str) -> tuple[str, str]:
-    """The answer, and the thinking, to which a `<think>` block at the beginning of the content is added.
-
-    Some chat templates put the opening tag into the prompt, so a closing tag alone also ends a block, unless the
-    content is a JSON object, where it would be part of the answer. A block without an end is all thinking.
+    """The answer, and the thinking, including a `<think>` block at the beginning of the content. Some chat templates
+    put the opening tag into the prompt, so a closing tag alone also ends a block, unless the content is a JSON
+    object, where the tag is part of the answer. If a block has no end, everything is thinking.
     """
     match = _THINK.match(content)
     if match is None and not content.lstrip().startswith("{"):

@@ -10,7 +10,7 @@ _BOUNDS = ("minimum", "maximum")
 
 
 def without_bounds(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without the bounds of its numbers; the same object where it has none."""
+    """The schema without the bounds of its numbers; the same object if it has none."""
     parts = {name: part for name, part in schema.items() if name not in _BOUNDS}
     for name, part in parts.items():
         if name == "properties":

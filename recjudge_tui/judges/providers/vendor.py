@@ -1,4 +1,6 @@
-"""What the judges that ask a language model share: servers, key, connections, and parameters that a server refuses."""
+"""The common part of judges that ask a language model: servers, key, connections, and parameters that a server
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ import httpx
 from recjudge_tui.domain.calls import Reply, Request, Usage
 from recjudge_tui.domain.judge import Capabilities, Identity, Workload
 from recjudge_tui.domain.roles import RaterKind
+from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.http.body import body_json
 from recjudge_tui.judges.http.curl import WireCall
-from recjudge_tui.judges.http.endpoints import Endpoints
+from recjudge_tui.judges.http.endpoints import Endpoints, under
 from recjudge_tui.judges.http.failures import (
     CallTarget,
     ServerError,
@@ -26,7 +29,7 @@ from recjudge_tui.judges.http.failures import (
     error_of,
     failure,
 )
-from recjudge_tui.judges.http.keys import Key, find_key, missing_key
+from recjudge_tui.judges.http.keys import Key, find_key, missing_header, missing_key
 from recjudge_tui.judges.http.request import Client, send
 from recjudge_tui.judges.providers.images import has_images, is_blind, sees_no_images
 
@@ -57,7 +60,7 @@ class VendorJudge(ABC):
         self._endpoints = Endpoints(urls)
         self._dropped: dict[str, None] = {}
         self._logprobs = False
-        self._timeout_s = 120.0
+        self._timeout_s = TIMEOUT_S
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -96,7 +99,8 @@ class VendorJudge(ABC):
 class RequestBody(NamedTuple):
     """The body of one request. `sent` are its parameters beside model and messages.
 
-    `recorded` are the same as they are stored with the call: the schema, which the prompt determines, by its mode only.
+    `recorded` are the same parameters as stored with the call: of the schema, which the prompt determines, only the
+    mode.
     """
 
     content: bytes
@@ -114,8 +118,8 @@ class QuietHeaders(httpx.Headers):
 class HttpJudge(VendorJudge, Generic[Facts]):
     """A model behind an HTTP API. `Facts` is what one server says of the model before the first call.
 
-    `chat_path` follows a server's URL. `default_key` names the variable of the key unless the user names another,
-    and `keyed_host` the vendor's own host, which answers nobody without a key.
+    `chat_path` follows a server's URL. `default_key` names the variable of the key unless the user names another one;
+    `keyed_host` is the vendor's own host, which always requires a key.
     """
 
     chat_path: str
@@ -126,8 +130,14 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         super().__init__(name, model, urls)
         self._key_variable = key_variable
         self._key: Key | None = None
+        self._header_env: tuple[tuple[str, str], ...] = ()
+        self._header_values: list[Key] = []
         self._headers = QuietHeaders({"Content-Type": "application/json"})
         self._client: Client | None = None
+
+    def send_headers(self, headers: tuple[tuple[str, str], ...]) -> None:
+        """Also send these headers, each with the value of its variable."""
+        self._header_env = headers
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -158,11 +168,14 @@ class HttpJudge(VendorJudge, Generic[Facts]):
 
     @abstractmethod
     async def _inspect(self, url: str) -> Facts:
-        """What the server says of the model. Raises UnreachableError, and JudgeError when it cannot be used."""
+        """What the server reports about the model.
+
+        Raises UnreachableError, and JudgeError when the model cannot be used.
+        """
 
     @abstractmethod
     def _no_server(self, cause: str) -> JudgeError:
-        """No server can be reached, for this cause."""
+        """The error if no server can be reached, with this cause."""
 
     @abstractmethod
     def _body(self, request: Request) -> RequestBody: ...
@@ -175,7 +188,7 @@ class HttpJudge(VendorJudge, Generic[Facts]):
 
     @abstractmethod
     def _usage(self, body: Mapping[str, Any]) -> Usage:
-        """What the server counted, by the body of its answer; empty where it says nothing."""
+        """The server's token counts from the body of its answer; empty if it sends none."""
 
     @abstractmethod
     def _refused(self, status: int, error: ServerError, sent: Mapping[str, Any]) -> str | None:
@@ -184,7 +197,7 @@ class HttpJudge(VendorJudge, Generic[Facts]):
     def _meaning(
         self, url: str, response: httpx.Response, error: ServerError, request: Request | None = None
     ) -> RecjudgeError:
-        """What an answer with a status other than 200 means."""
+        """The error for an answer with a status other than 200."""
         return failure(response.status_code, response.headers, error, self._target(url))
 
     async def _attempt(self, request: Request, deadline: float) -> Reply:
@@ -207,7 +220,7 @@ class HttpJudge(VendorJudge, Generic[Facts]):
     def _read_counted(
         self, response: httpx.Response, url: str, request: Request, body: RequestBody, latency_s: float | None
     ) -> Reply:
-        """The reply in an answer. If it cannot be used, the CallError says what the server counted for it."""
+        """The reply in an answer. If it cannot be used, the CallError has the server's token counts."""
         try:
             return self._read(response, url, request, body, latency_s)
         except CallError as error:
@@ -227,7 +240,7 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         response = await send(
             self._http(),
             "POST",
-            f"{url}{self.chat_path}",
+            under(url, self.chat_path),
             headers=self._headers,
             content=content,
             timeout_s=max(deadline - begin, 0.001),
@@ -236,7 +249,17 @@ class HttpJudge(VendorJudge, Generic[Facts]):
 
     def _scrubbed(self, response: httpx.Response) -> httpx.Response:
         """The answer without the key: whatever a server sends may be stored or shown."""
-        return response if self._key is None else self._key.scrub_answer(response)
+        for key in self._secrets():
+            response = key.scrub_answer(response)
+        return response
+
+    def _secrets(self) -> list[Key]:
+        return [*([self._key] if self._key else []), *self._header_values]
+
+    def _scrub(self, text: str) -> str:
+        for key in self._secrets():
+            text = key.scrub(text)
+        return text
 
     async def _fetch(
         self, url: str, method: str = "GET", content: bytes | None = None, hint: str = ""
@@ -254,28 +277,44 @@ class HttpJudge(VendorJudge, Generic[Facts]):
             raise JudgeError(error.title, error.cause, f"{hint}{error.next_step}") from None
 
     def _unusable(self, url: str, response: httpx.Response) -> JudgeError:
-        """The failed answer to a question about the model, as the reason why no call can work."""
+        """The JudgeError for a failed question about the model: no call can work."""
         fault = self._meaning(url, response, error_of(response))
         return JudgeError(fault.title, fault.cause, fault.next_step)
 
     def _look_up_key(self) -> None:
-        """Raises JudgeError when there is no key, but the user named its variable or a server needs one."""
+        """Look up the key and the values of headers.
+
+        Raises JudgeError when the key is missing although the user named its variable or a server needs one, and when
+        a header has no value.
+        """
+        self._look_up_headers()
         variable = self._key_variable or self.default_key
+        needed = self.keyed_host in (urlsplit(url).hostname for url in self._endpoints.urls)
+        if self._header_env and not self._key_variable and not needed:
+            # the vendor's key is not sent to a gateway that has headers of its own
+            return
         self._key = find_key(variable)
         if self._key is not None:
             self._headers.update(self._key_header(self._key))
             return
-        needed = self.keyed_host in (urlsplit(url).hostname for url in self._endpoints.urls)
         if self._key_variable or needed:
             raise missing_key(variable, self.keyed_host if needed else self._endpoints.urls[0])
+
+    def _look_up_headers(self) -> None:
+        self._header_values = []
+        for name, variable in self._header_env:
+            value = find_key(variable)
+            if value is None:
+                raise missing_header(name, variable)
+            self._header_values.append(value)
+            self._headers.update(value.header(name))
 
     def _key_header(self, key: Key) -> dict[str, str]:
         return key.bearer()
 
     def wire(self, request: Request, recorded: Mapping[str, Any], dropped: Sequence[str]) -> WireCall:
-        """The call that asked `request`, with the parameters `recorded` with it and without those the server refused.
-
-        No key is looked up: its header holds `$NAME`.
+        """The call that sent `request`, with the parameters `recorded` with it and without those the server refused.
+        No key is looked up: its header contains `$NAME`.
         """
         body: dict[str, Any] = json.loads(self._body(request).content)
         # the schema is recorded by its mode only
@@ -288,7 +327,8 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         )
         if variable:
             headers |= self._key_header(Key(variable, f"${variable}"))
-        return WireCall(f"{url}{self.chat_path}", headers, body)
+        headers |= {name: f"${named}" for name, named in self._header_env}
+        return WireCall(under(url, self.chat_path), headers, body)
 
     def _http(self) -> Client:
         if self._client is None:
@@ -297,12 +337,12 @@ class HttpJudge(VendorJudge, Generic[Facts]):
 
     def _target(self, url: str) -> CallTarget:
         if self._key is None:
-            return CallTarget(url, self._model, self._key_variable)
-        return CallTarget(url, self._model, self._key.variable, self._key.scrub)
+            return CallTarget(url, self._model, self._key_variable, self._scrub)
+        return CallTarget(url, self._model, self._key.variable, self._scrub)
 
 
 class BatchAccess(NamedTuple):
-    """Where batches are sent. `headers` hold the key and must not be shown or stored."""
+    """Where batches are sent. `headers` contain the key and must not be shown or stored."""
 
     url: str
     headers: Mapping[str, str]
@@ -318,7 +358,10 @@ class BatchJudge(HttpJudge[Facts]):
     batch_path: str
 
     def batch_identity(self, known: Capabilities | None) -> Identity:
-        """The identity as far as it is known without a call. `batch_body` leaves out what is `known` to be refused."""
+        """The identity, as far as it is known without a call.
+
+        `known` are refused parameters, which `batch_body` then leaves out.
+        """
         self._apply(known)
         return Identity(name=self._model, endpoints=self._endpoints.urls)
 

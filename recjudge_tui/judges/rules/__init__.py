@@ -1,1 +1,1 @@
-"""The built-in judge without a model: the published guidelines as code."""
+"""The built-in judge without a language model: the published guidelines as code."""

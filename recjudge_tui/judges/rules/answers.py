@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from recjudge_tui.domain.material import Material
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.errors import CallError
 from recjudge_tui.judges.rules.aspects import aspect_rule, aspect_value
 from recjudge_tui.judges.rules.evidence import Evidence, evidence_of
@@ -176,7 +177,7 @@ def _reasoning(subject: Subject, field: str) -> str:
     if len(subject.lists) == 1:
         return about_list(subject.lists[0], subject.profile)
     first, second = _two_lists(field, subject)
-    aspect = field.removesuffix("_analysis") if field.endswith("_analysis") else "overall"
+    aspect = field.removesuffix("_analysis") if field.endswith("_analysis") else OVERALL
     rule = aspect_rule(aspect)
     if rule is not None:
         values = rule.value(first), rule.value(second)

@@ -1,4 +1,4 @@
-"""What the rules count for an aspect of a list, chosen by the aspect's name."""
+"""What the rules count for each aspect of a list. The rule is chosen by the aspect's name."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from recjudge_tui.judges.rules.profile import Profile, strength, taste_rank, tra
 
 GOOD, PARTIAL, POOR = "Good Match", "Partial Match", "Poor Match"
 RELEVANT_FROM = 1 / 3  # a relevant item matches the taste better than a third of the items the user liked
-NAMED_FROM = 0.5  # least weight of a shopper's own category: one purchase half a year ago, or two clicks
+NAMED_FROM = 0.5  # minimum weight of a category that counts as a shopper's own: one purchase half a year ago, or two clicks
 KINDS_WANTED = 3  # categories in a diverse list, if the user's history has as many
 VARIETY_WEIGHT = 0.1  # weight of category variety in the score within a label
-MIDDLE = 0.5  # the score within a label where nothing tells lists of that label apart
+MIDDLE = 0.5  # the score within a label if nothing distinguishes lists with that label
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ItemEvidence:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the guidelines look at in one list.
+    """The evidence that the guidelines use about one list.
 
     `useful` counts the items that are relevant and not flagged; `good_from` and `partial_from` are the bounds
     ceil(0.7 n) and ceil(0.4 n) of its n items. `kinds` counts different categories; a diverse list has `kinds_wanted`.
@@ -141,9 +141,9 @@ def _severe(issues: tuple[Finding, ...], shown: int) -> bool:
 def _within(items: tuple[ItemEvidence, ...], kinds: int, length: int, profile: Profile) -> float:
     """The score within a label, over `length` places; an empty place is worth 0.
 
-    Media: every shown item is worth the same. Of two lists with the same label, the one whose genres are nearer to the
-    history was not the one that users took up (docs/benchmarks.md), so nearness says nothing more. Shoppers:
-    `0.9 * mean worth + 0.1 * kinds / length`. Without a history each item is worth 0.5, or 0 if flagged.
+    Media: every shown item is worth the same. Of two lists with the same label, users did not prefer the one whose
+    genres are closer to their history (docs/benchmarks.md), so closeness does not count further. Shoppers: `0.9 *
+    mean worth + 0.1 * kinds / length`. Without a history each item is worth 0.5, or 0 if flagged.
     """
     if profile.media:
         return MIDDLE * len(items) / length

@@ -1,7 +1,6 @@
-"""Faults whose truth is known: which can be planted into a list, and which items of a list certainly have none.
-
-Both sides are cautious: what is planted is at fault by any reading of the guidelines, and an item is called free of a
-fault only where nothing hints at it. The names of durables and consumables are those of the rules.
+"""Known faults: which faults can be planted into a list, and which items of a list certainly have none. Both are
+cautious: a planted item is faulty by any reading of the guidelines, and an item counts as faultless only if nothing
+hints at a fault. The names of durables and consumables are those of the rules.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ ISSUE_OF: dict[FaultKind, str] = {
     "durable": DURABLE,
     "off-category": OFF_CATEGORY,
 }
-# of a pack this share must be left, and of a durable's lifetime this share may have passed
+# at least this share of a pack must be left; at most this share of a durable's lifetime may have passed
 _PACK_LEFT = 0.75
 _LIFE_PASSED = 0.5
-# events with a category from which on something can be off-category
+# events with a category needed before an item can be off-category
 _KNOWN_TASTE = 5
-# items of a catalogue that are looked at for one that is off-category
+# items of a catalogue that are tried to find one that is off-category
 _LOOKED_AT = 2000
 
 
@@ -68,7 +67,7 @@ def catalogue_of(items: Iterable[ItemView]) -> Catalogue:
 
 
 class Fault(NamedTuple):
-    """An item to put at a place of the list, from 0, in place of the one that stands there."""
+    """An item that replaces the one at a position (from 0) of the list."""
 
     place: int
     item: ItemView
@@ -76,7 +75,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Shopper:
-    """A user and what follows from their events. `hidden`: items held out from judges."""
+    """A user and the facts derived from their events. `hidden`: items held out from judges."""
 
     user: UserView
     holdings: Holdings
@@ -95,7 +94,7 @@ def shopper_of(user: UserView, hidden: Collection[str] = (), domain: str = "") -
 def fault(
     kind: FaultKind, shopper: Shopper, items: Sequence[ItemView], catalogue: Catalogue, rng: random.Random
 ) -> Fault | None:
-    """A fault of this kind for this list, drawn by `rng`; None where the user's record or the list has no room for one."""
+    """A fault of this kind for this list, drawn by `rng`; None if the user's history or the list does not allow one."""
     if not items:
         return None
     if kind == "variant":
@@ -107,7 +106,7 @@ def fault(
 
 
 def free_places(kind: FaultKind, shopper: Shopper, items: Sequence[ItemView]) -> set[int]:
-    """The places, from 0, of the items that certainly have no fault of this kind."""
+    """The positions (from 0) of the items that certainly have no fault of this kind."""
     return {place for place in range(len(items)) if _is_free(kind, shopper, items, place)}
 
 
@@ -115,7 +114,9 @@ def free_places(kind: FaultKind, shopper: Shopper, items: Sequence[ItemView]) ->
 
 
 def _variant(shopper: Shopper, items: Sequence[ItemView], rng: random.Random) -> Fault | None:
-    """A variant of an item further up, which is neither owned nor a good of which the user has or compares some."""
+    """A variant of an item further up that the user does not own, and of a kind that the user neither owns nor
+    compares.
+    """
     originals = [
         place for place, item in enumerate(items[:-1]) if words(item.title) and not _is_had(shopper, item)
     ]
@@ -156,7 +157,7 @@ def _bought_consumables(shopper: Shopper) -> set[str]:
 
 
 def _owned_items(shopper: Shopper, _: Catalogue, __: random.Random) -> list[ItemView]:
-    """What the user has, without what is bought again and what they still compare."""
+    """Items that the user has, except consumables and items they still compare."""
     holdings = shopper.holdings
     items = [event.item for event in holdings.ids.values() if event.item]
     if holdings.media:
@@ -193,7 +194,7 @@ def _second_durables(shopper: Shopper, catalogue: Catalogue, _: random.Random) -
 
 
 def _strangers(shopper: Shopper, catalogue: Catalogue, rng: random.Random) -> list[ItemView]:
-    """One item with which nothing that the user did has a category, a brand or a word of its title in common."""
+    """One item that shares no category, brand or title word with anything the user did."""
     known = [event.item for event in shopper.events if event.item]
     fields = {token for item in known for token in traits(item).categories.tokens}
     if sum(bool(traits(item).categories.tokens) for item in known) < _KNOWN_TASTE:
@@ -241,7 +242,7 @@ def _is_free(kind: FaultKind, shopper: Shopper, items: Sequence[ItemView], place
         own = set(traits(item).categories.tokens)
         return any(own.intersection(traits(other).categories.tokens) for other in liked)
     if holdings.media:
-        # another version of a story, or more of a series, shares a word of the title
+        # other versions of a story and other parts of a series share a word of the title
         return not any(_alike(item, event.item) for event in shopper.events if event.item)
     if kind == "durable":
         durable = durable_kind(item)
@@ -258,5 +259,5 @@ def _alike(item: ItemView, other: ItemView) -> bool:
 
 
 def _title_words(item: ItemView) -> tuple[str, ...]:
-    """The words that say something; all words where none does."""
+    """The meaningful words; all words if none is."""
     return traits(item).words or words(item.title)

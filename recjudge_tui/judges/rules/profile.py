@@ -21,9 +21,9 @@ HALF_LIFE_DAYS = 180.0
 LOOK, BROWSED = 0.3, 0.3  # weights of a click and of a browsed category
 SEARCHED = 1.5  # weight of a search, which has only words
 WORD, BRAND = 0.15, 0.3  # weights of a shared title word and brand; a shared category has weight 1
-CLEAR = 3  # fewest events with a category for a profile that can make an item off-category
+CLEAR = 3  # minimum number of events with a category before an item can be off-category
 CLEAR_MEDIA = 10
-# ... and, for shoppers, the most fields they may shop in: nothing is off-category for someone who buys everything
+# ... and, for shoppers, the most fields they may shop in: nothing is off-category for someone who buys in many fields
 NARROW = 4.0
 SEARCH_WORDS = 2  # an item with all words of a search matches it if the search has this many words
 # weight of one event in the profile; a wish is weaker than a purchase, and the meaning of an unknown type is unclear
@@ -102,7 +102,7 @@ def latest(user: UserView) -> datetime | None:
 def is_media(user: UserView) -> bool:
     """Whether the history shows no shopping: ratings and things watched, played, heard or read, nothing bought.
 
-    Then an item is taken up once, and a title names no product. Wishes and refusals decide nothing.
+    Users then take an item only once, and titles do not name products. Wishes and refusals do not count.
     """
     deeds = {deed_of(event.type) for event in (*user.history, *user.others)}
     return bool(deeds & {"rated", "consumed"}) and not deeds & {"bought", "other"}
@@ -111,7 +111,7 @@ def is_media(user: UserView) -> bool:
 def profile_of(user: UserView) -> Profile:
     """The taste shown by a user's events.
 
-    An event of the history weighs `1 + 0.75 z` (z: its rating in standard deviations from the user's own
+    An event of the history has the weight `1 + 0.75 z` (z: its rating in standard deviations from the user's own
     mean; 0 when it is no rating), limited to -0.5 .. 3, times `0.5 ** (age / 180 days)`; a wish (cart, list)
     weighs 0.5 and a refusal (return, dislike) -0.5 instead. Clicks, searches and browsed categories add
     less, and only for what they name. Preferences are ignored, since they repeat the events.

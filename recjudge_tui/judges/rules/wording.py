@@ -47,14 +47,14 @@ def _verdict(first: Evidence, second: Evidence, profile: Profile, names: tuple[s
     scores = f"(scores {first.score:.2f} and {second.score:.2f})"
     alike = first.category == second.category
     if winner == 0 and alike and profile.media:
-        return f"Both have the same label, and closeness to the user's genres decides nothing more: a tie {scores}."
+        return f"Both have the same label, and closeness to the user's genres does not decide further: a tie {scores}."
     if winner == 0:
         return f"They are too close to tell apart {scores}."
     better = names[0] if winner > 0 else names[1]
     if alike and profile.media:
         return f"Both have the same label; {better} has more items {scores}."
     if alike:
-        return f"Both are about as good; item by item {better} fits better {scores}."
+        return f"Both are about equally good; item by item, {better} fits better {scores}."
     return f"{better} fits better {scores}."
 
 
@@ -66,7 +66,7 @@ def _taste(profile: Profile) -> str:
 
 def _relevance(evidence: Evidence, profile: Profile) -> str:
     if profile.empty:
-        return f"{NO_HISTORY}, so relevance cannot be told and the list alone was looked at."
+        return f"{NO_HISTORY}, so relevance is unknown and only the list itself was judged."
     shown = len(evidence.items)
     of = f"{shown} items"
     if shown != evidence.top_k:
@@ -113,11 +113,11 @@ def _conclusion(evidence: Evidence) -> str:
     if evidence.category == POOR:
         return f"A partial match needs {evidence.partial_from}, so this is a poor one."
     if not evidence.known:
-        return "Without a record no more than a partial match can be given."
+        return "Without a record, a partial match is the best possible answer."
     if evidence.useful < evidence.good_from:
         return f"A good match needs {evidence.good_from}, a partial one {evidence.partial_from}: this is a partial one."
     if evidence.findings:
-        return "That is enough for a good match, but one with an item at fault is a partial one."
+        return "That is enough for a good match, but an item is at fault: a partial match."
     return (
         f"That is enough for a good match, but all come from {_categories(evidence.kinds)} where {evidence.kinds_wanted} "
         "would cover this user's interests: a partial one."

@@ -1,7 +1,7 @@
 """The JSON objects in a reply, read in time linear in its length.
 
-A reply is bounded first: honest ones have a few hundred brackets and lines at most, and a degenerate one of a
-megabyte must not keep the other calls waiting.
+The size of a reply is checked first: normal ones have at most a few hundred brackets and lines, and a degenerate one
+of a megabyte must not delay the other calls.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ Fields = dict[str, Any]
 
 LONGEST = 1_000_000
 _MOST = {"[": 1_000, "{": 1_000, '"': 10_000, ",": 10_000, "\n": 2_000, "\\": 10_000}
-# ValueError: text that is no JSON, and numbers longer than Python converts
+# ValueError: text that is not JSON, and numbers too long for Python to convert
 _UNREADABLE = (ValueError, RecursionError)
-_BEGINS_OBJECT = re.compile(r"""\{\s*(?:["'“}\\]|\w+\s*["':])""")
+# also one that only looks like JSON: other quotes, comments
+_BEGINS_OBJECT = re.compile(r"""\{\s*(?:["'“”„«»‘’″`＂}\\#]|//|/\*|\w+\s*["':])""")
 # a brace that is still open, after some words, where an object begins
 _OPEN_BEFORE = re.compile(r"\{[^{}\w]*\w[^{}]*(?:\{\s*)*?(?=\{\s*[^\s{])")
 _LONE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"\w+")
-# a string without an end reaches to the end of the text, so that no part of it is looked at twice
+# a string without an end matches up to the end of the text, so that no part of it is scanned twice
 _TOKEN = re.compile(
     r'[^"{}\[\],]*(?:"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|(?P<bracket>[{}\[\]])|(?P<trailing>,(?=\s*[}\]]))|,)',
     re.DOTALL,
@@ -32,7 +33,7 @@ _TOKEN = re.compile(
 
 
 class TextObject(NamedTuple):
-    """A complete JSON object and where it stands in the text."""
+    """A complete JSON object and its position in the text."""
 
     fields: Fields
     start: int
@@ -57,8 +58,9 @@ def whole_object(text: str) -> Fields | None:
 def json_objects(text: str, words: Iterable[str]) -> list[TextObject]:
     """Every outermost JSON object in the text, in order; trailing commas are forgiven.
 
-    Raises ReplyFault where one is cut off, because what follows may then stand inside of it, and where one that is not valid
-    has one of the words of the answer. Any other that is not valid, such as a form from the instructions, has no fields.
+    Raises ReplyFault if an object is cut off, because the text after it may belong to it, and if an invalid object
+    contains one of the words of the answer. Any other invalid object, such as a form from the instructions, has no
+    fields.
     """
     objects = []
     start = text.find("{")
@@ -79,7 +81,7 @@ def _is_form(broken: str, words: Iterable[str]) -> bool:
     """Whether a broken object is a form from the instructions: no brace in a string, and no word of the answer."""
     folded = broken.casefold()
     parts = {part for word in words for part in (word.casefold(), *_WORD.findall(word.casefold()))}
-    # a short word such as “A” stands in many others
+    # a short word such as “A” is contained in many others
     known = any(part in folded for part in parts if len(part) > 2 or part.isdigit())
     return broken.count("{") == broken.count("}") and not known
 

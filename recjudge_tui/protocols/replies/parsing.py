@@ -1,7 +1,7 @@
 """Parses a reply: JSON as asked, JSON within text, or the published text forms; anything else raises ReplyFault.
 
 Labels are matched without regard to case and white space. A label comes from the top level of the one object that has
-every field asked for, or from lines of the text form. A reply that says two things is a fault.
+every field asked for, or from lines of the text form. A reply that contradicts itself is a fault.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from recjudge_tui.protocols.replies.prose import (
 
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 # most servers give the thinking apart
-_THINKING = re.compile(r"\A<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL)
+_THINKING = re.compile(r"\A(?:<think(?:ing)?>.*?</think(?:ing)?>\s*)+", re.DOTALL)
+_THINKING_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 # a field of a reply that holds more than this is no label
 _LONGEST_LABEL = 200
 _MOST_FIELDS = 200
@@ -39,7 +40,7 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
 
     Raises ReplyFault; its message tells the model what is missing, wrong or said twice.
     """
-    text = _THINKING.sub("", reply.text.strip(), count=1)
+    text = _THINKING.sub("", reply.text.strip())
     if not text:
         raise ReplyFault("the reply was empty")
     whole = whole_object(text)
@@ -48,16 +49,25 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
     labels = tuple(dict.fromkeys(label.reply for a in wanted for label in prompt.labels_of(a.name)))
     objects = json_objects(text, {*(name for aspect in wanted for name in _names(aspect)), *labels})
     given = [each for each in objects if _is_answer(prompt, each.fields, wanted)]
-    lines = _prose(text, objects).split("\n")
+    prose = _prose(text, objects)
+    if _THINKING_TAG.search(prose):
+        raise ReplyFault(
+            "it has thinking (a tag such as <think>) in the middle; the answer must come after it"
+        )
+    lines = prose.split("\n")
     labelled, summaries = label_lines(lines, wanted), summary_lines(lines)
     _check_agreement(prompt, wanted, given, labelled, summaries)
+    _check_beside([each for each in objects if each not in given], prompt, wanted, labels)
     parsed_by: ParsedBy = "text"
     if given:
         fields, parsed_by = _checked(prompt, given[-1].fields, wanted), "json"
-        before, after = text[: given[0].start], text[given[-1].end :]
+        first = given[0]
+        before = _prose(text[: first.start], [each for each in objects if each.end <= first.start])
+        after = _prose(text, [TextObject(first.fields, 0, first.end), *objects[objects.index(first) + 1 :]])
     elif labelled and {line.aspect for line in labelled} == set(wanted):
         fields = _spelled_out(prompt, lines, labelled)
-        before, after = _around(lines, labelled)
+        single = len(wanted) == 1
+        before, after = _beside(prompt, wanted[0], lines, labelled) if single else _around(lines, labelled)
     elif summaries:
         fields = _summary(prompt, lines, summaries[-1], wanted)
         before, after = _around(lines, summaries)
@@ -81,21 +91,21 @@ def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
     labels = prompt.labels_of(aspect.name)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    said = str(value)
+    text = str(value)
     for label in labels:
-        if len(said) <= _LONGEST_LABEL and _same(said, label.reply):
+        if len(text) <= _LONGEST_LABEL and _same(text, label.reply):
             return label
     allowed = ", ".join(f"“{label.reply}”" for label in labels)
-    raise ReplyFault(f"“{aspect.field}” must be one of {allowed}, not “{said[:60]}”")
+    raise ReplyFault(f"“{aspect.field}” must be one of {allowed}, not “{text[:60]}”")
 
 
 def _on_scale(scale: ScaleSpec, aspect: AspectSpec, value: object) -> LabelSpec:
-    said = str(value)
-    number = float(said) if len(said) <= _LONGEST_LABEL and _NUMBER.fullmatch(said) else math.nan
-    # a comparison with NaN is false
+    text = str(value)
+    number = float(text) if len(text) <= _LONGEST_LABEL and _NUMBER.fullmatch(text) else math.nan
+    # comparisons with NaN are false
     if not scale.low <= number <= scale.high:
         raise ReplyFault(
-            f"“{aspect.field}” must be a number from {scale.low:g} to {scale.high:g}, not “{said[:60]}”"
+            f"“{aspect.field}” must be a number from {scale.low:g} to {scale.high:g}, not “{text[:60]}”"
         )
     number += 0.0  # no negative zero
     return LabelSpec(name=f"{number:g}", reply=f"{number!r}", value=number)
@@ -179,14 +189,36 @@ def _check_agreement(
             raise ReplyFault("it has two JSON objects that differ")
     for place, aspect in enumerate(wanted):
         labels = tuple(label.reply for label in prompt.labels_of(aspect.name))
-        said = [value for answer in given for value in _given(answer.fields, aspect)]
-        said = [value for value in said if not is_placeholder(str(value), labels)]
-        said += [line.value for line in labelled if line.aspect == aspect and not argues(line.value, labels)]
-        said += [line.values[place] for line in summaries if len(line.values) == len(wanted)]
-        stated = dict.fromkeys(_readable(prompt, aspect, value) or str(value)[:60] for value in said)
+        values = [value for answer in given for value in _given(answer.fields, aspect)]
+        values = [value for value in values if not is_placeholder(str(value), labels)]
+        values += [
+            line.value for line in labelled if line.aspect == aspect and not argues(line.value, labels)
+        ]
+        values += [line.values[place] for line in summaries if len(line.values) == len(wanted)]
+        stated = dict.fromkeys(_readable(prompt, aspect, value) or str(value)[:60] for value in values)
         if len(stated) > 1:
             shown = " and ".join(f"“{value}”" for value in stated)
             raise ReplyFault(f"“{aspect.field}” is given twice, with different values: {shown}")
+
+
+def _check_beside(
+    objects: list[TextObject], prompt: Prompt, wanted: tuple[AspectSpec, ...], labels: tuple[str, ...]
+) -> None:
+    """Raise ReplyFault where an object that is no answer holds a field asked for, or a label, at any depth."""
+    names = {field_key(name) for aspect in wanted for name in _names(aspect)}
+    values: list[object] = [each.fields for each in objects if not _is_example(prompt, each.fields)]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            if names & set(map(field_key, value)):
+                raise ReplyFault(
+                    "the fields asked for are in a JSON object within another one, or hold no label"
+                )
+            values += value.values()
+        elif isinstance(value, list):
+            values += value
+        elif isinstance(value, str | int) and any(_same(str(value), label) for label in labels):
+            raise ReplyFault("a JSON object without the fields asked for names a label")
 
 
 def _prose(text: str, objects: list[TextObject]) -> str:
@@ -198,14 +230,24 @@ def _prose(text: str, objects: list[TextObject]) -> str:
 
 
 def _around(lines: list[str], labelled: list[LabelLine] | list[SummaryLine]) -> tuple[str, str]:
-    """What stands before the first and after the last of the lines that hold labels."""
+    """The text before the first and after the last of the lines with labels."""
     return "\n".join(lines[: labelled[0].number]), "\n".join(lines[labelled[-1].number + 1 :])
+
+
+def _beside(
+    prompt: Prompt, aspect: AspectSpec, lines: list[str], labelled: list[LabelLine]
+) -> tuple[str, str]:
+    """What stands before the first line that names a label, and after it except for such lines."""
+    numbers = [line.number for line in labelled if _readable(prompt, aspect, line.value)]
+    after = [line for number, line in enumerate(lines) if number > numbers[0] and number not in numbers]
+    return "\n".join(lines[: numbers[0]]), "\n".join(after)
 
 
 def _spelled_out(prompt: Prompt, lines: list[str], labelled: list[LabelLine]) -> Fields:
     """The published text forms: a line such as `CATEGORY: Good Match` for every aspect.
 
-    What stands before and after those lines is the reasoning, with the lines on an aspect that argue and name no label.
+    The text before and after those lines is the reasoning, including lines on an aspect that argue without naming a
+    label.
     """
     fields: Fields = {
         field_key(line.aspect.field): label_of(prompt, line.aspect, line.value).reply

@@ -1,44 +1,49 @@
-"""What the prose of a reply says: the published text forms, and words that contradict the answer or take it back.
-
-A careful reader believes no reply that says two things. The patterns err on the side of doubt, because a reply in doubt
-is asked for once more. They are bounded, so that their time is linear in the text.
+"""Reads the prose of a reply: the published text forms, and words that contradict or retract the answer. A reply that
+contradicts itself is not accepted. The patterns err on the side of caution, because a doubtful reply is only asked
+for once more. They are bounded, so that their time is linear in the text.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import NamedTuple
 
 from recjudge_tui.domain.prompt import AspectSpec
+from recjudge_tui.protocols.replies.retractions import retraction
 
 # the part of the prose next to the answer that is read for contradictions
 _NEAR = 10_000
-# of words alone, with a blank between them
-_RETRACTION = re.compile(
-    r"\b(?:wait|hold on|oops|sorry|correction|scratch that|on second thought|on reflection|mistake|wrong|incorrect|"
-    r"not right|an error|chang(?:e|ed|ing) my|reconsider|disregard|ignore (?:that|this|the|my)|instead|retract|withdraw|"
-    r"take (?:that|it) back|should (?:have been|be|rather)|actually|revis(?:e|ed|ing)|but no\b|not that|not the above|"
-    r"nonsense|(?:isn|wasn) t (?:right|correct|true))",
-    re.IGNORECASE,
-)
-_NO = re.compile(r"\bno[,;:.!]", re.IGNORECASE)
 _RETRACTED_BEFORE = re.compile(
     r"\b(?:not|never)\W{0,5}\Z|\b(?:instead of|rather than|first thought|at first|initially|originally|nearly said|"
-    r"almost said|wrong)\b[^.!?]{0,30}\Z",
+    r"almost said|wrong|not answer|not say|not print|should i|shall i|would i|if i|if the|suppose|for example|for instance|"
+    r"wants? me to|asked me to)\b[^.!?]{0,40}\Z",
     re.IGNORECASE,
 )
-_WORDS_FOR_ANSWER = ("answer", "verdict", "category", "winner", "rating", "score", "decision", "choice")
-_VERBS = "is|was|are|of|would|should|must|be|to|remains|as"
+_ASKED = re.compile(r"[\s\"'`*”’)]{0,9}[?？]")
+_WORDS_FOR_ANSWER = (
+    "answer",
+    "verdict",
+    "category",
+    "winner",
+    "rating",
+    "score",
+    "decision",
+    "choice",
+    "boxed",
+)
+# with what YAML may put before a value
+_VERBS = "a|an|str|is|was|are|of|would|should|must|be|to|remains|as"
 _NUMBERING = re.compile(r"\d{1,4}[.)][ \t*]*")
 _SUMMARY = re.compile(r"summary[ \t*]*:", re.IGNORECASE)
 _DOTS = ("...", "…")
+_EMPHASIS = re.compile(r"(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
 _WORD = re.compile(r"\w+")
 _DIGITS = re.compile(r"\d[\d \t]*")
-_ENUMERATION = r"(?![\"”'’*`]{0,3}\s{0,3}(?:,|/|\||or\b))"
 
 
 class LabelLine(NamedTuple):
-    """A line such as `CATEGORY: Good Match`: its number, its aspect and what stands after the colon."""
+    """A line such as `CATEGORY: Good Match`: its number, its aspect and the text after the colon."""
 
     number: int
     aspect: AspectSpec
@@ -59,7 +64,7 @@ def label_lines(lines: list[str], aspects: tuple[AspectSpec, ...]) -> list[Label
     }
     names = "|".join(_spelled(name) for name in by_name)
     begins = re.compile(rf"({names})[ \t*]*[:=](.*)", re.IGNORECASE | re.DOTALL)
-    found = []
+    labelled = []
     for number, line in enumerate(lines):
         if ":" not in line and "=" not in line:
             continue
@@ -68,23 +73,25 @@ def label_lines(lines: list[str], aspects: tuple[AspectSpec, ...]) -> list[Label
         match = begins.match(bare, numbering.end() if numbering else 0)
         value = match[2].strip(" \t.*").strip("\"'`“”* \r") if match else ""
         if match and value:
-            found.append(LabelLine(number, by_name[_name_key(match[1])], value))
-    return found
+            labelled.append(LabelLine(number, by_name[_name_key(match[1])], value))
+    return labelled
 
 
 def summary_lines(lines: list[str]) -> list[SummaryLine]:
     """The lines `Summary: 3 4 3 5`. A line that begins with `>` quotes somebody, such as a text that marks itself."""
-    found = []
+    summaries = []
     for number, line in enumerate(lines):
         bare = line.strip(" \t*#-.\r")
         begin = _SUMMARY.match(bare)
         if begin and _DIGITS.fullmatch(values := bare[begin.end() :].strip(" \t*")):
-            found.append(SummaryLine(number, tuple(values.split())))
-    return found
+            summaries.append(SummaryLine(number, tuple(values.split())))
+    return summaries
 
 
 def is_placeholder(value: str, labels: tuple[str, ...]) -> bool:
-    """Whether a value stands for any label, as in a form repeated from the instructions: “...”, or all labels."""
+    """Whether a value is a placeholder for any label, as in a form repeated from the instructions: “...”, or all
+    labels.
+    """
     value = value[:200]
     if value.strip("<> ") in _DOTS:
         return True
@@ -95,7 +102,7 @@ def is_placeholder(value: str, labels: tuple[str, ...]) -> bool:
 
 
 def argues(value: str, labels: tuple[str, ...]) -> bool:
-    """Whether what stands after “category:” is a sentence that argues, and no label, spelled wrong or not."""
+    """Whether the text after “category:” is a sentence and not a label, even a misspelled one."""
     if value.strip("<> ") in _DOTS:
         return True
     words = _WORD.findall(value[:200].casefold())
@@ -108,29 +115,39 @@ def argues(value: str, labels: tuple[str, ...]) -> bool:
 def contradiction(
     before: str, after: str, aspects: tuple[AspectSpec, ...], given: set[str], labels: tuple[str, ...]
 ) -> str | None:
-    """What in the prose before or after the answer speaks against it, as words for a fault; None where nothing does.
-
-    `given` are the labels of the answer and `labels` all there are, none on a scale, as the reply spells them.
+    """A contradiction to the answer in the prose before or after it, in words for a fault; None if there is none.
+    `given` are the labels of the answer and `labels` all possible ones (none on a scale), as the reply spells them.
     """
-    before, line = before[-_NEAR:], before[-80:].rpartition("\n")[2]
+    before, after = (_plain(part) for part in (before[-_NEAR:], after[: _NEAR + 1]))
+    line = before[-80:].rpartition("\n")[2]
     if retracted := _RETRACTED_BEFORE.search(line):
         return f"the words before the answer take it back: “{_shown(retracted)}”"
     if len(after) > _NEAR:
         return "the answer is followed by a long text"
-    words_after = " ".join(_WORD.findall(after))
-    if retracted := _RETRACTION.search(words_after) or _NO.search(after):
-        return f"the text after the answer takes it back: “{_shown(retracted)}”"
+    if taken_back := retraction(after):
+        return f"the text after the answer takes it back: “{taken_back[:60]}”"
+    if _ASKED.match(after):
+        return "the answer is part of a question"
     claim = _claim(aspects, labels)
     # with several aspects the words before the answer weigh one after the other
-    earlier = list(claim.finditer(before))[-1:] if len(aspects) == 1 else []
+    earlier = list(claim.finditer(before)) if len(aspects) == 1 else []
+    named = tuple(_name_key(name) for aspect in aspects for name in (aspect.field, aspect.name))
+    earlier = [each for each in earlier if each is earlier[-1] or _states(each, named)]
     same = {_label_key(label) for label in given}
     for other in (*earlier, *claim.finditer(after)):
         if _label_key(other[1]) not in same or len(same) > 1:
             return f"the text beside the answer says otherwise: “{_shown(other)}”"
+    if len(aspects) == 1 and (again := _raised_again(after, aspects[0], claim)):
+        return f"the text after the answer speaks of it again: “{again}”"
     words = [label for label in labels if not label.isdigit() and _label_key(label) not in same]
-    if words and len(same) == 1 and (other_label := _any_of(words).search(words_after)):
+    if words and len(same) == 1 and (other_label := _any_of(words).search(" ".join(_WORD.findall(after)))):
         return f"the text after the answer names another one: “{other_label[0]}”"
     return None
+
+
+def _plain(text: str) -> str:
+    """The text with usual letters and digits for wide ones and the like, and without underscores for emphasis."""
+    return _EMPHASIS.sub(" ", unicodedata.normalize("NFKC", text))
 
 
 def _claim(aspects: tuple[AspectSpec, ...], labels: tuple[str, ...]) -> re.Pattern[str]:
@@ -145,7 +162,27 @@ def _claim(aspects: tuple[AspectSpec, ...], labels: tuple[str, ...]) -> re.Patte
     )
     name = "|".join(map(_spelled, sorted(names)))
     words = rf"(?:(?:{between})\W{{1,4}}){{0,4}}?"
-    return re.compile(rf"\b(?:{name})\b\W{{1,6}}{words}({answer}){_ENUMERATION}", re.IGNORECASE)
+    # a form that lists the labels claims none
+    listed = rf"(?![\"”'’*`]{{0,3}}\s{{0,3}}(?:,|/|\||or\b)\W{{0,4}}(?:or\W{{1,3}})?(?:{answer}))"
+    return re.compile(rf"\b(?:{name})\b\W{{1,6}}{words}({answer}){listed}", re.IGNORECASE)
+
+
+def _raised_again(after: str, aspect: AspectSpec, claim: re.Pattern[str]) -> str | None:
+    """A mention of the aspect that asks for it or gives it a value, but names no label."""
+    name = "|".join(map(_spelled, {aspect.field, aspect.name}))
+    for mention in re.finditer(
+        rf"\b(?:{name})\b(?:\W{{0,4}}[:=]|[^.!?\n]{{0,60}}[?？])", after, re.IGNORECASE
+    ):
+        if not claim.match(after, mention.start()):
+            return _shown(mention)
+    return None
+
+
+def _states(claim: re.Match[str], names: tuple[str, ...]) -> bool:
+    """Whether a claim is the name of the aspect, a colon or an equals sign, and a label."""
+    *heads, _ = re.split(r"[:=]", claim[0])
+    before = "_" + _name_key(re.sub(r"\W+", " ", heads[-1] if heads else ""))
+    return any(before.endswith(f"_{name}") for name in names)
 
 
 def _any_of(labels: list[str] | tuple[str, ...]) -> re.Pattern[str]:

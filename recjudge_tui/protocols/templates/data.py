@@ -61,7 +61,7 @@ class Record(dict[str, Any]):
 
 
 def plain(value: Any) -> Any:
-    """The same in records, dicts, lists, tuples, text, numbers, truth values and None; all else becomes text."""
+    """The value as records, dicts, lists, tuples, text, numbers, truth values and None; anything else becomes text."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -84,19 +84,22 @@ def _copy(model: Model) -> Record:
             # a history has hundreds of items; isinstance is slow on a pydantic class
             copy[name] = _copy(part) if type(part) in _RECORDS else plain(part)
         elif part is None and name == "image":
-            # an item looks to a template as it did before items had images
+            # items have no images in templates, as in earlier versions
             del copy[name]
     copy.kind = type(model).__name__
     return copy
 
 
 def record(model: Model) -> Record:
-    """`plain(model)`, made once for an object that comes back: the user of many cases, the aspects of a prompt."""
+    """`plain(model)`, cached for objects that are used again: the user of many cases, the aspects of a prompt."""
     return _record(_Identity(model))
 
 
 class _Identity:
-    """A record as a cache key that equals itself alone. The cache keeps the object, so its id stays its own."""
+    """A record as a cache key that is equal only to itself.
+
+    The cache keeps the object alive, so its id is not reused.
+    """
 
     __slots__ = ("model",)
 
@@ -116,7 +119,7 @@ def _record(key: _Identity) -> Record:
 
 
 def described(value: object) -> str:
-    """What a value is, in the words of a message: `a user`, `text`, `a number`."""
+    """The type of a value in words for a message: `a user`, `text`, `a number`."""
     if isinstance(value, Record):
         return next((words for kind, words in _RECORDS.items() if kind.__name__ == value.kind), "a record")
     return next((words for kinds, words in _VALUES if isinstance(value, kinds)), "a function or other object")

@@ -1,7 +1,6 @@
-"""Where the images of items stand in the text of a case.
-
-The line of an item ends with a mark that no text from the data can hold: control characters never enter a prompt. The
-finished text has a number instead of each mark, and the image stands behind it.
+"""The positions of item images in the text of a case. The line of an item ends with a mark that text from the data
+cannot contain, because control characters never enter a prompt. In the finished text, a number replaces each mark,
+and the image follows it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _MARK = re.compile("\x00([0-9a-f]{64})\x00")
 
 
 def image_mark(digest: str) -> str:
-    """What the line of an item with this image ends with."""
+    """The mark at the end of the line of an item with this image."""
     return f"\x00{digest}\x00"
 
 

@@ -20,7 +20,7 @@ from jinja2 import (
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Message
-from recjudge_tui.domain.event_types import deed_of
+from recjudge_tui.domain.event_types import RATING, deed_of
 from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line, safe_text
@@ -32,17 +32,18 @@ from recjudge_tui.protocols.templates.sandbox import TemplateSandbox
 
 _PART = "part of a prompt: "
 _SPACE = re.compile(r"\s+")
-# the frames of the shipped prompts look like tags: no text from the data may hold what opens one (or looks so)
+# the frames of the shipped prompts look like tags: text from the data may not contain a character that opens one (or
+# looks like it)
 _TAG_OPENERS = str.maketrans(dict.fromkeys("<＜﹤", "‹"))
 # words that begin with a vowel sound: a silent h, or a vowel that is not said like "you" (university) or "won" (one)
 _VOWEL_SOUND = re.compile(
     r"\s*(?:hour|honest|honou?r|heir|(?!eu|ewe|once?\b|one-|ubiq|uni(?!n)|us[aeiu]|ut[ei]|uk\b)[aeiou])",
     re.IGNORECASE,
 )
-# what a template can raise besides Jinja2's own errors; the last four when Python compiles or runs the result
+# what a template can raise besides Jinja2's own errors; the last five when Python compiles or runs the result
 _TEMPLATE_FAULTS = (
     TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError,
-    RuntimeError, SyntaxError, AssertionError, MemoryError,
+    RuntimeError, SyntaxError, AssertionError, MemoryError, NameError,
 )  # fmt: skip
 
 
@@ -53,7 +54,9 @@ class Lines(str):
 
 
 def as_data(value: object) -> str:
-    """How a value enters the text of a case: on one line, no control characters, no `<` that could end a frame."""
+    """A value as it enters the text of a case: on one line, without control characters, and without `<`, which could
+    end a frame.
+    """
     if isinstance(value, Lines):
         return value
     return _SPACE.sub(" ", safe_text(value)).translate(_TAG_OPENERS)
@@ -70,10 +73,8 @@ def with_article(noun: object) -> str:
 
 
 def item_line(item: Record, *attributes: str) -> Lines:
-    """`Title | brand: B | category: C` on one line, then the named attributes and the image; what is not known
-    or not shown is left out.
-
-    A `|` inside a part becomes `/`, so that a title cannot pose as a brand or a category.
+    """`Title | brand: B | category: C` on one line, then the named attributes and the image; unknown or hidden parts
+    are left out. A `|` inside a part becomes `/`, so that a title cannot imitate a brand or a category.
     """
     _check(item, "ItemView", "item_line writes an item")
     more = item["attributes"]
@@ -82,7 +83,7 @@ def item_line(item: Record, *attributes: str) -> Lines:
     return _item_line(item["title"], item["brand"], item["category"], known, image["digest"] if image else "")
 
 
-# the same items come back in many lists and histories
+# cached, because the same items are in many lists and histories
 @lru_cache(maxsize=20_000)
 def _item_line(
     title: str, brand: str, category: str, attributes: tuple[tuple[str, str], ...], image: str
@@ -112,7 +113,7 @@ def event_line(event: Record, *attributes: str, values: bool = False) -> Lines:
 
 def _rating(event: Record) -> str:
     rating = event["value"]
-    return f" | rated {rating:g}" if rating is not None and event["type"] == "rating" else ""
+    return f" | rated {rating:g}" if rating is not None and event["type"] == RATING else ""
 
 
 def _value(event: Record) -> str:
@@ -135,12 +136,12 @@ def _check(value: object, kind: str, what: str) -> None:
 
 @lru_cache(maxsize=20_000)
 def _part(text: str) -> str:
-    """One part of a line: on one line itself, without what separates parts or opens a tag."""
+    """One part of a line, on a single line and without characters that separate parts or open a tag."""
     return one_line(text.replace("|", "/")).translate(_TAG_OPENERS)
 
 
 class _PromptKey:
-    """A prompt as a cache key: cheap to hash, and equal to itself without a look at its fields."""
+    """A prompt as a cache key that is fast to hash and compared by identity."""
 
     def __init__(self, prompt: Prompt) -> None:
         self.prompt = prompt
@@ -174,7 +175,7 @@ def _system_text(key: _PromptKey, top_k: int, aspect: str) -> str:
 
 @lru_cache(maxsize=32)
 def _of_prompt(key: _PromptKey, aspect: str) -> Mapping[str, Any]:
-    """What both texts are given of the prompt itself."""
+    """The fields of the prompt that both texts get."""
     prompt = key.prompt
     return {
         "labels": _worded(prompt, prompt.labels, "meaning"),
@@ -228,7 +229,9 @@ def messages(prompt: Prompt, material: Material, aspect: str = "") -> tuple[Mess
 
 
 def _with_images(text: str, material: Material) -> str:
-    """The text; where the prompt writes its items without `item_line`, which shows images, with their lines above it."""
+    """The text. If the prompt writes items without `item_line`, which shows images, the lines of items with images
+    come above it.
+    """
     items = {item.item_id: item for item in material.items_with_images()}
     if not items or has_mark(text):
         return text

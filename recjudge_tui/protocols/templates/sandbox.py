@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jinja2 import Template, Undefined, nodes, pass_environment
@@ -15,9 +15,11 @@ from jinja2.utils import Namespace
 from recjudge_tui.protocols.templates.data import Record, described
 from recjudge_tui.protocols.templates.limits import (
     check_operation,
+    check_tags,
     counting_tree,
     limited_filters,
     note_call,
+    note_made,
     note_part,
     noted,
 )
@@ -64,6 +66,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         self.filters = limited_filters({**self.filters, **filters, "attr": _attr})
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        check_tags(source)
         return counting_tree(super()._parse(source, name, filename))
 
     def _load_template(self, name: str, globals: Any) -> Template:  # noqa: A002 - the name in Jinja2
@@ -72,12 +75,14 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return super()._load_template(name, globals)
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        note_call(obj, args)
-        return super().call(context, obj, *args, **kwargs)
+        # a text that is made of what a generator yields
+        args = tuple(list(arg) if isinstance(arg, Iterator) else arg for arg in args)
+        note_call(obj, args, kwargs)
+        return note_made(super().call(context, obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         check_operation(operator, left, right)
-        return super().call_binop(context, operator, left, right)
+        return note_made(super().call_binop(context, operator, left, right))
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """`obj.attribute`: a field of a record; else a method, where a key has the same name; else a key."""

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import socket
 import ssl
+import time
 from pathlib import Path
 
 import httpx
 import pytest
 
 from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges.http import addresses
 from recjudge_tui.judges.http.failures import CallTarget, ServerError, UnreachableError, failure
 from recjudge_tui.judges.http.request import Client, broken, send
+from recjudge_tui.network import CERTIFICATE_VARIABLES
 from tests.support.servers.process import ROOT
+from tests.support.stub_server import answer, serving
 
 CERTIFICATE = ROOT / "tests" / "support" / "servers" / "self_signed.pem"
 # what an OpenSSL server sends before it closes: a fatal alert
@@ -21,9 +27,42 @@ ALERT = b"\x15\x03\x01\x00\x02\x02\x46"
 
 @pytest.fixture(autouse=True)
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", *CERTIFICATE_VARIABLES):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
+
+
+async def test_a_name_whose_first_address_hangs_is_reached_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The queue of the first address is full, so that connecting to it never ends."""
+    with serving(lambda line, number: answer(200, {"ok": True})) as stub, socket.socket() as full:
+        port = int(stub.url.rpartition(":")[2])
+        full.bind(("127.0.0.2", port))
+        full.listen(0)
+        waiting = [socket.socket() for _ in range(4)]
+        for queued in waiting:
+            queued.setblocking(False)
+            queued.connect_ex(("127.0.0.2", port))
+
+        async def resolve(host: str, port: int) -> list[tuple[object, ...]]:
+            return [
+                (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+                for address in ("127.0.0.2", "127.0.0.1")
+            ]
+
+        monkeypatch.setattr(addresses, "resolved", resolve)
+        url = f"http://two.test:{port}"
+        client = Client((url,))
+        begin = time.monotonic()
+        try:
+            response = await send(client, "GET", url, timeout_s=5)
+        finally:
+            await client.aclose()
+            for queued in waiting:
+                queued.close()
+        assert response.status_code == 200
+        assert 0.2 <= time.monotonic() - begin < 2
 
 
 def asked(url: str) -> CallError | JudgeError:
@@ -144,16 +183,56 @@ def test_a_proxy_that_cannot_be_used_is_a_fault_of_the_environment(
     fault = asked("https://server.invalid")
     assert isinstance(fault, JudgeError)
     assert title in fault.title
+    assert ("recjudge[socks]" in fault.next_step) == proxy.startswith("socks")
 
 
+@pytest.mark.parametrize("variable", CERTIFICATE_VARIABLES)
 @pytest.mark.parametrize("content", [None, ""])
 def test_a_file_of_certificates_that_cannot_be_read_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None, variable: str
 ) -> None:
     path = tmp_path / "authorities.pem"
     if content is not None:
         path.write_text(content, encoding="utf-8")
-    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    monkeypatch.setenv(variable, str(path))
     fault = asked("https://127.0.0.1:9")
     assert isinstance(fault, JudgeError)
-    assert str(path) in fault.cause
+    assert f"{variable}: {path}" in fault.cause
+    assert variable in fault.next_step
+
+
+# httpcore leaves the connection to the garbage collector
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x05\xff"])
+def test_a_socks_proxy_that_refuses_is_named_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    async def ask() -> str:
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(1000)
+            writer.write(answer)
+            writer.close()
+
+        server = await asyncio.start_server(handle, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        monkeypatch.setenv("ALL_PROXY", f"socks5://user:planted-key@127.0.0.1:{port}")
+        client = Client(("http://server.invalid",))
+        try:
+            await send(client, "GET", "http://server.invalid", timeout_s=5)
+        except UnreachableError as error:
+            return str(error)
+        finally:
+            await client.aclose()
+            server.close()
+        return ""
+
+    message = asyncio.run(ask())
+    gc.collect()
+    assert "through the proxy socks5://127.0.0.1:" in message
+    assert "planted-key" not in message
+
+
+def test_a_socks_proxy_without_a_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    fault = asked("https://server.invalid")
+    assert "through the proxy socks5://127.0.0.1:9" in fault.title

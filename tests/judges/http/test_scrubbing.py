@@ -84,7 +84,7 @@ def test_an_answer_without_the_key_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["OPENAI_API_KEY", "key", "My_Key_2", "_X", "AZURE_OPENAI_API_KEY_WESTEUROPE"]
+    "name", ["OPENAI_API_KEY", "key", "My_Key_2", "hf_token", "_X", "AZURE_OPENAI_API_KEY_WESTEUROPE"]
 )
 def test_names_of_variables_are_taken(name: str) -> None:
     assert is_variable_name(name)
@@ -92,6 +92,7 @@ def test_names_of_variables_are_taken(name: str) -> None:
 
 KEYS = (
     "sk-proj-0123456789abcdef", "sk-ant-api03-xyz", "gsk_0123456789abcdefghijklmnop", "AIzaSyA0123456789abcdefghij",
+    "sk_live_51H8abcdefgh", "gsk_ABCdefGHIjkl",
     "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "hf_ABCDEFGHIJKLMNOPQRSTUVWX", "with space", "2nd", "a=b", "schlüssel",
 )  # fmt: skip
 

@@ -7,9 +7,11 @@ import time
 import httpx
 import pytest
 
-from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.errors import CallError
+from recjudge_tui.domain.judge import Identity, JudgeSpec
+from recjudge_tui.errors import CallError, JudgeError, UsageError
+from recjudge_tui.judges.http.curl import curl_command
 from recjudge_tui.judges.providers.openai import OpenAIJudge, api_root, make
+from recjudge_tui.judges.registry import make_judge
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import Script, answer, completion, serving
@@ -243,6 +245,87 @@ async def test_what_is_sent() -> None:
         "max_completion_tokens",
     }
     assert "authorization" not in stub.heads[-1].lower()
+
+
+async def test_headers_of_the_users_own_are_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", PLANTED)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-vendor-itself")
+    refusal = answer(401, {"error": {"message": f"who is {PLANTED}?"}})
+    with serving(scripted(answer(200, completion(f"you sent {PLANTED}")), refusal)) as stub:
+        spec = JudgeSpec(spec="openai:m", base_urls=(stub.url,), header_env=(("x-gateway", "GATEWAY_KEY"),))
+        judge = make_judge(spec)
+        assert isinstance(judge, OpenAIJudge)
+        await judge.prepare(workload())
+        reply = await judge.ask(asking())
+        error = await judge_error(judge, in_ask=True)
+        command = curl_command(judge.wire(asking(), {}, ()))
+        seen = f"{reply!r} {error} {error!r} {judge!r} {vars(judge)!r} {command} {spec.model_dump_json()}"
+        await judge.close()
+    assert f"x-gateway: {PLANTED}" in stub.heads[-1]
+    assert "vendor-itself" not in "".join(stub.heads), "a gateway is not sent the vendor's key"
+    assert '-H "x-gateway: $GATEWAY_KEY"' in command
+    assert "you sent [GATEWAY_KEY]" in reply.text
+    assert PLANTED not in seen
+    monkeypatch.delenv("GATEWAY_KEY")
+    without = make_judge(spec)
+    with pytest.raises(JudgeError) as missing:
+        await without.prepare(workload())
+    await without.close()
+    assert "GATEWAY_KEY is not set" in missing.value.cause
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        (("Host", "VAR"), "cannot be set"),
+        (("a b", "VAR"), "not the name of a header"),
+        (("x-key", "sk-0123456789-not-a-name"), "not the value itself"),
+    ],
+)
+def test_headers_that_cannot_be_sent(header: tuple[str, str], why: str) -> None:
+    with pytest.raises(UsageError, match=why) as error:
+        make_judge(JudgeSpec(spec="openai:m", header_env=(header,)))
+    assert "0123456789" not in str(error.value)
+
+
+def test_a_judge_without_a_server_takes_no_headers() -> None:
+    with pytest.raises(UsageError, match="takes no --header-env"):
+        make_judge(JudgeSpec(spec="rules", header_env=(("x", "VAR"),)))
+
+
+def test_headers_are_part_of_what_a_stored_reply_must_share() -> None:
+    plain, sent = JudgeSpec(spec="openai:m"), JudgeSpec(spec="openai:m", header_env=(("x-route", "ROUTE"),))
+    assert "header_env" not in plain.model_dump_json()
+    assert JudgeSpec.model_validate_json(sent.model_dump_json()) == sent
+    keys = {Identity(name="m", headers=spec.headers).cache_key() for spec in (plain, sent)}
+    assert keys == {"m@", "m@;x-route=ROUTE"}
+
+
+async def test_azures_address_keeps_its_version_and_its_own_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "https://r.openai.azure.com/openai/deployments/d?api-version=2024-10-21"
+    judge = judge_at(address, key="AZURE_KEY")
+    call = judge.wire(asking(), {}, ())
+    assert (
+        call.url == "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21"
+    )
+    assert call.headers["api-key"] == "$AZURE_KEY"
+    with serving(scripted(answer(200, completion(GOOD)))) as stub:
+        local = judge_at(f"{stub.url}/openai/deployments/d?api-version=2024-10-21")
+        await local.prepare(workload())
+        await local.ask(asking())
+        await local.close()
+    assert [head.split()[1] for head in stub.heads] == [
+        "/openai/deployments/d/models?api-version=2024-10-21",
+        "/openai/deployments/d/chat/completions?api-version=2024-10-21",
+    ]
+    for bad in (
+        "http://h/d?api-version=2024&key=secret-1",
+        "http://h/d?api-version=",
+        "http://h/d?code=secret-1",
+    ):
+        with pytest.raises(UsageError, match="must not contain") as error:
+            judge_at(bad)
+        assert "secret-1" not in str(error.value)
 
 
 def test_openrouter_is_told_to_honour_the_parameters() -> None:

@@ -128,7 +128,7 @@ def test_the_reasoning_names_places_and_faults_in_words() -> None:
     shown = (TEAS[0], item("Compact Kettle", "Tea", "Pellwick"), TEAS[0], *TEAS[1:8])
     said = ask(one(shopper, *shown), pointwise_schema())["reasoning"]
     assert "2 items are at fault: item 2 is a second durable of a kind they have; item 3 is nearly" in said
-    assert said.endswith("That is enough for a good match, but one with an item at fault is a partial one.")
+    assert said.endswith("That is enough for a good match, but an item is at fault: a partial match.")
 
 
 def test_a_missing_item_is_worth_nothing() -> None:

@@ -15,6 +15,7 @@ from tests.support.cases import listed, shipped
 
 LIST = shipped("pointwise-shopping")
 DOUBLED = "{% set ns = namespace(x='ab') %}{% for i in range(60) %}"
+NESTED = "{% set ns = namespace(x=['ab'], y=['ab']) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}"
 ATTACKS = {
     "a huge range": "{% for i in range(10**9) %}x{% endfor %}",
     "loops in loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
@@ -22,7 +23,7 @@ ATTACKS = {
     "the same in a block": "{% set x %}{% for i in range(99999) %}"
     + "word " * 2000
     + "{% endfor %}{% endset %}",
-    "a filter in a loop": "{% for i in range(99999) %}{{ range(99999) | sum }}{% endfor %}",
+    "a filter in a loop": "{% for i in range(99999) %}{{ range(9999) | sum }}{% endfor %}",
     "a text many times": "{{ ('a' * 10 ** 9) | length }}",
     "many times a text": "{{ (10 ** 9 * 'a') | length }}",
     "a list many times": "{{ ([1] * 10 ** 8) | length }}",
@@ -49,6 +50,34 @@ ATTACKS = {
     "a macro in a loop": "{% macro m() %}"
     + "word " * 2000
     + "{% endmacro %}{% for i in range(99999) %}{% set x = m() %}{% endfor %}",
+    "a list that stands in itself twice": NESTED + "{% endfor %}{{ ns.x }}",
+    "two such lists compared": NESTED + "{% set ns.y = [ns.y, ns.y] %}{% endfor %}{{ ns.x == ns.y }}",
+    "a tuple of that kind": "{% set ns = namespace(x=(1,)) %}{% for i in range(60) %}{% set ns.x = (ns.x, ns.x) %}"
+    "{% endfor %}{{ [ns.x] | unique | list }}",
+    "such a list handed on": "{% macro m(x, n) %}{% if n %}{{ m([x, x], n - 1) }}{% endif %}{% endmacro %}{{ m([1], 60) }}",
+    "such a list in a part of its own": "{% for x in [1] recursive %}{{ loop([[x, x], [x, x]] * 2) }}{% endfor %}",
+    "lists of lists many times": "{{ [[[1] * 999] * 999] * 999 }}",
+    "a long text many times in a list": "{{ [['b' * 4000000]] * 9999 }}",
+    "many lines indented": "{{ ('a\\n' * 2000000) | indent(9999) }}",
+    "wide texts kept": "{{ range(99999) | map('string') | map('center', 9999) | list | length }}",
+    "wide texts joined": "{{ ','.join(range(99999) | map('string') | map('center', 9999)) | length }}",
+    "many wide fields": "{{ ('%9999s' * 9999) % ((1,) * 9999) }}",
+    "many wide named fields": "{{ ('%(a)9999s' * 500000) % {'a': 1} }}",
+    "a long text in many fields": "{{ ('%(a)s' * 500000) % {'a': 'b' * 4000000} }}",
+    "a long text formatted into many": "{{ ('%(a)s' * 500000) | format(a='b' * 4000000) }}",
+    "a loop that counts backwards": "{% for i in range(2000) %}{{ [1] | _counted(-10 ** 12) | list | length }}"
+    "{{ 'a' * 4000000 }}{% endfor %}",
+    "many long texts kept": "{% set ns = namespace(x=[]) %}{% for i in range(99) %}"
+    "{% set ns.x = ns.x + [('a' * 4000000) | upper] %}{% endfor %}",
+    "many slices kept": "{% set t = 'a' * 4000000 %}{% set ns = namespace(x=[]) %}{% for i in range(99) %}"
+    "{% set ns.x = ns.x + [t[1:]] %}{% endfor %}",
+    "a text in characters": "{{ ('aé' * 2000000) | list | length }}",
+    "a text escaped again and again": "{% set ns = namespace(x='&' * 99999) %}{% for i in range(99) %}"
+    "{% set ns.x = ns.x | string | forceescape | urlencode %}{% endfor %}",
+    "a long word in lines": "{{ ('a' * 4900000) | wordwrap(1) | length }}",
+    "lists added up": "{{ ([[1]] * 99999) | sum(start=[]) | length }}",
+    "a batch filled with lists": "{{ [1] | batch(9999, [1] * 9999) | list | string | length }}",
+    "a number that Python does not write": "{{ 'inf' | float | int }}",
     "lipsum": "{{ lipsum(n=10 ** 6) }}",
     "cycler": "{{ cycler('a').next() }}",
     "joiner": "{{ joiner(',')() }}",
@@ -56,8 +85,10 @@ ATTACKS = {
 
 
 @pytest.fixture(autouse=True)
-def _short_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_limits, "SECONDS", 0.2)
+    monkeypatch.setattr(template_limits, "LONGEST_TEXT", 500_000)
+    monkeypatch.setattr(template_limits, "MOST_MADE", 5_000_000)
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -71,7 +102,13 @@ def test_what_never_ends_or_fills_the_memory_is_refused_with_its_line(name: str)
     tracemalloc.stop()
     assert "In its user text, line 2: " in caught.value.cause
     assert time.process_time() - started < 8
-    assert most < 200_000_000
+    assert most < 20_000_000
+
+
+def test_a_text_of_very_many_tags_is_refused_before_it_is_compiled() -> None:
+    macros = "".join(f"{{% macro m{n}(a=1) %}}{{% endmacro %}}" for n in range(9999))
+    with pytest.raises(PromptError, match="more than 5,000 tags"):
+        user_text(LIST.model_copy(update={"user": macros}), listed(), "")
 
 
 def test_parts_that_include_each_other_end() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ import textual.pilot
 from textual import events
 from textual._compositor import Compositor
 from textual.app import App
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
+from textual.css.types import CSSLocation
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -25,6 +29,7 @@ from recjudge_tui.tui.projects.screen import ProjectsScreen
 
 SIZES = ((80, 24), (120, 40))
 RENDER = Compositor.render_update
+PARSE = Stylesheet._parse_rules
 # a screen that polls a run never rests
 MOST_ROUNDS = 200
 MOST_TURNS = 10_000
@@ -54,12 +59,21 @@ async def running(
     app_class: type[RecjudgeApp] = AllVerdicts,
 ) -> AsyncIterator[Pilot[Any]]:
     """The app on a project: on all of its verdicts, or with `RecjudgeApp` where users find themselves."""
-    app = app_class(path, project)
+    async with driven(app_class(path, project), size, toasts=toasts) as pilot:
+        yield pilot
+
+
+@asynccontextmanager
+async def driven(
+    app: App[Any], size: tuple[int, int] = (80, 24), *, toasts: bool = True
+) -> AsyncIterator[Pilot[Any]]:
+    """Any app, without the waiting, the parsing and the painting that tests can do without."""
     with pytest.MonkeyPatch.context() as patch:
         # Textual waits twice after each key until the process has computed nothing for 20 ms
         for module in (textual.app, textual.pilot):
             patch.setattr(module, "wait_for_idle", _no_task_is_ready)
         patch.setattr(Compositor, "render_update", _painted_later)
+        patch.setattr(Stylesheet, "_parse_rules", _parsed)
         async with app.run_test(size=size, notifications=toasts) as pilot:
             await settle(pilot)
             yield pilot
@@ -86,6 +100,23 @@ async def _at_rest(app: App[Any]) -> None:
             _paint(app)
         if not _is_any_ready():
             return
+
+
+def _parsed(sheet: Stylesheet, css: str, *where: Any, **more: Any) -> list[RuleSet]:
+    """Each app would parse the same styles again."""
+    return _parsed_once(css, tuple(sheet._variables.items()), *where, **more)
+
+
+@lru_cache(maxsize=1024)
+def _parsed_once(
+    css: str,
+    variables: tuple[tuple[str, str], ...],
+    read_from: CSSLocation,
+    is_default_rules: bool = False,
+    tie_breaker: int = 0,
+    scope: str = "",
+) -> list[RuleSet]:
+    return PARSE(Stylesheet(variables=dict(variables)), css, read_from, is_default_rules, tie_breaker, scope)
 
 
 def _painted_later(compositor: Compositor, full: bool = False, *_: object, **__: object) -> None:

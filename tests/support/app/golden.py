@@ -15,7 +15,7 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.reports.projects import run_progress as run_watch
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.saer.request import saer_request
 from recjudge_tui.store import clock
 from recjudge_tui.store.opening import connect
@@ -28,7 +28,7 @@ from tests.support.annotators import assigned, films, judges
 from tests.support.app.lists import import_labels, import_lists
 from tests.support.app.projects import make_absolute, make_arena, make_explanations, make_project
 from tests.support.drawn_project import drawn_project
-from tests.support.runs import RULES
+from tests.support.runs import RULES, plan_run
 
 MADE = datetime(2026, 3, 1, 9, 30, tzinfo=timezone.utc)
 SEEN = datetime(2026, 3, 3, 14, 0, tzinfo=timezone.utc)

@@ -13,7 +13,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.tui.annotation_app import annotation_app
 from tests.support.annotators import PROJECT, assigned, desk, films, verdicts
-from tests.support.app.driving import settle
+from tests.support.app.driving import driven
 
 PROTOCOLS = ("pointwise", "pairwise", "arena", "absolute", "explanation")
 # what answers a whole case of each
@@ -34,8 +34,7 @@ async def annotating(
         found = desk(db, who, protocol)
         project = project_id(db, PROJECT)
     app = annotation_app(path, project, found.rater_id, protocol)
-    async with app.run_test(size=size, notifications=True) as pilot:
-        await settle(pilot)
+    async with driven(app, size) as pilot:
         yield pilot
 
 

@@ -49,13 +49,21 @@ async def fill(pilot: Pilot[Any], screen: LaunchScreen, **values: str) -> None:
             screen.query_one(JudgeQuestion).take(KnownJudge(value, "typed"))
             await pilot.pause()
         elif name in ("limit", "sample"):
-            screen.query_one(HowMany).set_count(name if value else "all", value)  # type: ignore[arg-type]
+            await _answer_how_many(pilot, screen.query_one(HowMany), name if value else "all", value)
         else:
             screen.query_one(f"#field-{name}", Input).value = value
     await pilot.pause(0.3)
     with suppress(WorkerCancelled):
         await pilot.app.workers.wait_for_complete()
     await pilot.pause()
+
+
+async def _answer_how_many(pilot: Pilot[Any], question: HowMany, kind: str, count: str) -> None:
+    question.focus()
+    while question.kind != kind:
+        await press(pilot, "right")
+    # the first digit after an arrow key replaces the number, later ones are added to it
+    await press(pilot, *count)
 
 
 def runs(path: Path) -> list[Any]:

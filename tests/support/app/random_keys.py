@@ -62,7 +62,8 @@ class Session(NamedTuple):
         """What went wrong, empty if nothing did."""
         if self.left:
             # an interrupt that comes while the app is leaving is one
-            interrupted = self.code == 128 + signal.SIGINT and any(b"\x03" in keys for keys in self.pressed)
+            ended_by_it = self.code in (128 + signal.SIGINT, -signal.SIGINT)
+            interrupted = ended_by_it and any(b"\x03" in keys for keys in self.pressed)
             return "" if self.code == 0 or interrupted else f"exit code {self.code} after a key"
         # an app that a key had ended already is killed by the signal, its terminal restored
         if self.code not in (128 + signal.SIGTERM, -signal.SIGTERM):

@@ -40,6 +40,9 @@ async def at_each_size(
         if pilot.app.size != (width, height):
             await pilot.resize_terminal(width, height)
             await settle(pilot)
+            # a text that is wrapped anew shows or hides its scrollbar a moment later
+            await pilot.pause(0.1)
+            await settle(pilot)
         kept = screens(name=f"{name}-{width}x{height}")
         if kept != shown(pilot) + "\n":
             other += [f"{name} at {width}x{height}", *kept.get_assert_diff()]

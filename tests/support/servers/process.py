@@ -89,7 +89,9 @@ def _process(name: str, *words: str, out: IO[bytes], err: IO[bytes]) -> subproce
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
     if name in LIGHT:
         environment = {**os.environ, PARENT: str(server_pid(LIGHT_IMPORTS))}
-        return ForkedProcess(LIGHT_IMPORTS, f"{SERVERS}.{name}", *words, cwd=ROOT, env=environment, **streams)
+        return ForkedProcess(
+            LIGHT_IMPORTS, "-m", f"{SERVERS}.{name}", *words, cwd=ROOT, env=environment, **streams
+        )
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     target = [name] if name.endswith(".py") else ["-m", name if "." in name else f"{SERVERS}.{name}"]
     environment = {**os.environ, "PYTHONPATH": path, PARENT: str(os.getpid())}
