@@ -1,1 +1,1 @@
-"""Files of every known layout become records, and all records of an import are stored in one transaction."""
+"""Reads files of every known layout as records, and stores all records of an import in one transaction."""

@@ -1,4 +1,4 @@
-"""Fetches the images of items from the net, before an import and only when asked to, and keeps them in a cache."""
+"""Fetches the images of items from the internet before an import, only if requested, and keeps them in a cache."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import httpx
 
-from recjudge_tui import __version__
 from recjudge_tui.domain.records import Item
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
@@ -23,8 +22,8 @@ from recjudge_tui.importers.files.tables import long_fields
 from recjudge_tui.importers.images import MOST_BYTES, is_address
 from recjudge_tui.importers.plain.columns import KNOWN
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
-from recjudge_tui.settings import cache_dir
-from recjudge_tui.system import usable_network
+from recjudge_tui.network import socks_answers, tls_context, usable_network
+from recjudge_tui.settings import USER_AGENT, cache_dir
 
 FETCH_LIMIT = 1_000
 AT_ONCE = 8
@@ -33,7 +32,7 @@ MOST_REDIRECTS = 5
 
 
 class FetchedImages(NamedTuple):
-    """The images in the cache, and why others are not there: address -> reason."""
+    """The images in the cache, and for each missing one the reason: address -> reason."""
 
     folder: Path
     failures: Mapping[str, str]
@@ -66,8 +65,9 @@ def fetch_images(
     folder.mkdir(parents=True, exist_ok=True)
     with usable_network():
         http = httpx.Client(
-            headers={"User-Agent": f"recjudge/{__version__}"},
+            headers={"User-Agent": USER_AGENT},
             timeout=TIMEOUT_S,
+            verify=tls_context(),
             follow_redirects=True,
             max_redirects=MOST_REDIRECTS,
         )
@@ -100,7 +100,7 @@ def _cached(folder: Path, address: str) -> Path:
 def _fetch(client: httpx.Client, address: str, path: Path) -> str:
     """Fetch one image into the cache; the reason if it could not be fetched, else an empty text."""
     try:
-        with client.stream("GET", address) as response:
+        with socks_answers(), client.stream("GET", address) as response:
             if response.status_code != 200:
                 return f"the server answered {response.status_code}"
             content = bytearray()

@@ -1,4 +1,6 @@
-"""Joins ids such as `12.0` with the known ids `12`: pandas writes whole numbers so if one of the column is missing."""
+"""Matches ids such as `12.0` with the known ids `12`: pandas writes whole numbers this way if a value of the column
+is missing.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,10 @@ _FLOAT = re.compile(r"-?\d+\.0", re.ASCII)
 def joined_ids(
     reads: Iterator[LocatedRecord], again: Callable[[], Iterator[LocatedRecord]], target: Target, notes: Notes
 ) -> Iterator[LocatedRecord]:
-    """The records; ids like `12.0` lose their ending if the project knows every one of them without it.
+    """The records; ids like `12.0` lose their ending if the project knows all of them without it.
 
     Only if the first record has such an id is the file read twice (`again`) and are the known ids looked up. A remark
-    says what was joined, a warning that not all of them are known.
+    says which ids were matched; a warning says if not all of them are known.
     """
     first = next(reads, None)
     if first is None:
@@ -50,7 +52,7 @@ def _all_known(what: What, ids: set[str], target: Target, notes: Notes) -> bool:
     noun = what[:-1]
     if count == len(ids) and known.isdisjoint(ids):
         notes.remark(
-            f"{noun} ids such as {shown(some)} are taken for the known ids such as {shown(some[:-2])}, all {count:,} of them"
+            f"{noun} ids such as {shown(some)} are read as the known ids such as {shown(some[:-2])} ({count:,} in all)"
         )
         return True
     if count:

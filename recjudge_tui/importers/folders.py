@@ -23,8 +23,6 @@ from recjudge_tui.importers.registry import layouts, special_layout
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 
-# the endings in which one table is often saved several times
-
 
 class _DryRun(Exception):  # noqa: N818 - undoes the transaction of a dry run
     pass
@@ -62,23 +60,15 @@ def import_paths(
     From a folder, only files that a layout claims and plain tables are imported; the first summary names the others. One
     transaction for all kinds; returns one summary per kind. Raises the errors of `import_files`, and InputError for a
     file that may hold several kinds. With `dry_run` the transaction is undone at its end, and nothing is stored.
-    `fetch_limit`: fetch the images that items name by address, at most so many; None: none.
+    `fetch_limit`: fetch the images that items name by address, at most this many; None: fetch none.
     """
-    if mapping is not None:
-        if kind is None or any(path.is_dir() for path in paths):
-            raise UsageError(
-                "--mapping needs files and --as",
-                "A mapping describes tables of one kind, not a folder.",
-                "Name the files, and their kind with --as.",
-            )
-        sorted_files = FilesByKind({kind: list(paths)}, [])
-    else:
-        sorted_files = find_files(paths, kind, layout, system, project)
+    mapped = _mapped_files(paths, kind) if mapping is not None else None
+    sorted_files = mapped or find_files(paths, kind, layout, system, project)
     _refuse_unfit(sorted_files.files, kind, system, event_type)
     everything = [path for files in sorted_files.files.values() for path in files] + sorted_files.beside
     fetched = None
     if fetch_limit is not None:
-        # before the transaction: nobody may wait for the net with the database locked
+        # before the transaction: the database must not be locked while waiting for the network
         fetched = fetch_images(sorted_files.files.get("items", ()), layout, mapping, fetch_limit)
     with suppress(_DryRun), db.bulk_writing(), db.transaction():
         summaries = [
@@ -102,6 +92,16 @@ def import_paths(
         if dry_run:
             raise _DryRun
     return [summaries[0].model_copy(update={"aside": sorted_files.aside}), *summaries[1:]]
+
+
+def _mapped_files(paths: Sequence[Path], kind: ImportKind | None) -> FilesByKind:
+    if kind is None or any(path.is_dir() for path in paths):
+        raise UsageError(
+            "--mapping needs files and --as",
+            "A mapping describes tables of one kind, not a folder.",
+            "Name the files, and their kind with --as.",
+        )
+    return FilesByKind({kind: list(paths)}, [])
 
 
 def _refuse_unfit(
@@ -146,7 +146,7 @@ def find_files(
             by_kind[kind].append(path)
     once = {part: _without_copies(files, aside) for part, files in by_kind.items() if files}
     if not once and kind is not None:
-        # if all files only help, import them anyway: their layout then reports what it holds
+        # if all files only help to read others, import them anyway: their layout then reports what is missing
         return FilesByKind({kind: beside}, [])
     return FilesByKind(once, beside, tuple(aside))
 
@@ -203,11 +203,12 @@ def _of_folder(
         if holding.choices and kind is None:
             steps = "".join(f"\n  {line}" for line in commands(path, project, holding.choices))
             questions.append(
-                f"{path} was not imported, because it may hold several kinds. Say what it is:{steps}"
+                f"{path} was not imported, because it may contain one of several kinds of data. Say "
+                f"which:{steps}"
             )
         elif kind is not None and not kinds and any(choice.kind == kind for choice in holding.choices):
             by_kind.setdefault(kind, []).append(path)
-        elif kinds and only_a_header(sample):
+        elif any(layout.has_header for layout in kinds.values()) and only_a_header(sample):
             aside.append(f"{path} was not imported, because it has a header and no rows")
         elif not holding.layouts:
             unknown.append(path.name)
@@ -230,7 +231,7 @@ def _of_folder(
     if folders := [path.name for path in inside if path.is_dir()]:
         step = f"Name one of the folders in it ({', '.join(folders[:5])}), or the files themselves."
     raise InputError(
-        f"no file in {folder} is recognised as holding {what}",
+        f"no file in {folder} is recognised as {what}",
         "\n  ".join(questions),
         step,
     )
@@ -249,7 +250,7 @@ def _is_its_own(layout: Layout, path: Path) -> bool:
 
 
 def _only_helps(path: Path, kind: ImportKind, known: list[Layout]) -> bool:
-    """Whether the file only helps a layout to read files of this kind and holds none itself."""
+    """Whether the file only helps a layout to read files of this kind and contains no records of it."""
     helped = [layout for layout in known if kind in layout.beside]
     if not helped or not path.is_file():
         return False

@@ -1,4 +1,4 @@
-"""The images that items name: checked, scaled down and written anew, so that nothing of the file but its pixels goes on."""
+"""The images that items name: checked, scaled down and encoded again, so that only the pixels of the file are used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_BYTES = 20 * 1024 * 1024
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
 _QUALITY = 85
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
-# what Pillow raises for files that are damaged or made to do damage
+# what Pillow raises for damaged or malicious files
 _FAULTS = (
     OSError, ValueError, TypeError, SyntaxError, LookupError, EOFError, MemoryError, OverflowError, struct.error,
     zlib.error,
@@ -51,10 +51,10 @@ def read_local(reference: str, folder: Path | None) -> bytes:
         return _of_data(reference)
     if scheme := _SCHEME.match(reference):
         raise ImageFault(
-            f"“{scheme[0]}” addresses are not read; give a path, a data: URI or an http(s) address"
+            f"“{scheme[0]}” addresses are not supported; give a path, a data: URI or an http(s) address"
         )
     if folder is None:
-        raise ImageFault("the standard input has no folder to find an image in")
+        raise ImageFault("an image cannot be found by its path when the table comes from standard input")
     return _of_file(reference, folder)
 
 
@@ -96,8 +96,7 @@ def _too_large() -> ImageFault:
 
 def prepared(content: bytes) -> StoredImage:
     """The image as it is stored and sent: upright, at most 512 pixels wide and high, without transparency, as JPEG.
-
-    Of an animation only the first picture. Raises ImageFault, and MissingPillow.
+    Only the first frame of an animation. Raises ImageFault, and MissingPillow.
     """
     if len(content) > MOST_BYTES:
         raise _too_large()
@@ -117,13 +116,13 @@ def prepared(content: bytes) -> StoredImage:
                 scaled: Image.Image = picture.convert("RGBA") if palette else picture
                 scaled.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
                 upright = ImageOps.exif_transpose(scaled)
-                # a new picture has none of the old one's metadata
+                # the new image has none of the metadata of the old one
                 clean = Image.new("RGB", upright.size, "white")
                 clean.paste(upright, mask=upright.getchannel("A") if upright.mode in ("RGBA", "LA") else None)
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-            raise ImageFault("it would unpack to far more pixels than an image has") from None
+            raise ImageFault("it would unpack to far too many pixels") from None
         except UnidentifiedImageError:
-            raise ImageFault(f"it is no image ({', '.join(FORMATS)})") from None
+            raise ImageFault(f"it is not an image ({', '.join(FORMATS)})") from None
         except _FAULTS as error:
             raise ImageFault(f"it is damaged: {one_line(error, 100) or type(error).__name__}") from None
     written = BytesIO()

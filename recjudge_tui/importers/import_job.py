@@ -1,4 +1,4 @@
-"""What storing one file needs to know and counts."""
+"""The state of storing one file: what is known about the project, and the counts."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Counts:
     guessed_judges: list[str] = field(default_factory=list)
 
     def keep(self, *records: Record) -> None:
-        """Keep the records as examples if there are too few."""
+        """Keep the records as examples until there are enough."""
         if len(self.examples) < SHOWN:
             self.examples.extend(records[: SHOWN - len(self.examples)])
 
 
 class ImportJob(NamedTuple):
-    """The file that is being stored: where to, what is known, and what is counted."""
+    """The file that is being stored: its target, what is known, and the counts."""
 
     target: Target
     notes: Notes

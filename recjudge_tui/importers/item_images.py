@@ -1,4 +1,4 @@
-"""Stores the images of the items of a file, and says by file and line which one cannot be used."""
+"""Stores the images of a file's items. Errors name the file and line of an image that cannot be used."""
 
 from __future__ import annotations
 
@@ -39,8 +39,11 @@ class ItemImages:
     not_fetched: int = 0
 
     def store(self, line: int, item: Item) -> Item:
-        """The item with the digest of its image, which is stored; with an address that was not fetched, an item without
-        an image. Call inside a transaction. Raises InputError for an image that cannot be used."""
+        """The item with the digest of its image, after storing the image.
+
+        If the image's address was not fetched, the item has no image. Call inside a transaction. Raises InputError
+        for an image that cannot be used.
+        """
         reference = item.image
         if not reference:
             return item
@@ -49,7 +52,7 @@ class ItemImages:
                 update={"image": "", "attributes": {**item.attributes, ADDRESS: reference}}
             )
         digest = self.stored.get(reference) or self._stored(line, item)
-        # images within the table would fill the memory
+        # images inside the table would fill the memory
         if len(reference) <= _LONGEST_KEY:
             self.stored[reference] = digest
         return item.model_copy(update={"image": digest})
@@ -89,9 +92,10 @@ class ItemImages:
         return image.view.digest
 
     def remark(self) -> None:
-        """Say how many images were not fetched because nobody asked for it."""
+        """Add a remark on how many images were not fetched because --fetch-images was not given."""
         if self.not_fetched:
             self.notes.remark(
-                f"{quantity(self.not_fetched, 'image')} on the net not fetched: add --fetch-images to fetch them;"
+                f"{quantity(self.not_fetched, 'image')} not fetched from the internet: add --fetch-images "
+                f"to fetch them;"
                 f" the addresses are kept as attribute “{ADDRESS}”"
             )

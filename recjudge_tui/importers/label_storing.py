@@ -1,4 +1,4 @@
-"""Stores labels: whose they are, of which case, and what an earlier answer to it means."""
+"""Stores labels: finds their rater and case, and handles earlier answers of the same rater."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _SHOWN_NAMES = 5
 
 
 def store_labels(job: ImportJob, reads: Iterable[tuple[LocatedRecord, Label]]) -> None:
-    """Store the labels of a batch in the orientation of their cases, and answers to tasks as those of the tasks' people."""
+    """Store the labels of a batch in the orientation of their cases.
+
+    Answers to tasks are stored for the person assigned to the task.
+    """
     for read, label in reads:
         if label.task:
             _task_answer(job, read.line, label)
@@ -36,15 +39,15 @@ def store_labels(job: ImportJob, reads: Iterable[tuple[LocatedRecord, Label]]) -
         case, turned, occasions = case_of_label(job.target, job.known.cases, label)
         if occasions > 1:
             text = (
-                f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and served_at do "
-                "not say which was judged; the label is kept without one"
+                f"user {shown(label.user_id)} was shown {occasions} such lists or texts, and context and "
+                f"served_at do not say which one was judged; the label is kept without a list"
             )
-            job.notes.warn(read.line, "which occasion is not clear", text)
+            job.notes.warn(read.line, "unclear occasion", text)
         _add_label(job, read.line, rater, case, label, turned=turned)
 
 
 def _add_label(job: ImportJob, line: int, rater: int, case: int, label: Label, *, turned: bool) -> None:
-    """Store a label in the orientation of its case, which is the other one if it is `turned`."""
+    """Store a label in the orientation of its case; the case has the systems in the other order if it is `turned`."""
     standing = label
     if turned and label.value is not None:
         value = 0.0 - label.value
@@ -74,7 +77,8 @@ def _counted_before(job: ImportJob, line: int, clash: Clash) -> InputError:
     origin = f" (import {clash.import_id})" if clash.import_id else ""
     return InputError(
         f"{job.notes.file}:{line}: the counts of this row are already stored",
-        f"They came with a table of the same file name{origin}, and counts do not show which battles are new.",
+        f"They came from a table with the same file name{origin}, and counts do not show which battles are "
+        f"new.",
         "Nothing was stored. Undo that import to replace it (recjudge imports undo ID), or rename the file if these are"
         " other battles.",
     )
@@ -95,14 +99,17 @@ def remark_repeats(job: ImportJob) -> None:
 
 
 def _task_answer(job: ImportJob, line: int, label: Label) -> None:
-    """Store the answer to an exported task as one of the person whose task it is, and close the task."""
+    """Store the answer to an exported task for the person assigned to it, and close the task."""
     task = task_by_token(job.target.db, job.target.project_id, label.task)
     if task is None or task.protocol != label.protocol:
         text = f"task {shown(label.task)} is not a {label.protocol} task of this project; left out"
         job.notes.skip(line, "unknown task", text)
         return
     if label.rater not in ("", task.rater):
-        text = f"answered by {shown(label.rater)}; stored as {shown(task.rater)}, whose task it is"
+        text = (
+            f"answered by {shown(label.rater)}; stored as the answer of {shown(task.rater)}, to whom the "
+            "task is assigned"
+        )
         job.notes.warn(line, "answered by another name", text)
     named = label.model_copy(update={"rater": task.rater})
     _add_label(job, line, task.rater_id, task.case_id, named, turned=task.first == "b")
@@ -123,7 +130,9 @@ def _rater(job: ImportJob, line: int, label: Label) -> int:
 
 
 def _kind_by_name(job: ImportJob, name: str) -> RaterKind:
-    """The kind of a rater whose row does not say it: the one that it has, if it was imported, else the one of its name."""
+    """The kind of a rater whose row does not name one: its stored kind if it was imported before, else the kind
+    suggested by its name.
+    """
     kind = kind_by_name(name)
     stored = rater_kind(job.target.db, job.target.project_id, name)
     if stored in IMPORTED and kind != "ground_truth":
@@ -138,7 +147,7 @@ def remark_guessed_judges(job: ImportJob) -> None:
     if names:
         more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
         job.notes.remark(
-            f"taken for language models by name, so not counted as people: {', '.join(map(shown, names[:_SHOWN_NAMES]))}"
+            f"named like language models, so not counted as people: {', '.join(map(shown, names[:_SHOWN_NAMES]))}"
             f"{more}; a column rater_kind (judge, annotator) decides, or “recjudge rater kind NAME annotator”"
         )
 
@@ -151,7 +160,7 @@ def _note_clash(job: ImportJob, line: int, label: Label, clash: Clash) -> None:
     else:
         origin = f"in run {clash.run_id}" if clash.run_id is not None else "already"
     answer = f"answered {shown(clash.label)}" if clash.label else "failed"
-    text = f"{shown(label.rater)} {answer} on {label.aspect} of this case {origin}; that is kept"
+    text = f"{shown(label.rater)} {answer} on {label.aspect} of this case {origin}; that answer is kept"
     job.notes.skip(line, ANOTHER_VERDICT, text)
 
 

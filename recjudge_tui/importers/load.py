@@ -51,7 +51,7 @@ from recjudge_tui.store.verdicts.scales import stored_scales
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]
 _TICK = 1_000
-# why an answer may be lost, and what to do if most are
+# why an answer may be lost, and what to do if most of a file's answers are
 _SCALE = (
     "Give the scale of the aspect in a mapping, such as scale = { quality = [0, 10] }, or"
     " { quality = { categories = [...] } } for words without an order; or say what each value means (docs/mapping.md)."
@@ -64,7 +64,7 @@ _LOST = {
     "unknown value": _SCALE,
     "not a finite number": _SCALE,
 }
-# characters of the line that says what each column was taken for
+# characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
 
 
@@ -90,8 +90,8 @@ def import_files(
     of lists or explanations and overrides a column of that name, `event_type` the type of events; several files that name
     no system are named after themselves. `where`: only the rows with one of these values in each of these
     columns. If files of one command disagree, the first one counts; a newer command replaces
-    an earlier one. `beside` are other files that a layout may need, `names` what to call a file that is not called by its
-    path, `fetched` the images of items that were fetched from the net. Raises UsageError, InputError, StoreError.
+    an earlier one. `beside` are other files that a layout may need, `names` replaces a file's path in messages,
+    `fetched` are the images of items fetched from the internet. Raises UsageError, InputError, StoreError.
     """
     _refuse_unfit(kind, layout, mapping, system, event_type)
     system = _storable(system.strip()) if system else None
@@ -99,7 +99,7 @@ def import_files(
     files: list[tuple[FileSummary, Notes]] = []
     encoding = (described.encoding if described else "") or UTF8
     for path in paths:
-        # what is no table is refused by its beginning, before all of it is read
+        # a file that is not a table is refused by its beginning, before all of it is read
         sample_of(path, encoding)
     contents = {path: contents_of(path) for path in paths}
     pace = _Pace(progress, sum(c.lines for c in contents.values()))
@@ -153,7 +153,7 @@ def _summary(
 
 
 def _mark_copies(command: _Command, files: list[tuple[FileSummary, Notes]]) -> tuple[str, ...]:
-    """Leave out the events that are also held out; returns the sentences about them."""
+    """Mark the visible events that are copies of held-out ones; returns the sentences about them."""
     if command.kind != "events":
         return ()
     stored = [summary.import_id for summary, _ in files if summary.import_id is not None]
@@ -240,8 +240,9 @@ class _Command(NamedTuple):
 def _import_file(
     command: _Command, path: Path, contents: Contents, since: int | None
 ) -> tuple[FileSummary, Notes]:
-    """Read and store one file, unless the same bytes were already imported in the same way and nothing has replaced what
-    they brought."""
+    """Read and store one file, unless the same bytes were already imported in the same way and nothing has replaced
+    their content.
+    """
     db, project_id, kind, mapping = command.db, command.project_id, command.kind, command.mapping
     name = _storable(command.names.get(path, str(path)))
     notes = Notes(name)
@@ -259,7 +260,7 @@ def _import_file(
     system = command.system
     if system is None and command.several and layout is PLAIN and names_no_system(sample, kind, mapping):
         system = stem(path)
-        notes.remark(f"no column for the system: it is called {shown(system)} after the file")
+        notes.remark(f"no column for the system: it gets the file's name, {shown(system)}")
     how = command.how(layout.name, system)
     held_out = (
         kind == "events" and layout.split_by_name and not command.event_type and is_test_split(Path(name))
@@ -292,7 +293,7 @@ def _import_file(
 
 
 def _finished(db: Database, summary: FileSummary, counts: Counts, notes: Notes) -> FileSummary:
-    """Record what an import brought, and put it into its summary."""
+    """Record an import's counts and put them into its summary."""
     assert summary.import_id is not None
     read = counts.stored + counts.unchanged + notes.skipped
     finish_import(
@@ -312,13 +313,14 @@ def _finished(db: Database, summary: FileSummary, counts: Counts, notes: Notes) 
             "stored": counts.stored,
             "unchanged": counts.unchanged,
             "skipped": notes.skipped,
-            "warning_count": sum(notes.kinds.values()),
         }
     )
 
 
 def _is_read_alike(db: Database, held_out: bool, import_id: int, path: str) -> bool:
-    """Whether an earlier import of the same bytes took them for the held-out part of a split as this one does."""
+    """Whether an earlier import of the same bytes treated them as the held-out part of a split if and only if this
+    one does.
+    """
     if held_out:
         return not brought_visible_events(db, import_id)
     return not is_test_split(Path(path)) or brought_visible_events(db, import_id)
@@ -329,8 +331,8 @@ def _held_out(reads: Iterator[LocatedRecord], notes: Notes) -> Iterator[LocatedR
         event = read.record
         if isinstance(event, Event) and not event.type.startswith(HELD_OUT):
             notes.remark(
-                "named as the test part of a split: its events are held out, no judge sees them (with --type TYPE they are"
-                " history)"
+                "the name says that this is the test part of a split: its events are held out and no judge "
+                "sees them (with --type TYPE they are history)"
             )
             read = read._replace(record=event._replace(type=HELD_OUT + event.type))
         yield read
@@ -379,7 +381,7 @@ def _lost(notes: Notes) -> dict[str, int]:
 
 
 def _advice(lost: Mapping[str, int]) -> str:
-    """What to do about the commonest reason; empty if there is none."""
+    """What to do about the most frequent reason; empty if there is none."""
     return _LOST[max(lost, key=lambda kind: lost[kind])] if lost else ""
 
 

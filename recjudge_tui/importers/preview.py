@@ -1,4 +1,4 @@
-"""Records as a person reads them, one on each line."""
+"""Shows records for people, one on each line."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _judged(label: Label) -> Iterator[str]:
     yield f"item {label.item_id}" if label.item_id else ""
     yield f"{label.system_a} (A) against {label.system_b} (B)" if label.system_a else ""
     yield f"system {label.system}" if label.system else ""
-    answer = "says nothing that can be read" if label.value is None else f"says {label.label}"
+    answer = "has no readable answer" if label.value is None else f"says {label.label}"
     yield f"{label.rater} {answer} on {label.aspect}"
     yield _order(label)
     yield label.protocol

@@ -1,13 +1,17 @@
-"""The known layouts, and how the layout of a file is chosen. Other packages add layouts through entry points."""
+"""The known layouts, and the choice of a file's layout. Other packages add layouts through entry points."""
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
+import sys
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.datasets.amazon_reviews import AMAZON_REVIEWS
 from recjudge_tui.importers.datasets.esci import ESCI
+from recjudge_tui.importers.datasets.lists_by_user import LISTS_BY_USER
 from recjudge_tui.importers.datasets.mind import MIND, MIND_TRAIN
 from recjudge_tui.importers.datasets.movielens import MOVIELENS_1M, MOVIELENS_100K, MOVIELENS_LATEST
 from recjudge_tui.importers.datasets.ranx import RANX_QRELS, RANX_RUN
@@ -51,6 +55,7 @@ _BUILT_IN: tuple[Layout, ...] = (
     MOVIELENS_LATEST,
     MIND_TRAIN,
     MIND,
+    LISTS_BY_USER,
 )
 
 
@@ -60,7 +65,7 @@ def layouts() -> list[Layout]:
     Raises UsageError when another package's layout cannot be loaded.
     """
     known = list(_BUILT_IN)
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name):
+    for point in _other_packages(tuple((place, _changed_ns(place)) for place in sys.path)):
         try:
             layout = point.load()
         except (ImportError, AttributeError) as error:
@@ -73,6 +78,23 @@ def layouts() -> list[Layout]:
             raise UsageError(f"the importer “{point.name}” is not a recjudge layout")
         known.append(layout)
     return [*known, PLAIN]
+
+
+@lru_cache(maxsize=1)
+def _other_packages(_places: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    """The layouts of other packages, by name.
+
+    The metadata of all packages is read again only after a package was installed in or removed from a folder of the
+    search path.
+    """
+    return tuple(sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name))
+
+
+def _changed_ns(place: str) -> int:
+    try:
+        return Path(place).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def special_layout(known: list[Layout], sample: Sample, kind: ImportKind) -> Layout | None:
@@ -102,7 +124,9 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
     for layout in known:
         if layout.name == name:
             if kind not in layout.kinds:
-                raise InputError(f"layout {name} holds no {kind}", f"It holds: {', '.join(layout.kinds)}.")
+                raise InputError(
+                    f"layout {name} does not contain {kind}", f"It holds: {', '.join(layout.kinds)}."
+                )
             return layout
     raise UsageError(f"no layout “{name}”", f"Known: {', '.join(layout.name for layout in known)}.")
 
@@ -132,7 +156,7 @@ def _refuse_other_kind(known: list[Layout], sample: Sample, kind: ImportKind) ->
     first = fits[kinds[0]]
     assert first is not None
     raise InputError(
-        f"{sample.path} holds {' and '.join(kinds)}, no {kind}",
+        f"{sample.path} contains {' and '.join(kinds)}, not {kind}",
         f"It has the layout {first.name}: {first.about}.",
         f"Import it with --as {kinds[0]}.",
     )

@@ -73,8 +73,8 @@ def _remark_unknown_types(job: ImportJob) -> None:
         return
     more = f" and {len(unknown) - _SHOWN_TYPES} more" if len(unknown) > _SHOWN_TYPES else ""
     job.notes.remark(
-        f"unknown type of event: {', '.join(map(shown, unknown[:_SHOWN_TYPES]))}{more}; a judge sees these events under"
-        " their own name, and they do not mean that the user has the item"
+        f"unknown type of event: {', '.join(map(shown, unknown[:_SHOWN_TYPES]))}{more}; judges see these "
+        f"events under their own names, and they do not count as owning the item"
     )
 
 

@@ -1,4 +1,4 @@
-"""What an import did: for each file, and for all files of one kind."""
+"""The results of an import: for each file, and for all files of one kind."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class FileSummary(Model):
     """The result of one file. `read = stored + unchanged + skipped`.
 
     `unchanged` rows exist already with the same content. `earlier` is an earlier import of the same file, if there is
-    one: then nothing was stored and `import_id` is None. A row with several labels counts once per label. `columns` says
-    what each column was taken for, `remarks` how the file was read, `examples` are the first records stored, as text.
+    one: then nothing was stored and `import_id` is None. A row with several labels counts once per label. `columns`
+    says how each column was read, `remarks` how the file was read, `examples` are the first stored records as text.
     """
 
     path: str
@@ -25,14 +25,13 @@ class FileSummary(Model):
     stored: int = 0
     unchanged: int = 0
     skipped: int = 0
-    warning_count: int = 0
 
 
 class ImportSummary(Model):
     """The result of one import. `warnings` are the first 20 as `file:line: text`; `warning_kinds` counts all of them.
 
-    `aside` are the files of a folder that were not imported, with the reason, `notes` what the project's data now holds that
-    a person must know.
+    `aside` are the files of a folder that were not imported, with the reason; `notes` are facts about the project's
+    data that a person must know.
     """
 
     project: str

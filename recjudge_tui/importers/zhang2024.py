@@ -1,4 +1,5 @@
-"""Imports the data released with Zhang et al. (2024) as the paper's table needs it: the texts keep their HTML.
+"""Imports the data released with Zhang et al. (2024) in the form needed for the paper's table: the texts keep their
+HTML.
 
 Reads either the joined table `explanations.csv`, or the two tables of the release, whose rows are aligned. The release
 keeps the users' own texts in a pickle, which is never opened, so these texts are missing then.
@@ -23,7 +24,7 @@ _KINDS: tuple[ImportKind, ...] = ("users", "items", "explanations", "labels")
 
 
 def import_zhang2024(db: Database, project: str, folder: Path, scratch: Path) -> list[ImportSummary]:
-    """Import everything that the paper's table needs; `scratch` is a folder for the joined table.
+    """Import everything needed for the paper's table; `scratch` is a folder for the joined table.
 
     Raises InputError for a folder without these files, and for tables that do not belong together.
     """

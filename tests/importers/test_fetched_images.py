@@ -120,7 +120,7 @@ def test_an_address_that_is_none_is_a_warning(db: Database, tmp_path: Path) -> N
 
 def test_a_page_instead_of_an_image_stops_the_import(db: Database, tmp_path: Path, net: Stub) -> None:
     path = table(tmp_path, f"{net.url}/red.png", f"{net.url}/page.png")
-    with pytest.raises(InputError, match="It is no image"):
+    with pytest.raises(InputError, match="It is not an image"):
         import_paths(db, "shop", [path], "items", fetch_limit=10)
     assert db.value("SELECT count(*) FROM images") == 0
 
@@ -130,7 +130,7 @@ def test_the_command(project_db: Path, tmp_path: Path, net: Stub) -> None:
     words = ["import", str(path), "-p", "shop", "--as", "items", "--db", str(project_db)]
     plain = CliRunner().invoke(recjudge, words)
     assert plain.exit_code == 0
-    assert "1 image on the net not fetched: add --fetch-images" in plain.output
+    assert "1 image not fetched from the internet: add --fetch-images" in plain.output
     assert not net.heads
     wrong = CliRunner().invoke(recjudge, [*words, "--fetch-limit", "3"])
     assert wrong.exit_code == 2

@@ -18,7 +18,7 @@ def test_all_are_known(load: Load, db: Database) -> None:
     summary = load("lists", SCORES + "u,s,12.0,0.5\nu,s,13.0,0.75\nv,s,14.0,0.25\n")
     assert (summary.stored, summary.skipped, summary.warning_count) == (3, 0, 0)
     assert (
-        "item ids such as “12.0” are taken for the known ids such as “12”, all 3 of them"
+        "item ids such as “12.0” are read as the known ids such as “12” (3 in all)"
         in summary.files[0].remarks
     )
     assert _items(db) == ["13", "12", "14"]

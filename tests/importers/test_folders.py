@@ -61,7 +61,7 @@ def test_a_folder_as_all_that_it_holds(db: Database, ml100k: Path) -> None:
 def test_a_folder_as_one_kind(db: Database, ml100k: Path) -> None:
     [summary] = import_paths(db, "p", [ml100k], "users")
     assert (summary.kind, summary.stored) == ("users", 2)
-    with pytest.raises(InputError, match=r"no file in .*ml-100k is recognised as holding lists"):
+    with pytest.raises(InputError, match=r"no file in .*ml-100k is recognised as lists"):
         import_paths(db, "p", [ml100k], "lists")
 
 
@@ -92,7 +92,7 @@ def test_what_a_folder_leaves_aside_is_said(db: Database, tmp_path: Path) -> Non
     assert summary.aside == (
         f"{folder / 'empty.csv'} was not imported, because it has a header and no rows",
         (
-            f"{folder / 'pairs.csv'} was not imported, because it may hold several kinds. Say what it is:\n"
+            f"{folder / 'pairs.csv'} was not imported, because it may contain one of several kinds of data. Say which:\n"
             f"{start} lists --system NAME   lists, ranked in the order of the rows\n"
             f"{start} events --type TYPE    events of a type that you name"
         ),
@@ -101,14 +101,26 @@ def test_what_a_folder_leaves_aside_is_said(db: Database, tmp_path: Path) -> Non
     )
 
 
+def test_one_row_of_a_layout_without_a_header_is_a_row(db: Database, tmp_path: Path) -> None:
+    folder = tmp_path / "ml-1m"
+    folder.mkdir()
+    (folder / "ratings.dat").write_text("1::10::5::978300760\n")
+    (folder / "movies.dat").write_text("10::Toy Story (1995)::Animation|Comedy\n")
+    (folder / "users.dat").write_text("1::F::1::10::48067\n")
+    summaries = import_paths(db, "films", [folder], None)
+    assert [(summary.kind, summary.stored, summary.aside) for summary in summaries] == [
+        ("items", 1, ()),
+        ("users", 1, ()),
+        ("events", 1, ()),
+    ]
+
+
 def test_the_kind_decides_what_a_folder_leaves_open(db: Database, tmp_path: Path) -> None:
     folder = tmp_path / "recs"
     folder.mkdir()
     (folder / "als.csv").write_text("user,item\nu,7\nu,8\n")
     (folder / "knn.csv").write_text("user,item,score\nu,7,1\nu,8,2\n")
-    with pytest.raises(
-        InputError, match=r"no file in .* is recognised as holding anything .*als.csv.*Say what it is"
-    ):
+    with pytest.raises(InputError, match=r"no file in .* is recognised as anything .*als.csv.*Say which"):
         import_paths(db, "p", [folder], None)
     [summary] = import_paths(db, "p", [folder], "lists")
     assert (summary.stored, summary.aside) == (4, ())
@@ -131,7 +143,7 @@ def test_no_file_of_a_folder_displaces_another(db: Database, tmp_path: Path) -> 
         "knn",
         "zero",
     ]
-    assert "no column for the system: it is called “knn” after the file" in found["lists"].files[1].remarks
+    assert "no column for the system: it gets the file's name, “knn”" in found["lists"].files[1].remarks
     again = {s.kind: [f.earlier is not None for f in s.files] for s in import_paths(db, "p", [folder], None)}
     assert again == {"users": [True], "events": [True], "lists": [True, True, True]}
 
@@ -144,7 +156,7 @@ def test_files_and_their_kinds(db: Database, ml100k: Path) -> None:
 
 def test_folders_that_hold_nothing(db: Database, tmp_path: Path, ml100k: Path) -> None:
     with pytest.raises(
-        InputError, match=r"no file in .* is recognised as holding anything Name one of the folders in it"
+        InputError, match=r"no file in .* is recognised as anything Name one of the folders in it"
     ):
         import_paths(db, "p", [tmp_path], None)
     with pytest.raises(InputError, match="cannot be read No such file"):

@@ -56,7 +56,9 @@ def test_guess(
         return
     for other in others:
         if other != kind:
-            with pytest.raises(InputError, match=f"holds {kind}, no {other} .*layout {layout}.*--as {kind}"):
+            with pytest.raises(
+                InputError, match=f"contains {kind}, not {other} .*layout {layout}.*--as {kind}"
+            ):
                 choose_layout(sample_of(path), other, None)
 
 
@@ -86,7 +88,7 @@ def test_a_file_that_no_layout_knows(db: Database, tmp_path: Path) -> None:
     path.write_text(samples.LINKS_CSV)
     with pytest.raises(InputError, match=r"no column title Found: movieId, imdbId, tmdbId"):
         import_files(db, "p", [path], "items")
-    with pytest.raises(InputError, match=r"cannot tell what .*links.csv holds .*--as"):
+    with pytest.raises(InputError, match=r"cannot tell what .*links.csv contains .*--as"):
         find_files([path], None)
     with pytest.raises(InputError, match=r"links.csv:1: not a table of MovieLens latest .*movieId, imdbId"):
         import_files(db, "p", [path], "items", layout="movielens-latest")
@@ -115,5 +117,5 @@ def test_a_named_layout_that_the_file_has_not(
 def test_a_named_layout_and_another_kind_of_file(db: Database, tmp_path: Path) -> None:
     path = tmp_path / "u.user"
     path.write_text(samples.U_USER)
-    with pytest.raises(InputError, match=r"u.user holds users, no items .*user id\|age.*--as users"):
+    with pytest.raises(InputError, match=r"u.user contains users, not items .*user id\|age.*--as users"):
         import_files(db, "p", [path], "items", layout="movielens-100k")

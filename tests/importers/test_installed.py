@@ -78,7 +78,7 @@ def test_it_is_guessed_and_named(site: Path, tmp_path: Path) -> None:
 def test_its_file_is_refused_as_something_else(site: Path, tmp_path: Path) -> None:
     done = _import(site, tmp_path, "--as", "items")
     assert done.returncode == 1
-    assert "log.txt holds events, no items" in done.stderr
+    assert "log.txt contains events, not items" in done.stderr
     assert "two words a line after #clicks" in done.stderr
 
 

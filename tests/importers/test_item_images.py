@@ -73,9 +73,9 @@ def test_the_same_file_again_takes_up_images_that_changed(db: Database, tmp_path
         ("../outside.png", "outside the folder"),
         ("/outside.png", "outside the folder"),
         ("link.png", "outside the folder"),
-        ("text.png", "no image"),
+        ("text.png", "not an image"),
         ("data:image/png;base64", "no comma"),
-        ("file:///etc/passwd", "addresses are not read"),
+        ("file:///etc/passwd", "addresses are not supported"),
     ],
 )
 def test_an_image_that_cannot_be_used_stops_the_import(
@@ -99,7 +99,9 @@ def test_an_address_is_not_fetched_unless_asked_for(db: Database, tmp_path: Path
     path = table(tmp_path, "a,A,http://127.0.0.1:9/a.png", "b,B,HTTPS://127.0.0.1:9/b.png")
     summary = import_files(db, "shop", [path], "items")
     assert stored(db) == {"a": None, "b": None}
-    assert any("2 images on the net not fetched: add --fetch-images" in r for r in summary.files[0].remarks)
+    assert any(
+        "2 images not fetched from the internet: add --fetch-images" in r for r in summary.files[0].remarks
+    )
     kept = [json.loads(row[0]) for row in db.rows("SELECT attributes FROM items ORDER BY item_id")]
     assert kept == [{"image": "http://127.0.0.1:9/a.png"}, {"image": "HTTPS://127.0.0.1:9/b.png"}]
 

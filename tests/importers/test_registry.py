@@ -63,7 +63,7 @@ def test_a_third_partys_layout_is_guessed_and_named(installed: Path, db: Databas
     assert [layout.name for layout in layouts()][-3:] == ["broken", "clicks", "plain"]
     summary = import_files(db, "p", [file], "events")
     assert (summary.files[0].layout, summary.stored) == ("clicks", 2)
-    with pytest.raises(InputError, match="layout clicks holds no items"):
+    with pytest.raises(InputError, match="layout clicks does not contain items"):
         import_files(db, "p", [file], "items", layout="clicks")
 
 

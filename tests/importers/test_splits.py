@@ -49,7 +49,7 @@ def test_events_of_a_test_file_are_held_out_and_it_is_said(db: Database, tmp_pat
     path.write_text(RATINGS)
     remarks = import_files(db, "p", [path], "events").files[0].remarks
     assert types(db) == ["heldout_rating"]
-    assert any("named as the test part of a split" in remark for remark in remarks)
+    assert any("the name says that this is the test part of a split" in remark for remark in remarks)
     assert import_files(db, "p", [path], "events").files[0].earlier == 1
 
 

@@ -42,7 +42,7 @@ def read_esci(request: Request) -> Iterator[LocatedRecord]:
     """Products as items, queries as users with their locale and split; each query is also a search, and each judgement is
     held out.
 
-    A judgement of a product for a query is what TREC calls a qrel: it says nothing about one system's list, so it is
+    A judgement of a product for a query is what TREC calls a qrel: it is not about one system's list, so it becomes
     an event of type `heldout_relevance` (as of trec-qrels) and not a label. Raises InputError for a file without the
     columns that the kind needs.
     """
@@ -58,7 +58,7 @@ def read_esci(request: Request) -> Iterator[LocatedRecord]:
     if request.kind == "items":
         rows = _products(table.rows)
     else:
-        counted = _counted(table.rows, request.notes)
+        counted = _counted(table.rows, request.notes, chosen=bool(request.where))
         rows = _queries(counted) if request.kind == "users" else _judgements(counted, request.notes)
     yield from records_of(request, rows)
 
@@ -79,8 +79,8 @@ def _products(rows: Iterator[Row]) -> Iterator[Row]:
         yield line, {**{name: row.get(column, "") for name, column in _PRODUCT.items()}, **fixed}
 
 
-def _counted(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
-    """The rows; at their end a remark says how many belong to each locale and split, which are all imported."""
+def _counted(rows: Iterator[Row], notes: Notes, *, chosen: bool) -> Iterator[Row]:
+    """The rows; at their end a remark says how many belong to each locale and split. `chosen`: by --where."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in _PARTS}
     for line, row in rows:
         for column, count in counts.items():
@@ -92,10 +92,9 @@ def _counted(rows: Iterator[Row], notes: Notes) -> Iterator[Row]:
         if any(count)
     ]
     if parts:
-        notes.remark(
-            f"rows by {'; '.join(parts)}: all are imported; “--by locale” and “--by heldout_split” report their queries"
-            " apart, and “--where product_locale=us” brings only such rows"
-        )
+        apart = "“--by locale” and “--by heldout_split” report their queries separately"
+        whole = f"all are imported; {apart}, and “--where product_locale=us” imports only those rows"
+        notes.remark(f"rows by {'; '.join(parts)}: {apart if chosen else whole}")
 
 
 def _queries(rows: Iterator[Row]) -> Iterator[Row]:
@@ -103,7 +102,7 @@ def _queries(rows: Iterator[Row]) -> Iterator[Row]:
     for line, row in rows:
         if row["query_id"] not in seen:
             seen.add(row["query_id"])
-            # an attribute with this beginning is not shown to a judge
+            # an attribute whose name begins like this is not shown to judges
             split = {"heldout_split": row["split"]} if row.get("split") else {}
             yield line, {"user_id": row["query_id"], "locale": row["product_locale"], **split}
 

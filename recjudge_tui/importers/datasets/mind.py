@@ -67,10 +67,10 @@ def _evaluation(request: Request) -> Iterator[LocatedRecord]:
         if impression.user_id not in users and hash(impression.history) != first[impression.user_id].history:
             users.add(impression.user_id)
             text = (
-                f"the history of user {shown(impression.user_id)} differs between impressions; that of the first is used,"
-                " because it is not known when the other clicks were made"
+                f"the history of user {shown(impression.user_id)} differs between impressions; the first "
+                f"one is used, because the time of the other clicks is unknown"
             )
-            request.notes.warn(impression.line, "a history that changes", text)
+            request.notes.warn(impression.line, "changing history", text)
         clicked, known = _clicked(impression)
         if not known:
             text = f"impression {shown(impression.name)} has no record of clicks; its history is kept"
@@ -127,7 +127,7 @@ def _lists(request: Request) -> Iterator[LocatedRecord]:
         yield LocatedRecord(line, slate)
     waiting += sum(1 for _ in _impressions(behaviors, None))
     if waiting:
-        text = f"{waiting:,} impressions of {behaviors} have no prediction, so no list"
+        text = f"{waiting:,} impressions of {behaviors} have no prediction and therefore no list"
         request.notes.warn(1, "impressions without a prediction", text)
 
 
@@ -152,7 +152,7 @@ def _rank_fault(ranks: list[int], items: list[str]) -> str:
 
 
 def _paired(predictions: Path, behaviors: Path) -> Iterator[tuple[int, list[int], _Impression]]:
-    """Each prediction with its impression. Memory stays small if both files have the same order, as they usually do."""
+    """Each prediction with its impression. Uses little memory if both files have the same order, as they usually do."""
     impressions = _impressions(behaviors, None)
     passed: dict[str, _Impression] = {}
     for line, name, ranks in _predictions(predictions):
@@ -162,7 +162,7 @@ def _paired(predictions: Path, behaviors: Path) -> Iterator[tuple[int, list[int]
             if following is None:
                 raise InputError(
                     f"{predictions}:{line}: no impression {shown(name)} for this prediction in {behaviors}",
-                    "It does not exist, or an earlier line has a prediction for it.",
+                    "The impression does not exist, or an earlier line has a prediction for it.",
                     f"Give the {BEHAVIORS} that these predictions were made for.",
                 )
             if following.name == name:
@@ -209,11 +209,11 @@ def _behaviors_for(request: Request) -> Path:
     if len(paths) == 1:
         return paths[0]
     if paths:
-        title = f"{request.path} may belong to each of {', '.join(map(str, paths))}"
+        title = f"{request.path} may belong to any of {', '.join(map(str, paths))}"
         raise InputError(title, next_step=f"Give it with one {BEHAVIORS} only.")
     raise InputError(
         f"{request.path} needs its {BEHAVIORS}",
-        "Its numbers are ranks of the candidates in that file.",
+        "Predictions are ranks of the candidates in that file.",
         f"Give both to the command, or put {BEHAVIORS} into the same folder.",
     )
 
@@ -345,6 +345,7 @@ MIND = Layout(
     names=("news.tsv", BEHAVIORS, "*prediction*.txt"),
     beside=("lists",),
     split_by_name=False,
+    has_header=False,
 )
 MIND_TRAIN = Layout(
     name="mind-train",
@@ -354,4 +355,5 @@ MIND_TRAIN = Layout(
     read=_read_training,
     names=(BEHAVIORS,),
     split_by_name=False,
+    has_header=False,
 )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from recjudge_tui.domain.event_types import RATING
 from recjudge_tui.domain.records import Event, ImportKind, Item, User
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Record, Request, Sample
@@ -19,7 +20,7 @@ from recjudge_tui.importers.files.reading import most_lines_match, sample_of, te
 from recjudge_tui.importers.files.tables import Dialect, header_of, read_table
 from recjudge_tui.importers.files.values import number, shown, timestamp
 
-# the flags at the end of a line of u.item, in the order of u.genre; the first means that no genre is known
+# the flags at the end of a line of u.item, in the order of u.genre; the first one means “no genre known”
 _GENRES = (
     "Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama", "Fantasy",
     "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western",
@@ -40,9 +41,8 @@ Convert = Callable[[list[str], int, Request], Record]
 
 
 class _Form(NamedTuple):
-    """A file without a header: the form of its lines, how to split them, and the records they become.
-
-    `first` and `last` count the fields split off at either end, so that the text in between may hold the separator.
+    """A file without a header: the form of its lines, how to split them, and the records they become. `first` and
+    `last` count the fields split off at either end, so that the text in between may contain the separator.
     """
 
     kind: ImportKind
@@ -64,7 +64,7 @@ def _rating(fields: list[str], _line: int, _request: Request) -> Event:
     user, item, rating, time = fields
     return Event(
         user_id=_id(user, "user id"),
-        type="rating",
+        type=RATING,
         item_id=_id(item, "film id"),
         value=number(rating, "rating"),
         timestamp=timestamp(time),
@@ -211,7 +211,7 @@ def _not_such_a_file(
 ) -> InputError:
     if form is not None:
         return InputError(
-            f"{sample.path} holds {form.kind}, no {kind}",
+            f"{sample.path} contains {form.kind}, not {kind}",
             f"Its lines are: {form.form}.",
             f"Import it with --as {form.kind}.",
         )
@@ -224,7 +224,7 @@ def _not_such_a_file(
     )
 
 
-# the tables of latest by their columns in lower case; other columns are ignored
+# the tables of MovieLens latest by their columns in lower case; other columns are ignored
 class _Table(NamedTuple):
     kind: ImportKind
     columns: tuple[str, ...]
@@ -261,11 +261,11 @@ def _read_latest(request: Request) -> Iterator[LocatedRecord]:
 
 
 def _not_of_latest(sample: Sample, actual: _Table | None, kind: ImportKind) -> InputError:
-    header = ", ".join(header_of(sample.text)) or "nothing like a header"
+    header = ", ".join(header_of(sample.text)) or "not a header"
     if actual is not None:
         step = f"Import it with --as {actual.kind}."
         return InputError(
-            f"{sample.path} holds {actual.kind}, not {kind}", f"Its columns are: {header}.", step
+            f"{sample.path} contains {actual.kind}, not {kind}", f"Its columns are: {header}.", step
         )
     return InputError(
         f"{sample.path}:1: not a table of MovieLens latest",
@@ -282,6 +282,7 @@ MOVIELENS_100K = Layout(
     fits=partial(_fits, _100K),
     read=partial(_read, _100K),
     names=("u.item", "u.user", "u.data"),
+    has_header=False,
 )
 MOVIELENS_1M = Layout(
     name="movielens-1m",
@@ -290,6 +291,7 @@ MOVIELENS_1M = Layout(
     fits=partial(_fits, _1M),
     read=partial(_read, _1M),
     names=("movies.dat", "users.dat", "ratings.dat", "tags.dat"),
+    has_header=False,
 )
 MOVIELENS_LATEST = Layout(
     name="movielens-latest",

@@ -26,7 +26,7 @@ _WHOLE = re.compile(r"-?\d+", re.ASCII)
 
 
 class _Judgement(NamedTuple):
-    """One document of one query, which is the file's `place`-th."""
+    """One document of one query; `place` is its number in the file."""
 
     place: int
     query: str
@@ -37,7 +37,7 @@ class _Judgement(NamedTuple):
 def read_run(request: Request) -> Iterator[LocatedRecord]:
     """A list for each query, sorted by descending score, then descending document id.
 
-    The file has no name of the run: the system is `--system`, else the file's name without its ending.
+    The file does not name the run: the system is `--system`, else the file's name without its ending.
     """
     system = system_of(request)
     request.notes.remark(BY_SCORE)
@@ -85,7 +85,7 @@ def _judgement(place: int, query: str, document: str, value: Any) -> _Judgement:
     if not query.strip() or not document.strip():
         raise RowFault("no id", "the query or the document has no id")
     if not (storable(query) and storable(document)):
-        raise RowFault("broken text", "a half character or a NUL in an id")
+        raise RowFault("broken text", "half a surrogate pair or a NUL in an id")
     score = number(value if isinstance(value, str) else str(value), f"the score of {shown(document)}")
     return _Judgement(place, query.strip(), document.strip(), score)
 

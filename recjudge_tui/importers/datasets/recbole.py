@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from recjudge_tui.domain.event_types import RATING
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
@@ -23,7 +24,7 @@ _TITLES = ("title", "movie_title", "name", "item_name", "product_name", "busines
 _CATEGORIES = ("class", "genre", "genres", "category", "categories", "tags")
 _VALUES = ("rating", "stars", "label")
 _TIMES = ("timestamp", "time", "date")
-# where a person lives: no judge needs it
+# where a person lives, which no judge needs to know
 _ZIP_CODES = ("zip", "zipcode", "postalcode", "postcode")
 _SCORES = ("score", "prediction", "predict")
 _RANKS = ("rank",)
@@ -102,7 +103,7 @@ def _bare_rows(rows: Iterator[Row], names: dict[str, str], types: dict[str, str]
 
 
 def _events(rows: Iterator[Row], columns: _Columns, _request: Request) -> Iterator[Row]:
-    kind = "rating" if columns.value else "interaction"
+    kind = RATING if columns.value else "interaction"
     for line, row in rows:
         yield (
             line,
@@ -163,7 +164,9 @@ def _fits(sample: Sample, kind: ImportKind) -> bool:
 
 
 def _choices(sample: Sample) -> tuple[Choice, ...]:
-    """A table of users and items with a score may be the top k of a model, written in the form of a history."""
+    """The choices for a table of users and items with a score, which may also be the top k of a model, written like a
+    history.
+    """
     return _CHOICES if _fits(sample, "lists") else ()
 
 

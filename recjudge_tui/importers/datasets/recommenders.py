@@ -1,4 +1,4 @@
-"""Lists as recommender libraries write them, where a plain table does not describe them: Elliot's and Cornac's.
+"""Lists of recommender libraries that are not plain tables: Elliot's and Cornac's.
 
 Elliot: `store_recommendation` in sisinflab/elliot, elliot/utils/write.py, called from its models with the file name
 `{model}_{parameters}_it={n}.tsv`. Cornac: the replies of its server, PreferredAI/cornac, cornac/serving/app.py.
@@ -25,7 +25,7 @@ _ELLIOT_NAME = re.compile(r"[^=]+=.+\.tsv", re.IGNORECASE)
 
 
 def read_elliot(request: Request) -> Iterator[LocatedRecord]:
-    """Rows of user, item and score without a header, by falling score; equal scores stay in Elliot's order."""
+    """Rows of user, item and score without a header, by descending score; equal scores keep Elliot's order."""
     system = system_of(request)
     request.notes.remark("no header: user, item, score; ranked by score, ties in the order of the rows")
     yield from slates_of(ranked_rows(_triples(request, system), "file"), request.notes)
@@ -82,6 +82,7 @@ ELLIOT = Layout(
     fits=_fits_elliot,
     read=read_elliot,
     names=("*.tsv",),
+    has_header=False,
 )
 CORNAC = Layout(
     name="cornac",

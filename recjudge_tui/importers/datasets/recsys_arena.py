@@ -37,7 +37,7 @@ def read_recsys_arena(request: Request) -> Iterator[LocatedRecord]:
     """Lists sorted by descending `predict`; users with decoded attributes; items with category codes.
 
     The system is `--system`, else the file name without the name of the data set. An item that occurs twice in a list
-    keeps its first place. The tables hold no titles. Raises InputError for a table without these columns.
+    keeps its first position. The tables have no titles. Raises InputError for a table without these columns.
     """
     table = read_table(request.path, _COLUMNS, Dialect(), request.notes)
     if missing := [name for name in _NEEDED if name not in table.columns]:

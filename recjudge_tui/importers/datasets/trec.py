@@ -91,6 +91,7 @@ TREC_RUN = Layout(
     fits=_fits_run,
     read=read_run,
     names=("*.run", "*.txt", "*.trec"),
+    has_header=False,
 )
 TREC_QRELS = Layout(
     name="trec-qrels",
@@ -100,4 +101,5 @@ TREC_QRELS = Layout(
     read=read_qrels,
     names=("*qrel*",),
     split_by_name=False,
+    has_header=False,
 )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+from recjudge_tui.domain.published import ZHANG_ASPECTS
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.html_text import html_text
@@ -34,15 +35,12 @@ _FROM_SHOWN = {
     "movie_title": "movie_title",
     "explanation_type": "explanation_type",
     "explanation": "explanation",
-    "persuasiveness": "persuasiveness",
-    "transparency": "transparency",
-    "accuracy": "interest_accuracy",
-    "satisfaction": "satisfaction",
+    **{aspect: "interest_accuracy" if aspect == "accuracy" else aspect for aspect in ZHANG_ASPECTS},
 }
 _FROM_SCORES = {
     f"{aspect}_{annotator}": f"{'satisfactory' if aspect == 'satisfaction' else aspect}_{annotator}"
     for annotator in (1, 2)
-    for aspect in ("persuasiveness", "transparency", "accuracy", "satisfaction")
+    for aspect in ZHANG_ASPECTS
 }
 _ALIGNED = ("movie_id", "explanation_type")
 # the columns of the joined table that every reader needs
@@ -67,8 +65,8 @@ _JUDGE = ("user", "movie_id", "explanation_type", "metric", "llm_value")
 
 
 def read_zhang2024(request: Request) -> Iterator[LocatedRecord]:
-    """Films as items, people as users, the explanations shown to them, and the scores: people's own as ground truth
-    (rater `user`), those of the two third-party annotators as those of annotators.
+    """Films as items, people as users, the explanations shown to them, and the scores: people's own scores as ground
+    truth (rater `user`), those of the two third-party annotators as labels of annotators.
 
     The kind of an explanation is its system; its HTML becomes text. Raises InputError for tables that do not belong
     together, and for the annotators' table without the one of the explanations.
@@ -201,7 +199,10 @@ def _table_of(sample: Sample) -> str:
 
 
 def _fits(sample: Sample, kind: ImportKind) -> bool:
-    """Whether the table holds this kind. What people said about themselves is in their own table, if it is there."""
+    """Whether the table holds this kind.
+
+    Attributes that people gave about themselves are in a table of their own, if it is present.
+    """
     table = _table_of(sample)
     if table in (PEOPLE, SCORES):
         return kind == ("users" if table == PEOPLE else "labels")
@@ -211,7 +212,7 @@ def _fits(sample: Sample, kind: ImportKind) -> bool:
 
 
 def _fits_part(sample: Sample, kind: ImportKind) -> bool:
-    """Whether the joined table beside this one has the same rows, with what this one lacks."""
+    """Whether the joined table in the same folder has the same rows, and columns that this one lacks."""
     part = sample.path.with_name(JOINED).is_file() and _table_of(sample) in (SHOWN, SCORES)
     return part and _fits(sample, kind)
 
@@ -228,7 +229,7 @@ ZHANG2024 = Layout(
     read=read_zhang2024,
     names=("*.csv",),
 )
-# never taken from a folder: the joined table says more
+# never imported from a folder: the joined table contains more
 ZHANG2024_PARTS = ZHANG2024._replace(name="zhang2024-parts", fits=_fits_part, names=("",))
 ZHANG2024_JUDGE = Layout(
     name="zhang2024-judge",

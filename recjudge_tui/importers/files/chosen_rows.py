@@ -1,4 +1,4 @@
-"""Only the rows of a table that the user asks for: `--where COLUMN=VALUE`."""
+"""Reads only the rows of a table that the user chooses with `--where COLUMN=VALUE`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ Wanted = Mapping[str, frozenset[str]]
 
 
 def parse_where(conditions: Sequence[str]) -> dict[str, frozenset[str]]:
-    """`COLUMN=VALUE` of each: several values of one column are alternatives, several columns must all fit.
-
-    Raises UsageError for a condition without a column or a sign.
+    """The conditions, each written `COLUMN=VALUE`. Several values of one column are alternatives; several columns
+    must all match. Raises UsageError for a condition without a column or without “=”.
     """
     wanted: dict[str, set[str]] = {}
     for condition in conditions:
@@ -32,14 +31,13 @@ def parse_where(conditions: Sequence[str]) -> dict[str, frozenset[str]]:
 
 
 def where_text(wanted: Wanted) -> str:
-    """The conditions as a command gives them, in one order."""
+    """The conditions as written in a command, sorted."""
     return " ".join(f"{column}={value}" for column in sorted(wanted) for value in sorted(wanted[column]))
 
 
 def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table:
-    """The table with the rows that fit; at their end a remark counts them.
-
-    A column goes by its name in the file, or by the name that it is read under. Raises InputError for a file without it.
+    """The table with the matching rows; after the last one a remark counts them. A column may be given by its name in
+    the file or by the name under which it is read. Raises InputError for a file without the column.
     """
     if not wanted:
         return table

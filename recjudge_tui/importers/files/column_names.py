@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 _SEPARATORS = re.compile(r"[\W_]+")
-# a wanted name -> the squashed names that stand for it, the likeliest first
+# a wanted name -> its squashed aliases, most likely first
 Aliases = Mapping[str, Sequence[str]]
 
 

@@ -6,7 +6,7 @@ import html
 import re
 
 _HIDDEN = frozenset({"script", "style", "template", "head"})
-# what stands inside of these is no markup
+# the content of these elements is not markup
 _RAW = frozenset({"script", "style"})
 _BREAKS = frozenset("br p div li ul ol tr table h1 h2 h3 h4 h5 h6 blockquote section".split())
 _NAME = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
@@ -41,7 +41,7 @@ def html_text(markup: str) -> str:
 
 
 def _past_declaration(markup: str, start: int) -> int:
-    """The place after the comment or declaration at `start`, else after the sign alone."""
+    """The position after the comment or declaration at `start`, or after the `<` if there is none."""
     if markup.startswith("<!--", start):
         end, length = markup.find("-->", start + 4), 3
     elif markup.startswith(("<!", "<?", "</"), start):
@@ -52,7 +52,7 @@ def _past_declaration(markup: str, start: int) -> int:
 
 
 def _past_tag(markup: str, at: int) -> int:
-    """The place after the tag whose name ends at `at`; a sign `>` in quotation marks does not end it."""
+    """The position after the tag whose name ends at `at`; a `>` in quotation marks does not end the tag."""
     while stop := _QUOTE_OR_END.search(markup, at):
         if stop[0] == ">":
             return stop.end()

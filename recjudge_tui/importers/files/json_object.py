@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.files.reading import MAX_FIELD, text_blocks
+from recjudge_tui.importers.files.packing import MAX_FIELD
+from recjudge_tui.importers.files.reading import text_blocks
 
 _BEFORE_KEY = re.compile(r"[\s,]*")
 _COLON = re.compile(r"\s*:\s*")
@@ -29,9 +30,8 @@ class Entry(NamedTuple):
 
 
 def json_entries(path: Path) -> Iterator[Entry]:
-    """The entries of the object in the file, in its order; memory is bounded by the longest entry.
-
-    Raises InputError for anything but one whole object, and names the last entry that could be read.
+    """The entries of the object in the file, in order; needs memory for the longest entry only. Raises InputError for
+    anything but one complete object, and names the last entry that could be read.
     """
     last = "the beginning"
     with closing(text_blocks(path)) as blocks:
@@ -52,7 +52,7 @@ def json_entries(path: Path) -> Iterator[Entry]:
 
 
 def _next_entry(text: str, start: int) -> Entry | None:
-    """The entry of an object that begins at `start`; None if there is none, or not all of it."""
+    """The entry of an object that begins at `start`; None if there is none, or if it is incomplete."""
     match = _BEFORE_KEY.match(text, start)
     try:
         key, at = _DECODER.raw_decode(text, match.end() if match else start)

@@ -12,13 +12,14 @@ from typing import Any, NoReturn
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.layout import Sample
 from recjudge_tui.importers.files.notes import Notes
+from recjudge_tui.importers.files.packing import MAX_FIELD
 from recjudge_tui.importers.files.parquet import is_parquet, parquet_records
-from recjudge_tui.importers.files.reading import MAX_FIELD, UTF8, sample_of, text_blocks, text_lines
+from recjudge_tui.importers.files.reading import UTF8, sample_of, text_blocks, text_lines
 from recjudge_tui.importers.files.values import shown
 
 JsonRecord = tuple[int, dict[str, Any]]
 
-# a string that is cut off reaches to the end, so that no part of it is looked at twice
+# a string that is cut off matches up to the end, so that no part of it is scanned twice
 _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
 # columns whose readers expect a list as JSON
 _IN_JSON = ("flags", "items", "scores")
@@ -31,7 +32,7 @@ def json_decoder() -> json.JSONDecoder:
 
 
 def json_records(path: Path, notes: Notes, encoding: str = UTF8) -> Iterator[JsonRecord]:
-    """The objects of the file with their line, or in an array with their number from 1; of Parquet, the rows.
+    """The objects of the file with their line, or, in an array, with their number from 1; for Parquet, the rows.
 
     Lines that are not objects are left out and noted. An array that is cut off or not valid JSON raises InputError,
     because the rest cannot be read.

@@ -20,7 +20,7 @@ Record = Item | User | Event | Slate | Explanation | Label
 
 
 class LocatedRecord(NamedTuple):
-    """One record and the line it began on; a slate has one line for each of its items, in their order."""
+    """One record and the line it begins on; a slate has the lines of all its items, in order."""
 
     line: int
     record: Record
@@ -42,8 +42,9 @@ class Request(NamedTuple):
     """One file to read, and the options of the command. Warnings go to `notes`.
 
     `beside` are the other files of the command, for layouts that need two files. `event_type` is the type of all its
-    events. `case_of` gives the columns of a label that describe a case of the project, by its id; `scales` are those that
-    the project's aspects already have. `where`: only the rows with one of these values in each of these columns.
+    events. `case_of` gives the columns of a label that describe a case of the project, by its id; `scales` are the
+    scales that the project's aspects already have. `where`: only the rows with one of these values in each of these
+    columns.
     """
 
     path: Path
@@ -59,7 +60,9 @@ class Request(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """One of the kinds that a file may hold: what it would mean, and the options that ask for it besides `--as`."""
+    """One of the kinds of data that a file may contain: what it would mean, and the options that select it besides
+    `--as`.
+    """
 
     kind: ImportKind
     meaning: str
@@ -75,11 +78,12 @@ class Layout(NamedTuple):
 
     `read` notes each row it leaves out and raises InputError when the file as a whole cannot be used.
     `names` are patterns (as in `fnmatch`, without `.gz`) of the files to import from a folder; without
-    patterns, every file that fits. `beside` are kinds that need a second file of the layout which does not hold
-    them itself: such a file may be given in the same command and is not imported. `choices` are what a file may hold
-    if its beginning does not decide it: then the user names the kind. `split_by_name`: events of a file that is named for
-    testing (`u1.test`, `valid.csv`) are held out; False for layouts that say themselves which events are.
-    `takes_where`: it can read only the rows that a command chooses.
+    patterns, every file that fits. `beside` are kinds that need a second file of the layout which does not contain
+    them itself: such a file may be given in the same command and is not imported. `choices` are the kinds that a file
+    may contain if its beginning does not decide; then the user must name the kind. `split_by_name`: events of a file
+    whose name says that it is for testing (`u1.test`, `valid.csv`) are held out; False for layouts that mark held-out
+    events themselves. `takes_where`: supports reading only the rows that a command chooses. `has_header`: a table's
+    first line names its columns.
     """
 
     name: str
@@ -92,3 +96,4 @@ class Layout(NamedTuple):
     choices: Callable[[Sample], tuple[Choice, ...]] = no_choices
     split_by_name: bool = True
     takes_where: bool = False
+    has_header: bool = True

@@ -23,7 +23,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# what A and B mean: the systems of the row, or the lists in the order shown
+# what the answers A and B mean: the systems of the row, or the lists in the order shown
 SIDES = ("systems", "shown")
 _CHARACTERS = ("delimiter", "quote")
 _SETTINGS = ("layout", "encoding", "header", *_CHARACTERS)
@@ -49,11 +49,10 @@ class CaseColumn(Model):
 
 
 class KindMapping(Model):
-    """How one kind of record is read. `raters` holds, for each rater, the field of each aspect.
-
-    `scale` is that of all aspects of scores, `scales` those of single ones. `sides` says what A and B mean where the file
-    tells which system was shown first (SIDES). `cases` are the columns that hold the answers on one case each.
-    `case_pattern` finds them by their names, and `values` renames the answers in them.
+    """How one kind of record is read. `raters` has, for each rater, the field of each aspect. `scale` applies to all
+    aspects with scores, `scales` to single aspects. `sides` says what A and B mean if the file says which system was
+    shown first (SIDES). `cases` are the columns that contain the answers on one case each. `case_pattern` finds them
+    by their names, and `values` renames the answers in them.
     """
 
     fields: dict[str, Field]
@@ -68,7 +67,7 @@ class KindMapping(Model):
     sides: str = ""
 
     def uses(self) -> str:
-        """What each column is taken for, in a line."""
+        """One line that says how each column is read."""
         parts = [
             f"{field.column} as {name}" if field.column else f"{name} = {field.value}"
             for name, field in self.fields.items()
@@ -94,7 +93,9 @@ class KindMapping(Model):
         return list(dict.fromkeys([f.column for f in fields if f.column] + [*self.attributes.values()]))
 
     def answers(self) -> list[tuple[dict[str, str], Field]]:
-        """The columns that hold a label each: what the column says of it, and its value."""
+        """The columns that contain one label each: what the column's name says about the label, and the label's
+        value.
+        """
         fields = [
             ({"rater": rater, "aspect": aspect}, field)
             for rater, aspects in self.raters.items()
@@ -243,7 +244,7 @@ def _kind_mapping(path: Path, kind: ImportKind, table: dict[str, Any], known: tu
 
 
 def _cases(path: Path, table: dict[str, Any]) -> tuple[str, tuple[CaseColumn, ...], dict[str, str]]:
-    """The pattern or the columns of cases, and the values renamed in all of them; taken out of the table."""
+    """The pattern or the columns of cases, and the values renamed in all of them. Removes them from the table."""
     spec, values = table.pop("cases"), table.pop("values", {})
     if not isinstance(values, dict):
         raise _fault(path, "labels.values", 'must be a table of old = "new"')
@@ -288,10 +289,10 @@ def _field(path: Path, where: str, spec: object) -> Field:
 
 
 def _scales(path: Path, spec: object) -> tuple[Scale | None, dict[str, Scale]]:
-    """The scale of all aspects, or those of single ones."""
+    """The scale of all aspects, or the scales of single aspects."""
     if isinstance(spec, dict):
         return None, {
-            str(aspect): _scale(path, f"labels.scale.{aspect}", one) for aspect, one in spec.items()
+            str(aspect): _scale(path, f"labels.scale.{aspect}", scale) for aspect, scale in spec.items()
         }
     return _scale(path, "labels.scale", spec), {}
 

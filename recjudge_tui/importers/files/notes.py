@@ -23,15 +23,15 @@ class RowFault(Exception):  # noqa: N818 - a finding about one row, which is lef
 
 
 def left_out(fault: RowFault) -> str:
-    """What a fault says of a row that is left out because of it."""
+    """The warning for a row that is left out because of this fault."""
     return fault.text if "left out" in fault.text else f"{fault.text}; row left out"
 
 
 class Notes:
     """Collects the warnings of one file. All are counted by kind; the first 20 are kept as `file:line: text`.
 
-    `unit` precedes the number if it is not a line number (`file:record 3: text`). `columns` says what each column was
-    taken for, `remarks` how the file was read where it leaves a choice.
+    `unit` precedes the number if it is not a line number (`file:record 3: text`). `columns` says how each column was
+    read, `remarks` how the file was read where there was a choice.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -50,7 +50,7 @@ class Notes:
             self.first.append(f"{self.file}:{self.unit}{line}: {one_line(text, 300)}")
 
     def skip(self, line: int, kind: str, text: str, rows: int = 1) -> None:
-        """Note that a row, or a group of rows, is left out."""
+        """Count a row, or a group of rows, as left out."""
         self.skipped += rows
         self.warn(line, kind, text)
 

@@ -15,9 +15,12 @@ from recjudge_tui.files import check_regular
 
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
+EXCEL_ENDINGS = (".xlsx", ".xlsm", ".xlsb")
 EXCEL_STEP = "Export the sheet as CSV (UTF-8) and import that."
+# characters of one field, or of one line
+MAX_FIELD = 10_000_000
 _BUFFER = 1 << 16
-# a table is seldom packed below a fiftieth
+# tables rarely compress to less than a fiftieth of their size
 _MOST_RATIO = 200
 _UNPACKED_FREELY = 100_000_000
 _MOST_UNPACKED = 200_000_000_000
@@ -72,7 +75,7 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> str:
     if len(names) != 1:
         some = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
         raise InputError(
-            f"{path} is a zip archive of {len(names)} files, not of one",
+            f"{path} is a zip archive of {len(names)} files; it may only contain one",
             f"It holds {some}." if names else "",
             "Unpack it, and import the files or their folder.",
         )
@@ -82,7 +85,7 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> str:
 
 
 class _UnpackedBytes(io.RawIOBase):
-    """Unpacked bytes, up to a bound: a small file must not keep the machine busy for hours."""
+    """Unpacked bytes up to a limit: a small file must not keep the machine busy for hours."""
 
     def __init__(self, path: Path, unpacked: IO[bytes] | gzip.GzipFile, packed: BinaryIO) -> None:
         self.path, self.unpacked, self.packed, self.size = path, unpacked, packed, 0
@@ -94,11 +97,16 @@ class _UnpackedBytes(io.RawIOBase):
         block = self.unpacked.read(len(buffer))
         buffer[: len(block)] = block
         self.size += len(block)
-        if self.size > _MOST_UNPACKED:
-            raise _unpacks_too_far(self.path, f"It unpacks to more than {_MOST_UNPACKED / 1e9:g} GB.")
-        if self.size > _UNPACKED_FREELY and self.size > _MOST_RATIO * self.packed.tell():
-            raise _unpacks_too_far(self.path, f"It unpacks to more than {_MOST_RATIO} times its size.")
+        check_unpacked(self.path, self.size, self.packed.tell())
         return len(block)
+
+
+def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
+    """Raise InputError if the number of unpacked bytes is too large for the compressed size."""
+    if unpacked > _MOST_UNPACKED:
+        raise _unpacks_too_far(path, f"It unpacks to more than {_MOST_UNPACKED / 1e9:g} GB.")
+    if unpacked > _UNPACKED_FREELY and unpacked > _MOST_RATIO * packed:
+        raise _unpacks_too_far(path, f"It unpacks to more than {_MOST_RATIO} times its size.")
 
 
 def _bounded(path: Path, unpacked: IO[bytes] | gzip.GzipFile, packed: BinaryIO) -> BinaryIO:
@@ -107,7 +115,7 @@ def _bounded(path: Path, unpacked: IO[bytes] | gzip.GzipFile, packed: BinaryIO) 
 
 def _unpacks_too_far(path: Path, cause: str) -> InputError:
     return InputError(
-        f"{path} is packed too densely for a table",
+        f"{path} is compressed too strongly for a table",
         cause,
-        "If it is one, unpack it and import the file; nothing was imported.",
+        "If it is one, write it unpacked, as CSV, and import that; nothing was imported.",
     )

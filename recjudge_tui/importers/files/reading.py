@@ -20,17 +20,25 @@ from typing import BinaryIO, NamedTuple
 from recjudge_tui.errors import InputError, RecjudgeError, UsageError
 from recjudge_tui.files import check_regular, scratch_folder
 from recjudge_tui.importers.files.layout import Sample
-from recjudge_tui.importers.files.packing import EXCEL_STEP, GZIP, PACKED, ZIP, opened, plain_file
+from recjudge_tui.importers.files.packing import (
+    EXCEL_ENDINGS,
+    EXCEL_STEP,
+    GZIP,
+    MAX_FIELD,
+    PACKED,
+    ZIP,
+    opened,
+    plain_file,
+)
 from recjudge_tui.importers.files.parquet import MAGIC, is_parquet, parquet_beginning, parquet_length
 
 UTF8 = "utf-8-sig"
-MAX_FIELD = 10_000_000
 _SAMPLE_BYTES = 65_536
 _BLOCK = 1 << 20
 # what Excel writes before the header so that it knows the delimiter, such as `sep=;`
 _SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=[,;|\t]\"?[\s,;|]*", re.IGNORECASE)
 _MOST_PIPED = 20_000_000_000
-# first bytes, what the file then is, what to do
+# first bytes, type of such a file, what to do
 _NOT_TEXT = (
     (b"PK\x03\x04", "a zip archive in another archive", "Unpack it."),
     (b"\xd0\xcf\x11\xe0", "an old Excel or Office file", EXCEL_STEP),
@@ -58,10 +66,8 @@ class Contents(NamedTuple):
 
 
 def contents_of(path: Path) -> Contents:
-    """Digest and lines of the file, read in blocks.
-
-    Raises InputError when the file cannot be read to its end, so a damaged gzip file is found before anything is stored,
-    and one that unpacks to far more than a table would.
+    """Digest and number of lines of the file, read in blocks. Raises InputError when the file cannot be read to its
+    end, so that damaged gzip files and decompression bombs are found before anything is stored.
     """
     digest, lines, last = hashlib.sha256(), 0, b"\n"
     with _explained(path), plain_file(path) as handle:
@@ -83,7 +89,7 @@ def contents_of(path: Path) -> Contents:
 
 
 def sample_of(path: Path, encoding: str = UTF8) -> Sample:
-    """The file's beginning, that of a Parquet file as JSON Lines.
+    """The file's beginning; for a Parquet file, its first rows as JSON Lines.
 
     Raises InputError for an empty file and for anything that is not text.
     """
@@ -124,8 +130,9 @@ def bare_name(path: Path) -> str:
 
 
 def is_test_split(path: Path) -> bool:
-    """Whether the name says that the file is the part of a split that is held out: `u1.test`, `ml.valid.inter`,
-    `ratings_test.csv`; not `train_valid.csv`, which is both, and no A/B test."""
+    """Whether the name says that the file is the held-out part of a split: `u1.test`, `ml.valid.inter`,
+    `ratings_test.csv`. Not `train_valid.csv`, which is both, and not an A/B test.
+    """
     name = bare_name(path).lower()
     return bool(_TEST_SPLIT.search(name)) and not _NO_TEST_SPLIT.search(name)
 
@@ -137,8 +144,9 @@ def stem(path: Path) -> str:
 
 
 def table_copies(paths: Iterable[Path]) -> dict[Path, Path]:
-    """Of each table that lies there in several formats (ratings.csv, ratings.parquet) the files but the first, each with
-    the first."""
+    """For each table that is present in several formats (ratings.csv, ratings.parquet), all files but the first, each
+    with the first.
+    """
     first: dict[tuple[Path, str], Path] = {}
     copies = {}
     for path in paths:
@@ -152,8 +160,8 @@ def table_copies(paths: Iterable[Path]) -> dict[Path, Path]:
 def copy_note(path: Path, first: Path) -> str:
     """Why one of `table_copies` is left out."""
     return (
-        f"{path} was not imported, because {first.name} beside it has the same name and would count twice; if it"
-        " holds other rows, import it by a command of its own"
+        f"{path} was not imported, because {first.name} beside it has the same name and would count twice; "
+        f"if it has other rows, import it with a separate command"
     )
 
 
@@ -168,7 +176,7 @@ def text_lines(path: Path, encoding: str = UTF8, *, or_latin1: bool = False) -> 
     """The lines with their line ends, unpacked if gzipped; Excel's `sep=;` in the first line is blank.
 
     With `or_latin1`, lines that are not UTF-8 are read as latin-1, for files that exist in both encodings.
-    Raises InputError, located, for bytes that are not in the encoding, NUL characters, a damaged
+    Raises InputError with the line for bytes that are not in the encoding, NUL characters, a damaged
     archive, and a line over 10 million characters.
     """
     number = 0
@@ -193,7 +201,7 @@ def text_lines(path: Path, encoding: str = UTF8, *, or_latin1: bool = False) -> 
                         f"{path}:{number}: a line of more than {MAX_FIELD:,} characters",
                         next_step="Check that it is a table with one row per line; nothing was imported.",
                     )
-                # a blank line in its place keeps the numbers of the others
+                # a blank line replaces it, so that the other lines keep their numbers
                 yield "\n" if number == 1 and _SEPARATOR_LINE.fullmatch(line) else line
         except UnicodeDecodeError as error:
             raise _encoding_error(path, encoding, number, error) from error
@@ -226,7 +234,7 @@ def _utf8_or_latin1(handle: BinaryIO) -> str:
 
 
 def _check_zeros(path: Path, block: bytes, line: int) -> None:
-    """Raise InputError for a block of zero bytes, as in a file with a hole or of a download that was cut off."""
+    """Raise InputError for a block of zero bytes, as in a sparse file or an incomplete download."""
     if block[:1] == b"\0" and block.count(0) == len(block):
         raise _zeros(path, line + 1)
 
@@ -240,7 +248,7 @@ def _zeros(path: Path, line: int) -> InputError:
 
 
 def _is_begun_json(start: bytes) -> bool:
-    """Whether it is the beginning of JSON whose first object is longer."""
+    """Whether the text is the beginning of JSON whose first object is longer than the text."""
     text = start.decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n").removeprefix("[").lstrip()
     if not text.startswith("{"):
         return False
@@ -262,6 +270,8 @@ def _explained(path: Path) -> Iterator[None]:
             "Download it again; nothing was imported.",
         ) from error
     except (zipfile.BadZipFile, NotImplementedError) as error:
+        if path.suffix.lower() in EXCEL_ENDINGS:
+            raise InputError(f"{path} is a damaged Excel workbook", next_step=EXCEL_STEP) from error
         raise InputError(
             f"{path} is a damaged zip archive, or one of an unknown kind",
             f"{str(error).rstrip('.')}.",
@@ -323,7 +333,7 @@ STDIN_NAME = "stdin"
 
 
 def _save(stream: BinaryIO, path: Path) -> None:
-    """Save all of the stream. A stream that does not begin as a table is refused by its beginning."""
+    """Save the whole stream. A stream that does not begin like a table is refused at once."""
     size = 0
     with path.open("wb") as file:
         while block := stream.read(_BLOCK):
@@ -341,7 +351,7 @@ def _save(stream: BinaryIO, path: Path) -> None:
 
 @contextmanager
 def saved_input(stream: BinaryIO) -> Iterator[Path]:
-    """The path of a temporary file with all of the stream. Errors call it stdin, and `-` where they show a command.
+    """The path of a temporary file with the whole stream. Errors call it stdin, and `-` where they show a command.
 
     Raises UsageError for a terminal.
     """

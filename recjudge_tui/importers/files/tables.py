@@ -20,8 +20,9 @@ from recjudge_tui.importers.files.json_records import (
     storable_cells,
 )
 from recjudge_tui.importers.files.notes import Notes, Row
+from recjudge_tui.importers.files.packing import MAX_FIELD
 from recjudge_tui.importers.files.parquet import is_parquet
-from recjudge_tui.importers.files.reading import MAX_FIELD, UTF8, text_lines
+from recjudge_tui.importers.files.reading import UTF8, text_lines
 
 _EMPTY_CELLS = " \t\r\n,;|\ufeff"
 _DELIMITERS = (",", "\t", ";", "|")
@@ -74,7 +75,7 @@ def read_table(path: Path, wanted: Collection[str] | WantedColumns, dialect: Dia
     lines = text_lines(path, dialect.encoding)
     blank = []
     for line in lines:
-        # also a row of empty cells, as a spreadsheet writes it
+        # includes rows of empty cells, as spreadsheets write them
         if line.strip(_EMPTY_CELLS):
             break
         blank.append(line)
@@ -98,7 +99,7 @@ def header_of(text: str, wanted: Collection[str] | WantedColumns = ()) -> list[s
 
 
 def fields_of(line: str, wanted: WantedColumns) -> list[str]:
-    """The fields of one line of CSV, by the likeliest delimiter; empty if it cannot be read."""
+    """The fields of one line of CSV, split at the most likely delimiter; empty if it cannot be read."""
     try:
         return next(csv.reader([line], delimiter=delimiter_of(line, wanted)), [])
     except csv.Error:
@@ -209,8 +210,16 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
             "Write one complete object on each line (jq -c . does), or one array of objects; nothing was imported.",
         )
     original = tuple(key.strip() for key in first[1])
+    columns = wanted.renamed(original)
+    whose = next((at for at, name in enumerate(columns) if name == "user_id"), None)
+    if whose is not None and isinstance(list(first[1].values())[whose], list | dict):
+        raise InputError(
+            f"{path} holds its rows column by column",
+            f"“{original[whose]}” contains the users of all rows.",
+            "Write an object for each row (pandas: orient='records'); nothing was imported.",
+        )
     rows = _json_rows(chain([first], records), wanted, notes)
-    return Table(wanted.renamed(original), original, rows, json=True)
+    return Table(columns, original, rows, json=True)
 
 
 def _json_rows(records: Iterator[JsonRecord], wanted: WantedColumns, notes: Notes) -> Iterator[Row]:
@@ -222,6 +231,6 @@ def _json_rows(records: Iterator[JsonRecord], wanted: WantedColumns, notes: Note
         pairs = zip(names[keys], record.values(), strict=True)
         cells = {name: value if type(value) is str else cell(name, value) for name, value in pairs}
         if not storable_cells(cells):
-            notes.skip(number, "broken text", "a half character or a NUL; row left out")
+            notes.skip(number, "broken text", "half a surrogate pair or a NUL; row left out")
             continue
         yield number, cells

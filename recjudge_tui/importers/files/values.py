@@ -16,6 +16,7 @@ _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _COMPACT_DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])", re.ASCII)
 _FRACTION = re.compile(r"\.(\d+)", re.ASCII)
+_DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d)", re.ASCII)
 _SHORT_ZONE = re.compile(r"([+-]\d\d)(\d\d)?$", re.ASCII)
 
 
@@ -72,11 +73,18 @@ def timestamp(value: str, column: str = "timestamp") -> str:
         time = _unix(text) if _NUMBER.fullmatch(text) else _iso(text)
         return time.astimezone(timezone.utc).isoformat()
     except (ValueError, OverflowError):
-        raise RowFault("bad timestamp", f"{column} {shown(value)} is not a time") from None
+        raise RowFault("bad timestamp", f"{column} {shown(value)} is not a time ({_advice(text)})") from None
+
+
+def _advice(text: str) -> str:
+    """How to write a time that could not be read."""
+    if _DAY_OR_MONTH_FIRST.match(text):
+        return "is the day or the month first? Write 2024-05-31, or name the format in a mapping"
+    return "write 2024-05-31, 2024-05-31T12:00:00Z or Unix time, or name the format in a mapping"
 
 
 def occasion_of(row: Mapping[str, str]) -> Occasion:
-    """The occasion that a row of plain columns names. Raises RowFault for a `served_at` that is not a time."""
+    """The occasion named by a row of plain columns. Raises RowFault for a `served_at` that is not a time."""
     context, served_at = row.get("context", ""), row.get("served_at", "")
     return Occasion(context, timestamp(served_at, "served_at")) if context or served_at else NO_OCCASION
 

@@ -106,7 +106,7 @@ def _is_answer(key: str, value: Any) -> bool:
 
 
 def _is_column(value: Any) -> bool:
-    """Whether the value is a question's column in a feedback dataset on a hub: a list with each user's answer."""
+    """Whether the value is from a question's column of a feedback dataset on a hub: a list with each user's answer."""
     return (
         isinstance(value, list)
         and bool(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.files.json_records import first_keys, json_records, plain_cells
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request, Sample
@@ -36,7 +37,7 @@ def _rows(request: Request) -> Iterator[Row]:
         for who, answers in _answers(example, rater):
             try:
                 for text in choices(answers):
-                    yield number, answer(cells, who, "overall", text, note)
+                    yield number, answer(cells, who, OVERALL, text, note)
             except RowFault as fault:
                 identity = shown(str(example.get("id", "")))
                 request.notes.skip(number, fault.kind, f"example {identity}: {fault.text}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.files.json_records import first_keys, json_records, plain_cells
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request, Sample
@@ -43,7 +44,7 @@ def _rows(request: Request) -> Iterator[Row]:
         try:
             for text in choices(task["accept"] if "accept" in task else task.get("label", [])):
                 chosen = {**cells, "choice_text": _option_text(task, text)}
-                yield number, answer(chosen, rater, "overall", text, note)
+                yield number, answer(chosen, rater, OVERALL, text, note)
         except RowFault as fault:
             notes.skip(number, fault.kind, fault.text)
 

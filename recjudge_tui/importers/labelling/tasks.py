@@ -1,4 +1,4 @@
-"""What all labelling tools share: turns tasks and answers into rows of labels.
+"""Turns the tasks and answers of all labelling tools into rows of labels.
 
 A tool's layout yields one row per answer: every field of the task under its own name, and `rater`, `aspect`, `value`
 and `note` as recorded by the tool. Fields named like columns of a plain table are used directly; a mapping with the
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.json_records import storable_cells
 from recjudge_tui.importers.files.layout import LocatedRecord, Request
@@ -63,7 +64,7 @@ def _plain_rows(rows: Iterator[Row], mapping: KindMapping | None, notes: Notes) 
             notes.skip(line, fault.kind, f"{fault.text}; answer left out")
             continue
         if not storable_cells(row):
-            notes.skip(line, "broken text", "a half character or a NUL; answer left out")
+            notes.skip(line, "broken text", "half a surrogate pair or a NUL; answer left out")
             continue
         if not any(row.get(name, "").strip() for name in ("user_id", TASK, CASE)):
             text = "the task has no field user_id; left out (a mapping can name another field)"
@@ -73,9 +74,8 @@ def _plain_rows(rows: Iterator[Row], mapping: KindMapping | None, notes: Notes) 
 
 
 def answer(task: Mapping[str, str], rater: str, aspect: str, value: str, note: str = "") -> dict[str, str]:
-    """The cells of one answer. A value `aspect: value` names its own aspect; left and right are A and B of a pair.
-
-    If the task names the aspect, that name is kept. A generic name such as `rating` becomes `overall`.
+    """The cells of one answer. A value `aspect: value` names its own aspect; left and right mean A and B of a pair.
+    If the task names the aspect, that name is used. A generic name such as `rating` becomes `overall`.
     """
     pair = (task.get("system_a", ""), task.get("system_b", ""))
     named = None if value in pair else _ASPECT_IN_VALUE.fullmatch(value.strip())
@@ -84,7 +84,7 @@ def answer(task: Mapping[str, str], rater: str, aspect: str, value: str, note: s
     elif task.get("aspect", "").strip():
         aspect = task["aspect"]
     elif aspect.lower() in PLAIN_NAMES:
-        aspect = "overall"
+        aspect = OVERALL
     if all(pair) and value not in pair:
         value = _SIDES.get(value.strip().lower(), value)
     return {**task, "rater": rater, "aspect": aspect, "value": value, "note": note}

@@ -1,4 +1,4 @@
-"""Which scale an aspect of a file of labels has, and the value of an answer on it."""
+"""Finds the scale of an aspect in a file of labels, and the value of an answer on that scale."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.scales import Scale, scale_of_text
 from recjudge_tui.importers.files.notes import RowFault
 from recjudge_tui.importers.files.values import number, plain_number, shown
@@ -14,8 +15,9 @@ _OUTSIDE = "outside the scale"
 
 
 class GivenScale(NamedTuple):
-    """The scale that the file gives for a row: `scale`, also where it is that of all scores; `of_aspect`, where it is given
-    for the row's own aspect."""
+    """The scale that the file gives for a row: `scale` is the scale to use, `of_aspect` is set only if it was given
+    for the row's own aspect.
+    """
 
     scale: Scale | None
     of_aspect: Scale | None
@@ -23,14 +25,17 @@ class GivenScale(NamedTuple):
 
 @dataclass(frozen=True)
 class AspectScales:
-    """`stored`: (protocol, aspect) -> its scale in the project. `every` and `by_aspect`: those of the mapping."""
+    """`stored`: (protocol, aspect) -> its scale in the project.
+
+    `every` and `by_aspect` are the scales of the mapping.
+    """
 
     stored: Mapping[tuple[str, str], Scale]
     every: Scale | None = None
     by_aspect: Mapping[str, Scale] = field(default_factory=dict)
 
     def given(self, row: Mapping[str, str]) -> GivenScale:
-        """The scale that the row or the mapping gives. Raises RowFault for a cell that is none."""
+        """The scale that the row or the mapping gives. Raises RowFault for a cell that is not a scale."""
         text = row.get("scale", "").strip()
         try:
             own = scale_of_text(text) if text else self.by_aspect.get(aspect_of(row))
@@ -40,7 +45,7 @@ class AspectScales:
 
 
 def aspect_of(row: Mapping[str, str]) -> str:
-    return row.get("aspect", "").strip() or "overall"
+    return row.get("aspect", "").strip() or OVERALL
 
 
 def on_scale(text: str, scale: Scale, aspect: str) -> tuple[float, str]:

@@ -1,12 +1,14 @@
-"""The columns of plain tables, and the other names under which people's files have them."""
+"""The columns of plain tables, and their other names in people's files."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from itertools import pairwise
 from typing import NamedTuple
 
 from recjudge_tui.domain.records import ImportKind
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.importers.files.column_names import WantedColumns, squashed
 
 
@@ -23,11 +25,11 @@ class Columns(NamedTuple):
         return self.required + self.optional
 
 
-# where and when a list or text was shown; of an event or label, which one it is about
+# where and when a list or text was shown; for an event or label, which list or text it is about
 OCCASION = ("context", "served_at")
-# an exported annotation task, which stands for the rater and everything that names a case
+# an exported annotation task, which replaces the rater and all columns that name a case
 TASK = "task_id"
-# a case of the project, which stands for everything that names it
+# a case of the project, which replaces all columns that name a case
 CASE = "case_id"
 COLUMNS: dict[ImportKind, Columns] = {
     "items": Columns(("item_id", "title"), ("brand", "category", "image"), ("item_id",), ("item_id", "title")),
@@ -40,7 +42,7 @@ COLUMNS: dict[ImportKind, Columns] = {
     ),
     "lists": Columns(
         ("user_id", "system", "item_id"),
-        ("rank", "score", "items", "scores", *OCCASION),
+        ("rank", "score", "distance", "items", "scores", *OCCASION),
         ("user_id", "system", "item_id", "context"),
         ("user_id", "system"),
     ),
@@ -83,13 +85,15 @@ ITEM = (
     "itemid", "iid", "item", "i", "movieid", "productid", "product", "asin", "businessid", "articleid", "newsid",
     "bookid", "songid", "trackid", "videoid", "docid", "docno", "documentid", "contentid", "sku", "recommendeditem",
 )  # fmt: skip
-# an item where no column has a clearer name; in a catalogue it often stands beside the id
+# means the item if no column has a clearer name; in a catalogue it is often beside the id
 ISBN = ("isbn", "isbn13")
-# a model's own estimate, and nothing else
+# always a model's own estimate
 PREDICTION = (
     "prediction", "predict", "predicted", "predictedscore", "predictedrating", "pred", "est", "estimate",
 )  # fmt: skip
 SCORE = ("score", *PREDICTION)
+# the lower, the better
+DISTANCE = ("distance", "distances", "dist")
 # a whole list in a cell
 LIST = (
     "items", "itemids", "itemlist", "recommendations", "recommendeditems", "recommendationlist", "recs", "reclist",
@@ -125,7 +129,7 @@ _OCCASION = {
     "served_at": ("servedat", "shownat"),
 }  # fmt: skip
 
-# kind -> its columns, each with the squashed names that stand for it, the likeliest first
+# kind -> its columns, each with its squashed aliases, most likely first
 ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
     "items": {
         "item_id": (*ITEM, "id", *ISBN),
@@ -149,6 +153,7 @@ ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
         "system": SYSTEM,
         "rank": RANK,
         "score": (*SCORE, *RATING),
+        "distance": DISTANCE,
         "items": LIST,
         "scores": ("itemscores", "recommendationscores"),
         **_OCCASION,
@@ -189,15 +194,13 @@ def has(names: Collection[str], aliases: Collection[str]) -> bool:
     return any(name in aliases for name in names)
 
 
-def squashed_names(columns: Collection[str]) -> set[str]:
-    return {squashed(name) for name in columns}
-
-
 _NUMBERED = re.compile(r"(|rec|recs|item|itemid|top|rank|pos|position|recommendation|recommended|iid)(\d+)")
 
 
 def numbered(columns: Collection[str]) -> list[str]:
-    """The columns of a wide table in their order (`rec1`, `rec2`, ...), counted from 0 or 1 without a gap; else none."""
+    """The columns of a wide table in order (`rec1`, `rec2`, ...), numbered from 0 or 1 without a gap; empty for any
+    other table.
+    """
     series: dict[str, dict[int, str]] = {}
     for column in columns:
         if match := _NUMBERED.fullmatch(squashed(column)):
@@ -209,14 +212,31 @@ def numbered(columns: Collection[str]) -> list[str]:
     return []
 
 
+def gap(columns: Collection[str]) -> str:
+    """A sentence on the gap that keeps the numbered columns from being a wide table; empty if there is none."""
+    places: dict[str, dict[int, str]] = {}
+    for column in columns:
+        if match := _NUMBERED.fullmatch(squashed(column)):
+            places.setdefault(match[1], {})[int(match[2])] = column
+    for series in places.values():
+        numbers = sorted(series)
+        for last, following in pairwise(numbers):
+            if following > last + 1:
+                return (
+                    f"The numbered columns have a gap: “{one_line(series[last], 60)}” is followed by"
+                    f" “{one_line(series[following], 60)}”."
+                )
+    return ""
+
+
 def uses(kind: ImportKind, original: Collection[str], plain: Collection[str]) -> str:
-    """What each column of a file was taken for, in a line: `uid as user_id, rank; ignored: x`."""
+    """One line that says how each column of a file was read: `uid as user_id, rank; ignored: x`."""
     known, wide = KNOWN[kind], set(numbered(plain)) if kind == "lists" else set()
     pairs = list(zip(original, plain, strict=True))
     taken = [new if old == new else f"{old} as {new}" for old, new in pairs if new in known]
     if wide:
         first, *_, last = (old for old, new in pairs if new in wide)
-        taken.append(f"{first} to {last} as the places of the list")
+        taken.append(f"{first} to {last} as the positions of the list")
     rest = [old for old, new in pairs if old and new not in known and new not in wide]
     others = "attributes" if kind in _WITH_ATTRIBUTES else "ignored"
     return ", ".join(taken) + (f"; {others}: {', '.join(rest)}" if rest else "")

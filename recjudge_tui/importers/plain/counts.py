@@ -1,4 +1,4 @@
-"""Tables of counts: how often each of two systems won, where the battles themselves are not known."""
+"""Tables of counts: how often each of two systems won, without the single battles."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from recjudge_tui.importers.plain.labels import FAILED, label_of
 from recjudge_tui.store.verdicts.counted import COUNTED
 
 _WINS, _TIES, _LOSSES, _FAILED, _ALL = "wins", "ties", "losses", "failed", "battles"
-COUNT_COLUMNS = (_WINS, _TIES, _LOSSES, _FAILED, _ALL)
 _MOST_BATTLES = 1_000_000
 _ABOUT = (
-    "a table of counts: no users are known, so each battle is a case and a user of its own; if the same users judged"
-    " several, intervals are too narrow"
+    "a table of counts: users are unknown, so each battle counts as a case and a user of its own; if the "
+    "same users judged several battles, intervals are too narrow"
 )
 _Place = tuple[str, ...]
 
 
 def holds_counts(columns: Collection[str]) -> bool:
-    """Whether these plain columns are those of counts, and not of one label a row."""
+    """Whether these plain columns are those of counts, not of one label per row."""
     return {_WINS, _LOSSES} <= set(columns) and not {"user_id", "value"} <= set(columns)
 
 
 def with_battle_names(rows: Iterator[Row], path: Path, notes: Notes) -> Iterator[Row]:
-    """Rows of counts with a rater, a name for their battles in place of the user, and the systems of a pair; other rows as
-    they are.
-
-    A row is left out if it is about no pair of systems, or gives the battles of an earlier row from the other side.
+    """Rows of counts, each with a rater, a name for its battles in place of the user, and the systems of a pair;
+    other rows are not changed. A row is left out if it names no pair of systems, or repeats the battles of an earlier
+    row from the other side.
     """
     seen: dict[_Place, tuple[int, tuple[str, ...]]] = {}
     for line, row in rows:
@@ -44,7 +42,7 @@ def with_battle_names(rows: Iterator[Row], path: Path, notes: Notes) -> Iterator
             notes.remark("no column for the ties: every battle was won or lost")
         if not row.get("rater", "").strip():
             row["rater"] = stem(path)
-            notes.remark(f"no rater: it is called {shown(row['rater'])} after the file")
+            notes.remark(f"no rater: it gets the file's name, {shown(row['rater'])}")
         row["system_a"] = row.get("system_a", "") or row.get("system", "")
         row["system"] = ""
         row["user_id"] = f"{bare_name(path)}:{line}"
@@ -55,8 +53,8 @@ def with_battle_names(rows: Iterator[Row], path: Path, notes: Notes) -> Iterator
         twin = _earlier_side(seen, line, row)
         if twin:
             text = (
-                f"these are the battles of line {twin} from the other side; left out (if not, name the question or session"
-                " of each row in a column context)"
+                f"these seem to be the battles of line {twin} from the other side; left out (if they are "
+                f"others, name the question or session of each row in a column context)"
             )
             notes.skip(line, "same battles from the other side", text)
             continue
@@ -64,7 +62,7 @@ def with_battle_names(rows: Iterator[Row], path: Path, notes: Notes) -> Iterator
 
 
 def _earlier_side(seen: dict[_Place, tuple[int, tuple[str, ...]]], line: int, row: Mapping[str, str]) -> int:
-    """The line of an earlier row with the same systems and counts, both exchanged; 0 if there is none."""
+    """The line of an earlier row with the same systems and counts, both swapped; 0 if there is none."""
 
     def cells(*names: str) -> tuple[str, ...]:
         return tuple(row.get(name, "").strip() for name in names)
@@ -78,7 +76,8 @@ def _earlier_side(seen: dict[_Place, tuple[int, tuple[str, ...]]], line: int, ro
 
 
 def counted_labels(row: dict[str, str], line: int, notes: Notes) -> Iterator[Label]:
-    """A label for each battle of a row of counts, each of a user of its own. Raises RowFault before the first one.
+    """A label for each battle of a row of counts; each battle has a user of its own. Raises RowFault before the first
+    one.
 
     The counts must be whole numbers, and add up to the column of all battles if there is one.
     """
@@ -96,7 +95,7 @@ def counted_labels(row: dict[str, str], line: int, notes: Notes) -> Iterator[Lab
         raise RowFault("no battles", "all counts are 0; left out")
     if total > _MOST_BATTLES:
         raise RowFault("too many battles", f"more than {_MOST_BATTLES:,} battles in a row; left out")
-    # the outcome is known, and a system may be called A or Tie
+    # use the value, because a system may be called A or Tie
     label = label_of({**row, "value": "", "state": FAILED[0]}, line, notes)
     names = protocol_facts(label.protocol).labels
     number = 0

@@ -1,4 +1,4 @@
-"""Judgements of pairs whose order is known: a row for each order, or a row with the answers of both orders."""
+"""Judgements of pairs in a known order: one row for each order, or one row with the answers in both orders."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SYSTEMS: dict[str, float] = {
         ("tie", "ties", "draw", "equal", "neither", "both", "c", "0", "0.0", "tie (bothbad)"), 0.0
     ),
 }
-# words for a place in the order shown
+# words for a position in the order shown
 _PLACES: dict[str, float] = {
     **dict.fromkeys(("first", "1st", "shown first", "set 1", "list 1", "left"), 1.0),
     **dict.fromkeys(("second", "2nd", "shown second", "set 2", "list 2", "right"), -1.0),
 }
-# words that may mean either
+# words that may mean a side or a position
 _LETTERS: dict[str, float] = {
     **dict.fromkeys(("a", "a wins", "assistant a", "answer a", "response a", "option a"), 1.0),
     **dict.fromkeys(("b", "b wins", "assistant b", "answer b", "response b", "option b"), -1.0),
@@ -45,13 +45,13 @@ _ORDERS: dict[str, Side] = {
 def holds_games(row: Mapping[str, str]) -> bool:
     """Whether a row of plain columns tells the order in which a pair was shown.
 
-    A row with a value and no answer in either order is an answer of its own, as in our export of labels.
+    A row with a value but without an answer in either order is a single answer, as in our export of labels.
     """
     return _both(row) or bool(row.get(_FIRST, "").strip())
 
 
 def two_game_columns(columns: Collection[str]) -> bool:
-    """Whether these are the columns of rows with the answers of both orders."""
+    """Whether these are the columns of rows with the answers in both orders."""
     return {_1, _2} <= set(columns)
 
 
@@ -77,7 +77,7 @@ def game_label(row: dict[str, str], line: int, notes: Notes, sides: str = "") ->
     answered = any(text for _, text in asked)
     if not answered and not _states_failure(row):
         raise RowFault("no value", "no answer in any order; left out")
-    # the state of a row with both orders is about an answer that is not there
+    # in a row with both orders, the state refers to the missing answer
     failed = _states_failure(row) and not (_both(row) and answered)
     games = tuple(
         Game(side, None if failed else _value(text, side, (a, b), sides, f"{notes.file}:{line}"))
@@ -85,7 +85,7 @@ def game_label(row: dict[str, str], line: int, notes: Notes, sides: str = "") ->
         if text or failed
     )
     plain = {name: cell for name, cell in row.items() if name not in (_FIRST, _1, _2, "second")}
-    # the value is known by now, and a system may be called Tie
+    # use the value, because a system may be called Tie
     label = label_of({**plain, "value": "", "state": FAILED[0]}, line, notes)
     if a > b:
         games = tuple(
@@ -96,7 +96,9 @@ def game_label(row: dict[str, str], line: int, notes: Notes, sides: str = "") ->
 
 
 def paired(reads: Iterator[LocatedRecord]) -> Iterator[LocatedRecord]:
-    """The records; labels of one rater on one case in its two orders become one, at the place of the second."""
+    """The records; two labels of one rater on one case in both orders are merged into one, at the position of the
+    second.
+    """
     waiting: dict[tuple[object, ...], LocatedRecord] = {}
     for read in reads:
         label = read.record
@@ -121,7 +123,9 @@ def paired(reads: Iterator[LocatedRecord]) -> Iterator[LocatedRecord]:
 
 
 def _decided(label: Label, games: tuple[Game, ...]) -> Label:
-    """The label that follows from the judgements: orders that disagree are a tie, and one that failed leaves none."""
+    """The label that follows from the judgements: if the orders disagree, it is a tie; if one failed, there is no
+    label.
+    """
     values = {game.value for game in games}
     value = None if None in values else values.pop() if len(values) == 1 else 0.0
     names = protocol_facts(label.protocol).labels
@@ -140,7 +144,7 @@ def _states_failure(row: Mapping[str, str]) -> bool:
 
 
 def _first(text: str, a: str, b: str) -> Side:
-    """Which system was shown first; where the row does not say it, the first verdict is of the order a, b."""
+    """The system that was shown first. If the row does not say, the first verdict is for the order a, b."""
     if text in (a, b):
         return "a" if text == a else "b"
     word = _word(text)
@@ -170,9 +174,9 @@ def _value(text: str, first: Side, systems: tuple[str, str], sides: str, where: 
     raise InputError(
         f"{where}: {shown(text)} may be the system {systems[_LETTERS[word] < 0]} or the list shown"
         f" {'first' if _LETTERS[word] > 0 else 'second'}",
-        f"{systems[first == 'b']} was shown first, and the file does not say what its letters mean.",
-        "Nothing was stored. Say it in a mapping: sides = “systems” (A is system_a in every order) or sides = “shown” (A is"
-        " what was shown first). See docs/importing-labels.md.",
+        f"{systems[first == 'b']} was shown first, and the file does not say what its letters A and B mean.",
+        "Nothing was stored. Say in a mapping what they mean: sides = “systems” (A is system_a in every "
+        "order) or sides = “shown” (A is the list shown first). See docs/importing-labels.md.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Decides from the columns of a table what it holds, or what it may hold."""
+"""Decides from the columns of a table which kind of data it contains, or may contain."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from recjudge_tui.importers.files.values import number
 from recjudge_tui.importers.plain.columns import (
     ALIASES,
     CASE,
+    DISTANCE,
     EXPLANATION,
     ISBN,
     ITEM,
@@ -49,7 +50,7 @@ _EVENTS = Choice("events", "events of a type that you name", "--type TYPE")
 _EXPLANATIONS = Choice("explanations", "explanations that were shown", "--system NAME")
 _USERS = Choice("users", "users with attributes")
 _ITEMS = Choice("items", "items")
-# at the end of the name of a column: it may not be about the user alone
+# a column whose name ends like this may not describe the user
 _ABOUT_ITEMS = (
     "rating",
     "score",
@@ -66,14 +67,18 @@ _MOST_COLUMNS = 4
 
 
 class Guess(NamedTuple):
-    """What a plain table holds; with `choices` instead, what it may hold. Neither: it is no table of ours."""
+    """The kind of data in a plain table, or, if uncertain, the `choices`.
+
+    Both are empty if it is not a table we know.
+    """
 
     kind: ImportKind | None = None
     choices: tuple[Choice, ...] = ()
 
 
 class _Roles(NamedTuple):
-    """Which roles the columns of a table have. A score may be a rating, a prediction is none; `id` and `name` alone do
+    """Which roles the columns of a table have. A score may be a rating, a prediction or a
+    distance is none; `id` and `name` alone do
     not say whether of users or of items."""
 
     user: bool
@@ -96,7 +101,10 @@ class _Roles(NamedTuple):
 
 
 def guess(sample: Sample, system: str | None = None) -> Guess:
-    """What the table holds, by its columns and, where they do not decide, by its rows. `system`: of all its rows."""
+    """The kind of data in the table, by its columns and, if these do not decide, by its rows.
+
+    `system`: the system of all rows.
+    """
     if rows := headerless_rows(sample):
         return _headerless(rows, system)
     everything = WantedColumns(
@@ -134,7 +142,7 @@ def _roles(columns: Collection[str], system: str | None) -> _Roles:
         system=has(SYSTEM) or bool(system),
         rank=has(RANK),
         score=has(("score", "scores")),
-        prediction=has(PREDICTION),
+        prediction=has((*PREDICTION, *DISTANCE)),
         rating=has(RATING),
         time=has(TIME),
         type=has(TYPE),
@@ -182,7 +190,7 @@ def _of_numbers(roles: _Roles, sample: Sample, system: str | None) -> Guess:
 
 
 def _of_users(roles: _Roles, columns: Collection[str], sample: Sample) -> Guess:
-    """A table of users without a column of items; columns that may be about items under another name are asked about."""
+    """A table of users without a column of items; asks about columns that may be items under another name."""
     if roles.text and roles.type:
         return Guess("events")
     numbers = roles.rank or roles.score or roles.prediction or roles.rating
@@ -224,7 +232,7 @@ def _in_column(user: str, column: str) -> Choice:
 
 
 def _holds_ids(cell: str) -> bool:
-    """Whether the cell is words with a digit between separators, at least two of them."""
+    """Whether the cell has at least two words with a digit in them, with separators between."""
     parts = [part for part in _BETWEEN_IDS.split(cell.strip("[]() ")) if part]
     return len(parts) > 1 and all(_DIGIT.search(part) for part in parts)
 
@@ -244,7 +252,9 @@ def _column(sample: Sample, name: str) -> list[str]:
 
 
 def _like_ratings(cells: Collection[str]) -> bool:
-    """Whether all numbers are half stars, marks or percentages: few of them, and all halves between 0 and 100."""
+    """Whether all numbers look like half stars, marks or percentages: few distinct values, all of them halves between
+    0 and 100.
+    """
     try:
         values = [number(cell, "") for cell in cells if cell.strip()]
     except RowFault:
@@ -253,8 +263,10 @@ def _like_ratings(cells: Collection[str]) -> bool:
 
 
 def _repeats(sample: Sample) -> bool:
-    """Whether an id occurs twice in the file, which is read to its end. A file that cannot be read is left to the
-    import, which says why."""
+    """Whether an id occurs twice in the file; reads the whole file.
+
+    Errors are left to the import, which explains them.
+    """
     seen: set[str] = set()
     try:
         table = read_table(sample.path, wanted_columns("users"), Dialect(), Notes(sample.path))

@@ -1,4 +1,4 @@
-"""Recognises a table that begins with data: user, item and a number, and perhaps a time."""
+"""Recognises a table without a header: user, item, a number, and perhaps a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recjudge_tui.importers.files.tables import fields_of
 from recjudge_tui.importers.files.values import number, timestamp
 
 _ROWS = 50
-# what no id looks like, but a weight of a matrix does
+# looks like a weight in a matrix, never like an id
 _FRACTION = re.compile(r"-?\d*\.\d*[1-9]\d*(e-?\d+)?", re.ASCII | re.IGNORECASE)
 # kind -> the columns by their number
 _ORDERS: dict[ImportKind, dict[int, tuple[str, ...]]] = {

@@ -79,10 +79,10 @@ def label_of(row: dict[str, str], line: int, notes: Notes, scales: AspectScales 
 
 
 def _failed(row: dict[str, str], line: int, notes: Notes) -> bool:
-    """Whether the rater was asked and its answer could not be read: then its value is ignored."""
+    """Whether the rater was asked but the answer could not be read; its value is then ignored."""
     state = row.get("state", "").strip().lower().replace("_", " ")
     if state not in (*_OK, *FAILED):
-        notes.warn(line, "unknown state", f"state {shown(state)} is not one of ok, failed; taken as ok")
+        notes.warn(line, "unknown state", f"state {shown(state)} is not one of ok, failed; read as ok")
     return state in FAILED
 
 
@@ -154,7 +154,8 @@ def _winner(text: str, facts: ProtocolFacts, a: str, b: str) -> float:
     by_label = _label_value(text, facts)
     if by_name is not None and by_label is not None and by_name != by_label:
         raise RowFault(
-            "ambiguous winner", f"{shown(text)} is one side of the pair and the name of the other; left out"
+            "ambiguous winner",
+            f"{shown(text)} means one side of the pair and is the name of the other system; left out",
         )
     value = by_label if by_name is None else by_name
     if value is None:

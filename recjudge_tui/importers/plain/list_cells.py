@@ -18,20 +18,20 @@ _ELEMENT = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,\[\]()'"
 
 
 class Place(NamedTuple):
-    """One element of a list: an item and its score as text, empty without one."""
+    """One element of a list: an item and its score, both as text. The score is empty if there is none."""
 
     item_id: str
     score: str = ""
 
 
 def is_list(text: str) -> bool:
-    """Whether a cell that should hold one id holds several: brackets around it, or bars inside."""
+    """Whether a cell that should contain one id contains several: it has brackets around it, or bars inside."""
     bare = text.strip()
     return bare[:1] + bare[-1:] in ("[]", "()") or "|" in bare
 
 
 def places_of(text: str) -> list[Place]:
-    """The places of the list in their order.
+    """The elements of the list in order.
 
     `[1, 2]`, `['a' 'b']`, `1|2`, `1;2`, `1,2`, `1 2`; with scores `[["a", 0.5], ["b", 0.4]]` or objects with an item and
     a score. Empty elements are dropped.
@@ -47,11 +47,12 @@ def places_of(text: str) -> list[Place]:
         except (json.JSONDecodeError, RecursionError):
             continue
         if isinstance(elements, list):
-            return [place for place in map(_place, elements) if place.item_id]
+            return [place for place in map(place_of, elements) if place.item_id]
     return [Place(a or b or c) for a, b, c in _ELEMENT.findall(bare) if a or b or c]
 
 
-def _place(element: Any) -> Place:
+def place_of(element: Any) -> Place:
+    """The Place for an element of a JSON array: an id, `[id, score]`, or an object with an item and a score."""
     if isinstance(element, list):
         texts = ["" if part is None else str(part).strip() for part in element]
         return Place(*texts) if len(texts) in (1, 2) else Place("")

@@ -1,4 +1,4 @@
-"""Turns rows of lists into places, whatever form they have: ranked, scored, in order, wide, or a list in a cell."""
+"""Reads rows of lists in any form: ranked, scored, in order, wide, or a list in a cell."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ from recjudge_tui.importers.plain.lists import ListRow, ScoredRow, ranked_rows
 _Located = tuple[int, dict[str, str], Occasion]
 
 BY_SCORE = "ranked by score, highest first; ties by item id in descending order, as in trec_eval"
+BY_DISTANCE = (
+    "ranked by distance, lowest first; ties by item id in descending order; the score of an item is its distance with the"
+    " opposite sign"
+)
 IN_ORDER = "no rank and no score: ranked in the order of the rows"
 
 
 def list_rows(rows: Iterator[Row], notes: Notes) -> Iterator[ListRow]:
-    """The places of the lists, from rows with plain column names.
+    """The elements of the lists, from rows with plain column names.
 
     The columns of the first row decide: `items` (a list in the cell), else numbered columns (a wide table), else
-    `item_id` with `rank`, with `score`, or with neither. A remark says how the lists were ranked if there is no rank.
+    `item_id` with `rank`, with `score` or `distance`, or with neither. A remark says how the lists were ranked if
+    there is no rank.
     """
     first = next(rows, None)
     if first is None:
@@ -41,16 +46,22 @@ def list_rows(rows: Iterator[Row], notes: Notes) -> Iterator[ListRow]:
         yield from _from_wide(located, wide)
     elif "rank" in cells:
         yield from _ranked(located, notes)
+    elif "distance" in cells and "score" not in cells:
+        notes.remark(BY_DISTANCE)
+        yield from ranked_rows(_scored(located, notes), "item descending")
     elif "score" in cells:
         notes.remark(BY_SCORE)
-        yield from ranked_rows(_scored(located, notes), "item descending")
+        yield from ranked_rows(_scored(located, notes), "item descending", notes)
     else:
         notes.remark(IN_ORDER)
         yield from _in_order(located, notes)
 
 
 def _located(rows: Iterator[Row], notes: Notes) -> Iterator[_Located]:
-    """The rows with their occasions. Equal systems and occasions are one object, which a million rows share."""
+    """The rows with their occasions.
+
+    Equal systems and occasions share one object, which saves memory with a million rows.
+    """
     for line, row in rows:
         try:
             occasion = _occasion(row.get("context", ""), row.get("served_at", ""))
@@ -79,7 +90,7 @@ def _ranked(rows: Iterator[_Located], notes: Notes) -> Iterator[ListRow]:
         else:
             if rank is None:
                 _no_item(line, notes)
-        score = _score(row.get("score", ""), line, notes)
+        score = _score_of(row, line, notes)
         yield ListRow(line, row["user_id"], row["system"], item_id, rank, score, occasion)
 
 
@@ -90,7 +101,7 @@ def _scored(rows: Iterator[_Located], notes: Notes) -> Iterator[ScoredRow]:
             _no_item(line, notes)
             continue
         try:
-            score = number(row.get("score", ""), "score")
+            score = _number_of(row)
         except RowFault as fault:
             notes.skip(line, fault.kind, f"{fault.text}; row left out")
             continue
@@ -143,6 +154,23 @@ def _numbered(
 
 def _no_item(line: int, notes: Notes) -> None:
     notes.skip(line, "no item_id", "item_id is empty; row left out")
+
+
+def _number_of(row: dict[str, str]) -> float:
+    """The score of a row, or its distance with the opposite sign. Raises RowFault."""
+    if "score" in row or "distance" not in row:
+        return number(row.get("score", ""), "score")
+    return 0.0 - number(row["distance"], "distance")
+
+
+def _score_of(row: dict[str, str], line: int, notes: Notes) -> float | None:
+    if "score" in row or not row.get("distance", "").strip():
+        return _score(row.get("score", ""), line, notes)
+    try:
+        return _number_of(row)
+    except RowFault as fault:
+        notes.warn(line, "bad score", f"{fault.text}; the item is kept without a score")
+        return None
 
 
 def _score(text: str, line: int, notes: Notes) -> float | None:

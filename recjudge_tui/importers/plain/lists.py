@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.records import RankedItem, Slate
@@ -13,7 +14,15 @@ from recjudge_tui.importers.files.notes import Notes
 from recjudge_tui.importers.files.reading import stem
 from recjudge_tui.importers.files.values import shown
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 _NO_SCORE = float("nan")
+LOWEST_FIRST = (
+    "in the file every list begins with its lowest score, which is now its last item. If a lower score is better, undo"
+    ' this import and name the column “distance” (in a mapping: distance = "score")'
+)
 
 
 class ListRow(NamedTuple):
@@ -47,16 +56,18 @@ class _Place(NamedTuple):
 
 
 def system_of(request: Request) -> str:
-    """The system of a file whose layout has no place for it: `--system`, else the file's name, which a remark says."""
+    """The system of a file whose layout does not name it: `--system`, else the file's name, which is noted in a
+    remark.
+    """
     if request.system:
         return request.system
     system = stem(request.path)
-    request.notes.remark(f"the file does not name the system: it is called {shown(system)} after the file")
+    request.notes.remark(f"the file does not name the system: it gets the file's name, {shown(system)}")
     return system
 
 
 def list_owner(user_id: str, system: str, occasion: Occasion) -> str:
-    """Whose list or text it is, for a message: the user, the system, and the occasion where it has one."""
+    """The owner of a list or text for a message: the user, the system, and the occasion if it has one."""
     context = f" in context {shown(occasion.context)}" if occasion.context else ""
     time = f" served at {occasion.served_at}" if occasion.served_at else ""
     return f"user {shown(user_id)} by {shown(system)}{context}{time}"
@@ -86,9 +97,15 @@ def slates_of(rows: Iterable[ListRow], notes: Notes) -> Iterator[LocatedRecord]:
         line.append(row.line)
         score.append(_NO_SCORE if row.score is None else row.score)
     order = np.lexsort((line, rank, where))
+    if rising := _rising_lists(score, where, order):
+        score = array("d", (0.0 - np.asarray(score)).tolist())
+        notes.remark(
+            f"the score rises with the rank in all {rising:,} lists with different scores: a lower one is better, so each is"
+            " stored with the opposite sign"
+        )
     ends = np.searchsorted(np.asarray(where)[order], np.arange(len(groups)), side="right").tolist()
     names = list(items)
-    start = 0
+    start = lists = contradicting = 0
     for (user_id, system, occasion), first, end in zip(groups, started, ends, strict=True):
         places = [
             _Place(rank[i], names[item[i]], None if score[i] != score[i] else score[i], line[i])
@@ -104,13 +121,43 @@ def slates_of(rows: Iterable[ListRow], notes: Notes) -> Iterator[LocatedRecord]:
                 f"the list of {owner} is empty; left out",
             )
             continue
+        lists += 1
+        contradicting += _contradicts_scores(kept)
         ranked = tuple(RankedItem(item_id=p.item_id, score=p.score) for p in kept)
         slate = Slate(user_id=user_id, system=system, items=ranked, **occasion._asdict())
         yield LocatedRecord(kept[0].line, slate, tuple(p.line for p in kept))
+    if contradicting:
+        notes.remark(
+            f"ranks and scores contradict each other in {contradicting:,} of {lists:,} lists (a higher "
+            f"score is below a lower one): the ranks are kept"
+        )
+
+
+def _rising_lists(scores: array[float], lists: array[int], order: npt.NDArray[np.int64]) -> int:
+    """The number of lists whose scores rise from one place to the next, if there are two of them and scores fall in no
+    list; else 0. `scores` (n,), NaN where there is none, and `lists` (n,), the list of each; `order` (n,) sorts both by
+    list and place."""
+    import numpy as np
+
+    known = np.asarray(scores)
+    placed = order[~np.isnan(known[order])]
+    steps = np.diff(known[placed])
+    owners = np.asarray(lists)[placed]
+    steps[owners[1:] != owners[:-1]] = 0
+    if (steps < 0).any():
+        return 0
+    rising = len(np.unique(owners[1:][steps > 0]))
+    return rising if rising > 1 else 0
+
+
+def _contradicts_scores(places: list[_Place]) -> bool:
+    """Whether any item has a higher score than the one before it; items without a score are ignored."""
+    scores = [place.score for place in places if place.score is not None]
+    return any(lower > upper for upper, lower in pairwise(scores))
 
 
 def _kept(places: list[_Place], owner: str, notes: Notes) -> list[_Place]:
-    """The places of one list, sorted by rank, without duplicated ranks and items."""
+    """The elements of one list, sorted by rank, without duplicated ranks and items."""
     kept: list[_Place] = []
     seen: dict[str, int] = {}
     last: _Place | None = None
@@ -133,10 +180,13 @@ def _kept(places: list[_Place], owner: str, notes: Notes) -> list[_Place]:
     return kept
 
 
-def ranked_rows(rows: Iterable[ScoredRow], ties: Literal["file", "item descending"]) -> Iterator[ListRow]:
+def ranked_rows(
+    rows: Iterable[ScoredRow], ties: Literal["file", "item descending"], notes: Notes | None = None
+) -> Iterator[ListRow]:
     """The rows list by list, best score first; needs about 40 bytes of memory per row.
 
-    Equal scores keep the file's order, or are sorted by item id in descending byte order (as in trec_eval).
+    Equal scores keep the file's order, or are sorted by item id in descending byte order (as in trec_eval). With `notes`,
+    a remark says if the file has every list in the opposite order.
     """
     import numpy as np
 
@@ -157,6 +207,8 @@ def ranked_rows(rows: Iterable[ScoredRow], ties: Literal["file", "item descendin
         place[by_name] = np.arange(len(names))
         second = place[np.asarray(item)] if names else second
     order = np.lexsort((np.asarray(line), second, -np.asarray(score), np.asarray(where)))
+    if notes is not None and _rising_lists(score, where, np.lexsort((np.asarray(line), np.asarray(where)))):
+        notes.remark(LOWEST_FIRST)
     last, rank = -1, 0
     for i in order.tolist():
         rank = rank + 1 if where[i] == last else 1

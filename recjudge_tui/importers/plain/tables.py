@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+from recjudge_tui.domain.event_types import RATING
 from recjudge_tui.domain.formulas import unmarked
 from recjudge_tui.domain.records import IMPORT_KINDS, Event, Explanation, ImportKind, Item, User
 from recjudge_tui.domain.text import one_line
@@ -16,7 +17,6 @@ from recjudge_tui.importers.files.notes import Notes, Row, RowFault, left_out
 from recjudge_tui.importers.files.reading import UTF8, sample_of
 from recjudge_tui.importers.files.tables import Dialect, Table, header_of, read_table
 from recjudge_tui.importers.files.values import number, occasion_of, shown, timestamp
-from recjudge_tui.importers.plain.case_labels import with_cases
 from recjudge_tui.importers.plain.columns import (
     CASE,
     COLUMNS,
@@ -24,6 +24,7 @@ from recjudge_tui.importers.plain.columns import (
     SYSTEM_KINDS,
     TASK,
     Columns,
+    gap,
     numbered,
     uses,
     wanted_columns,
@@ -31,7 +32,7 @@ from recjudge_tui.importers.plain.columns import (
 from recjudge_tui.importers.plain.counts import holds_counts, with_battle_names
 from recjudge_tui.importers.plain.games import two_game_columns
 from recjudge_tui.importers.plain.headerless import headerless_columns
-from recjudge_tui.importers.plain.label_rows import labels_of
+from recjudge_tui.importers.plain.label_rows import labels_of, with_cases
 from recjudge_tui.importers.plain.list_rows import list_rows
 from recjudge_tui.importers.plain.lists import slates_of
 from recjudge_tui.importers.plain.task_answers import answers_task
@@ -59,11 +60,11 @@ def read_plain(request: Request) -> Iterator[LocatedRecord]:
 
 
 def _completed(request: Request, table: Table) -> Iterator[Row]:
-    """The rows, of ratings with their type. Raises InputError for a table that lacks a column."""
+    """The rows; ratings get their event type. Raises InputError for a table that lacks a column."""
     given, rows = set(table.columns), table.rows
     added: dict[str, str] = {}
     if request.kind == "events" and "type" not in given and not request.event_type and "value" in given:
-        added["type"] = "rating"
+        added["type"] = RATING
         request.notes.remark("no column for the type: the events are ratings")
     if missing := _missing(request, given.union(added)):
         raise _missing_columns(request, table, missing)
@@ -183,6 +184,9 @@ def _missing_columns(request: Request, table: Table, missing: list[str]) -> Inpu
     else:
         step = "Rename the columns, or describe the file in a mapping (docs/mapping.md) given with --mapping."
     wanted = f"Found: {present}. {request.kind} need: {', '.join(COLUMNS[request.kind].required)}."
+    if request.kind == "lists" and "item_id" in missing and (reason := gap(table.columns)):
+        wanted = f"{wanted} {reason}"
+        step = "Add the missing columns (their cells may be empty), or rename the columns so that they count up from 1."
     if request.mapping is not None:
         rows = _beginning(table.rows, "as they were split into columns")
         wanted = f"Found: {present}. The mapping names: {', '.join(missing)}.{shown_below(rows)}"
@@ -268,7 +272,7 @@ _CONVERTERS: dict[ImportKind, Callable[[dict[str, str]], Record]] = {
 
 
 def names_no_system(sample: Sample, kind: ImportKind, mapping: FileMapping | None = None) -> bool:
-    """Whether a table of lists or explanations, read with this mapping, does not say which system made them."""
+    """Whether a table of lists or explanations, read with this mapping, lacks a column for the system."""
     if kind not in SYSTEM_KINDS:
         return False
     if mapping is not None:
@@ -278,9 +282,8 @@ def names_no_system(sample: Sample, kind: ImportKind, mapping: FileMapping | Non
 
 
 def plain_kinds(sample: Sample, system: str | None = None) -> tuple[ImportKind, ...]:
-    """The kinds whose required columns the header has by their plain names, the kind with most of them first.
-
-    `system` replaces a column of that name.
+    """The kinds whose required columns are in the header under their plain names; the kind with most of these columns
+    comes first. `system` replaces a column of that name.
     """
     header = header_of(sample.text, {name for names in KNOWN.values() for name in names})
     given = {name.lower() for name in header} | ({"system"} if system else set())

@@ -1,15 +1,15 @@
-"""Answers to tasks that `annotate export` wrote. The task's name stands for the case, the rater and the order shown."""
+"""Answers to tasks written by `annotate export`. The task's name identifies the case, the rater and the order shown."""
 
 from __future__ import annotations
 
-from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts
+from recjudge_tui.domain.protocols import OVERALL, PROTOCOLS, ProtocolFacts
 from recjudge_tui.domain.records import Label
 from recjudge_tui.importers.files.notes import RowFault
 from recjudge_tui.importers.files.values import number, plain_number, shown
 from recjudge_tui.importers.plain.columns import CASE, TASK
 from recjudge_tui.store.annotation.tokens import is_task_token
 
-# the list shown first, neither, the list shown second; the last two of each are the keys of the app
+# words for: the list shown first, neither, the list shown second; the last two of each are the keys of the app
 _SIDES = {
     1: ("list 1", "list1", "first", "1", "a"),
     0: ("tie", "neither", "equal", "0", "t"),
@@ -18,7 +18,7 @@ _SIDES = {
 
 
 def answers_task(row: dict[str, str]) -> bool:
-    """Whether the row is about an exported task: other tools have a column of this name too, beside the user's."""
+    """Whether the row answers an exported task: other tools also have a column of this name, beside a user column."""
     task = row.get(TASK, "").strip()
     names_case = any(row.get(name, "").strip() for name in ("user_id", CASE))
     return bool(task) and (is_task_token(task) or not names_case)
@@ -29,7 +29,7 @@ def task_answer(row: dict[str, str]) -> Label:
     name = row.get("protocol", "").strip().lower()
     if name not in PROTOCOLS:
         raise RowFault("unknown protocol", f"protocol {shown(name)} of the task is unknown; left out")
-    aspect, text = row.get("aspect", "").strip() or "overall", row["value"].strip()
+    aspect, text = row.get("aspect", "").strip() or OVERALL, row["value"].strip()
     if not text:
         raise RowFault("no value", f"no answer on {aspect} of task {shown(row[TASK])}; left out")
     facts = PROTOCOLS[name]
@@ -59,7 +59,7 @@ def _value(text: str, facts: ProtocolFacts) -> float:
         names = "List 1, Tie and List 2"
         answer_value = None if side is None else side * facts.high + 0.0
     else:
-        # no numbers: the keys of the app and the stored values differ
+        # numbers are not accepted: the keys of the app and the stored values differ
         answer_value = (
             {name.lower(): value for value, name in facts.labels.items()} | dict(facts.spellings)
         ).get(word)

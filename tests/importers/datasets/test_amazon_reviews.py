@@ -86,7 +86,7 @@ def test_a_folder_of_both_packed(db: Database, tmp_path: Path) -> None:
 
 
 def test_the_wrong_file_says_what_it_holds(load: Load) -> None:
-    with pytest.raises(InputError, match="holds events, no items"):
+    with pytest.raises(InputError, match="contains events, not items"):
         load("items", _lines(REVIEW), "All_Beauty.jsonl")
     with pytest.raises(InputError, match="has no field user_id"):
         load("events", _lines({"a": 1}), "x.jsonl", layout="amazon-reviews")

@@ -34,7 +34,7 @@ def test_a_run_is_ranked_by_score_and_then_document(load: Load, db: Database) ->
     assert (summary.files[0].layout, summary.stored, summary.skipped) == ("ranx-run", 5, 0)
     assert _lists(db) == {("q_1", "bm25"): ["d_2", "d_1"], ("q 2", "bm25"): ["d9", "d10", "é"]}
     assert summary.warning_kinds == {"no items yet": 1}
-    assert "it is called “bm25” after the file" in summary.files[0].remarks[0]
+    assert "it gets the file's name, “bm25”" in summary.files[0].remarks[0]
 
 
 def test_qrels_are_held_out(load: Load, db: Database) -> None:
@@ -62,7 +62,7 @@ def test_a_folder_holds_both(db: Database, tmp_path: Path) -> None:
 
 def test_whole_scores_are_a_run_only_if_named(load: Load, db: Database) -> None:
     text = '{"q": {"d": 1, "e": 2}}'
-    with pytest.raises(InputError, match=r"holds events, no lists.*--layout ranx-run"):
+    with pytest.raises(InputError, match=r"contains events, not lists.*--layout ranx-run"):
         load("lists", text, "run.json")
     load("lists", text, "run.json", layout="ranx-run", system="mine")
     assert _lists(db) == {("q", "mine"): ["e", "d"]}

@@ -77,7 +77,7 @@ def test_bad_rows_are_left_out(load: Load) -> None:
 
 
 def test_wrong_files(load: Load) -> None:
-    with pytest.raises(InputError, match="holds events, no users"):
+    with pytest.raises(InputError, match="contains events, not users"):
         load("users", INTER + "1\t2\t3\t4\n")
     with pytest.raises(InputError, match=r"in.csv:1: column “item_id” has no type"):
         load("events", "user_id:token\titem_id\n1\t2\n", layout="recbole")
@@ -91,7 +91,7 @@ TOP_K = "user_id:token\titem_id:token\tscore:float\n7\t1\t0.25\n7\t2\t0.75\n8\t1
 def test_a_table_with_scores_is_asked_about(db: Database, tmp_path: Path) -> None:
     path = tmp_path / "bpr.inter"
     path.write_text(TOP_K)
-    with pytest.raises(InputError, match=r"cannot tell what .*bpr\.inter holds") as raised:
+    with pytest.raises(InputError, match=r"cannot tell what .*bpr\.inter contains") as raised:
         import_paths(db, "films", [path], None)
     assert [line.split(" --as ")[1].split("  ")[0] for line in raised.value.next_step.splitlines()[1:]] == [
         "lists --system NAME",
@@ -103,14 +103,14 @@ def test_a_table_with_scores_is_asked_about(db: Database, tmp_path: Path) -> Non
     (folder / "films.inter").write_text("user_id:token\titem_id:token\trating:float\n7\t1\t4\n")
     [summary] = import_paths(db, "films", [folder], None)
     assert [file.path for file in summary.files] == [str(folder / "films.inter")]
-    assert "bpr.inter was not imported, because it may hold several kinds" in summary.aside[0]
+    assert "bpr.inter was not imported, because it may contain one of several kinds" in summary.aside[0]
 
 
 def test_the_top_k_of_a_model_as_lists(load: Load, db: Database) -> None:
     summary = load("lists", TOP_K, "bpr.inter")
     assert (summary.stored, summary.files[0].layout) == (3, "recbole")
     assert summary.files[0].remarks == (
-        "the file does not name the system: it is called “bpr” after the file",
+        "the file does not name the system: it gets the file's name, “bpr”",
         "ranked by score, highest first; ties by item id in descending order, as in trec_eval",
     )
     load(

@@ -62,7 +62,7 @@ def test_users_with_their_codes_in_words(load: Load, db: Database) -> None:
 
 
 def test_items_only_when_asked_for_by_name(load: Load, db: Database) -> None:
-    with pytest.raises(InputError, match="holds users and lists, no items"):
+    with pytest.raises(InputError, match="contains users and lists, not items"):
         load("items", ARENA_TABLE, "nrms-ml-1m.csv")
     summary = load("items", ARENA_TABLE, "nrms-ml-1m.csv", layout="recsys-arena")
     assert (summary.stored, summary.warning_kinds) == (3, {"no titles": 1})

@@ -110,7 +110,7 @@ def test_a_file_in_another_encoding_is_located(load: Load, db: Database) -> None
 
 
 def test_the_wrong_file_says_what_it_holds(load: Load, db: Database) -> None:
-    with pytest.raises(InputError, match="holds users, no items"):
+    with pytest.raises(InputError, match="contains users, not items"):
         load("items", _lines(USER), "user.json")
     assert db.value("SELECT count(*) FROM users") == 0
     with pytest.raises(InputError, match=r"nothing in .* could be imported"):

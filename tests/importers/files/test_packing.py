@@ -45,6 +45,14 @@ def test_one_table_in_an_archive(load: Load, name: str, content: bytes) -> None:
     assert (summary.stored, summary.warning_count) == (2, 0)
 
 
+def test_a_damaged_workbook_is_to_be_exported_as_csv(load: Load) -> None:
+    with pytest.raises(InputError) as error:
+        load("lists", b"PK\x03\x04cut off", "lists.xlsx")
+    assert str(error.value).endswith(
+        "is a damaged Excel workbook Export the sheet as CSV (UTF-8) and import that."
+    )
+
+
 def test_a_packed_file_in_a_folder_keeps_its_layout(db: Database, tmp_path: Path) -> None:
     folder = tmp_path / "ml"
     folder.mkdir()
@@ -56,7 +64,7 @@ def test_a_packed_file_in_a_folder_keeps_its_layout(db: Database, tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (_zip(a="x", b="y"), "zip archive of 2 files, not of one It holds a, b. Unpack it"),
+        (_zip(a="x", b="y"), "zip archive of 2 files; it may only contain one It holds a, b. Unpack it"),
         (_zip(), "is not zip, though its name ends in .zip"),
         (_zip(**{"[Content_Types].xml": "x", "xl/workbook.xml": "x"}), "an Excel workbook Export the sheet as CSV"),
         (_zip(**{"a.csv": "item_id,title\n" + "7,Glass\n" * 5000})[:-40], "damaged zip archive"),

@@ -129,3 +129,26 @@ def test_a_layout_of_text_says_what_the_file_is(db: Database, tmp_path: Path) ->
     path = _write(tmp_path / "a.run", {"item_id": ["1"], "title": ["x"]})
     with pytest.raises(InputError, match="is a Parquet file, not text"):
         import_files(db, "p", [path], "lists", layout="trec-run")
+
+
+DENSE = "compressed too strongly for a table"
+LONG = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), pa.array(["x" * 1_000_000]))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"item_id": pa.array(["a"] * 3000), "title": LONG}, "compressed too strongly"),
+        ({"item_id": pa.array(["a"] * 150), "title": pa.array(["x" * 900_000] * 150)}, "compressed too strongly"),
+        (dict.fromkeys(("item_id", "title", "brand"), pa.nulls(9_000_000, pa.string())), "compressed too strongly"),
+        ({"item_id": ["a"], "title": ["b"], "parts": pa.array([bytes(11_000_000)])}, "a value of more than 10,000,000"),
+    ],
+    ids=["one text in all rows", "the same as text", "rows of nothing", "a long value"],
+)  # fmt: skip
+def test_a_file_that_holds_far_more_than_its_size_is_refused(
+    db: Database, tmp_path: Path, columns: dict[str, Any], message: str
+) -> None:
+    path = _write(tmp_path / "items.parquet", columns)
+    with pytest.raises(InputError, match=message):
+        import_files(db, "films", [path], "items")
+    assert db.value("SELECT count(*) FROM items") == 0

@@ -49,6 +49,20 @@ def test_bad_timestamps(text: str) -> None:
         timestamp(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("05/01/2024", "is the day or the month first? Write 2024-05-31"),
+        ("5.1.24 12:00", "is the day or the month first? Write 2024-05-31"),
+        ("next Tuesday", "write 2024-05-31, 2024-05-31T12:00:00Z or Unix time"),
+    ],
+)
+def test_a_bad_time_says_how_to_write_it(text: str, advice: str) -> None:
+    with pytest.raises(RowFault) as fault:
+        timestamp(text)
+    assert f"is not a time ({advice}" in fault.value.text
+
+
 def test_formatted_times() -> None:
     assert formatted("01.05.2024 12:00", "%d.%m.%Y %H:%M") == NOON
     assert formatted(" ", "%d") == ""

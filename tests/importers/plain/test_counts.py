@@ -39,8 +39,8 @@ def test_each_battle_is_a_verdict_of_a_user_of_its_own(load: Load, db: Database)
     ]
     assert db.value("SELECT count(DISTINCT user_id) FROM cases") == 43
     remarks = " ".join(summary.files[0].remarks)
-    assert "no users are known" in remarks
-    assert "called “people” after the file" in remarks
+    assert "users are unknown" in remarks
+    assert "it gets the file's name, “people”" in remarks
     assert summary.stored == 43
 
 
@@ -84,7 +84,7 @@ def test_ones_own_leaderboard_comes_back(load: Load, db: Database) -> None:
         10,
     ]
     assert summary.warning_kinds == {"same battles from the other side": 2, "no pair of systems": 1}
-    assert any("in.csv:5: these are the battles of line 3" in text for text in summary.warnings)
+    assert any("in.csv:5: these seem to be the battles of line 3" in text for text in summary.warnings)
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ UNCERTAIN = [
 def test_uncertain_files_are_asked_about(db: Database, tmp_path: Path, text: str, kinds: list[str]) -> None:
     path = tmp_path / "my file.csv"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"cannot tell what .*my file\.csv holds") as raised:
+    with pytest.raises(InputError, match=r"cannot tell what .*my file\.csv contains") as raised:
         import_paths(db, "my films", [path], None)
     steps = raised.value.next_step.splitlines()[1:]
     start = f"recjudge import '{path}' -p 'my films' --as "

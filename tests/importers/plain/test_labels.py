@@ -90,7 +90,7 @@ def test_scores(load: Load, db: Database) -> None:
         ("system_a,system_b", "x,y,C", "“C” is not one of A, B, Tie"),
         ("system_a,system_b", "x,,A", "only one of system_a and system_b"),
         ("system_a,system_b", "x,x,A", "system_a and system_b are both “x”"),
-        ("system_a,system_b", "B,A,A", "“A” is one side of the pair and the name of the other"),
+        ("system_a,system_b", "B,A,A", "“A” means one side of the pair and is the name of the other"),
         ("system,rater_kind", "s,robot,Good", "rater_kind “robot” is not one of"),
     ],
 )
@@ -174,14 +174,14 @@ def test_same_rater_twice(load: Load, db: Database) -> None:
     assert (first.stored, first.unchanged, first.skipped) == (2, 0, 2)
     assert "1.csv:3: “ann” answered overall of this case above, with the same answer" in first.warnings[0]
     assert (
-        "1.csv:4: “ann” answered “Good” on overall of this case above in this file; that is kept"
+        "1.csv:4: “ann” answered “Good” on overall of this case above in this file; that answer is kept"
         in first.warnings[1]
     )
     assert "2 of 4 votes are on a case that the same rater answered above" in first.files[0].remarks[0]
     second = load("labels", header + "ann,u,s,Partial\nann,u,s,Good\nother,u,s,Poor\n", "2.csv")
     assert (second.stored, second.unchanged, second.skipped) == (1, 1, 1)
     assert (
-        "2.csv:2: “ann” answered “Good” on overall of this case in import 1; that is kept"
+        "2.csv:2: “ann” answered “Good” on overall of this case in import 1; that answer is kept"
         in second.warnings[0]
     )
     assert "1 of 3 votes are in an earlier import with the same answer" in second.files[0].remarks[0]
@@ -239,7 +239,7 @@ def test_answers_that_failed_are_failed_verdicts(load: Load, db: Database) -> No
         ("u3", "failed", None, "", ""),
         ("u5", "ok", -1.0, "B", ""),
     ]
-    assert "gpt says nothing that can be read" in summary.files[0].examples[1]
+    assert "gpt has no readable answer" in summary.files[0].examples[1]
 
 
 def test_a_failed_answer_is_a_vote_on_its_case(load: Load) -> None:
@@ -276,7 +276,7 @@ def test_a_model_is_known_by_its_name_and_the_summary_says_so(load: Load, db: Da
         "user": "ground_truth",
     }
     assert remark.startswith(
-        "taken for language models by name, so not counted as people: “gpt-4o”, “llm judge”; a column"
+        "named like language models, so not counted as people: “gpt-4o”, “llm judge”; a column"
     )
 
 

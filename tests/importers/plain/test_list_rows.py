@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from recjudge_tui.errors import InputError
+from recjudge_tui.importers.datasets.lists_by_user import LISTS_BY_USER
+from recjudge_tui.importers.files.layout import Sample
+from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.plain.list_cells import Place, places_of
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
@@ -47,6 +52,8 @@ FORMS = {
     ),
     "objects": '[{"user": "u", "recs": [{"item": 3}, {"item": 1}, {"item": 2}]}, {"user": "v", "recs": [{"id": 9}]}]',
     "rows in order": "user,item\nu,3\nv,9\nu,1\nu,2\n",
+    "by user": '{"u": ["3", "1", "2"], "v": [9]}',
+    "by user, with scores": '{"u": [[3, 0.5], [1, 0.4], [2, 0.1]], "v": [{"item": 9, "score": 1}]}',
     "scores": "user,item,score\nu,2,0.1\nv,9,1e-3\nu,3,7\nu,1,0.11\n",
     "scores without a header": "u\t2\t0.1\nv\t9\t1e-3\nu\t3\t7\nu\t1\t0.11\n",
 }  # fmt: skip
@@ -76,7 +83,7 @@ def _said(summary: ImportSummary) -> tuple[str, tuple[str, ...]]:
             (BY_SCORE,),
         ),
         ("user,item,rank,\x1b[31mred\n1,2,1,x\n", "user as user_id, item as item_id, rank; ignored: [31mred", ()),
-        ("user,rec1,rec2\n1,2,3\n", "user as user_id, rec1 to rec2 as the places of the list", ()),
+        ("user,rec1,rec2\n1,2,3\n", "user as user_id, rec1 to rec2 as the positions of the list", ()),
         (
             "user,item\n1,2\n",
             "user as user_id, item as item_id",
@@ -99,7 +106,7 @@ def test_ties_go_by_descending_id_as_in_trec_eval(load: Load, db: Database) -> N
 
 
 def test_a_rank_goes_before_a_score(load: Load, db: Database) -> None:
-    assert _said(load("lists", "user,item,rank,score\nu,a,2,0.9\nu,b,1,0.1\n", system="s"))[1] == ()
+    load("lists", "user,item,rank,score\nu,a,2,0.9\nu,b,1,0.1\n", system="s")
     assert _stored(db) == {"u": ["b", "a"]}
 
 
@@ -143,3 +150,78 @@ def test_titles_as_ids_stay_whole_in_json(load: Load, db: Database) -> None:
 )
 def test_places_of(text: str, items: list[str]) -> None:
     assert places_of(text) == [Place(item) for item in items]
+
+
+def test_lists_by_user_leave_out_what_is_no_list(load: Load, db: Database) -> None:
+    content = '{"u": ["3", "1", "2"], "v": ["9"], "u": ["7"], "w": [], "x": "9", " ": ["1"]}'
+    summary = load("lists", content, "itemknn.json", layout="lists-by-user")
+    assert _stored(db) == LISTS
+    assert summary.skipped == 3
+    assert "it gets the file's name, “itemknn”" in summary.files[0].remarks[0]
+
+
+def test_items_by_user_are_asked_about_unless_a_kind_or_a_system_is_named(
+    tmp_path: Path, db: Database
+) -> None:
+    path = tmp_path / "ease.json"
+    path.write_text('{"u": ["3", "1", "2"], "v": [["9", 4]]}', encoding="utf-8")
+    with pytest.raises(InputError, match="cannot tell what") as error:
+        import_paths(db, "p", [path], None)
+    assert "--as lists --system NAME" in str(error.value.next_step)
+    assert "--as events --type TYPE" in str(error.value.next_step)
+    import_paths(db, "p", [path], None, system="ease")
+    assert _stored(db) == LISTS
+    import_paths(db, "p", [path], "events", event_type="purchase")
+    events = db.rows("SELECT user_id, item_id, type, value FROM events ORDER BY id")
+    assert [tuple(row) for row in events] == [
+        *(("u", item, "purchase", None) for item in "312"), ("v", "9", "purchase", 4.0),
+    ]  # fmt: skip
+
+
+def test_a_table_column_by_column_is_not_taken_for_lists_by_user(tmp_path: Path) -> None:
+    sample = Sample(tmp_path / "lists.json", '{"user": ["u", "u"], "item": ["3", "1"]}')
+    assert not LISTS_BY_USER.fits(sample, "lists")
+
+
+def test_a_gap_in_a_wide_table_is_named(load: Load) -> None:
+    with pytest.raises(InputError, match="“rec3” is followed by “rec10”"):
+        load("lists", "user,rec1,rec2,rec3,rec10\nu,3,1,2,4\n", system="s")
+
+
+@pytest.mark.parametrize(
+    ("content", "remark"),
+    [
+        ("user,item,distance\nu,2,0.9\nu,3,0.1\nu,1,.4\nv,9,0\n", "ranked by distance, lowest first"),
+        ("user,item,rank,distance\nu,3,1,.1\nu,1,2,.4\nu,2,3,.9\nv,9,1,0\n", ""),
+        (
+            "user,item,rank,score\nu,3,1,.1\nu,1,2,.4\nu,2,3,.9\nw,1,1,2\nw,4,2,3\nv,9,1,0\n",
+            "the score rises with the rank in all 2 lists",
+        ),
+    ],
+)
+def test_lower_scores_that_are_better_are_stored_with_the_opposite_sign(
+    load: Load, db: Database, content: str, remark: str
+) -> None:
+    [file] = load("lists", content, system="s").files
+    assert {user: items for user, items in _stored(db).items() if user != "w"} == LISTS
+    assert [said.startswith(remark) for said in file.remarks] == ([True] if remark else [])
+    scores = db.rows(
+        "SELECT i.score FROM slate_items i JOIN slates s ON s.id = slate_id WHERE user_id = 'u' ORDER BY rank"
+    )
+    assert [row[0] for row in scores] == [-0.1, -0.4, -0.9]
+
+
+def test_scores_that_begin_with_the_lowest_are_pointed_out(load: Load) -> None:
+    content = "user,item,score\nu,3,1\nu,1,2\nv,9,1\nv,3,2\n"
+    [file] = load("lists", content, system="s").files
+    assert "a lower score is better" in file.remarks[-1]
+    [file] = load("lists", content.replace("v,3,2", "v,3,0"), "2.csv", system="t").files
+    assert file.remarks == (BY_SCORE,)
+
+
+def test_ranks_that_contradict_the_scores_are_counted(load: Load, db: Database) -> None:
+    content = "user,item,rank,score\nu,3,1,0.1\nu,1,2,0.9\nu,2,3,\nv,9,1,0.2\n"
+    [file] = load("lists", content, system="s").files
+    assert _stored(db) == LISTS
+    [remark] = file.remarks
+    assert remark.startswith("ranks and scores contradict each other in 1 of 2 lists")

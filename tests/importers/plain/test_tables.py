@@ -187,3 +187,10 @@ def test_summary_adds_up(load: Load) -> None:
     summary: ImportSummary = load("items", "item_id,title\n1,a\n1,a\n1,b\n,c\n")
     assert (summary.read, summary.stored, summary.unchanged, summary.skipped) == (4, 1, 1, 2)
     assert summary.warning_kinds == {"disagrees with earlier content": 1, "no item_id": 1}
+
+
+@pytest.mark.parametrize("users", [["u", "v"], {"0": "u", "1": "v"}])
+def test_json_stored_column_by_column_is_refused(load: Load, users: object) -> None:
+    """As pandas writes it; it was taken for one row of a user whose id is made of all."""
+    with pytest.raises(InputError, match=r"column by column.*orient='records'"):
+        load("lists", json.dumps({"user": users, "item": users, "rank": users}), name="l.json", system="s")
