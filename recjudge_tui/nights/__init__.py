@@ -1,1 +1,1 @@
-"""Night after night: import what is new, judge it, and report the trend and the gate."""
+"""The nightly work of `recjudge watch`: import new files, judge new cases, report the trend and the gate."""

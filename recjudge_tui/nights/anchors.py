@@ -1,4 +1,6 @@
-"""A fixed set of cases that a judge answers again each night, so that its own drift is seen apart from the systems'."""
+"""A fixed set of cases that a judge answers again each night, to separate changes of the judge from changes of the
+systems.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ from recjudge_tui.store.verdicts.anchors import (
     save_anchor_cases,
 )
 
-# a night that is repeated does not ask again
+# a repeated night does not ask again
 _ONCE_IN = timedelta(hours=12)
 
 
 def draw_anchors(db: Database, project_id: int, entry: JudgeEntry) -> None:
-    """Draw the anchor cases of a judge from what it has judged, once, with the seed of its settings."""
+    """Draw the anchor cases of a judge, once, from the cases it has judged, with the seed of its settings."""
     rater_id = find_rater(db, project_id, entry.name)
     if not entry.anchor or rater_id is None:
         return
@@ -38,7 +40,7 @@ def draw_anchors(db: Database, project_id: int, entry: JudgeEntry) -> None:
 
 
 def anchor_tasks(db: Database, project_id: int, entry: JudgeEntry) -> list[Task]:
-    """The anchors that are due: shown as they were first shown, and asked without the cache."""
+    """The anchor cases that are due. They are shown as they were the first time, and asked without the cache."""
     rater_id = find_rater(db, project_id, entry.name)
     if not entry.anchor or rater_id is None:
         return []
@@ -53,7 +55,7 @@ def anchor_tasks(db: Database, project_id: int, entry: JudgeEntry) -> list[Task]
 
 
 def settle_anchors(db: Database, project_id: int, entry: JudgeEntry) -> None:
-    """Take the answers of finished anchors from among the verdicts on systems."""
+    """Move the answers on finished anchors out of the verdicts on systems."""
     asks = find_rater(db, project_id, anchor_name(entry.name))
     if asks is not None:
         move_anchor_verdicts(db, asks)

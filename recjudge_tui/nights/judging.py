@@ -1,4 +1,4 @@
-"""Judge what has no verdict yet, within the budget of a night."""
+"""Judges the cases without a verdict, within the budget of a night."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import find_rater
 from recjudge_tui.store.runs.runs import run_progress, runs_of_rater
 
-# settings that say which cases a run judges, and how many of them
+# settings that determine which cases a run judges, and how many
 _CHOICE = ("limit", "sample", "stratify", "until", "margin", "systems", "baseline")
 Work = Callable[[Database, int], WorkResult]
 
 
 class Task(NamedTuple):
-    """What one judge is to judge under one protocol: what `rater` has no verdict on, or the cases `shown_before`, again."""
+    """The work of one judge under one protocol: the cases without a verdict of `rater`, or again the cases
+    `shown_before`.
+    """
 
     entry: JudgeEntry
     protocol: str
@@ -32,7 +34,10 @@ class Task(NamedTuple):
 
 
 class JudgedTask(NamedTuple):
-    """How a task ended. `run_id` None: there was nothing to judge. `spent` is what this night cost, in US dollars."""
+    """The result of a task. `run_id` is None if there was nothing to judge.
+
+    `spent` is the cost of this night in US dollars.
+    """
 
     run_id: int | None = None
     spent: float = 0.0
@@ -44,7 +49,7 @@ class JudgedTask(NamedTuple):
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether somebody stopped it; the budget gives a reason."""
+        """Whether somebody stopped the run; a run stopped by the budget has a reason."""
         return self.is_unfinished and not self.reason
 
 
@@ -72,9 +77,8 @@ def dry_cases(db: Database, project_id: int, task: Task) -> int:
 
 
 def judge_task(db: Database, project_id: int, task: Task, left: float | None, work: Work) -> JudgedTask:
-    """Resume the task's unfinished run, else begin one on the cases without a verdict. `left` is what may be spent.
-
-    A run that stopped because of the budget is no interruption. Raises JudgeError when the judge cannot be used, and
+    """Resume the task's unfinished run, or start one on the cases without a verdict. `left` is the remaining budget.
+    A run that the budget stopped does not count as interrupted. Raises JudgeError when the judge cannot be used, and
     what `start.plan` raises.
     """
     run_id = unfinished_run(db, project_id, task)

@@ -14,12 +14,13 @@ from recjudge_tui.files import small_file
 from recjudge_tui.importers.files.reading import contents_of, copy_note, table_copies
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.nights.watch_file import ImportEntry, Watch
+from recjudge_tui.settings import user_path
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.watches import WatchedFile, save_watched_file, watched_files
 
 
 class NewFile(NamedTuple):
-    """A file to import; `file` is how it will be remembered."""
+    """A file to import; `file` is the record that will be stored for it."""
 
     entry: ImportEntry
     path: Path
@@ -27,7 +28,7 @@ class NewFile(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A table that is imported from another file, in another format; `file` is how it will be remembered."""
+    """A table that is imported from another file in another format; `file` is the record that will be stored for it."""
 
     path: Path
     file: WatchedFile
@@ -35,7 +36,7 @@ class Copy(NamedTuple):
 
 
 class FileImport(NamedTuple):
-    """What became of a file: what was imported, or the error that refused it."""
+    """The result for a file: the import summaries, or the error."""
 
     path: Path
     summaries: tuple[ImportSummary, ...] = ()
@@ -49,14 +50,15 @@ def new_files(db: Database, project_id: int | None, watch: Watch) -> Iterator[Wa
     """The files that are new or changed, in the order in which kinds are imported; a file that cannot be read comes with
     its error.
 
-    A file with the size and the time of its import is not read. One with the same content under a new time is not
-    imported again, be its import undone meanwhile. Of one table in several formats only one file is imported.
+    A file whose size and time have not changed since its import is not read. A file with the same content but a new
+    time is not imported again, even if its import was undone. If a table is present in several formats, only one file
+    is imported.
     """
     known = {} if project_id is None else watched_files(db, project_id)
     for entry in sorted(watch.imports, key=_order):
         how = _how(watch, entry)
         matches = _matches(watch, entry)
-        # what is imported already stays the file to import
+        # the file that was imported before is preferred
         imported = [path for path in matches if (str(path), how) in known]
         copies = table_copies([*imported, *matches])
         for path in matches:
@@ -105,12 +107,12 @@ def import_new(db: Database, project_id: int, watch: Watch, new: NewFile) -> Fil
 
 
 def _order(entry: ImportEntry) -> int:
-    # what is recognised by itself may be anything, items among it
+    # a file without a given kind may contain anything, including items
     return IMPORT_KINDS.index(entry.kind) if entry.kind else -1
 
 
 def _how(watch: Watch, entry: ImportEntry) -> str:
-    """How an entry reads its files; another mapping is another import."""
+    """A text that describes how an entry reads its files; a different mapping makes a new import."""
     mapping = ""
     if entry.mapping and watch.path(entry.mapping).is_file():
         mapping = hashlib.sha256(small_file(watch.path(entry.mapping))).hexdigest()[:16]
@@ -120,8 +122,8 @@ def _how(watch: Watch, entry: ImportEntry) -> str:
 def _matches(watch: Watch, entry: ImportEntry) -> list[Path]:
     paths: dict[Path, None] = {}
     for pattern in entry.paths:
-        wanted = Path(pattern).expanduser()
-        # a folder of its own, so that its name may hold brackets
+        wanted = user_path(pattern)
+        # the folder is passed separately, because its name may contain brackets
         folder, below = watch.folder, wanted
         if wanted.is_absolute():
             folder, below = Path(wanted.anchor), wanted.relative_to(wanted.anchor)

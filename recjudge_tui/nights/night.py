@@ -1,4 +1,4 @@
-"""A night of a watch: how it ended, and whether there is anything new for it."""
+"""One night of a watch: its result, and whether there is anything new to do."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Say = Callable[[str], None]
 
 @dataclass
 class Night:
-    """How a night ended. `gate` is the table of the gate if it is to be printed, `failures` name what failed;
-    `is_unfinished`: the budget was spent before all was judged."""
+    """The result of a night. `gate` is the table of the gate if it is to be printed, `failures` name what failed;
+    `is_unfinished`: the budget was spent before everything was judged.
+    """
 
     exit_code: int = 0
     gate: Table | None = None
@@ -30,7 +31,10 @@ class Night:
 def idle_night(
     db: Database, project_id: int, watch: Watch, new: Sequence[WatchFile], say: Say
 ) -> Night | None:
-    """The night, if nothing is new since the last one that was finished: neither files nor data nor the watch itself."""
+    """The result of a night without work: files, data and the watch file are unchanged since the last complete night.
+
+    Else None.
+    """
     last = last_night(db, project_id)
     if new or last is None or last.inputs != _inputs(db, project_id, watch):
         return None
@@ -40,7 +44,7 @@ def idle_night(
 
 
 def remember_night(db: Database, project_id: int, watch: Watch, night: Night) -> None:
-    """Remember what a night had before it, unless something is left to do: the next one with the same is idle."""
+    """Record the inputs of a complete night, so that the next night with the same inputs is idle."""
     if not night.failures and not night.is_unfinished:
         save_night(db, project_id, _inputs(db, project_id, watch), night.exit_code)
 

@@ -1,4 +1,4 @@
-"""What a night reports: the trend as a file, and whether the gate is met."""
+"""The reports of a night: the trend as a file, and whether the gate is met."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recjudge_tui.store.database import Database
 
 
 def write_trend(db: Database, project_id: int, watch: Watch, entry: TrendEntry) -> Path:
-    """Write the trend, whole or not at all."""
+    """Write the file of the trend, all or nothing."""
     options = TrendOptions(entry.over, entry.protocol, metrics=entry.metrics)
     return _write(trend_table(db, project_id, options), watch.path(entry.file))
 
@@ -23,7 +23,7 @@ def write_trend(db: Database, project_id: int, watch: Watch, entry: TrendEntry) 
 def gate_report(
     db: Database, project_id: int, watch: Watch, entry: GateEntry
 ) -> tuple[int, str, Table | None]:
-    """Exit code and message of the gate, and its table where no file takes it."""
+    """Exit code and message of the gate, and its table if it is not written to a file."""
     bounds = [Bound(name, x, True) for name, x in entry.at_least.items()]
     bounds += [Bound(name, x, False) for name, x in entry.at_most.items()]
     options = GateOptions(

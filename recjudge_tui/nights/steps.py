@@ -1,9 +1,10 @@
-"""The steps of a night: import files, judge cases, report; and what they would do."""
+"""The steps of a night: import files, judge cases, report; and their dry run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from recjudge_tui.domain.text import money
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.nights.anchors import anchor_tasks, draw_anchors, settle_anchors
 from recjudge_tui.nights.judging import JudgedTask, Task, Work, dry_cases, judge_task, unfinished_run
@@ -18,7 +19,7 @@ from recjudge_tui.store.projects.watches import save_watched_file
 
 
 def dry_lines(db: Database, watch: Watch) -> Iterator[str]:
-    """What a night would do; nothing is changed."""
+    """Lines that say what a night would do. Changes nothing."""
     project_id = find_project(db, watch.project)
     for new in new_files(db, project_id, watch):
         if isinstance(new, FileImport):
@@ -71,12 +72,12 @@ def import_files(
 
 
 def _failure(file: FileImport) -> str:
-    text = str(file.error)
+    text = file.error.sentences if file.error else ""
     return f"failed: {text if str(file.path) in text else f'{file.path}: {text}'}"
 
 
 def judge_cases(db: Database, project_id: int, watch: Watch, night: Night, say: Say, work: Work) -> bool:
-    """Whether all judges did their work, or failed; False: somebody interrupted them."""
+    """False if somebody interrupted the judges; True if all of them finished or failed."""
     for entry in watch.judges:
         left = entry.budget
         settle_anchors(db, project_id, entry)
@@ -96,7 +97,7 @@ def judge_cases(db: Database, project_id: int, watch: Watch, night: Night, say: 
 
 
 def _tasks_of_night(db: Database, project_id: int, entry: JudgeEntry) -> Iterator[Task]:
-    """The anchors, then what is new; anchors that are not drawn yet are drawn from what is judged tonight."""
+    """The tasks on anchors, then those on new cases. Missing anchors are drawn from the cases judged tonight."""
     yield from anchor_tasks(db, project_id, entry)
     yield from _tasks(entry)
     draw_anchors(db, project_id, entry)
@@ -111,13 +112,13 @@ def _judge(
         judged = judge_task(db, project_id, task, left, work)
     except RecjudgeError as error:
         night.failures.append(what)
-        say(f"failed: {what}: {error}")
+        say(f"failed: {what}: {error.sentences}")
         return JudgedTask()
     if judged.run_id is None:
         say(f"{what}: nothing to judge")
         return judged
     verb = "resumed" if judged.is_resumed else "run"
-    cost = f", ${judged.spent:.4f}" if judged.spent else ""
+    cost = f", {money(judged.spent)}" if judged.spent else ""
     failed = f", {judged.failed:,} failed" if judged.failed else ""
     say(f"{what}: {verb} {judged.run_id}, {judged.judged:,} calls done{failed}{cost}")
     if judged.reason:
@@ -139,6 +140,6 @@ def report(db: Database, project_id: int, watch: Watch, night: Night, say: Say) 
             say(message)
     except RecjudgeError as error:
         night.failures.append("report")
-        say(f"failed: {error}")
+        say(f"failed: {error.sentences}")
     if night.failures and night.exit_code == 0:
         night.exit_code = FAILED

@@ -1,4 +1,4 @@
-"""One night of a watch: import, judge, report. Done again, it does only what is left."""
+"""One night of a watch: import, judge, report. A repeated night does only what is left to do."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ _BEAT_EVERY_S = 30.0
 
 
 def watch_night(db: Database, watch: Watch, say: Say, work: Work) -> Night:
-    """Import what is new, judge what has no verdict, write trend and gate; each step says what it did.
-
-    A file, a judge or a report that fails is named and does not keep the others from their work; it is tried again the
-    next time. Exit code: 130 interrupted, 3 the gate is not met, 1 something failed or the gate cannot be told, else 0.
-    Raises RunError when another process watches the project.
+    """Import what is new, judge what has no verdict, write trend and gate; each step reports what it did. If a file,
+    a judge or a report fails, it is named, the others continue, and it is tried again the next time. Exit code: 130
+    interrupted, 3 the gate is not met, 1 something failed or the gate cannot be measured, else 0. Raises RunError when
+    another process watches the project.
     """
     known_id = find_project(db, watch.project)
     project_id = create_project(db, watch.project) if known_id is None else known_id
@@ -38,7 +37,7 @@ def watch_night(db: Database, watch: Watch, say: Say, work: Work) -> Night:
         idle = idle_night(db, project_id, watch, new, say)
         if idle is not None:
             return idle
-        # most of the program, which an idle night does not load
+        # loads most of the program, which an idle night does not need
         from recjudge_tui.nights.steps import import_files, judge_cases, report
 
         night = Night()
@@ -53,7 +52,7 @@ def watch_night(db: Database, watch: Watch, say: Say, work: Work) -> Night:
 
 @contextmanager
 def _project_lock(db: Database, project_id: int, project: str) -> Iterator[None]:
-    """Hold the lock of a project; that of a process that died is free.
+    """Hold the lock of a project; the lock of a dead process is free.
 
     Raises RunError when another live process has it, naming that process.
     """
@@ -79,7 +78,7 @@ def _project_lock(db: Database, project_id: int, project: str) -> Iterator[None]
 
 
 def _beat(path: Path, project_id: int, owner: str, ended: threading.Event) -> None:
-    """Tell other machines that the owner is alive; a night may take hours."""
+    """Show other machines that the owner is alive; a night may take hours."""
     while not ended.wait(_BEAT_EVERY_S):
         with connect(path) as db:
             beat_watch(db, project_id, owner)

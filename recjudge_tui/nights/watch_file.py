@@ -1,4 +1,6 @@
-"""The file of a watch: what to import, who judges it under which protocols, and what to report (docs/nightly.md)."""
+"""The file of a watch: what to import, which judges judge it under which protocols, and what to report
+(docs/nightly.md).
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,12 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.periods import Over
+from recjudge_tui.domain.occasions import Over
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError, RecjudgeError
 from recjudge_tui.files import small_file
+from recjudge_tui.settings import user_path
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -45,8 +48,10 @@ class ImportEntry(Model):
 
 
 class JudgeEntry(Model):
-    """A judge and what it judges. `name` is that of its verdicts' rater, `budget` is in US dollars a night, `settings` are
-    those of a run, and `anchor` cases are judged again each night to see whether the judge itself changes."""
+    """A judge and what it judges. `name` is the name of its rater, `budget` is in US dollars per night, `settings`
+    are those of a run, and `anchor` is the number of cases judged again each night to see whether the judge itself
+    changes.
+    """
 
     spec: str = Field(min_length=1)
     name: str = Field(min_length=1)
@@ -72,7 +77,7 @@ class JudgeEntry(Model):
             except RecjudgeError as error:
                 raise ValueError(str(error)) from error
             if facts.tests_judges:
-                raise ValueError(f"{name} tests a judge and says nothing about systems")
+                raise ValueError(f"{name} tests a judge and does not compare systems")
             other = units.setdefault(facts.subject, name)
             if other != name:
                 raise ValueError(
@@ -121,7 +126,10 @@ class GateEntry(Model):
 
 
 class Watch(Model):
-    """A watch as its file describes it. `folder` is the file's, to which paths are relative; `digest` that of its bytes."""
+    """A watch as described by its file.
+
+    `folder` is the folder of the file, to which paths are relative; `digest` is the digest of its bytes.
+    """
 
     folder: Path
     digest: str
@@ -141,8 +149,8 @@ class Watch(Model):
         return self
 
     def path(self, text: str) -> Path:
-        """A path of the file."""
-        return self.folder / Path(text).expanduser()
+        """A path from the file, relative to the file's folder."""
+        return self.folder / user_path(text)
 
 
 def read_watch(path: Path) -> Watch:
@@ -199,7 +207,7 @@ def _lines(text: str) -> dict[tuple[int | str, ...], int]:
 
 
 def _line(lines: dict[tuple[int | str, ...], int], place: tuple[int | str, ...]) -> int:
-    """The line of the longest known beginning of a place."""
+    """The line of the longest known prefix of a location in the file."""
     for length in range(len(place), 0, -1):
         if place[:length] in lines:
             return lines[place[:length]]

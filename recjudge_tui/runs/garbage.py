@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 YOUNG_OBJECTS = 20_000
 # a plan makes many objects that stay, and hardly a cycle
-YOUNG_OBJECTS_OF_A_PLAN = 100_000
+YOUNG_OBJECTS_OF_A_PLAN = 20_000_000
 
 
 @contextmanager
@@ -16,7 +16,7 @@ def few_collections(young: int = YOUNG_OBJECTS) -> Iterator[None]:
     """Collect garbage rarely, after every `young` new objects: cases and calls are many short-lived objects, and scanning
     them took a fifth of the time."""
     before = gc.get_threshold()
-    # the caller chose a higher one, or another thread is in here too
+    # the caller chose a higher threshold, or another thread is also in this block
     if before[0] >= young:
         yield
         return

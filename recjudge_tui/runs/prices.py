@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from recjudge_tui.config_file import lines_of_keys, toml_fault
 from recjudge_tui.domain.calls import Usage
 from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.roles import is_language_model
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.files import small_file
 from recjudge_tui.judges.registry import make_judge
@@ -32,6 +34,8 @@ UNKNOWN_PRICE = (
 )
 _SHIPPED = Path(__file__).with_name("prices.toml")
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1", "0.0.0.0")
+_AMOUNTS = {"input", "output", "cached_input", "batch_discount", "regional"}
+_MOST_DOLLARS = 1_000_000_000
 _DATE = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6}|latest)$")
 # `us.` keeps the calls in a region, `global.` does not; `-v1:0` is the version of the interface
 _BEDROCK = re.compile(
@@ -76,9 +80,9 @@ class Price(NamedTuple):
 def price_of(judge: JudgeSpec) -> Price | None:
     """The judge's price; 0 for a server on this machine; None when unknown, never a guess.
 
-    The user's own table comes first; the shipped list prices apply to the vendor's own address only. Where a table does
-    not have the very name, the price is that of the model without its date, and Claude on Amazon Bedrock costs what it
-    costs at its maker's.
+    The user's own table comes first; the shipped list prices apply to the vendor's own address only. If a table does
+    not have the exact name, the price of the model without its date is used, and Claude on Amazon Bedrock has
+    Anthropic's price.
     """
     own = _listed(_table(config_dir() / "prices.toml"), judge.spec)
     if own is not None:
@@ -99,13 +103,13 @@ def _listed(table: dict[str, Price], spec: str, source: str = "") -> Price | Non
     price = table.get(name)
     if price is None:
         return None
-    said = source or price.source
-    price = price._replace(source=said if name == spec else f"{said}, as {name}")
+    named = source or price.source
+    price = price._replace(source=named if name == spec else f"{named}, as {name}")
     return price.in_region() if regional else price
 
 
 def _family(spec: str) -> tuple[str, bool]:
-    """A judge's name without date, area and version, and whether its calls stay in a region."""
+    """A judge's name without date, region and version, and whether its calls stay in one region."""
     provider, _, model = spec.partition(":")
     parts = _BEDROCK.fullmatch(model) if provider == "bedrock" else None
     if parts is None:
@@ -116,25 +120,26 @@ def _family(spec: str) -> tuple[str, bool]:
 
 
 def require_price(judge: JudgeSpec) -> None:
-    """Raises RunError for a language model whose price is not known: no budget can be kept for it."""
-    if make_judge(judge).rater_kind == "judge" and price_of(judge) is None:
+    """Raises RunError for a language model whose price is not known, because a budget cannot be enforced for it."""
+    if is_language_model(make_judge(judge).rater_kind) and price_of(judge) is None:
         raise RunError(*UNKNOWN_PRICE)
 
 
 def cost_of(judge: JudgeSpec, usage: Usage, *, batch: bool = False) -> float | None:
-    """The cost of a call, live or in a batch: by the table, or as the server reports it if that is more or the price is
-    not known; None when unknown."""
+    """The cost of a call, live or in a batch: by the table, or as the server reports it if that is more or the price
+    is not known. None when unknown.
+    """
     return cost_at(price_of(judge), usage, batch=batch)
 
 
 def cost_at(price: Price | None, usage: Usage, *, batch: bool = False) -> float | None:
     """`cost_of` for a price that is already known: all calls of a run have the same one.
 
-    A server may report any cost: where the usage at our price says more, that counts.
+    A server may report any cost; if the usage at our price costs more, that counts.
     """
     if price is None:
         return usage.cost_usd
-    # no prompt is empty: a server that counts none has not counted
+    # no prompt is empty: a server that reports zero tokens has not counted them
     if not usage.input or usage.output is None:
         return None
     price = price.in_batch() if batch else price
@@ -146,35 +151,50 @@ def _table(path: Path) -> dict[str, Price]:
     return _read(path, path.stat().st_mtime_ns) if path.exists() else {}
 
 
-def _amount(value: object) -> float:
-    """Raises ValueError for what cannot be a price or a factor of one: a budget would not hold."""
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    if not 0 <= number < math.inf:
-        raise ValueError(f"{value!r} is not a price; it must be 0 or more")
-    return number
-
-
 @lru_cache(maxsize=4)
 def _read(path: Path, _changed: int) -> dict[str, Price]:
-    """`["openai:gpt-4o"]` tables with `input`, `output` and, where they differ, the other fields of a Price."""
+    """`["openai:gpt-4o"]` tables with `input`, `output` and, if they differ, the other fields of a Price."""
     try:
-        content: dict[str, Any] = tomllib.loads(small_file(path).decode("utf-8"))
-        return {
-            name: Price(
-                _amount(row["input"]),
-                _amount(row["output"]),
-                _amount(row["cached_input"]) if "cached_input" in row else None,
-                str(path),
-                _amount(row.get("batch_discount", BATCH_DISCOUNT)),
-                _amount(row.get("regional", 1.0)),
-            )
-            for name, row in content.items()
-        }
+        text = small_file(path).decode("utf-8")
+        content = tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"{path} cannot be read", f"{error.strerror}.") from error
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise UsageError(
-            f"{path} cannot be read as a price table",
-            f"{type(error).__name__}: {error}.",
-            'Write ["openai:MODEL"] with input = and output = in dollars per million tokens.',
-        ) from error
+    except RecursionError as error:
+        raise _not_a_table(path, None, "its tables are nested too deeply") from error
+    except ValueError as error:
+        raise _not_a_table(path, *toml_fault(error)) from error
+    lines = lines_of_keys(text)
+    prices: dict[str, Price] = {}
+    for name, row in content.items():
+        if not isinstance(row, dict):
+            raise _not_a_table(path, lines.get((name,)), f"“{name}” is no table")
+        for field in ("input", "output"):
+            if field not in row:
+                raise _not_a_table(path, lines.get((name,)), f"[{name}] has no “{field}”")
+        for field in sorted(row.keys() & _AMOUNTS):
+            if fault := _fault_of(row[field]):
+                raise _not_a_table(path, lines.get((name, field)), f"“{field}” of [{name}]: {fault}")
+        prices[name] = Price(
+            float(row["input"]),
+            float(row["output"]),
+            float(row["cached_input"]) if "cached_input" in row else None,
+            str(path),
+            float(row.get("batch_discount", BATCH_DISCOUNT)),
+            float(row.get("regional", 1.0)),
+        )
+    return prices
+
+
+def _fault_of(value: object) -> str:
+    """The reason why this is not a valid price or factor; empty if it is."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST_DOLLARS:
+        return ""
+    return f"{one_line(repr(value), 40)} is not a price; it must be 0 or more, at most {_MOST_DOLLARS:,}"
+
+
+def _not_a_table(path: Path, line: int | None, fault: str) -> UsageError:
+    return UsageError(
+        f"{path}{'' if line is None else f':{line}'} cannot be read as a table of prices",
+        f"{fault[:1].upper()}{fault[1:]}.",
+        'Write ["openai:MODEL"] with input = and output = in dollars per million tokens.',
+    )

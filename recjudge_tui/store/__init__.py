@@ -1,1 +1,1 @@
-"""The SQLite database. No SQL anywhere else."""
+"""The SQLite database. All SQL of the program is in this package."""

@@ -31,10 +31,9 @@ _PARAMETERS_A_STATEMENT = 999
 
 
 class Database:
-    """A connection with short, explicit transactions; for the thread that opened it, unless `open_file` says otherwise.
-
-    Every sqlite3 error leaves as a StoreError with a cause and a next step; a ConstraintError is for the caller to
-    explain.
+    """A connection with short, explicit transactions. Only the thread that opened it may use it, unless
+    `open_file` says otherwise. Every sqlite3 error is raised as a StoreError with a cause and a next step;
+    the caller must explain a ConstraintError.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, read_only: bool = False) -> None:
@@ -76,7 +75,10 @@ class Database:
         return row
 
     def _done(self, action: Callable[..., T], *arguments: object) -> T:
-        """The action's result; its errors as in `explained`, without the cost of a context manager in every call."""
+        """The action's result, with its errors as in `explained`.
+
+        Saves the cost of a context manager in every call.
+        """
         try:
             return action(*arguments)
         except (sqlite3.DatabaseError, UnicodeEncodeError, OverflowError) as error:
@@ -121,8 +123,10 @@ class Database:
 
     @contextmanager
     def one_state(self) -> Iterator[None]:
-        """Everything read within is of one state of the file, whatever others write meanwhile, and what goes through
-        `kept` is read once. A nested one joins the outer one, as it joins a transaction, which keeps nothing."""
+        """All reads inside the block see one state of the file, whatever others write meanwhile, and `kept`
+        reads each key only once. A nested block joins the outer one. Inside a transaction it joins the
+        transaction, and nothing is kept.
+        """
         if self.connection.in_transaction:
             yield
             return
@@ -138,7 +142,10 @@ class Database:
             self._kept = None
 
     def kept(self, key: Hashable, read: Callable[[], T]) -> T:
-        """What `read` returns; within `one_state` it is called once for each key. The value is shared: never change it."""
+        """The result of `read`, which is called only once for each key within `one_state`.
+
+        The value is shared: never change it.
+        """
         if self._kept is None:
             return read()
         if key not in self._kept:
@@ -231,7 +238,10 @@ def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError | OverflowErr
 
 
 def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -> Database:
-    """A connection to the file, its schema as it is. Without `one_thread`, threads may take turns to use it."""
+    """A connection to the file; the schema is not updated.
+
+    Without `one_thread`, threads may take turns to use it.
+    """
     with explained(path):
         if not read_only:
             _own_file(path)
@@ -250,6 +260,8 @@ def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -
             connection.execute("PRAGMA foreign_keys = ON")
             # a finished call has been paid for: it must survive a power cut, not only a killed process
             connection.execute("PRAGMA synchronous = FULL")
+            # what is deleted is overwritten; not every build of SQLite does so by default
+            connection.execute("PRAGMA secure_delete = ON")
         except BaseException:
             connection.close()
             raise
@@ -257,12 +269,15 @@ def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether there is a file that this process may not write, or whose folder takes no log beside it."""
+    """Whether the file exists and this process may not write it, or cannot create the log beside it."""
     return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def _read_only_address(path: Path) -> str:
-    """The file as SQLite opens it without writing. Where nobody can write, it needs no log and no locks beside it."""
+    """The address with which SQLite opens the file read-only.
+
+    If nobody can write to it, SQLite needs no log and no locks.
+    """
     address = f"{path.absolute().as_uri()}?mode=ro"
     log = path.with_name(f"{path.name}-wal")
     has_log = log.exists() and log.stat().st_size > 0
@@ -270,7 +285,9 @@ def _read_only_address(path: Path) -> str:
 
 
 def _own_file(path: Path) -> None:
-    """Create a missing file, empty and for its owner alone; SQLite gives its logs the same permissions."""
+    """Create a missing file, empty and readable by its owner only; SQLite gives its logs the same
+    permissions.
+    """
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 

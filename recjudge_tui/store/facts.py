@@ -1,11 +1,11 @@
 """The facts of the domain as SQL: one function for each fact that queries need.
 
-They are rendered when a query is made, so that a protocol registered later counts too.
+They are rendered each time a query is built, so that a protocol registered later is included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.event_types import HELD_OUT
@@ -26,8 +26,17 @@ def sql_list(texts: Iterable[str]) -> str:
     return "(" + ", ".join(f"'{text}'" for text in texts) + ")"
 
 
+def rank_in(column: str, order: Sequence[str]) -> str:
+    """The place of the text in `column` in `order`, to sort by; NULL for another text."""
+    cases = " ".join(f"WHEN '{text}' THEN {place}" for place, text in enumerate(order))
+    return f"CASE {column} {cases} END"
+
+
 def question_of(column: str) -> str:
-    """The protocol whose question the protocol in `column` answers: verdicts on one question are compared."""
+    """SQL for the protocol whose question the protocol in `column` answers.
+
+    Verdicts on the same question can be compared.
+    """
     others = [facts for facts in PROTOCOLS.values() if facts.question not in ("", facts.name)]
     if not others:
         return column
@@ -36,7 +45,7 @@ def question_of(column: str) -> str:
 
 
 def same_question(left: str = "o.protocol", right: str = "v.protocol") -> str:
-    """Whether two verdicts answer one question, by the columns of their protocols."""
+    """SQL for: two verdicts, given by their protocol columns, answer the same question."""
     return f"{question_of(left)} = {question_of(right)}"
 
 
@@ -52,35 +61,41 @@ def width(column: str = "v.protocol") -> str:
 
 
 def apart(left: str = "o", right: str = "v") -> str:
-    """Whether the values of two verdicts on one question are a disagreement."""
+    """SQL for: the values of two verdicts on one question disagree."""
     return f"abs({left}.value - {right}.value) >= {smallest_disagreement(f'{right}.protocol')}"
 
 
 def with_unit_in(column: str, unit: CaseKind) -> str:
-    """Whether the protocol in `column` judges this unit; not for those that test judges."""
+    """SQL for: the protocol in `column` judges this unit. False for protocols that test judges."""
     return f"{column} IN {sql_list(with_unit(unit))}"
 
 
 def about_systems(column: str) -> str:
-    """Whether verdicts of the protocol in `column` say something about systems, and do not test a judge."""
+    """SQL for: verdicts of the protocol in `column` are about systems and do not test a judge."""
     tests = [facts.name for facts in PROTOCOLS.values() if facts.tests_judges]
     return f"{column} <> '{tests[0]}'" if len(tests) == 1 else f"{column} NOT IN {sql_list(tests)}"
 
 
 def held_out_type(column: str = "type") -> str:
-    """Whether events of the type in `column` are held out from judges."""
+    """SQL for: events of the type in `column` are held out from judges."""
     return f"{column} LIKE {_HELD_OUT_PATTERN}"
 
 
 def shown_event(table: str = "") -> str:
-    """Whether a judge may be shown an event, and it counts as known of its user and item: it is neither held out nor a copy
-    of an event that is held out for every list of its user (held_out_copies.py has the copies for one occasion)."""
+    """SQL for: a judge may be shown the event.
+
+    It is then neither held out nor a copy of an event that is held out for every list of its user
+    (held_out_copies.py handles copies for a single occasion).
+    """
     row = f"{table}." if table else ""
     return f"({row}type NOT LIKE {_HELD_OUT_PATTERN} AND {row}is_copy = 0)"
 
 
 def shown_events(project: str) -> str:
-    """The events that a judge may be shown, each once however many imports hold it, as a query; `project`: its parameter."""
+    """A query for the events that a judge may be shown.
+
+    An event that several imports contain appears once. `project` is the parameter.
+    """
     return f"SELECT DISTINCT {SAME_EVENT} FROM events WHERE project_id = {project} AND {shown_event()}"
 
 

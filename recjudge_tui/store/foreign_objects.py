@@ -19,9 +19,10 @@ _CREATED = re.compile(r"^CREATE (VIRTUAL TABLE|TABLE|VIEW) (?:IF NOT EXISTS )?(\
 def refuse_foreign_objects(database: Database, shipped: Iterable[str]) -> None:
     """Raise StoreError for a trigger or a view that would act in recjudge's place; changes nothing.
 
-    `shipped` is the SQL with which recjudge creates its tables. Triggers and views created by any version of recjudge
-    are accepted. Refused are other triggers on our tables, or on tables that SQLite changes along with ours by foreign
-    keys, and anything else with the name of one of our tables or views. Objects with other names are left alone.
+    `shipped` is the SQL with which recjudge creates its tables. Triggers and views created by any version of
+    recjudge are accepted. Other triggers are refused if they are on our tables or on tables that SQLite
+    changes along with ours through foreign keys, and so is anything else with the name of one of our tables
+    or views. Objects with other names are left alone.
     """
     text = "\n" + "\n".join(shipped)
     ours = {name.lower(): kind for kind, name in _CREATED.findall(text)}
@@ -32,7 +33,7 @@ def refuse_foreign_objects(database: Database, shipped: Iterable[str]) -> None:
     ]
     for row in foreign:
         expected = ours.get(row["name"].lower())
-        # the SQL of a plain table is no evidence: SQLite rewrites it when a column is added
+        # the SQL of a plain table cannot be compared: SQLite rewrites it when a column is added
         if expected and not expected == _kind(row) == "TABLE":
             raise StoreError(
                 f"{database.path} holds a {_kind(row).lower()} “{row['name']}” that is not recjudge's",

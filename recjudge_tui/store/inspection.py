@@ -49,8 +49,9 @@ class FileReport(NamedTuple):
 def inspect_file(path: Path) -> FileReport | None:
     """Check the file without migrating it; None if it does not exist.
 
-    `faults` are the first three that SQLite's quick_check reports. Raises StoreError when it cannot be read, is no
-    database, is not one of ours, holds triggers or views that are not, or comes from a newer version.
+    `faults` are the first three that SQLite's quick_check reports. Raises StoreError when the file cannot be
+    read, is not a recjudge database, contains triggers or views that are not recjudge's, or comes from a
+    newer version.
     """
     if not path.exists():
         return None
@@ -121,8 +122,11 @@ def _running(db: Database) -> tuple[RunningRun, ...]:
 
 
 def _key_names(db: Database) -> tuple[str, ...]:
-    """The environment variables that runs take their API keys from."""
-    rows = db.rows("SELECT DISTINCT json_extract(judge, '$.api_key_env') AS name FROM runs ORDER BY 1")
+    """The environment variables that runs take their API keys and headers from."""
+    rows = db.rows(
+        """SELECT json_extract(judge, '$.api_key_env') AS name FROM runs
+           UNION SELECT json_extract(h.value, '$[1]') FROM runs, json_each(runs.judge, '$.header_env') h ORDER BY 1"""
+    )
     return tuple(row["name"] for row in rows if row["name"])
 
 

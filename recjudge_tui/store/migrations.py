@@ -41,7 +41,7 @@ def known_migrations(folder: Path | None = None) -> list[Migration]:
 
 
 def schema_sql(known: Iterable[Migration]) -> list[str]:
-    """The SQL behind everything that the program itself makes in a file."""
+    """The SQL of everything that the program itself creates in a file."""
     return [_RECORD, *(migration.sql for migration in known)]
 
 
@@ -50,8 +50,9 @@ def migrate(
 ) -> None:
     """Bring the file up to date; a file with data is first copied to a backup next to it.
 
-    If it takes longer than TOLD_AFTER_S, `notify` receives one line, once. Raises StoreError for a file that is newer
-    than the program, is somebody else's, or holds triggers or views that are.
+    If it takes longer than TOLD_AFTER_S, `notify` receives one line, once. Raises StoreError for a file that
+    is newer than the program, belongs to another program, or contains triggers or views that are not
+    recjudge's.
     """
     known = known_migrations(folder)
     missing = _missing(database, known)

@@ -8,7 +8,11 @@ LONGEST_NAME = 300
 
 
 def sane_name(name: str, what: str) -> str:
-    """The name without spaces around it. Raises UsageError beyond LONGEST_NAME characters; `what` is “the project”."""
+    """The name without surrounding spaces.
+
+    Raises UsageError if it has more than LONGEST_NAME characters; `what` names its bearer, such as “the
+    project”.
+    """
     name = name.strip()
     if len(name) > LONGEST_NAME:
         raise UsageError(

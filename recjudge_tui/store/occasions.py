@@ -1,4 +1,4 @@
-"""The occasions that are asked for, as a condition on cases, lists and texts."""
+"""The chosen occasions as an SQL condition on cases, lists and texts."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ def occasion_condition(
 
 
 def of_several_occasions(table: str) -> str:
-    """A condition on a row of `table` (cases, by this name): the same systems have something for its user on another
-    occasion too."""
+    """A condition on a row of `table` (cases, under this name): the same systems have lists or texts for its
+    user on another occasion, too.
+    """
     return f"""EXISTS (SELECT 1 FROM cases other WHERE other.project_id = {table}.project_id AND other.kind = {table}.kind
       AND other.user_id = {table}.user_id AND other.system_a = {table}.system_a AND other.system_b = {table}.system_b
       AND other.item_id = {table}.item_id
@@ -89,7 +90,7 @@ def check_contexts(db: Database, project_id: int, chosen: OccasionFilter) -> Non
         f"There {'is' if len(known) == 1 else 'are'} {named}{more}."
         if set(known) - {""}
         else "Nothing in it has a context.",
-        "Leave out --context for every one.",
+        "Leave out --context to use all of them.",
     )
 
 
@@ -98,8 +99,10 @@ def _quoted(context: str) -> str:
 
 
 def system_condition(systems: Sequence[str], *columns: str) -> tuple[str, dict[str, str]]:
-    """A condition that every one of these columns names one of the systems or nothing, and its parameters; always true
-    without systems."""
+    """A condition that each of these columns is empty or names one of the systems, and its parameters.
+
+    Always true without systems.
+    """
     if not systems:
         return "1", {}
     named = {f"system{at}": system for at, system in enumerate(systems)}
@@ -108,7 +111,8 @@ def system_condition(systems: Sequence[str], *columns: str) -> tuple[str, dict[s
 
 
 class SelectedCases(NamedTuple):
-    """The ids of the cases of a selection, in order, and of those that a time leaves out because nobody knows theirs."""
+    """The ids of the selected cases, in order, and of the cases that were left out because a time was chosen
+    and theirs is unknown."""
 
     ids: IntArray
     untimed: IntArray
@@ -138,7 +142,9 @@ def selected_cases(db: Database, project_id: int, chosen: CaseSelection) -> Sele
 
 
 def untimed_count(db: Database, project_id: int, what: Countable, chosen: CaseSelection) -> int:
-    """How many of them a time leaves out because nobody knows when they were served; 0 where none is asked for."""
+    """How many of them are left out because a time was chosen and it is unknown when they were served. 0 if
+    no time was chosen.
+    """
     if not chosen.occasions.is_timed:
         return 0
     sql, parameters = occasion_condition(chosen.occasions._replace(start="", end=""), "t")

@@ -20,12 +20,11 @@ def connect(
 ) -> Database:
     """Open the file, create it when new, and bring its schema up to date.
 
-    With `read_only`, and where the file cannot be written, nothing is changed: a missing file is an error, and so is an
-    older schema. `notify` then receives a line if the file could not be written.
-
-    `notify` receives one line of text when that takes long. Without `one_thread`, several threads may use the
-    connection, but the caller must see to it that only one does at a time. Raises StoreError when the file cannot be
-    opened, is damaged, or comes from a newer version.
+    With `read_only`, or if the file cannot be written, nothing is changed: a missing file and an older schema
+    are errors. `notify` receives a line of text if the file could not be written, and when an update takes
+    long. Without `one_thread`, several threads may use the connection, but the caller must make sure that
+    only one does at a time. Raises StoreError when the file cannot be opened, is damaged, or comes from a
+    newer version.
     """
     if (must_exist or read_only) and not path.exists():
         raise StoreError(f"no database at {path}", next_step="Name it with --db or RECJUDGE_DB.")
@@ -54,8 +53,8 @@ def _to_read(path: Path, one_thread: bool) -> Database:
         if not is_current(database):
             raise StoreError(
                 f"{path} has the schema of an older recjudge",
-                "It must be brought up to date, and is opened to read only.",
-                "Open a copy that can be written, or run any command without read-only once.",
+                "It must be brought up to date, but it is opened read-only.",
+                "Open a writable copy, or run any command once without the read-only option.",
             )
     except BaseException:
         database.close()
@@ -64,7 +63,9 @@ def _to_read(path: Path, one_thread: bool) -> Database:
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """What tells this file from another one put in its place; None when there is none."""
+    """The identity of this file, which differs for another file put in its place; None if there is no
+    file.
+    """
     try:
         status = path.stat()
     except OSError:
@@ -73,10 +74,10 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def file_is_gone(path: Path) -> StoreError:
-    """The file was deleted or replaced by another one while it was open."""
+    """The error for a file that was deleted or replaced while it was open."""
     what = "replaced by another file" if path.exists() else "deleted or moved"
     return StoreError(
         f"{path} was {what} while it was open",
-        "What was saved before is in the former file.",
+        "Everything saved before that is in the original file.",
         "Put it back, or open the new one with --db.",
     )

@@ -134,7 +134,7 @@ def test_images_are_counted_in_the_estimate(shop: Database) -> None:
 
 @pytest.mark.parametrize("spec", ["rules", "random"])
 def test_a_judge_that_takes_no_images_is_refused(shop: Database, spec: str) -> None:
-    with pytest.raises(UsageError, match="takes no images"):
+    with pytest.raises(UsageError, match="does not accept images"):
         plan(shop, JudgeSpec(spec=spec), images=True)
     assert shop.value("SELECT count(*) FROM runs") == 0
 

@@ -58,7 +58,7 @@ def test_only_this_machine_is_free(table: Path, spec: str, urls: tuple[str, ...]
 )
 def test_a_table_that_cannot_be_read_is_named(table: Path, text: str) -> None:
     table.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(UsageError, match=r"prices\.toml cannot be read"):
+    with pytest.raises(UsageError, match=r"prices\.toml(:1|:2)? cannot be read"):
         price_of(HOSTED)
 
 
@@ -153,8 +153,30 @@ def test_a_price_that_is_none_is_refused(
     lines = [f"{name} = {value}" for name, value in fields.items()]
     (tmp_path / "prices.toml").write_text("\n".join(['["openai:m"]', *lines]), encoding="utf-8")
     monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
-    with pytest.raises(UsageError, match="is not a price; it must be 0 or more"):
+    with pytest.raises(UsageError, match="is not a price; it must be 0 or more") as raised:
         price_of(JudgeSpec(spec="openai:m"))
+    assert f"prices.toml:{2 + list(fields).index(field)} cannot" in str(raised.value)
+    assert f"“{field}” of [openai:m]" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "fault"),
+    [
+        ('\n["openai:m"]\ninput = 1\n', 2, "[openai:m] has no “output”"),
+        ("x = 3\n", 1, "“x” is no table"),
+        ('["openai:m"]\ninput\n', 2, "Expected '=' after a key"),
+        ('["openai:m"]\ninput = 1\noutput = 1e10\n', 3, "is not a price"),
+    ],
+)
+def test_a_mistake_in_the_prices_is_named_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, line: int, fault: str
+) -> None:
+    (tmp_path / "prices.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
+    with pytest.raises(UsageError) as raised:
+        price_of(JudgeSpec(spec="openai:m"))
+    assert f"prices.toml:{line} cannot be read as a table of prices" in str(raised.value)
+    assert fault in str(raised.value)
 
 
 def test_of_two_costs_the_higher_counts() -> None:
@@ -180,5 +202,5 @@ def test_a_price_table_is_a_small_regular_file(
     else:
         path.write_text("#" * 2_000_000 if kind == "large" else f"a = {'[' * 5000}", encoding="utf-8")
     monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
-    with pytest.raises(UsageError, match=r"prices\.toml cannot be read"):
+    with pytest.raises(UsageError, match=r"prices\.toml(:1|:2)? cannot be read"):
         price_of(JudgeSpec(spec="openai:m"))

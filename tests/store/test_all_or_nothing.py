@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from hashlib import sha256
@@ -12,15 +13,18 @@ import pytest
 
 from recjudge_tui.annotation.adjudication import dispute_of, queue_of, settle, start_adjudication
 from recjudge_tui.domain.annotation import AspectAnswer, CaseAnswers
+from recjudge_tui.runs.batches.collect import import_results
+from recjudge_tui.runs.batches.files import export_calls
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.annotation.tasks import reveal_tasks, skip_task
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.runs.batches import end_batch, forget_batch, name_calls, plan_batch
 from tests.support.annotators import assigned, films, judges, tasks
 from tests.support.commands import ran
 from tests.support.nights import Nights
-from tests.support.runs import RULES, intact, make_project, planned
+from tests.support.runs import RULES, calls, intact, make_project, planned, server_judge, verdicts
 
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "COMMIT")
 COMMANDS = (
@@ -165,6 +169,11 @@ def test_a_decision_of_a_person_is_stored_whole_or_not_at_all(
     assigned(db)
     if before is not None:
         before(db)
+    cut_everywhere(db, action)
+
+
+def cut_everywhere(db: Database, action: Action) -> None:
+    """Cut the action between any two statements, until it gets through: each time nothing of it is stored."""
     stored = content(db.path)
     for place in range(100):
         with pytest.MonkeyPatch.context() as patch:
@@ -177,6 +186,86 @@ def test_a_decision_of_a_person_is_stored_whole_or_not_at_all(
         break
     assert place > 1, "there are statements to cut between"
     assert content(db.path) != stored
+
+
+def _export(db: Database) -> None:
+    export_calls(db, 2, db.path.with_name("out.jsonl"))
+
+
+def _name(db: Database) -> None:
+    name_calls(db, 2)
+
+
+def _group(db: Database) -> None:
+    plan_batch(db, 2, "https://example.org", [call["id"] for call in calls(db, 2)])
+
+
+def _let_go(db: Database) -> None:
+    end_batch(db, 1, "failed", "late")
+
+
+def _forget(db: Database) -> None:
+    forget_batch(db, 1)
+
+
+def _import(db: Database) -> None:
+    out = db.path.with_name("out.jsonl")
+    results = db.path.with_name("results.jsonl")
+    message = {
+        "role": "assistant",
+        "content": '{"reasoning": "r", "category": "Good Match", "flagged_items": []}',
+    }
+    body = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
+    lines = [
+        {"custom_id": json.loads(line)["custom_id"], "response": {"status_code": 200, "body": body}}
+        for line in out.read_text(encoding="utf-8").splitlines()
+    ]
+    results.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    tally = import_results(db, 2, [results])
+    assert tally.done + tally.already == len(lines)
+
+
+def _batched(db: Database) -> None:
+    make_project(db, users=2)
+    work(db.path, planned(db))
+    assert planned(db, server_judge("http://127.0.0.1:9"), use_cache=False) == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "action"),
+    [((), _name), ((_name,), _group), ((_name, _group), _let_go), ((_name, _group), _forget)],
+    ids=["name", "group", "let go", "forget"],
+)
+def test_a_batch_is_written_whole_or_not_at_all(
+    db: Database, before: tuple[Action, ...], action: Action
+) -> None:
+    _batched(db)
+    for step in before:
+        step(db)
+    cut_everywhere(db, action)
+
+
+def test_a_batch_that_is_cut_anywhere_ends_as_if_nothing_had_happened(db: Database) -> None:
+    """The names are stored before the file is written, the answers before the run is closed: the next time goes on."""
+    _batched(db)
+    for action in (_export, _import):
+        cuts = 0
+        for place in range(100):
+            with pytest.MonkeyPatch.context() as patch:
+                cut_at(patch, place)
+                try:
+                    action(db)
+                except CutError:
+                    cuts += 1
+                else:
+                    break
+            # the process that held it is dead
+            db.execute("UPDATE runs SET lease_owner = NULL")
+        assert cuts > 3, "there are statements to cut between"
+    assert {call["state"] for call in calls(db, 2)} == {"done"}
+    assert db.value("SELECT state FROM runs WHERE id = 2") == "done"
+    assert [row[5:7] for row in verdicts(db, 2)] == [("ok", 2.0)] * 4
+    assert intact(db)
 
 
 def test_a_night_that_is_cut_anywhere_is_whole_after_the_next(db: Database, tmp_path: Path) -> None:

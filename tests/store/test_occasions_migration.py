@@ -11,12 +11,12 @@ import pytest
 
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 from tests.support.figures import figures
 from tests.support.older_files import file_before
-from tests.support.runs import RULES, intact, load
+from tests.support.runs import RULES, intact, load, plan_run
 
 OLDER = Path(__file__).with_name("older")
 VIEWS = (

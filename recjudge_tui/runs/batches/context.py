@@ -57,6 +57,7 @@ def held_run(db: Database, run_id: int) -> Iterator[BatchRun]:
     owner = acquire(db, run_id)
     try:
         identity = judge.batch_identity(_known(db, run_id, spec))
+        identity = identity.model_copy(update={"headers": spec.headers})
         if row["identity"]:
             identity = Identity.model_validate_json(row["identity"])
         else:
@@ -89,7 +90,7 @@ def _known(db: Database, run_id: int, spec: JudgeSpec) -> Capabilities:
 def _state_after(db: Database, run_id: int, before: RunState, error: str) -> tuple[RunState, str]:
     if not outstanding(db, run_id, 0, 1):
         return "done", ""
-    # running: its process died; done: a failed call will be repeated
+    # a running run's process died; a done run repeats a failed call
     return ("stopped", "") if before in ("running", "done") else (before, error)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Estimate
+from recjudge_tui.domain.text import money
 from recjudge_tui.domain.tokens import MOST_OF_AN_IMAGE
 from recjudge_tui.errors import RunError
 from recjudge_tui.judges.providers.images import without_images
@@ -17,7 +18,7 @@ from recjudge_tui.store.runs.runs import run_progress, run_row
 
 
 def batch_estimate(db: Database, run_id: int) -> Estimate:
-    """The estimate for the calls that a batch would hold, at the batch price."""
+    """The estimate for the calls that a batch would contain, at the batch price."""
     row = run_row(db, run_id)
     whole = Estimate.model_validate_json(row["estimate"])
     away = sum(batch["calls"] for batch in batches_of(db, run_id, "planned", "submitted"))
@@ -66,11 +67,9 @@ def within_budget(
         tokens = len(text) + images * MOST_OF_AN_IMAGE  # no tokenizer makes more than one token of a byte
         cost = price.in_batch().cost(tokens, run.setup.settings.max_tokens)
         if cost > left:
-            message = (
-                f"the budget of ${limit:,.2f} does not cover the next call, which may cost up to ${cost:,.4f}"
-            )
+            message = f"the budget of {money(limit)} does not cover the next call, which may cost up to {money(cost)}"
             if not costs:
-                raise RunError(message, f"${max(left, 0.0):,.4f} of it is left.")
+                raise RunError(message, f"{money(max(left, 0.0))} of it is left.")
             tell(message)
             return
         left -= cost

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import httpx
 
+from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.batch.lines import RequestLine
@@ -35,7 +36,7 @@ class Servers(NamedTuple):
 
     urls: tuple[str, ...]
     key_variable: str = ""
-    timeout_s: float = 120.0
+    timeout_s: float = TIMEOUT_S
     concurrency: int | None = None
 
     def calls_at_once(self) -> int:

@@ -12,8 +12,7 @@ from recjudge_tui.errors import InputError, JudgeError, RunError, UsageError
 from recjudge_tui.files import refuse_database
 from recjudge_tui.judges.batch.lines import LineFault, RequestLine, read_request, read_result
 from recjudge_tui.runs.batches.lines import FATAL, Result, Servers, ask_lines
-
-FAILURES_IN_A_ROW = 25
+from recjudge_tui.runs.control import retries
 
 
 class FileProgress(NamedTuple):
@@ -141,9 +140,9 @@ class _Output:
             self.done, self._in_a_row = self.done + 1, 0
         else:
             self.failed, self._in_a_row = self.failed + 1, self._in_a_row + 1
-        if self._in_a_row >= FAILURES_IN_A_ROW:
+        if self._in_a_row >= retries.FAILURES_IN_A_ROW:
             raise JudgeError(
-                f"{FAILURES_IN_A_ROW} calls in a row failed",
+                f"{retries.FAILURES_IN_A_ROW} calls in a row failed",
                 f"The last error: {error['message']}",
                 "Fix the cause and repeat the same command. It continues where it stopped.",
             )

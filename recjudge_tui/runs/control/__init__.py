@@ -1,1 +1,1 @@
-"""Who works on a run, how fast, and within which limits."""
+"""Controls work on a run: the process, its speed and its limits."""

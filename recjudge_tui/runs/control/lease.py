@@ -1,4 +1,4 @@
-"""Which process works on a run: one at a time. If it dies, its lease is free."""
+"""Which process works on a run: one at a time. If the process dies, its lease is released."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def acquire(db: Database, run_id: int) -> str:
 
 
 def process_mark() -> str:
-    """What names this process as the owner of a lease: host, process, its start time, and a word of its own."""
+    """The mark of this process as the owner of a lease: host, process id, start time, and a random word."""
     return f"{socket.gethostname()}|{os.getpid()}|{_started(os.getpid())}|{uuid4().hex}"
 
 
 def process_of(owner: str) -> str:
-    """The process of a mark, for people."""
+    """The process of a mark, in words."""
     host, pid, *_ = owner.split("|")
     return f"Process {pid} on {host}"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Request
+from recjudge_tui.domain.text import money
 from recjudge_tui.domain.tokens import estimate_prompt_tokens, estimate_tokens, most_prompt_tokens
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.runs.prices import Price
@@ -23,7 +24,7 @@ GRACE_S = 120.0
 
 
 class StoppedWaiting(Exception):  # noqa: N818 - nothing went wrong
-    """The run is to stop while the call waits to be sent. The call stays planned."""
+    """The run was told to stop while the call waits to be sent. The call stays planned."""
 
 
 class BudgetLimitError(Exception):
@@ -75,8 +76,8 @@ class Budget:
         while self.spent + (self.reserved + amount) * self.worst > self.limit:
             if not self.in_flight or self.spent + amount * self.worst > self.limit:
                 raise BudgetLimitError(
-                    f"The budget of {_dollars(self.limit)} would be exceeded: {_dollars(self.spent)} of it is spent,"
-                    f" and the next call may cost up to {_dollars(amount * self.worst)}."
+                    f"The budget of {money(self.limit)} would be exceeded: {money(self.spent)} of it is spent,"
+                    f" and the next call may cost up to {money(amount * self.worst)}."
                 )
             self.settled.clear()
             await self.settled.wait()
@@ -114,9 +115,8 @@ class CallLimits:
     """The checks before an attempt is sent, shared by all calls of a run. Times are monotonic.
 
     `trouble_since` is when the server began to turn calls away; None while it answers. At most `at_once` attempts may
-    be in flight (None: as many as there are workers); `out` are. `retries` are the calls that wait because their server
-    cannot be reached. `price` bounds what attempts of unknown cost may have
-    cost where there is no budget.
+    be in flight (None: as many as there are workers); `out` are. `retries` are the calls that wait because their
+    server cannot be reached. `price` bounds the cost of attempts of unknown cost if there is no budget.
     """
 
     stopping: asyncio.Event
@@ -136,7 +136,7 @@ class CallLimits:
 
     @contextmanager
     def out_of_reach(self, title: str, delay_s: float) -> Iterator[None]:
-        """Note, for whoever watches the run, a call that waits because its server cannot be reached."""
+        """Record a call that waits because its server cannot be reached, for those who watch the run."""
         key = object()
         self.retries[key] = Retry(title, time.monotonic() + delay_s)
         try:
@@ -156,7 +156,8 @@ class CallLimits:
             if wait > 0:
                 await self.sleep(wait)
             await self._go_out()
-            # after a pause that began meanwhile all calls queue again, or they would all be sent at its end
+            # after a pause that began in the meantime, all calls queue again; otherwise they would all be sent at its
+            # end
             if self.until <= time.monotonic():
                 break
             self._come_back()
@@ -169,11 +170,11 @@ class CallLimits:
             raise
 
     def pause_left(self) -> float:
-        """Seconds until the pause is over that a server asked for; 0 without one."""
+        """Seconds until a pause requested by a server is over; 0 without one."""
         return max(0.0, self.until - time.monotonic())
 
     async def wait_out_pause(self) -> None:
-        """Wait until the pause is over that a server asked for. Raises StoppedWaiting when the run is to stop."""
+        """Wait until a pause requested by a server is over. Raises StoppedWaiting when the run is to stop."""
         while (left := self.pause_left()) > 0:
             await self.sleep(left)
 
@@ -203,16 +204,14 @@ class CallLimits:
         self.freed.set()
 
     def counted(self, reserved: float) -> float:
-        """The dollars that a reservation counts for, by what replies have cost so far."""
+        """The dollars that a reservation counts for, given the cost of replies so far."""
         return reserved * self.budget.worst if self.budget else 0.0
 
     def leave(
         self, reserved: float, cost: float | None, request: Request | None = None, least: float = 0.0
     ) -> float:
-        """End an attempt that `enter` let through, and return the dollars that count as spent.
-
-        `cost` is in dollars; None if unknown: then it is bounded by the reservation, else by the size of the `request`,
-        and is not less than `least`.
+        """End an attempt begun with `enter`, and return the dollars that count as spent. `cost` is in dollars; None
+        if unknown: it is then bounded by the reservation, else by the size of the `request`, and is at least `least`.
         """
         self._come_back()
         if self.budget:
@@ -232,7 +231,7 @@ class CallLimits:
         raise StoppedWaiting
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for so many seconds, as the server asked."""
+        """Send nothing for this many seconds, as the server asked."""
         self.until = max(self.until, time.monotonic() + seconds)
 
     def trouble(self) -> None:
@@ -274,9 +273,5 @@ def _tokens(request: Request) -> int:
 
 
 def most_tokens(request: Request) -> int:
-    """As `_tokens`, but no tokenizer and no language makes more of it."""
+    """An upper limit of `_tokens`: no tokenizer and no language needs more."""
     return most_prompt_tokens(request.messages) + len(json.dumps(request.reply_schema))
-
-
-def _dollars(amount: float) -> str:
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:,.4f}"

@@ -1,4 +1,4 @@
-"""How often a call that failed is tried again, and after how long."""
+"""How often a failed call is tried again, and after how long."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from recjudge_tui.errors import CallError
 from recjudge_tui.runs.control.limits import CallLimits
 
 MAX_ATTEMPTS = 5
+# after so many failed calls one after the other the work stops
+FAILURES_IN_A_ROW = 25
 # the errors of calls that were in flight while the machine slept
 FORGIVEN = ("connection", "timeout", "bad_body")
-# seconds to wait for a server that takes no calls now, whatever the number of attempts
+# seconds to wait for a server that currently accepts no calls, independent of the number of attempts
 PATIENCE_S = {"rate_limit": 3600.0, "overloaded": 3600.0, "connection": 120.0}
 
 

@@ -1,4 +1,4 @@
-"""From the answers of a case to its verdicts; repeated answers are combined first."""
+"""Makes the verdicts of a case from its answers; repeated answers are combined first."""
 
 from __future__ import annotations
 
@@ -49,11 +49,10 @@ def voted(prompt: Prompt, aspect: str, answers: Sequence[Answer | None]) -> Answ
     """The most frequent label; None when there are no answers or one of them failed.
 
     A split vote gives a tie if the scale has one (a label of value 0 between others), else the lowest of
-    the most frequent labels. Confidence of several answers: the share of them with that label; where the server gave
-    the label's probability for each of these, the sum of these probabilities divided by the number of all
-    answers, which is the mean probability of the label if the other answers left it none. Reasoning: the
-    first answer with that label. On a scale of numbers: their mean, without a confidence, and the reasoning of
-    the answer nearest to it.
+    the most frequent labels. Confidence of several answers: the share of them with that label; if the server gave the
+    label's probability for each of these, the sum of these probabilities divided by the number of all answers (the
+    mean probability of the label if the other answers gave it none). Reasoning: the first answer with that label. On
+    a scale of numbers: their mean, without a confidence, and the reasoning of the answer nearest to it.
     """
     given = [answer for answer in answers if answer is not None]
     if not given or len(given) < len(answers):

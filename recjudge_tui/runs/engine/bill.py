@@ -1,4 +1,4 @@
-"""What one call costs: known dollars, and the most that attempts of unknown cost may have cost."""
+"""The cost of one call: known dollars, and the most that attempts of unknown cost may have cost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recjudge_tui.errors import CallError
 
 CostOf = Callable[[Usage], float | None]
 
-# errors by which a server turns a request away before any model works on it; nobody bills these
+# errors with which a server rejects a request before any model works on it; they are never billed
 _TURNED_AWAY = ("rate_limit", "overloaded", "bad_request", "redirect")
 
 
@@ -18,9 +18,9 @@ _TURNED_AWAY = ("rate_limit", "overloaded", "bad_request", "redirect")
 class Bill:
     """The dollars of one call's attempts in this process. `known` is None while no attempt has a known cost.
 
-    `reserve`, if given, stores the most that the call can have cost when its next attempt ends, and returns when that
-    is on disk: a process that is killed in the middle of an attempt leaves the amount as spent. So does a call that was
-    cancelled in the middle of one, which `was_cut` says.
+    `reserve`, if given, stores the most that the call can have cost when its next attempt ends, and returns when it
+    is on disk, so that the amount counts as spent if the process is killed during an attempt. The same holds for a
+    call cancelled during an attempt (`was_cut`).
     """
 
     known: float | None = None
@@ -34,7 +34,7 @@ class Bill:
             await self.reserve((self.known or 0.0) + self.unknown + most)
 
     def add(self, cost: float | None, most: float) -> None:
-        """Add an attempt that cost so much; None: unknown, and `most` at most."""
+        """Add an attempt with this cost; None: unknown, but at most `most`."""
         if cost is None:
             self.unknown += most
         else:
@@ -42,15 +42,16 @@ class Bill:
 
 
 def cost_of_failure(error: CallError, cost_of: CostOf) -> float | None:
-    """What a failed attempt cost: by the usage that the server reported with the failure, else 0 where the request was
-    turned away or not sent. None: unknown, as of an answer that was lost, refused or not readable."""
+    """The cost of a failed attempt: from the usage that the server reported with the failure, else 0 if the request
+    was rejected or not sent. None if unknown, as for an answer that was lost, refused or unreadable.
+    """
     if isinstance(error.usage, Usage) and error.usage != Usage():
         return cost_of(error.usage)
-    # with a usage, even an empty one, a model answered until the context was full
+    # if a usage is reported, even an empty one, a model answered until the context was full
     too_long = error.kind == "overflow" and error.usage is None
     return 0.0 if error.kind in _TURNED_AWAY or too_long or not error.sent else None
 
 
 def claimed_cost(error: CallError) -> float:
-    """The dollars that the server itself names for a failed attempt; 0 where it names none."""
+    """The dollars that the server itself reports for a failed attempt; 0 if it reports none."""
     return (error.usage.cost_usd or 0.0) if isinstance(error.usage, Usage) else 0.0

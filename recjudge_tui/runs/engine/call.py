@@ -156,7 +156,7 @@ def unforeseen(error: Exception) -> CallError:
         "unforeseen",
         f"The answer could not be read ({_place(error)})",
         "The program does not expect such an answer.",
-        "Please report it. Other calls go on.",
+        "Please report it. Other calls continue.",
         retry=True,
     )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.judge import Workload
+from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import RecjudgeError, RunError
@@ -132,8 +133,9 @@ async def _judge_all(
                 known=judge_capabilities(db, spec),
             )
         )
+        identity = identity.model_copy(update={"headers": spec.headers})
         set_identity(db, run_id, owner, identity)
-        limits = _limits(price, judge.rater_kind == "judge", settings, stopping, before)
+        limits = _limits(price, is_language_model(judge.rater_kind), settings, stopping, before)
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(path, run)) as recorder:
             job = Job(run, recorder, limits, price, before, concurrency, watch)
@@ -163,7 +165,7 @@ def _limits(
     if settings.budget_usd is not None and before.impossible_costs:
         raise RunError(
             "no budget can be kept for this run",
-            f"{quantity(before.impossible_costs, 'call')} of it cost an amount that cannot be.",
+            f"An impossible cost is stored for {quantity(before.impossible_costs, 'call')}.",
             "Start a new run; the stored replies are used again.",
         )
     return CallLimits(
@@ -214,7 +216,7 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
     """Twice a second: keep the lease, read requests to the run, report progress."""
     run = job.run
     planned = run.setup.settings.concurrency or run.judge.concurrency
-    told = 0.0
+    announced = 0.0
     outage: Retry | None = None
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
@@ -227,8 +229,8 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
         if concurrency != job.concurrency:
             job.work_with(concurrency)
         left = job.limits.pause_left()
-        if job.limits.until != told and left > SHOWN_FROM_S:
-            told = job.limits.until
+        if job.limits.until != announced and left > SHOWN_FROM_S:
+            announced = job.limits.until
             set_waiting(run.db, run.id, left)
         outage = _note_outage(job, outage)
         if on_progress:

@@ -13,9 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from recjudge_tui.domain.calls import PROFILE, CallResult, Usage
+from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges.base import Judge
+from recjudge_tui.runs.control import retries
 from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, StoppedWaiting
 from recjudge_tui.runs.engine.bill import Bill
 from recjudge_tui.runs.engine.call import ask
@@ -27,7 +29,6 @@ from recjudge_tui.store.runs.calls import CallKey, CallOutcome, outstanding, pro
 if TYPE_CHECKING:
     from recjudge_tui.runs.engine.early_stopping import Watch
 
-FAILURES_IN_A_ROW = 25
 UNSAVED_A_WORKER = 2
 LOOK_AGAIN_S = 0.02
 
@@ -68,7 +69,7 @@ class Job:
 
     def cost_of(self, usage: Usage) -> float | None:
         """The cost of a reply in dollars; 0 if the judge is not a language model."""
-        return cost_at(self.price, usage) if self.run.judge.rater_kind == "judge" else 0.0
+        return cost_at(self.price, usage) if is_language_model(self.run.judge.rater_kind) else 0.0
 
 
 class _Room:
@@ -278,9 +279,9 @@ def _count(job: Job, outcome: CallOutcome) -> None:
     )
     if result.error_kind != NO_PROFILE:
         job.failed_in_a_row = 0 if result.parsed else job.failed_in_a_row + 1
-    if job.failed_in_a_row >= FAILURES_IN_A_ROW:
+    if job.failed_in_a_row >= retries.FAILURES_IN_A_ROW:
         failure = JudgeError(
-            f"{FAILURES_IN_A_ROW} calls in a row failed",
+            f"{retries.FAILURES_IN_A_ROW} calls in a row failed",
             f"The last error: {result.error}",
             f"The run has stopped. Fix the cause, then give “recjudge runs retry {job.run.id}”.",
         )

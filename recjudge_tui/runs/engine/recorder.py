@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -118,10 +119,24 @@ class Recorder:
             for booking in bookings:
                 booking.write()
             store_outcomes(self._db, self._run, outcomes, concurrency)
-            await asyncio.to_thread(self._db.execute, "COMMIT")
+            await self._synced()
         except BaseException:
             # does nothing if the COMMIT has ended, with or without success
             self._db.connection.rollback()
+            raise
+
+    async def _synced(self) -> None:
+        """Commit in a thread. A cancelled caller waits until the thread is done: closing the connection while it is in use
+        crashes Python.
+        """
+        commit = asyncio.get_running_loop().run_in_executor(None, self._db.execute, "COMMIT")
+        try:
+            await asyncio.shield(commit)
+        except asyncio.CancelledError:
+            while not commit.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({commit})
+            commit.exception()  # retrieved, so that nothing is logged; the cancellation comes first
             raise
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ def adversarial_cases(db: Database, project_id: int, settings: RunSettings, *, s
 
     `sample` users (default 100) are drawn by `seed`, equally many from each system; users without history are skipped.
     The user and the system alone determine whose list is the foreign one, so runs with other seeds, and labels, use
-    the same pairs. Lists with the same items as the user's own are skipped, because they test nothing. The second
+    the same pairs. Lists with the same items as the user's own are skipped, because they are no test. The second
     case removes from the foreign list the items that the user already has, and cuts both lists to equal length.
     Without `store` (a dry run), the second case has the lists of the first. Raises RunError when there is no pair.
     """
@@ -97,7 +97,7 @@ def _drawn(
     random.Random(settings.seed).shuffle(users)
     drawn: list[Lists] = []
     for user in users:
-        # the system that needs the most users; the user may have no list by it
+        # the system that needs the most users; the user may have no list by this system
         for system in sorted((s for s in systems if room[s] and s in slates[user]), key=lambda s: -room[s]):
             if lists := _foreign(db, rings[system], user, system, slates, settings.top_k):
                 occasion = lists.own.occasion
@@ -123,7 +123,7 @@ class _Ring:
         self._places = sorted((_number(user), user) for user in users)
 
     def after(self, user: str, system: str) -> Iterator[str]:
-        """Other users, from a place on the ring that this user and system determine."""
+        """Other users, starting at a position on the ring that this user and system determine."""
         start = bisect(self._places, (_number(f"{user}|{system}"), ""))
         for step in range(min(len(self._places), TRIES + 1)):
             other = self._places[(start + step) % len(self._places)][1]

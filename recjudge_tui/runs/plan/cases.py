@@ -15,14 +15,13 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.runs.plan.adversarial import adversarial_cases
-from recjudge_tui.runs.plan.choice import unjudged
 from recjudge_tui.runs.plan.estimate import Sample
 from recjudge_tui.runs.plan.people import UserCases, cases_of_users
 from recjudge_tui.runs.plan.planted import planted_cases
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems, select_cases
 from recjudge_tui.runs.plan.shots import Shots, choose_shots
 from recjudge_tui.runs.plan.stratify import drawn_by_level, levels_of
-from recjudge_tui.store.cases.cases import CaseKey
+from recjudge_tui.store.cases.cases import CaseKey, judged_keys
 from recjudge_tui.store.cases.snapshots import (
     FirstShown,
     ShownCase,
@@ -35,8 +34,9 @@ from recjudge_tui.store.data.images import item_images, with_images
 from recjudge_tui.store.data.item_views import ItemViews, slate_tops
 from recjudge_tui.store.database import Database
 
-# of what is shown, events and items together: some 15 MB of text
+# of shown events and items together: about 15 MB of text
 _SHOWN_A_TRANSACTION = 100_000
+JUDGED = "case that the rater has judged already"
 
 
 class EarlierCases(NamedTuple):
@@ -52,10 +52,9 @@ class EarlierCases(NamedTuple):
 
 @dataclass
 class RunCases:
-    """The cases of a run: little is kept of each, because a run may have a hundred thousand of them.
-
-    `cases` holds each case with the ids of its snapshots, `users` the users they belong to; `views` counts the users as
-    of each time that is shown. `strata` counts the users
+    """The cases of a run, with little data each, because a run may have a hundred thousand. `cases` has each case
+    with the ids of its snapshots, `users` the users they belong to; `views` counts the users as of each time that is
+    shown. `strata` counts the users
     drawn from each level of engagement, `left_out` the cases not judged, by reason. `undated` counts the events without a
     time by user, of users whose lists have one.
     """
@@ -101,7 +100,7 @@ def collect_cases(
         selection = _with_examples(selection, shots)
     items = ItemViews(db, project_id, selection.made)
     reader = _CaseReader(db, project_id, settings, shots, items)
-    result = RunCases(left_out=selection.left_out)
+    result = RunCases(left_out=selection.left_out, sample=Sample(has_images=settings.images))
     wanted = min(n for n in (settings.limit, settings.sample, 1 << 60) if n is not None)
     if protocol.facts.tests_judges:
         # `sample` counts its users, who were drawn already
@@ -131,7 +130,7 @@ def collect_cases(
 
 
 def cases_shown_before(db: Database, shown: Iterable[FirstShown], settings: RunSettings) -> RunCases:
-    """The cases of earlier runs, with the very snapshots that these showed."""
+    """The cases of earlier runs, with the same snapshots that these showed."""
     result = RunCases()
     for first in shown:
         result.cases.append((first.key, first.shown))
@@ -143,7 +142,7 @@ def cases_shown_before(db: Database, shown: Iterable[FirstShown], settings: RunS
 
 
 def _with_examples(selection: Selection, shots: Shots) -> Selection:
-    """The cases that have an example to show; the others are counted by what they lack."""
+    """The cases that have an example to show; the others are counted by reason."""
     left_out = Counter(selection.left_out)
     by_user = []
     for user_id, keys in selection.by_user:
@@ -160,7 +159,9 @@ def _events_of(user: UserView) -> int:
 
 
 def _add(reader: _CaseReader, batch: list[UserCases], result: RunCases, *, store: bool) -> None:
-    """Snapshots go in a short transaction of their own: a plan that takes an hour must not lock out others."""
+    """Store snapshots in a short transaction of their own, so that a plan that takes an hour does not lock out
+    others.
+    """
     shown = reader.views(batch)
     for _, case in shown:
         result.sample.add(case)
@@ -180,7 +181,7 @@ def _add(reader: _CaseReader, batch: list[UserCases], result: RunCases, *, store
 
 
 def _snapshots(case: CaseViews) -> list[tuple[SnapshotKind, Model]]:
-    """What is shown of a case, in the order in which its snapshots are read back."""
+    """The shown material of a case, in the order in which its snapshots are read back."""
     views: list[tuple[SnapshotKind, Model]] = [("user", case.user)]
     views += [("slate", slate) for slate in case.slates]
     views += [("explanation", text) for text in (case.explanation, case.example) if text is not None]
@@ -189,7 +190,7 @@ def _snapshots(case: CaseViews) -> list[tuple[SnapshotKind, Model]]:
 
 @dataclass(frozen=True)
 class _CaseReader:
-    """Reads what the run that is being planned will show of its cases."""
+    """Reads what the planned run will show of its cases."""
 
     db: Database
     project_id: int
@@ -234,3 +235,16 @@ class _CaseReader:
             example=self.shots.view(self.db, self.project_id, key) if self.shots else None,
             top_k=self.settings.top_k,
         )
+
+
+def unjudged(db: Database, selection: Selection, rater_id: int) -> Selection:
+    """The cases of a selection on which the rater has no verdict; the others are counted."""
+    judged = judged_keys(db, rater_id)
+    left_out = Counter(selection.left_out)
+    by_user = []
+    for user_id, keys in selection.by_user:
+        kept = [key for key in keys if key not in judged]
+        left_out[JUDGED] += len(keys) - len(kept)
+        if kept:
+            by_user.append((user_id, kept))
+    return Selection(by_user, +left_out)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import chain, islice
+from typing import get_args
 
 from recjudge_tui.domain.event_types import HELD_OUT, Part, part_of, shows_interest
 from recjudge_tui.domain.material import ShownEvent, UserView
@@ -19,14 +19,14 @@ MAX_CLICKS = 30
 MAX_OTHERS = 30
 MAX_BROWSED = 10
 RECENT_EVENTS = 30
-# of each type: enough for every part of the context, and for what is derived from recent activity
+# events of each type: enough for every part of the context and for the derived preferences
 _LEAST_OF_A_TYPE = 300
 
 
 def user_view(history: UserHistory, settings: RunSettings, occasion: Occasion = NO_OCCASION) -> UserView:
     """The user as of the end of the window; the caller refuses an empty history.
 
-    The window ends before the list was served, so that no judge sees what came of it.
+    The window ends before the list was served, so that no judge sees its outcome.
     """
     served_at = occasion.served_at
     until = parse_time(settings.as_of) if settings.as_of else ""
@@ -37,15 +37,13 @@ def user_view(history: UserHistory, settings: RunSettings, occasion: Occasion = 
     since = _days_before(until, settings.history_days) if until else ""
     most = max(settings.history, _LEAST_OF_A_TYPE)
     events = history.within(since, until, most, before=before, occasion=occasion)
-    parts: dict[Part, list[ShownEvent]] = {
-        "history": [],
-        "search": [],
-        "click": [],
-        "browse": [],
-        "other": [],
-    }
-    for event in events:
-        parts[part_of(event.type)].append(event)
+    parts: dict[Part, list[ShownEvent]] = {part: [] for part in get_args(Part)}
+    types = {event.type for event in events}
+    if len(types) == 1:
+        parts[part_of(types.pop())] = events
+    else:
+        for event in events:
+            parts[part_of(event.type)].append(event)
     return UserView(
         user_id=history.user_id,
         attributes=_shown_attributes(history),
@@ -72,7 +70,7 @@ def shown_user(
 
 
 def _shown_attributes(history: UserHistory) -> dict[str, str]:
-    """Columns of a table of users may hold something out, as events do."""
+    """The attributes without held-out ones: a table of users may have held-out columns, as events may be held out."""
     return {name: word for name, word in history.attributes.items() if not name.lower().startswith(HELD_OUT)}
 
 
@@ -82,7 +80,7 @@ def is_empty(user: UserView) -> bool:
 
 
 def no_history(served_at: str) -> str:
-    """Why a case is not judged when `is_empty`."""
+    """The reason why a case is not judged when `is_empty`."""
     return "user without history before the list was served" if served_at else "user without history"
 
 
@@ -95,6 +93,8 @@ def _days_before(moment: str, days: int) -> str:
 
 
 def _browsed(events: Sequence[ShownEvent]) -> tuple[str, ...]:
+    if not events:
+        return ()
     names = ((e.item.category if e.item else "") or e.text for e in events)
     return tuple(dict.fromkeys(name for name in names if name))[:MAX_BROWSED]
 
@@ -105,50 +105,62 @@ def preferences(events: Sequence[ShownEvent]) -> tuple[str, ...]:
     A category counts when it has at least 3 of the newest 30 events and a fifth of them, a brand with 3 events, and a
     liked category when its mean of at least 3 ratings is half a point above the user's own mean.
     """
-    of_interest = (e.item for e in events if e.item is not None and shows_interest(e.type))
-    recent = list(islice(of_interest, RECENT_EVENTS))
+    types = {e.type for e in events}
+    interesting = {t for t in types if shows_interest(t)}
+    of_interest = [item for e in events if (item := e.item) is not None and e.type in interesting]
+    recent = of_interest[:RECENT_EVENTS]
     statements: list[str] = []
-    categories = _frequent(chain.from_iterable([_split(item.category) for item in recent]), 4)
+    categories: dict[str, int] = {}
+    # many items have the same text
+    for text, n in Counter([item.category for item in recent]).items():
+        for name in _split(text):
+            categories[name] = categories.get(name, 0) + n
     common = [
-        f"{name} ({n} of the last {len(recent)} events)" for name, n in categories if n * 5 >= len(recent)
+        f"{name} ({n} of the last {len(recent)} events)"
+        for name, n in _frequent(categories, 4)
+        if n * 5 >= len(recent)
     ]
     if common:
         statements.append(f"recently active in {', '.join(common)}")
-    returned = [f"{brand} ({n} times)" for brand, n in _frequent([i.brand for i in recent if i.brand], 3)]
+    brands = Counter([item.brand for item in recent if item.brand])
+    returned = [f"{brand} ({n} times)" for brand, n in _frequent(brands, 3)]
     if returned:
         statements.append(f"comes back to {', '.join(returned)}")
-    liked = _liked(events)
+    liked = _liked(events, types)
     if liked:
         statements.append(f"rates highest {', '.join(liked)}")
     return tuple(statements)
 
 
-def _frequent(names: Iterable[str], most: int) -> list[tuple[str, int]]:
+def _frequent(counts: Mapping[str, int], most: int) -> list[tuple[str, int]]:
     """The names that occur at least 3 times, at most `most` of them, the most frequent first; of equally frequent ones the
     one that occurs first."""
-    frequent = [entry for entry in Counter(names).items() if entry[1] >= 3]
-    return sorted(frequent, key=lambda entry: -entry[1])[:most]
-
-
-def categories_of(event: ShownEvent) -> tuple[str, ...]:
-    """The item's categories: `A|B` and `A > B` are split; () without an item."""
-    return () if event.item is None else _split(event.item.category)
+    frequent = [entry for entry in counts.items() if entry[1] >= 3]
+    return sorted(frequent, key=lambda entry: -entry[1])[:most] if len(frequent) > 1 else frequent
 
 
 @lru_cache(maxsize=4096)
 def _split(category: str) -> tuple[str, ...]:
+    """The categories in a text: `A|B` and `A > B` are split."""
     return tuple(p.strip() for p in category.replace(">", "|").split("|") if p.strip())
 
 
-def _liked(events: Sequence[ShownEvent]) -> list[str]:
-    rated = [e for e in events if e.value is not None and part_of(e.type) == "history"]
+def _liked(events: Sequence[ShownEvent], types: Collection[str]) -> list[str]:
+    history = {t for t in types if part_of(t) == "history"}
+    rated = [(value, e.item) for e in events if (value := e.value) is not None and e.type in history]
     if len(rated) < 5:
         return []
-    own_mean = sum([e.value or 0.0 for e in rated]) / len(rated)
+    own_mean = sum([value for value, _ in rated]) / len(rated)
     by_category: defaultdict[str, list[float]] = defaultdict(list)
-    for event in rated:
-        for name in categories_of(event):
-            by_category[name].append(event.value or 0.0)
-    means = [(sum(v) / len(v), name) for name, v in by_category.items() if len(v) >= 3]
-    best = sorted((m for m in means if m[0] >= own_mean + 0.5), key=lambda m: (-m[0], m[1]))[:3]
+    for value, item in rated:
+        if item is not None:
+            for name in _split(item.category):
+                by_category[name].append(value)
+    least = own_mean + 0.5
+    means = [
+        (mean, name)
+        for name, values in by_category.items()
+        if len(values) >= 3 and (mean := sum(values) / len(values)) >= least
+    ]
+    best = sorted(means, key=lambda m: (-m[0], m[1]))[:3]
     return [f"{name} ({mean:.1f} on average, own mean {own_mean:.1f})" for mean, name in best]

@@ -1,4 +1,6 @@
-"""Which words a run's prompt uses for the things recommended: by the run's settings, or by the data that was imported."""
+"""Chooses the words that a run's prompt uses for the recommended things: by the run's settings, or by the imported
+data.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from recjudge_tui.store.prompts.domains import domain_named, domain_names
 
 
 def project_domain(db: Database, project_id: int) -> str:
-    """The domain that the layouts of the project's imports name; empty where none does, or where two differ."""
+    """The domain named by the layouts of the project's imports; empty if none does, or if they differ."""
     known = {dataset.domain for layout in imported_layouts(db, project_id) if (dataset := dataset_of(layout))}
     return known.pop() if len(known) == 1 else ""
 
@@ -20,7 +22,7 @@ def project_domain(db: Database, project_id: int) -> str:
 def domain_words(prompt: Prompt, domain: str, settings: RunSettings) -> dict[str, str]:
     """The variables that a run sets: those of the settings, and the domain's name and words that differ from the prompt's.
 
-    Raises UsageError for an unknown domain, PromptError for a file that is no domain.
+    Raises UsageError for an unknown domain, PromptError for a file that does not define a domain.
     """
     words = {"domain": domain, **domain_named(domain).words} if domain else {}
     own = {name: word for name, word in words.items() if prompt.variables.get(name, word) != word}
@@ -28,22 +30,23 @@ def domain_words(prompt: Prompt, domain: str, settings: RunSettings) -> dict[str
 
 
 def in_words_of(db: Database, project_id: int, prompt: Prompt, settings: RunSettings) -> Prompt:
-    """The prompt as a run with these settings would ask it here, in the words of the project's domain."""
+    """The prompt that a run with these settings would use, in the words of the project's domain."""
     words = domain_words(prompt, settings.domain or project_domain(db, project_id), settings)
     return prompt.with_variables({**form_words(settings), **words})
 
 
 def unknown_domain_note(prompt: Prompt) -> str:
-    """What a run says beforehand when nobody told what is recommended. `prompt` has the run's variables."""
+    """The note before a run whose domain is unknown. `prompt` has the run's variables."""
     used = [f"{name} “{prompt.variables[name]}”" for name in prompt.variables if name in SHORT_WORDS]
-    told = f"the prompt says {', '.join(used)}" if used else f"the prompt is written for {prompt.domain}"
-    return (
-        f"it is not known what is recommended here: {told}; --domain {'|'.join(domain_names())} changes that"
-    )
+    reason = f"the prompt says {', '.join(used)}" if used else f"the prompt is written for {prompt.domain}"
+    return f"the domain of this project is unknown: {reason}; choose one with --domain {'|'.join(domain_names())}"
 
 
 def left_out_examples_note(prompt: Prompt, domain: str) -> str:
-    """That examples of other domains are not shown; empty where some are. `prompt` has the run's variables."""
+    """The note that the examples, which are about other domains, are not shown; empty if some are shown.
+
+    `prompt` has the variables of the run.
+    """
     about = tuple(dict.fromkeys(example.domain for example in prompt.examples if example.domain))
     if not domain or not about or domain in about:
         return ""

@@ -12,7 +12,7 @@ from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import CaseViews, ImageView, ItemView, Material, UserView
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.roles import RaterKind
+from recjudge_tui.domain.roles import RaterKind, is_language_model
 from recjudge_tui.domain.run import Estimate
 from recjudge_tui.domain.tokens import estimate_image_tokens, estimate_tokens
 from recjudge_tui.protocols.templates.rendering import messages, profile_messages
@@ -42,7 +42,8 @@ class Sample:
     `images` are those shown in all cases, `image_tokens` their tokens (low, high), `most_image_tokens` those of one case.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_images: bool = True) -> None:
+        self._has_images = has_images
         self.cases = 0
         self.characters = 0
         self.kept: list[tuple[int, CaseViews]] = []
@@ -57,7 +58,7 @@ class Sample:
         if self._user[0] is not views.user:
             self._user = (views.user, _characters_of_user(views.user))
         size = self._user[1] + _characters(views)
-        if images := _images(views):
+        if self._has_images and (images := _images(views)):
             self._count_images(images)
         self.cases += 1
         self.characters += size
@@ -80,12 +81,14 @@ class Sample:
 
 
 def _characters_of_user(user: UserView) -> int:
-    return _characters_of_items(e.item for e in (*user.history, *user.clicks, *user.others) if e.item)
+    return _characters_of_items([e.item for e in (*user.history, *user.clicks, *user.others) if e.item])
 
 
 def _characters(views: CaseViews) -> int:
-    """Of all but the user."""
-    size = sum([_characters_of_items(slate.items) for slate in views.slates])
+    """The characters of a case without those of the user."""
+    size = 0
+    for slate in views.slates:
+        size += _characters_of_items(slate.items)
     for text in (views.explanation, views.example):
         size += len(text.text) if text else 0
     return size
@@ -96,7 +99,7 @@ def _characters_of_items(items: Iterable[ItemView]) -> int:
 
 
 def _images(views: CaseViews) -> list[ImageView]:
-    """Those of the judged items, where they are shown."""
+    """The images of the judged items, if images are shown."""
     items = [item for slate in views.slates for item in slate.items if item.image is not None]
     items += [views.explanation.item] if views.explanation else []
     return [item.image for item in items if item.image is not None]
@@ -117,11 +120,11 @@ def estimate(
     calls = questions + planned.profiles
     pace = seconds_a_call(db, judge.spec)
     seconds = None if pace is None else pace * calls
-    if kind != "judge":
+    if not is_language_model(kind):
         return Estimate(
             calls=calls, cases=sample.cases, tokens_in_low=0, tokens_in_high=0, tokens_out=0,
             longest_prompt_tokens=0, cost_usd_low=0.0, cost_usd_high=0.0,
-            seconds=seconds, price_note="not a language model",
+            seconds=seconds, price_note="no language model",
         )  # fmt: skip
     materials = sample.materials()
     cases = [_of_case(prompt, material, planned) for material in materials]
@@ -161,8 +164,8 @@ class _Tokens(NamedTuple):
 
 
 def _of_all(sample: Sample, tokens: Sequence[int]) -> float:
-    """The tokens of all cases, by least squares over the kept ones: tokens = a + b * characters, with b >= 0. Where all
-    kept cases have one size, the mean times the number of cases.
+    """The tokens of all cases, by least squares over the kept ones: tokens = a + b * characters, with b >= 0. If all
+    kept cases have the same size, it is the mean times the number of cases.
     """
     sizes = [size for size, _ in sample.kept]
     size, mean = fmean(sizes), fmean(tokens)

@@ -1,4 +1,4 @@
-"""Whether a run can show its judge images: asked before anything is sent."""
+"""Checks whether a run can show its judge images, before anything is sent."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ _OTHERWISE = "Leave out --images, or choose a judge that sees images (docs/image
 
 
 def check_sight(db: Database, spec: JudgeSpec, judge: Judge, settings: RunSettings) -> None:
-    """Raises UsageError where images are to be shown to a judge that takes none, or that was tested and saw none."""
+    """Raises UsageError if images are to be shown to a judge that does not accept images, or that could not see them
+    in a test.
+    """
     if not settings.images:
         return
     if not takes_images(judge):
-        raise UsageError(f"judge “{judge.name}” takes no images", next_step=_OTHERWISE)
+        raise UsageError(f"judge “{judge.name}” does not accept images", next_step=_OTHERWISE)
     known = judge_capabilities(db, spec)
     if known is not None and known.images is False:
         raise UsageError(
-            f"judge “{judge.name}” does not see images", "“recjudge judge test” found that out.", _OTHERWISE
+            f"judge “{judge.name}” does not see images",
+            "This is the result of “recjudge judge test”.",
+            _OTHERWISE,
         )
 
 
 def check_images(sample: Sample, settings: RunSettings) -> None:
-    """Raises RunError where images are to be shown and none of the items that are judged has one."""
+    """Raises RunError if images are to be shown but none of the judged items has one."""
     if settings.images and sample.cases and not sample.images:
         raise RunError(
             "none of the items to judge has an image",

@@ -1,4 +1,4 @@
-"""The orders in which the two lists of a case are shown. No system's name has a part in it."""
+"""The orders in which the two lists of a case are shown. They do not depend on systems' names."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def case_orders(
 def _drawn(seed: int, keys: Sequence[CaseKey], contents: Mapping[int, str]) -> list[Order]:
     """Permuted blocks of two: of each two consecutive cases of two systems, each system comes first once.
 
-    What the lists hold, not what their systems are called, decides which comes first in the first case of a block. Lists
-    with the same items are told apart by the order of their import.
+    The content of the lists, not the names of their systems, decides which comes first in the first case of a block.
+    For lists with the same items, the order of import decides.
     """
     open_block: dict[tuple[str, str], Order] = {}
     orders: list[Order] = []

@@ -1,4 +1,4 @@
-"""The users of a run's cases as a judge will see them, on each occasion as of its time."""
+"""The users of a run's cases as a judge will see them, as of the time of each occasion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recjudge_tui.store.data.histories import read_histories
 from recjudge_tui.store.data.item_views import ItemViews
 from recjudge_tui.store.database import Database
 
-NOT_BEFORE = "event that is not before its list was served: not shown"
+NOT_BEFORE = "event not before the time its list was served: not shown"
 _USERS_AT_ONCE = 100
 
 UserCases = tuple[UserView, list[CaseKey]]
@@ -34,9 +34,9 @@ def cases_of_users(
 ) -> Iterator[UserCases]:
     """Each user as of each time with the cases of that time, in the order of the selection.
 
-    Users without the history that is needed are left out. These cases, and events that no judge may see because they
-    are not before the list was served, are counted in the selection's `left_out`. `undated` gets the number of events
-    without a time of each user whose lists have one.
+    Users without the history that is needed are left out. These cases, and events that are not shown because they are
+    not before the time the list was served, are counted in the selection's `left_out`. `undated` gets the number of
+    events without a time of each user whose lists have one.
     """
     needed = facts.needs_history
     history_needed = (needed or settings.profile == "llm") and not settings.no_history
@@ -60,7 +60,8 @@ def cases_of_users(
                     yield user, keys
 
 
-# what decides which events are shown with a case: its time, and its context where one of them is held out for a context
+# the key that decides which events are shown with a case: its time, and its context if an event is held out for a
+# context
 def _occasion(key: CaseKey) -> Occasion:
     return key.occasion
 

@@ -53,10 +53,9 @@ CaseCounter = Callable[[int], None]
 class RunRequest:
     """A run as the user requests it.
 
-    `rater` is the name of its verdicts' rater; empty: the one that was asked the same before, see `series_name`.
-    `prompt` is NAME[@VERSION]; empty: the protocol's default for the project's kind of data. With `outstanding` the
-    rater, who may have judged before, judges only what it has no verdict on. `shown_before`: judge these cases, shown as
-    they were then.
+    `rater` is the name of the run's rater; empty: the rater that was asked the same before, see `series_name`.
+    `prompt` is NAME[@VERSION]; empty: the protocol's default for the project's kind of data. With `outstanding`, only
+    cases without a verdict of the rater are judged. `shown_before`: judge these cases, shown as they were then.
     """
 
     project_id: int
@@ -91,14 +90,6 @@ class Draft:
     prompt_id: int
     prompt: Prompt
     cases: RunCases
-
-
-def plan_run(
-    db: Database, request: RunRequest, *, dry_run: bool = False, progress: CaseCounter | None = None
-) -> Plan:
-    """Draft a run and, unless `dry_run`, store it. Raises what `draft_run` and `store_draft` raise."""
-    draft = draft_run(db, request, store=not dry_run, progress=progress)
-    return draft.plan if dry_run else store_draft(db, draft)
 
 
 @few_collections(YOUNG_OBJECTS_OF_A_PLAN)
@@ -158,7 +149,7 @@ def _cases_of(
     store: bool,
     progress: CaseCounter | None,
 ) -> RunCases:
-    """The cases to judge. Raises AlreadyJudgedError or NoCasesError where none is left."""
+    """The cases to judge. Raises AlreadyJudgedError or NoCasesError if none is left."""
     settings = request.settings
     if request.shown_before is not None:
         cases = cases_shown_before(db, request.shown_before, settings)
@@ -190,7 +181,7 @@ def _cases_of(
 def store_draft(db: Database, draft: Draft) -> Plan:
     """Store run, cases and calls in one transaction.
 
-    Raises UsageError when the rater has judged such cases meanwhile, RunError when the project was changed.
+    Raises UsageError when the rater has judged such cases in the meantime, RunError when the project was changed.
     """
     try:
         run_id = _store(db, draft)
@@ -259,8 +250,8 @@ def _first_messages(
 def default_prompt(db: Database, project_id: int, protocol: Protocol, domain: str = "") -> str:
     """The protocol's prompt for the domain (empty: that of the project's data).
 
-    Where that is unknown: for media when users here rate more than they buy, else for shopping; the first one it has
-    where they do neither.
+    If that is unknown: the prompt for media if users rate more than they buy, for shopping if they buy more, and the
+    protocol's first prompt if they do neither.
     """
     prompts = protocol.facts.prompts
     domain = domain or project_domain(db, project_id)
@@ -299,7 +290,7 @@ def _undated_note(undated: Counter[str]) -> str:
 
 
 def _already_judged(db: Database, request: RunRequest, rater: str, protocol: Protocol) -> set[CaseKey]:
-    """The cases that have a valid verdict of the rater, unless they are to be judged again."""
+    """The cases with a valid verdict of the rater, unless they are to be judged again."""
     rater_id = find_rater(db, request.project_id, rater)
     if rater_id is None or request.settings.again or request.outstanding:
         return set()

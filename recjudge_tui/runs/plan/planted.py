@@ -1,4 +1,6 @@
-"""Choose the lists of a run into which faults are planted, and plant one of each kind that a user's record allows."""
+"""Choose the lists of a run into which faults are planted, and plant one of each kind that the user's history
+allows.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ class _MadeList(NamedTuple):
 
 @dataclass(frozen=True)
 class _Planter:
-    """What all lists of a run share."""
+    """The data that all lists of a run share."""
 
     db: Database
     project_id: int
@@ -76,9 +78,9 @@ def planted_cases(
     """For each user one list with a fault of each kind that can be planted into it, at a random place.
 
     `sample` users (default 100) are drawn by `seed`, equally many from each system, with the list that was served last.
-    The user, the system, the kind and the seed alone determine fault and place. Kinds of which the prompt knows no issue
-    are left out. Without `store` (a dry run), lists that were never made are those of the system. Raises RunError when
-    nothing can be planted.
+    Fault and position depend only on the user, the system, the kind and the seed. Kinds for which the prompt has no
+    issue are left out. Without `store` (a dry run), the system's own lists replace lists that do not exist yet.
+    Raises RunError when nothing can be planted.
     """
     left_out: Counter[str] = Counter()
     planter = _planter(db, project_id, settings, prompt)

@@ -1,4 +1,4 @@
-"""Build the request of a call from its run: the same one every time."""
+"""Builds the request of a call from its run, the same one every time."""
 
 from __future__ import annotations
 

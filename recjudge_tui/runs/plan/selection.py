@@ -1,4 +1,4 @@
-"""Which cases a run judges: every list, pair of lists or explanation of the users and systems it names."""
+"""Selects the cases of a run: every list, pair of lists or explanation of the named users and systems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _occasion = attrgetter("context", "served_at")
 
 
 class Selection(NamedTuple):
-    """Cases by user, and the number of cases left out by reason. `made`: items in their lists that no catalogue has."""
+    """Cases by user, and the number of cases left out by reason.
+
+    `made`: items in their lists that are not in the catalogue.
+    """
 
     by_user: list[tuple[str, list[CaseKey]]]
     left_out: Counter[str]
@@ -56,8 +59,10 @@ def select_cases(db: Database, project_id: int, kind: CaseKind, settings: RunSet
 
 
 def _served(slates: list[CurrentSlate], occasions: OccasionFilter) -> Iterator[list[CurrentSlate]]:
-    """The lists of a user by context, where any may be asked for. They are compared before times are looked at, so that a
-    filter never pairs lists that are no pair without it."""
+    """The lists of a user by context, if any can be chosen.
+
+    Pairs are formed before times are filtered, so that a filter never creates pairs that do not exist without it.
+    """
     for context, group in groupby(slates, key=attrgetter("occasion.context")):
         here = list(group)
         if occasions == EVERY_OCCASION:
@@ -69,7 +74,7 @@ def _served(slates: list[CurrentSlate], occasions: OccasionFilter) -> Iterator[l
 
 
 def _asked_for(keys: list[CaseKey], occasions: OccasionFilter, left_out: Counter[str]) -> list[CaseKey]:
-    """The cases of these occasions; those without a time are counted where one is asked for."""
+    """The cases of these occasions; if a time is chosen, cases without a time are counted."""
     if occasions == EVERY_OCCASION:
         return keys
     here = [key for key in keys if occasions.has_context(key.context)]
@@ -89,9 +94,8 @@ def _drawn(
 
 
 def _in_rounds(drawn: list[tuple[str, list[CaseKey]]], seed: int) -> list[tuple[str, list[CaseKey]]]:
-    """One occasion of each user, then another, so that a sample is not made of the many occasions of a few users.
-
-    The order of a user's occasions is random and does not depend on who else is in the project.
+    """One occasion of each user, then another one of each, so that a sample does not consist of many occasions of a
+    few users. The order of a user's occasions is random and does not depend on the other users in the project.
     """
     rounds: list[list[tuple[str, list[CaseKey]]]] = []
     for user_id, keys in drawn:

@@ -1,4 +1,4 @@
-"""Under which rater a run's verdicts stand: runs of one judge with one prompt and the same settings are a series."""
+"""Chooses the rater of a run's verdicts: runs of one judge with one prompt and the same settings are a series."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
+from recjudge_tui.domain.run_options import settings_that
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
@@ -15,15 +16,6 @@ from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.raters.raters import find_rater, judged_kinds
 from recjudge_tui.store.runs.progress import prompt_label
 from recjudge_tui.store.runs.runs import runs_of_rater
-
-# which cases a run takes, and how it is worked on; the other settings are part of what the judge is asked
-_SELECTION = (
-    "systems", "baseline", "contexts", "served_from", "served_to", "limit", "sample", "stratify", "until", "margin",
-    "seed", "as_of", "again",
-)  # fmt: skip
-_OPERATION = (
-    "concurrency", "timeout_s", "budget_usd", "requests_per_minute", "tokens_per_minute", "use_cache",
-)  # fmt: skip
 
 
 class AlreadyJudgedError(RunError):
@@ -43,8 +35,10 @@ class AlreadyJudgedError(RunError):
 def series_name(
     db: Database, project_id: int, judge_name: str, judge: JudgeSpec, prompt_id: int, settings: RunSettings
 ) -> str:
-    """The rater of an unnamed run: the one that was asked the same before; else the judge's own name, with what sets the
-    run apart where that name stands for something else. Raises UsageError when these names are taken as well."""
+    """The rater of an unnamed run: the one that was asked the same before; else the judge's own name, extended by the
+    differences if a rater of that name was asked something else. Raises UsageError when these names are taken as
+    well.
+    """
     same = _same_series(db, project_id, judge, prompt_id, settings)
     if same is not None:
         return same
@@ -71,9 +65,9 @@ def check_series(
     runs = _runs_on(db, rater_id, protocol)
     if runs and _asked_the_same(runs[-1], judge, prompt_id, settings):
         return
-    why = "They come from an import."
+    why = "The verdicts were imported."
     if runs:
-        why = f"It was asked otherwise: {', '.join(_differences(db, runs[-1], judge, prompt_id, settings))}."
+        why = f"It was asked with other settings: {', '.join(_differences(db, runs[-1], judge, prompt_id, settings))}."
     raise UsageError(
         f"rater “{rater}” has already judged such cases",
         why,
@@ -84,7 +78,7 @@ def check_series(
 def is_free_or_same(
     db: Database, rater_id: int, judge: JudgeSpec, prompt_id: int, settings: RunSettings
 ) -> bool:
-    """Whether a run may go by this rater: it judged no such cases, or was asked the same."""
+    """Whether a run may belong to this rater: it judged no such cases, or was asked the same."""
     protocol = protocol_named(settings.protocol)
     runs = _runs_on(db, rater_id, protocol)
     if runs:
@@ -95,7 +89,7 @@ def is_free_or_same(
 def _same_series(
     db: Database, project_id: int, judge: JudgeSpec, prompt_id: int, settings: RunSettings
 ) -> str | None:
-    """The rater of the newest run that asked the same of the same judge."""
+    """The rater of the newest run with the same judge, prompt and settings."""
     rows = db.rows(
         """SELECT r.name, ru.* FROM runs ru JOIN raters r ON r.id = ru.rater_id
            WHERE ru.project_id = ? AND ru.protocol = ? AND ru.prompt_id = ? ORDER BY ru.id DESC""",
@@ -107,7 +101,9 @@ def _same_series(
 def _names(
     db: Database, project_id: int, judge_name: str, prompt_id: int, settings: RunSettings
 ) -> Iterator[str]:
-    """The judge's own name, then with what sets the run apart from that rater's: protocol, prompt or settings."""
+    """The judge's own name, then the name extended by the differences from that rater's runs: protocol, prompt or
+    settings.
+    """
     yield judge_name
     rater_id = find_rater(db, project_id, judge_name)
     runs = [] if rater_id is None else _runs_on(db, rater_id, protocol_named(settings.protocol))
@@ -117,7 +113,7 @@ def _names(
         return
     changed = _changed_settings(RunSettings.model_validate_json(runs[-1]["settings"]), settings)
     if runs[-1]["protocol"] != settings.protocol:
-        # its settings are those of another protocol
+        # the settings belong to another protocol
         yield f"{judge_name} {settings.protocol}"
     elif runs[-1]["prompt_id"] != prompt_id:
         yield f"{judge_name} {label}"
@@ -153,23 +149,23 @@ def _differences(
 ) -> list[str]:
     stored = RunSettings.model_validate_json(run["settings"])
     spec = str(json.loads(run["judge"])["spec"])
-    found = [] if spec == judge.spec else [f"judge {spec}"]
-    found += [] if run["protocol"] == settings.protocol else [str(run["protocol"])]
-    found += [] if run["prompt_id"] == prompt_id else [f"prompt {prompt_label(db, run['prompt_id'])}"]
-    return found + _changed_settings(settings, stored)
+    changes = [] if spec == judge.spec else [f"judge {spec}"]
+    changes += [] if run["protocol"] == settings.protocol else [str(run["protocol"])]
+    changes += [] if run["prompt_id"] == prompt_id else [f"prompt {prompt_label(db, run['prompt_id'])}"]
+    return changes + _changed_settings(settings, stored)
 
 
 def _changed_settings(before: RunSettings, after: RunSettings) -> list[str]:
     """The settings of `after` that ask something else than `before`, as `NAME=VALUE`."""
-    hidden = {*_SELECTION, *_OPERATION, "protocol"}
-    old, new = (one.model_dump(mode="json", exclude=hidden) for one in (before, after))
+    hidden = {*settings_that("cases", "draw", "work"), "protocol"}
+    old, new = (settings.model_dump(mode="json", exclude=hidden) for settings in (before, after))
     words, other_words = new.pop("variables"), old.pop("variables")
     changed = [f"{name}={_word(new[name])}" for name in new if new[name] != old[name]]
     return changed + _changed_words(other_words, words)
 
 
 def _changed_words(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """The variables that differ; of a domain's words only its name, where that differs."""
+    """The variables that differ; for a domain's words, only its name if that differs."""
     changed = {
         name: after.get(name, "") for name in {**before, **after} if before.get(name) != after.get(name)
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts, decidable
+from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import RunSettings, form_words
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.errors import PromptError, UsageError
@@ -14,7 +15,7 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.lint import ambiguous
 from recjudge_tui.protocols.registry import protocol as protocol_named
 
-# events to write a profile from, where the protocol itself shows no history
+# events for writing a profile if the protocol itself shows no history
 PROFILE_HISTORY = 50
 
 
@@ -49,15 +50,16 @@ def _preset(facts: ProtocolFacts, given: dict[str, Any]) -> dict[str, Any]:
         if given.get(name, value) not in (value, usual):
             raise UsageError(
                 f"--as-published sets {option.label or option.flag} to {value}, and it was set to {given[name]}",
-                f"So it is in {preset.paper}.",
+                f"This is the setting in {preset.paper}.",
                 "Leave out one of the two.",
             )
     return dict(preset.settings)
 
 
 def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, judge: Judge) -> None:
-    """Raises UsageError where the settings do not fit the protocol, the prompt or the judge, PromptError where a reply
-    to the prompt could be read in two ways."""
+    """Raises UsageError if the settings do not fit the protocol, the prompt or the judge, PromptError if a reply to
+    the prompt could be read in two ways.
+    """
     facts = protocol.facts
     if prompt.protocol != facts.prompt_protocol:
         raise UsageError(f"prompt “{prompt.name}” is for {prompt.protocol}, not for {facts.prompt_protocol}")
@@ -98,6 +100,12 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
             "Without one, all users are judged.",
             "Set --sample to the number of cases to draw.",
         )
+    if settings.sending and not is_language_model(judge.rater_kind):
+        raise UsageError(
+            f"judge “{judge.name}” sends nothing, so it takes no --option",
+            "It is not a language model.",
+            "Leave it out.",
+        )
     _check_until(settings)
     _ = settings.occasions
     check_form(settings, prompt)
@@ -110,7 +118,7 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
 
 
 def check_form(settings: RunSettings, prompt: Prompt) -> None:
-    """Raises UsageError where the settings ask for a form that the prompt does not have."""
+    """Raises UsageError if the settings require a form that the prompt does not have."""
     for name in form_words(settings):
         if name not in prompt.variables:
             form = "as published" if name == "published" else "without a reasoning"
@@ -141,7 +149,7 @@ def _check_until(settings: RunSettings) -> None:
 
 
 def _check_profile(prompt: Prompt, judge: Judge) -> None:
-    if judge.rater_kind != "judge":
+    if not is_language_model(judge.rater_kind):
         raise UsageError(
             f"judge “{judge.name}” cannot write profiles",
             "It is not a language model.",

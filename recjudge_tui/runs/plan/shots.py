@@ -40,7 +40,7 @@ class Shots:
     own_scores: bool
 
     def refusal(self, key: CaseKey) -> str:
-        """Why a case is not judged; empty when it is."""
+        """The reason why a case is not judged; empty if it is."""
         pair = self.pairs.get(key.user_id)
         if pair is None:
             return NO_EXAMPLE
@@ -118,7 +118,7 @@ def _pairs(
     own: dict[str, list[Pair]] = {}
     for pair in pairs:
         own.setdefault(pair[0], []).append(pair)
-    # a generator for each user: the draw does not depend on who else is in the project
+    # a generator for each user, so that the draw does not depend on the other users in the project
     return {
         user: random.Random(f"{settings.seed}/{user}").choice(candidates) for user, candidates in own.items()
     }

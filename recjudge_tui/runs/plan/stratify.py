@@ -1,4 +1,4 @@
-"""Draw users across engagement levels, so that a sample holds heavy and light users (SAER)."""
+"""Draws users across engagement levels, so that a sample contains heavy and light users (SAER)."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def plan_saer(
 ) -> SaerPlan:
     """Both stages: those that exist already, the others planned now, all or none.
 
-    `rater` empty: the judge's own name, with what sets the request apart if it is taken. With `drop_poor_over` the second
+    `rater` empty: the judge's own name, extended by the differences if it is taken. With `drop_poor_over` the second
     stage is only estimated, as if no system were left out; `plan_second` plans it. Raises what `start.plan` raises, and
     RunError when a process works on one of the runs.
     """
@@ -171,7 +171,7 @@ def existing_stage(db: Database, run_id: int) -> Stage:
 
 
 def is_finished(db: Database, run_id: int) -> bool:
-    """Whether nothing is left to do: all calls have ended, or the run stopped because it was decided."""
+    """Whether the run is finished: all calls have ended, or it stopped because it was decided."""
     row, outstanding = run_row(db, run_id), run_progress(db, run_id).outstanding
     decided = row["state"] == "done" and RunSettings.model_validate_json(row["settings"]).until
     return bool(decided) or not outstanding
@@ -207,12 +207,12 @@ def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> _
         if rater or _is_usable(db, rater_id, request, match.runs):
             return match
     raise UsageError(
-        "the raters of this judge were asked something else", next_step="Name this one with --name."
+        "all raters of this judge were asked something else", next_step="Name this one with --name."
     )
 
 
 def _names(db: Database, project_id: int, request: SaerRequest) -> Iterator[str]:
-    """The judge's own name, then with what sets the request apart from what that rater was asked."""
+    """The judge's own name, then the name extended by the differences from that rater's runs."""
     name = make_judge(request.judge).name
     yield name
     for stage in reversed(STAGES):
@@ -230,8 +230,9 @@ def _recorded(db: Database, rater_id: int, rater: str, request: SaerRequest) -> 
 
 
 def _alike(db: Database, rater_id: int, rater: str, request: SaerRequest) -> _Match:
-    """Runs that match the request although it did not create them: a first stage that was run alone, runs of a request
-    that differs only where it made no difference, and runs older than the table of groups."""
+    """Runs that match the request although it did not create them: a first stage that was run alone, runs of an
+    equivalent request, and runs older than the table of groups.
+    """
     runs: dict[str, int] = {}
     groups: list[int] = []
     for stage in STAGES:
@@ -254,7 +255,7 @@ def _alike(db: Database, rater_id: int, rater: str, request: SaerRequest) -> _Ma
 
 
 def _is_usable(db: Database, rater_id: int, request: SaerRequest, runs: dict[str, int]) -> bool:
-    """Whether the rater was asked nothing else about what the stages without a run will judge."""
+    """Whether the rater was asked nothing else about the cases of the stages that have no run yet."""
     return all(
         is_free_or_same(
             db, rater_id, request.judge, get_prompt(db, request.prompts[stage])[0], request.settings[stage]

@@ -6,6 +6,7 @@ from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.domain.run import RunSettings
+from recjudge_tui.domain.run_options import settings_that
 from recjudge_tui.errors import UsageError
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.plan.plan import default_prompt
@@ -18,7 +19,7 @@ from recjudge_tui.store.runs.progress import prompt_label
 STAGES = SAER
 FIRST, SECOND = SAER
 # how a run is worked on, not what it asks: a request that differs only in these resumes the same runs
-OPERATION = ("again", "concurrency", "timeout_s", "budget_usd", "requests_per_minute", "tokens_per_minute")
+OPERATION = settings_that("work") - {"use_cache"} | {"again"}
 
 
 class SaerRequest(Model):
@@ -77,7 +78,7 @@ def saer_request(
 
 
 def _of_users(settings: RunSettings, cases_a_user: int) -> RunSettings:
-    """`limit` and `sample` as numbers of cases, where they were numbers of users."""
+    """`limit` and `sample` converted from numbers of users to numbers of cases."""
     counts = {"limit": settings.limit, "sample": settings.sample}
     return settings.model_copy(update={name: n and n * cases_a_user for name, n in counts.items()})
 

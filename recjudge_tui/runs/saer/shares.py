@@ -13,7 +13,7 @@ from recjudge_tui.store.runs.saer import label_counts, run_systems
 
 
 class PoorShare(NamedTuple):
-    """How many of a system's judged lists got the lowest label; `share` is None where none was judged."""
+    """How many of a system's judged lists got the lowest label; `share` is None if none was judged."""
 
     system: str
     poor: int
@@ -27,7 +27,7 @@ class PoorShare(NamedTuple):
 class Exclusion(NamedTuple):
     """The systems left out of the second stage with their shares of the lowest label, and those kept, by name.
 
-    `why_none` says why there can be no second stage; empty where there can.
+    `why_none` is the reason why there can be no second stage, or empty.
     """
 
     left_out: dict[str, float]

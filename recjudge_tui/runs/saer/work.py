@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from recjudge_tui.domain.text import money
 from recjudge_tui.errors import RunError
 from recjudge_tui.runs.batches.hosted import refuse_when_away
 from recjudge_tui.runs.control.detach import start_detached
@@ -106,7 +107,7 @@ def _leave_budget(db: Database, request: SaerRequest, first: int, second: int) -
     if left <= 0:
         raise RunError(
             "the budget is spent",
-            f"The first stage cost ${budget - left:.4f} of ${budget:.4f}.",
+            f"The first stage cost {money(budget - left)} of {money(budget)}.",
             "To resume, repeat the command with a larger --budget.",
         )
     change_budget(db, second, left)

@@ -104,7 +104,7 @@ def finished_task(db: Database, project_id: int, protocol: str, case_id: int) ->
 def save_agreed(
     db: Database, project_id: int, rater_id: int, protocol: str, agreed: Sequence[tuple[int, AspectAnswer]]
 ) -> None:
-    """Make the consensus consist of the verdicts on which all annotators agree and those of a third person.
+    """Store the consensus: the verdicts on which all annotators agree, and those of a third person.
 
     Call inside a transaction.
     """

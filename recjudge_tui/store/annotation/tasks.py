@@ -79,7 +79,10 @@ def task_annotators(
 
 
 def barred_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
-    """The cases that the annotator has or has judged under another protocol: each rater gives one verdict per aspect."""
+    """The cases that the annotator is assigned or has judged under another protocol.
+
+    They are excluded because each rater gives one verdict per aspect.
+    """
     rows = db.rows(
         """SELECT case_id FROM annotation_tasks WHERE rater_id = ?1 AND protocol <> ?2
            UNION SELECT case_id FROM verdicts WHERE rater_id = ?1 AND protocol <> ?2""",
@@ -254,7 +257,7 @@ def submit_verdict(
 
 
 def close_answered(db: Database, task_id: int) -> None:
-    """Mark a task as done if the annotator has a verdict on it, which came from a file. Call inside a transaction."""
+    """Mark a task as done if a verdict of the annotator on it came from a file. Call inside a transaction."""
     db.execute(
         """UPDATE annotation_tasks AS t SET state = 'done', reason = '', done_at = ? WHERE id = ? AND state <> 'done'
            AND EXISTS (SELECT 1 FROM verdicts v WHERE v.rater_id = t.rater_id AND v.case_id = t.case_id
@@ -264,7 +267,7 @@ def close_answered(db: Database, task_id: int) -> None:
 
 
 def reopen_unanswered(db: Database) -> None:
-    """Open the tasks that are done without a verdict: the import that answered them was undone."""
+    """Reopen the tasks that are done but have no verdict because the import that answered them was undone."""
     db.execute(
         """UPDATE annotation_tasks AS t SET state = 'open', done_at = NULL WHERE state = 'done'
            AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.rater_id = t.rater_id AND v.case_id = t.case_id
@@ -317,7 +320,7 @@ def _changeable(db: Database, task_id: int) -> Task:
     task = task_of(db, task_id)
     if task.revealed:
         raise UsageError(
-            "this verdict is final", "Other verdicts on this case were shown after it was given."
+            "this verdict is final", "You were shown the other verdicts on this case after you gave yours."
         )
     return task
 

@@ -13,7 +13,7 @@ _TOKEN = re.compile(r"t(\d{1,18})-([0-9a-f]{8})", re.ASCII)
 
 
 def task_token(db: Database, task: Task) -> str:
-    """`t12-3f9a01c7`: the task's id, and a digest by which a task of another project or database is told apart."""
+    """`t12-3f9a01c7`: the task's id, and a digest that differs for tasks of other projects and databases."""
     row = db.row(
         """SELECT p.name, c.user_id, c.item_id, c.system_a, c.system_b FROM cases c
            JOIN projects p ON p.id = c.project_id WHERE c.id = ?""",

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.adversarial import ADVERSARIAL, PREFIXES
 from recjudge_tui.domain.event_types import owned
 from recjudge_tui.domain.occasions import Occasion
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.store.cases.cases import CaseKey
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import shown_event
@@ -95,8 +96,9 @@ def _digest(items: Sequence[str]) -> str:
 
 
 def newest_pair(db: Database, project_id: int, key: CaseKey) -> CaseKey:
-    """The key with the lists of the newest case of these systems, on the occasion that the key names or on any;
-    unchanged if there is none."""
+    """The key with the lists of the newest case of these systems, on the occasion that the key names, or on
+    any occasion if it names none. Unchanged if there is no such case.
+    """
     row = db.row(
         """SELECT slate_a, slate_b, context, served_at FROM cases
            WHERE project_id = ? AND kind = 'pair' AND user_id = ? AND system_a = ? AND system_b = ? AND item_id = ''
@@ -109,11 +111,11 @@ def newest_pair(db: Database, project_id: int, key: CaseKey) -> CaseKey:
 def pair_verdicts(db: Database, project_id: int) -> list[PairVerdict]:
     """Every overall verdict on an adversarial pair, by rater and case."""
     rows = db.rows(
-        """SELECT r.name, v.case_id, c.user_id, c.system_a, c.system_b, v.value,
+        f"""SELECT r.name, v.case_id, c.user_id, c.system_a, c.system_b, v.value,
              ifnull((SELECT k.list_order FROM calls k WHERE k.run_id = v.run_id AND k.case_id = v.case_id
                AND k.list_order <> '' ORDER BY k.id LIMIT 1), ''), v.run_id
            FROM raters r JOIN verdicts v ON v.rater_id = r.id JOIN cases c ON c.id = v.case_id
-           WHERE r.project_id = ? AND v.protocol = ? AND (v.run_id IS NOT NULL OR v.aspect = 'overall')
+           WHERE r.project_id = ? AND v.protocol = ? AND (v.run_id IS NOT NULL OR v.aspect = '{OVERALL}')
            ORDER BY r.name, v.case_id""",
         (project_id, ADVERSARIAL),
     )

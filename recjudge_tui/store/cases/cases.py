@@ -71,7 +71,7 @@ def ensure_cases(db: Database, project_id: int, keys: Sequence[CaseKey]) -> list
     # the write lock is held, so nobody else takes these ids
     free = count(db.value("SELECT ifnull(max(id), 0) + 1 FROM cases"))
     any_yet = db.value("SELECT EXISTS (SELECT 1 FROM cases WHERE project_id = ?)", (project_id,))
-    # whether a case of these may wait for its lists: one that is stored, or that this call brings
+    # whether any of these cases may still lack its lists: a stored one, or one that this call adds
     any_waits = any_yet or any(key.slate_a is None and key.explanation_id is None for key in keys)
     if not any_waits:
         place = dict(zip(dict.fromkeys(keys), free))  # noqa: B905
@@ -113,7 +113,7 @@ def _bare(key: CaseKey) -> CaseKey:
 
 
 def _content(key: CaseKey) -> tuple[object, ...]:
-    """All of a key but its occasion, as it stands in the index of cases."""
+    """All of a key except its occasion, as in the index of cases."""
     return (*key[:5], key.slate_a or 0, key.slate_b or 0, key.explanation_id or 0)
 
 
@@ -134,8 +134,10 @@ def _known(
 
 
 def _completed(db: Database, project_id: int, key: CaseKey, waiting: dict[Occasion, int]) -> int | None:
-    """The case that waits for the content of this occasion: it names the same, or as much of it as no other occasion
-    of the user and the systems fits."""
+    """The case that still lacks the content of this occasion.
+
+    It names the same occasion, or only this occasion of the user and the systems fits what it names.
+    """
     if not waiting:
         return None
     named: Occasion | None = key.occasion
@@ -153,7 +155,7 @@ def _completed(db: Database, project_id: int, key: CaseKey, waiting: dict[Occasi
 
 
 def judged_keys(db: Database, rater_id: int) -> set[CaseKey]:
-    """The cases on which the rater has a verdict, be it a failed one."""
+    """The cases on which the rater has a verdict, including failed ones."""
     rows = db.execute(
         """SELECT kind, user_id, system_a, system_b, item_id, slate_a, slate_b, explanation_id, context, served_at
            FROM cases WHERE id IN (SELECT case_id FROM verdicts WHERE rater_id = ?)""",

@@ -1,4 +1,4 @@
-"""Faults planted into lists: what was planted where, and every rater's verdicts on the lists made so."""
+"""Faults planted into lists: what was planted where, and every rater's verdicts on these lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from recjudge_tui.store.facts import held_out_type
 
 
 class PlantedFault(NamedTuple):
-    """The fault of a made list: the item at `rank` (from 1), where an imported list has `displaced`."""
+    """The fault planted into a list: the item at `rank` (from 1) replaces the item `displaced` of the
+    imported list."""
 
     slate_id: int
     source_slate_id: int
@@ -30,7 +31,7 @@ class PlantedCase(NamedTuple):
 
 
 def save_fault(db: Database, fault: PlantedFault) -> None:
-    """Store what was planted; nothing changes where the list is known. Call inside a transaction."""
+    """Store what was planted; does nothing if the list is already stored. Call inside a transaction."""
     db.execute(
         "INSERT INTO planted_faults VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (slate_id) DO NOTHING", fault
     )

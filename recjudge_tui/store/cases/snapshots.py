@@ -34,7 +34,7 @@ def save_snapshots(db: Database, views: Iterable[tuple[SnapshotKind, Model]]) ->
     rows: list[tuple[str, SnapshotKind, str]] = []
     place_of: dict[tuple[SnapshotKind, int], int] = {}
     places = []
-    # an id stands for its object only as long as that lives
+    # an id() is valid only as long as its object exists
     order = list(views)
     for kind, content in order:
         # neighbouring cases share the user
@@ -56,7 +56,7 @@ def _stored(db: Database, rows: Sequence[tuple[str, SnapshotKind, str]]) -> Sequ
         "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING", rows
     )
     if db.connection.total_changes - before == len(rows):
-        # all of them were new, and ids follow one another while the write lock is held
+        # all rows are new, and their ids are consecutive because the write lock is held
         return range(last + 1, last + 1 + len(rows))
     wanted = json.dumps([digest for digest, _, _ in rows])
     known = dict(
@@ -69,8 +69,11 @@ def _stored(db: Database, rows: Sequence[tuple[str, SnapshotKind, str]]) -> Sequ
 
 
 def snapshot_text(view: Model) -> str:
-    """The content of a snapshot: the view as JSON without its defaults. That of a user or a list is put together from the
-    texts of its events and items, which many snapshots share."""
+    """The content of a snapshot: the view as JSON without its defaults.
+
+    A user's or a list's content is assembled from the texts of its events and items, which many snapshots
+    share.
+    """
     if isinstance(view, SlateView):
         return f'{{"items":[{",".join(map(_COMPACT, view.items))}]}}'
     if isinstance(view, UserView):
@@ -79,7 +82,7 @@ def snapshot_text(view: Model) -> str:
 
 
 def _fields(user: UserView) -> Iterator[str]:
-    """In the order in which the model has them."""
+    """The fields in the order of the model."""
     yield f'"user_id":{json_text(user.user_id)}'
     if user.attributes:
         yield f'"attributes":{json_text(user.attributes)}'
@@ -94,7 +97,7 @@ def _fields(user: UserView) -> Iterator[str]:
 
 
 class FirstShown(NamedTuple):
-    """A case as the first run that asked about it showed it."""
+    """A case as it was shown in the first run that asked about it."""
 
     case_id: int
     run_id: int

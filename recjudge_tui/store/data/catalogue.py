@@ -39,7 +39,10 @@ def known_systems(db: Database, project_id: int) -> set[str]:
 
 
 def check_systems(db: Database, project_id: int, wanted: Sequence[str]) -> None:
-    """Raises NotFoundError for a system that no case or list of the project has; it names those that there are."""
+    """Raises NotFoundError for a system that no case or list of the project has.
+
+    The error names the existing systems.
+    """
     if not wanted:
         return
     known = sorted(known_systems(db, project_id))
@@ -72,12 +75,12 @@ class CurrentSlate(NamedTuple):
 def current_slates(db: Database, project_id: int) -> dict[str, list[CurrentSlate]]:
     """user_id -> the user's lists, by context, system and time; users sorted by name."""
     slates: dict[str, list[CurrentSlate]] = {}
-    for user_id, system, slate_id, *occasion in db.execute(
+    for user_id, system, slate_id, context, served_at in db.execute(
         """SELECT user_id, system, slate_id, context, served_at FROM v_current_slates WHERE project_id = ?
            ORDER BY user_id, context, system, served_at""",
         (project_id,),
     ):
-        slates.setdefault(user_id, []).append(CurrentSlate(system, slate_id, Occasion(*occasion)))
+        slates.setdefault(user_id, []).append(CurrentSlate(system, slate_id, Occasion(context, served_at)))
     return slates
 
 
@@ -93,7 +96,7 @@ def newest_slates(db: Database, project_id: int) -> dict[str, dict[str, CurrentS
 
 
 def slate_digests(db: Database, project_id: int) -> dict[int, str]:
-    """slate id -> digest of its items and their scores, whatever user and system it belongs to."""
+    """slate id -> digest of its items and their scores, independent of user and system."""
     rows = db.execute("SELECT id, digest FROM slates WHERE project_id = ?", (project_id,))
     return {row[0]: row[1] for row in rows}
 
@@ -128,7 +131,10 @@ def heldout_types(db: Database, project_id: int) -> Sequence[str]:
 
 
 def event_counts(db: Database, project_id: int) -> dict[str, int]:
-    """event type -> the number of stored events, for types that judges may see; one in two imports counts twice."""
+    """event type -> the number of stored events, for types that judges may see.
+
+    An event in two imports counts twice.
+    """
     rows = db.rows(
         f"SELECT type, count(*) FROM events WHERE project_id = ? AND {shown_event()} GROUP BY type",
         (project_id,),
@@ -137,7 +143,7 @@ def event_counts(db: Database, project_id: int) -> dict[str, int]:
 
 
 def repeated_events(db: Database, project_id: int) -> int:
-    """How many stored events that judges may see are events that another import holds too."""
+    """How many of the stored events that judges may see are also in another import."""
     imports: int = db.value(
         "SELECT count(*) FROM imports WHERE project_id = ? AND kind = 'events' AND undone_at IS NULL",
         (project_id,),
@@ -150,7 +156,8 @@ def repeated_events(db: Database, project_id: int) -> int:
 
 
 class Replaceable(NamedTuple):
-    """A table of lists or texts, its links to imports, and what all that replace each other have in common."""
+    """A table of lists or texts, its links to imports, and the columns that are equal in rows that replace
+    each other."""
 
     table: str
     links: str

@@ -1,8 +1,9 @@
 """Visible events that are copies of held-out ones, such as a file of all ratings beside its test split.
 
-The view `v_held_out_matches` says what a copy is. A copy of an event that is held out for every list of its user is marked
-in `events.is_copy`: no judge sees it, and nothing is counted from it (`facts.shown_event`). A copy of one that names an
-occasion is left out for lists of that occasion alone, because for later lists it is history (`occasion_copies`).
+The view `v_held_out_matches` says what a copy is. A copy of an event that is held out for every list of its
+user is marked in `events.is_copy`: no judge sees it, and no count includes it (`facts.shown_event`). A copy
+of an event that is held out for one occasion is left out only for the lists of that occasion, because for
+later lists it is history (`occasion_copies`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from recjudge_tui.store.facts import held_out_type
 
 
 class HeldOutCopies(NamedTuple):
-    """The number of visible events that are copies: of what is held out for all lists of the user, and for some. `visible`
-    counts the events that a judge may still be shown."""
+    """The number of visible events that are copies of events held out for all lists of the user (`of_all`) or
+    for some (`of_some`). `visible` counts the events that a judge may still be shown."""
 
     of_all: int
     of_some: int
@@ -27,14 +28,14 @@ class HeldOutCopies(NamedTuple):
 
     @property
     def sentences(self) -> list[str]:
-        """What a person must know of them, a sentence each; none where there are no copies."""
+        """The sentences that tell a person about the copies; none if there are no copies."""
         sentences = []
         if self.of_all:
             are = "is a copy of a held-out event" if self.of_all == 1 else "are copies of held-out events"
             rest = "" if self.visible else "; no event is left that a judge may see"
             sentences.append(
-                f"{quantity(self.of_all, 'event')} {are} (the same user and item, and nothing tells them apart): left out of"
-                f" what judges see and of every count{rest}"
+                f"{quantity(self.of_all, 'event')} {are} (the same user and item, and no difference in "
+                f"any field): they are not shown to judges and not counted{rest}"
             )
         if self.of_some:
             are = "is a copy of an event" if self.of_some == 1 else "are copies of events"
@@ -46,7 +47,7 @@ class HeldOutCopies(NamedTuple):
 
 
 def held_out_copies(db: Database, project_id: int) -> HeldOutCopies:
-    """The copies in a project. Costs nothing where there are none."""
+    """The copies in a project. Fast if there are none."""
     of_all: int = db.value("SELECT count(*) FROM events WHERE project_id = ? AND is_copy = 1", (project_id,))
     of_some: int = db.value(
         """SELECT count(DISTINCT k.event_id) FROM occasion_copies k CROSS JOIN events e ON e.id = k.event_id
@@ -62,8 +63,9 @@ def held_out_copies(db: Database, project_id: int) -> HeldOutCopies:
 
 
 def repeats_note(db: Database, project_id: int) -> list[str]:
-    """A sentence about the visible events with the user and item of a held-out event that differ from it in time, value,
-    type or context, such as a purchase made again; none where there are none."""
+    """A sentence about visible events that share user and item with a held-out event but differ in time,
+    value, type or context, such as a repeated purchase. Empty if there are none.
+    """
     count: int = db.value(
         """SELECT count(*) FROM (SELECT event_id FROM v_held_out_matches WHERE project_id = ?
            GROUP BY event_id HAVING NOT max(is_copy))""",
@@ -77,7 +79,10 @@ def repeats_note(db: Database, project_id: int) -> list[str]:
 
 
 def mark_copies(db: Database, project_id: int, imports: Sequence[int]) -> None:
-    """Find the copies that these imports of events bring or reveal. Call inside their transaction."""
+    """Mark the copies among the events of these imports, and those that the imports reveal in older ones.
+
+    Call inside their transaction.
+    """
     if not _holds_out(db, "project_id", project_id):
         return
     for import_id in imports:
@@ -88,13 +93,16 @@ def mark_copies(db: Database, project_id: int, imports: Sequence[int]) -> None:
 
 
 def held_out_users(db: Database, import_id: int) -> list[str]:
-    """The users of whom an import of events holds something out."""
+    """The users for whom this import contains held-out events."""
     sql = f"SELECT DISTINCT user_id FROM events WHERE import_id = ? AND {held_out_type()}"
     return [row[0] for row in db.rows(sql, (import_id,))]
 
 
 def mark_again(db: Database, project_id: int, users: Collection[str]) -> None:
-    """Find the copies of these users anew, after held-out events of theirs were removed. Call inside a transaction."""
+    """Mark the copies of these users again after some of their held-out events were removed.
+
+    Call inside a transaction.
+    """
     if not users:
         return
     theirs = "project_id = ? AND user_id IN (SELECT value FROM json_each(?))"
@@ -134,7 +142,7 @@ EventContent = tuple[str, str, str, str, float | None, str]
 
 
 def occasion_copies(db: Database, project_id: int, users: str) -> dict[EventContent, HeldFor]:
-    """The occasions that copies are held out for, of these users (a JSON array)."""
+    """The occasions for which copies of these users' events are held out; `users` is a JSON array."""
     if not db.value("SELECT EXISTS (SELECT 1 FROM occasion_copies)"):
         return {}
     held: dict[EventContent, HeldFor] = {}
@@ -151,8 +159,9 @@ def occasion_copies(db: Database, project_id: int, users: str) -> dict[EventCont
 
 
 def is_held_for(held_for: HeldFor, occasion: Occasion) -> bool:
-    """Whether a copy is held out for a list of this occasion: nothing that both name tells them apart, and the list was not
-    served later."""
+    """Whether a copy is held out for a list of this occasion: context and time do not differ where both have
+    them, and the list was not served later.
+    """
     return any(
         (not held.context or occasion.context in ("", held.context))
         and (not held.served_at or occasion.served_at <= held.served_at)

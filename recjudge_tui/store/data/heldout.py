@@ -14,7 +14,7 @@ from recjudge_tui.store.occasions import occasion_condition
 
 
 def load_evaluation_data(db: Database, project_id: int) -> EvaluationData:
-    """Everything besides the lists that the offline metrics of a project need."""
+    """All inputs of a project's offline metrics except the lists."""
 
     def read() -> EvaluationData:
         return evaluation_data(
@@ -27,7 +27,7 @@ def load_evaluation_data(db: Database, project_id: int) -> EvaluationData:
 def lists_of(
     db: Database, project_id: int, system: str, chosen: CaseSelection = EVERY_CASE
 ) -> Iterator[RankedList]:
-    """The current lists of a system that are chosen, by user, context and time; includes empty lists."""
+    """The chosen current lists of a system, by user, context and time, including empty lists."""
     within, parameters = occasion_condition(chosen.occasions, "c")
     cursor = db.execute(
         f"""SELECT c.slate_id, c.user_id, c.context, c.served_at, s.item_id, s.score
@@ -91,7 +91,10 @@ def item_titles(db: Database, project_id: int) -> dict[str, str]:
 
 
 def training_counts(db: Database, project_id: int) -> dict[str, int]:
-    """item_id -> number of events that a judge may be shown, each once however many imports hold it."""
+    """item_id -> number of events that a judge may be shown.
+
+    An event that several imports contain counts once.
+    """
     rows = db.rows(
         f"SELECT item_id, count(*) FROM ({shown_events('?')}) WHERE item_id <> '' GROUP BY item_id",
         (project_id,),

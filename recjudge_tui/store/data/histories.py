@@ -1,11 +1,13 @@
-"""What users did, as far as judges may see it: their attributes, and their events within a window of time."""
+"""What judges may see of users: their attributes, and their events within a window of time."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from functools import cached_property
 from typing import NamedTuple
 
 from recjudge_tui.domain.datasets import Scale, dataset_of
@@ -46,43 +48,65 @@ class UserHistory:
 
     def count_from(self, time: str) -> int:
         """The number of events at `time` or later; none if it is empty."""
-        # the newest come first
-        return sum(1 for _ in takewhile(lambda event: event.timestamp >= time, self.events)) if time else 0
+        return len(self._times) - bisect_left(self._times, time) if time else 0
 
     @property
     def differs_by_context(self) -> bool:
-        """Whether an event is shown in one context and not in another."""
-        return any(held.context for event in self.events for held in event.held_for)
+        """Whether any event is shown in one context but not in another."""
+        return self._is_held and any(held.context for event in self.events for held in event.held_for)
 
     @property
     def undated(self) -> int:
         """The number of events without a time."""
-        # they come last
-        return sum(1 for _ in takewhile(lambda event: not event.timestamp, reversed(self.events)))
+        return len(self.events) - len(self._times)
 
     def within(
         self, since: str, until: str, limit: int, *, before: str = "", occasion: Occasion = NO_OCCASION
     ) -> list[ShownEvent]:
-        """The events from `since` to `until` (inclusive; empty: any), without those at `before` or later and copies of what
-        is held out for the occasion.
+        """The events from `since` to `until` (inclusive; empty: any), without events at `before` or later and
+        without copies of events held out for the occasion.
 
         At most `limit` of each type, so that a thousand clicks do not hide the purchases. Events without a time count.
         """
-        taken: dict[str, int] = {}
-        places = []
-        for place, event in enumerate(self.events):
-            time = event.timestamp
-            if time and (time < since or (until and time > until) or (before and time >= before)):
-                continue
-            if event.held_for and is_held_for(event.held_for, occasion):
-                continue
-            taken[event.type] = taken.get(event.type, 0) + 1
-            if taken[event.type] <= limit:
-                places.append(place)
+        places = self._places(since, until, before)
+        if self._is_held:
+            places = [at for at in places if not is_held_for(self.events[at].held_for, occasion)]
+        if len(places) > limit:
+            places = self._first_of_each_type(places, limit)
         shown = self._shown
         if unseen := [place for place in places if place not in shown]:
             self._show(unseen)
         return [shown[place] for place in places]
+
+    def _places(self, since: str, until: str, before: str) -> Sequence[int]:
+        """The places of the events in a window, and of those without a time."""
+        times = self._times
+        last = bisect_right(times, until) if until else len(times)
+        if before:
+            last = min(last, bisect_left(times, before))
+        first = bisect_left(times, since)
+        # the newest event has the first place, and the first time is the oldest
+        dated = range(len(times) - last, len(times) - first)
+        undated = range(len(times), len(self.events))
+        return [*dated, *undated] if undated else dated
+
+    @cached_property
+    def _times(self) -> list[str]:
+        """The times that are known, in ascending order."""
+        return [event.timestamp for event in reversed(self.events) if event.timestamp]
+
+    @cached_property
+    def _is_held(self) -> bool:
+        return any(event.held_for for event in self.events)
+
+    def _first_of_each_type(self, places: Iterable[int], limit: int) -> list[int]:
+        taken: Counter[str] = Counter()
+        first = []
+        for place in places:
+            taken[self.events[place].type] += 1
+            if taken[self.events[place].type] <= limit:
+                first.append(place)
+        return first
 
     def _show(self, places: Collection[int]) -> None:
         views = self.items.of({row.item_id for place in places if (row := self.events[place]).item_id})
@@ -101,7 +125,7 @@ class UserHistory:
 def read_histories(
     db: Database, project_id: int, users: Collection[str], items: ItemViews
 ) -> dict[str, UserHistory]:
-    """user_id -> the history of each of these users; an event that two imports share counts once."""
+    """user_id -> the history of each of these users. An event that is in two imports counts once."""
     wanted = json.dumps(list(users))
     attributes = {
         row[0]: json.loads(row[1]) if row[1] else {}
@@ -128,7 +152,7 @@ def read_histories(
 
 
 def _scales(db: Database, project_id: int) -> dict[int, Scale]:
-    """import id -> the scale of its values, where its layout has one."""
+    """import id -> the scale of its values, if its layout has one."""
     rows = db.rows("SELECT id, layout FROM imports WHERE project_id = ? AND kind = 'events'", (project_id,))
     known = {row[0]: dataset_of(row[1]) for row in rows}
     return {source: dataset.scale for source, dataset in known.items() if dataset and dataset.scale}

@@ -1,4 +1,5 @@
-"""What users and occasions are grouped by: attributes of users, events shown of them, contexts."""
+"""The values by which users and occasions are grouped: attributes of users, numbers of visible events,
+contexts."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _items(db: Database, project_id: int) -> Iterator[DataText]:
 
 
 def _last_of_each(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """The last row of each run of rows with the same first column."""
+    """The last row of each group of consecutive rows with the same first column."""
     held: tuple[str, ...] | None = None
     for row in rows:
         if held is not None and held[0] != row[0]:

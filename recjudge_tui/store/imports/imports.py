@@ -56,7 +56,9 @@ def same_import(
     sha256: str,
     is_alike: Callable[[int, str], bool],
 ) -> int | None:
-    """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike` (id, path)."""
+    """The newest import, not undone, of the same bytes with the same kind and layout for which `is_alike(id,
+    path)` is true.
+    """
     rows = db.rows(
         """SELECT id, path FROM imports WHERE project_id = ? AND kind = ? AND layout = ? AND sha256 = ?
            AND undone_at IS NULL ORDER BY id DESC""",
@@ -72,8 +74,10 @@ def brought_visible_events(db: Database, import_id: int) -> bool:
 
 
 def is_displaced(db: Database, import_id: int, kind: ImportKind) -> bool:
-    """Whether a later import replaced anything that this one brought; never for events and labels, which stand side by
-    side."""
+    """Whether a later import replaced anything from this one.
+
+    Events and labels are never replaced: all imports of them count.
+    """
     if kind not in _LATER_IMPORTS:
         return False
     return bool(db.value(f"SELECT EXISTS ({_LATER_IMPORTS[kind]})", (import_id,)))
@@ -90,7 +94,7 @@ def _later_rows(table: str, key: str, columns: str) -> str:
 
 
 def _later_content(content: Replaceable) -> str:
-    """Lists or texts of an import in whose place a later import has put another one."""
+    """The lists or texts of an import that a later import replaced."""
     table, links, key, owner = content
     same = " AND ".join(f"o.{column} = m.{column}" for column in f"project_id, {owner}".split(", "))
     return f"""SELECT 1 FROM {links} mine JOIN {table} m ON m.id = mine.{key}

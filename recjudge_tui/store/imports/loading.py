@@ -229,9 +229,9 @@ class LabelledCase(NamedTuple):
 def label_key(db: Database, project_id: int, label: Label) -> tuple[CaseKey, bool, int]:
     """The key of a label's case; `turned` and `occasions` as in LabelledCase.
 
-    The case gets the project's current lists or explanation if they are known; a pair gets both lists or none. A label
-    that names no context or time means the only occasion there is. An adversarial pair is the newest one with these
-    names.
+    The case gets the project's current lists or explanation if they are known; a pair gets both lists or
+    none. A label without context and time refers to the only occasion there is. An adversarial pair is the
+    newest one with these names.
     """
     unit = protocol_facts(label.protocol).unit
     turned = label.system_a > label.system_b

@@ -11,8 +11,9 @@ from recjudge_tui.store.projects.contents import KNOWN_USERS
 
 
 class DataKind(NamedTuple):
-    """One kind of data. `columns` are (name, is a number); `rows` is a query whose first column is the key of a row, the
-    others its cells; `searched` is the text that a filter looks through, `order` the order of the rows."""
+    """One kind of data. `columns` are (name, is a number); `rows` is a query: its first column is the key of
+    a row, the others are the cells. `searched` is the text that a filter searches, `order` the order of the
+    rows."""
 
     columns: tuple[tuple[str, bool], ...]
     rows: str
@@ -120,7 +121,7 @@ def data_columns(kind: str) -> tuple[tuple[str, bool], ...]:
 
 
 def count_rows(db: Database, project_id: int, kind: str, wanted: str = "") -> int:
-    """How many rows of a kind have every word of a filter in them."""
+    """How many rows of a kind contain every word of a filter."""
     sql, parameters = _query(kind, project_id, wanted)
     count: int = db.value(f"SELECT count(*) FROM ({sql})", parameters)
     return count

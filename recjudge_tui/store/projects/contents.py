@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from recjudge_tui.domain.roles import FIRST_HAND
-from recjudge_tui.store.data.catalogue import heldout_types, known_systems
+from recjudge_tui.store.data.catalogue import known_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.facts import sql_list
 from recjudge_tui.store.projects.projects import project_counts
@@ -19,14 +19,14 @@ class Labeller(NamedTuple):
 
 
 class DataCounts(NamedTuple):
-    """`users` and `items` counts those that lists, events or texts name; `described` ones have a row of their own.
+    """`users` and `items` count those named by lists, events or texts; `described` ones also have a row of
+    their own.
 
     `images`: items with an image. `systems` by name. `contexts`: how many occasions have a name; `first_served` and
-    `last_served` are ISO 8601, empty where no list has a time. `held_out_types` are their event types.
+    `last_served` are ISO 8601, empty where no list has a time.
     """
 
     users: int
-    users_described: int
     items_described: int
     images: int
     systems: tuple[str, ...]
@@ -37,7 +37,6 @@ class DataCounts(NamedTuple):
     last_served: str
     events: int
     held_out: int
-    held_out_types: tuple[str, ...]
     labellers: tuple[Labeller, ...]
     imports: int
 
@@ -47,7 +46,7 @@ class DataCounts(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to judge and nothing was judged by people."""
+        """Whether there is nothing to judge and people have judged nothing."""
         return not (self.lists or self.explanations or self.labels)
 
 
@@ -64,7 +63,6 @@ def data_counts(db: Database, project_id: int) -> DataCounts:
     assert occasions is not None
     return DataCounts(
         users=db.value(f"SELECT count(*) FROM ({KNOWN_USERS})", {"project": project_id}),
-        users_described=counts["users"],
         items_described=counts["items"],
         images=db.value(
             "SELECT count(DISTINCT item_id) FROM items WHERE project_id = ? AND image IS NOT NULL",
@@ -78,14 +76,13 @@ def data_counts(db: Database, project_id: int) -> DataCounts:
         last_served=occasions["last"] or "",
         events=counts["events"],
         held_out=counts["heldout"],
-        held_out_types=tuple(heldout_types(db, project_id)),
         labellers=_labellers(db, project_id),
         imports=counts["imports"],
     )
 
 
 def unknown_items(db: Database, project_id: int) -> int:
-    """How many items of lists have no title. Reads every place of every list."""
+    """How many items in lists have no title. Reads every position of every list."""
     count: int = db.value(
         """SELECT count(*) FROM (
              SELECT DISTINCT si.item_id FROM slates s JOIN slate_items si ON si.slate_id = s.id WHERE s.project_id = ?1
@@ -104,7 +101,7 @@ def _labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
     return tuple(Labeller(*row) for row in rows if row["labels"])
 
 
-# every user of a project, whatever names them
+# every user of a project, from all tables that name users
 KNOWN_USERS = """SELECT user_id FROM users WHERE project_id = :project
   UNION SELECT user_id FROM slates WHERE project_id = :project
   UNION SELECT user_id FROM explanations WHERE project_id = :project

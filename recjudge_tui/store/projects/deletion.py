@@ -8,7 +8,10 @@ from recjudge_tui.store.projects.projects import project_id
 
 
 def delete_project(db: Database, name: str) -> None:
-    """Delete the project with everything in it, and the snapshots and images no longer used. Raises NotFoundError."""
+    """Delete the project with everything in it, and the snapshots and images no longer used. Raises NotFoundError.
+
+    Nothing of its text stays in the file, nor in its log unless another process is reading.
+    """
     identity = project_id(db, name)
     with db.transaction():
         # cases refer to slates and explanations without a cascade, so they go first
@@ -17,6 +20,9 @@ def delete_project(db: Database, name: str) -> None:
         db.execute("DELETE FROM projects WHERE id = ?", (identity,))
         _delete_unused_snapshots(db)
         delete_unused_images(db)
+        # until its parts are merged, the search index keeps the words of deleted texts
+        db.execute("INSERT INTO reasoning_search (reasoning_search) VALUES ('optimize')")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def snapshot_references(db: Database) -> list[tuple[str, str]]:

@@ -24,9 +24,8 @@ class Outcome(NamedTuple):
 
 
 def add_outcome(db: Database, project_id: int, outcome: Outcome) -> int:
-    """Store an experiment. Raises UsageError when the name is taken.
-
-    Check the numbers and names before: the table refuses invalid ones with a ConstraintError.
+    """Store an experiment. Raises UsageError when the name is taken. Check the numbers and names first: the
+    table refuses invalid ones with a ConstraintError.
     """
     with db.transaction():
         if db.value("SELECT 1 FROM outcomes WHERE project_id = ? AND name = ?", (project_id, outcome.name)):

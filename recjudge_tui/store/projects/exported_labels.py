@@ -1,4 +1,4 @@
-"""The labels of a project, row by row, so that a file of them is imported as what they are."""
+"""The labels of a project, row by row, in a form that can be imported again without loss."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LABEL_COLUMNS = (
     "rater", "user_id", "item_id", "system", "system_a", "system_b", "aspect", "value", "protocol", "rater_kind", "note",
     "flags", "context", "served_at", "state", "scale", "shown_first", "verdict_1", "verdict_2", "rule",
 )  # fmt: skip
-# the columns before there were scales and games, and before there were flags and occasions
+# the columns of earlier versions: before scales and games, and before flags and occasions
 EARLIER_LABEL_COLUMNS = (LABEL_COLUMNS[:14], LABEL_COLUMNS[:11])
-# a judgement of a pair; a later spelling stands where a system is called like the one before it
+# the spellings of a pair's answer; the next one is used where a system has the same name
 _OUTCOMES: dict[float, tuple[int | str, ...]] = {
     1.0: (1, "model 1", "system 1"),
     0.0: (0, "tie", "draw"),
@@ -31,7 +31,7 @@ _FAILED = "failed"
 def label_rows(
     db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
 ) -> Iterator[tuple[Any, ...]]:
-    """The verdicts of people, and those that came with files, as LABEL_COLUMNS, which `import --as labels` reads."""
+    """The verdicts of people and the imported verdicts as LABEL_COLUMNS, which `import --as labels` reads."""
     within, parameters = occasion_condition(occasions, "c")
     scales = {key: scale.cell() for key, scale in stored_scales(db, project_id).items()}
     for row in db.execute(
@@ -65,7 +65,9 @@ def label_rows(
 
 
 def _value(value: float | None, label: str, systems: tuple[str, str]) -> str:
-    """The label; of a pair, another spelling of it where it is also the name of a system that did not win."""
+    """The label. For a pair, another spelling is used if the label is also the name of a system that did not
+    win.
+    """
     if value is None or label not in systems:
         return label
     winner = {1.0: systems[0], -1.0: systems[1]}.get(value, "")
@@ -74,7 +76,7 @@ def _value(value: float | None, label: str, systems: tuple[str, str]) -> str:
 
 
 def _games(row: dict[str, Any]) -> dict[str, Any]:
-    """The judgements by order, if these are known: first that of the order in which `shown_first` came first."""
+    """The judgements by order, if known: first the one in which `shown_first` was shown first."""
     systems = row["system_a"], row["system_b"]
     orders = [
         (shown, _FAILED if value is None else _outcome(value, systems))
@@ -84,8 +86,8 @@ def _games(row: dict[str, Any]) -> dict[str, Any]:
         )
         if known is not None
     ]
-    (first, one), (_, other) = [*orders, ("", ""), ("", "")][:2]
-    return {"shown_first": first, "verdict_1": one, "verdict_2": other}
+    (first, label_1), (_, label_2) = [*orders, ("", ""), ("", "")][:2]
+    return {"shown_first": first, "verdict_1": label_1, "verdict_2": label_2}
 
 
 def _outcome(value: float, systems: tuple[str, str]) -> str | int:

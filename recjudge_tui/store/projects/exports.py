@@ -58,7 +58,7 @@ def call_rows(
     for row in cursor:
         cells = list(tuple(row)[: len(CALL_COLUMNS)])
         cells[place] = _reply(row)
-        if cells[cost] in (math.inf, -math.inf):  # from an older version; JSON has no infinity
+        if cells[cost] in (math.inf, -math.inf):  # older versions stored infinity, which JSON does not have
             cells[cost] = None
         yield tuple(cells)
 
@@ -136,8 +136,10 @@ def list_rows(
 def qrel_rows(
     db: Database, project_id: int, occasions: OccasionFilter = EVERY_OCCASION
 ) -> Iterator[tuple[Any, ...]]:
-    """The held-out events on items as QREL_COLUMNS, which `import --as events` reads; with `occasions`, those that name
-    one of them."""
+    """The held-out events on items as QREL_COLUMNS, which `import --as events` reads.
+
+    With `occasions`, only the events that name one of them.
+    """
     within, parameters = occasion_condition(occasions, "e")
     yield from map(
         tuple,

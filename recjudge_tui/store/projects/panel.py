@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import REVIEWED, RUN_RATERS
 from recjudge_tui.store.data.catalogue import LISTS, TEXTS, was_replaced
 from recjudge_tui.store.database import Database
@@ -21,7 +22,7 @@ class ProjectPanel(NamedTuple):
     """The figures of one project.
 
     `shares` are the label shares of `protocol` (that of the newest run, else the one with most verdicts) among
-    `shown_by` (the judges, or all raters if there are no judges), of each rater on the newest lists that it judged.
+    the judges (all raters if there are no judges), of each rater on the newest lists that it judged.
     `disagreements` counts the questions on which two judges gave different values.
     """
 
@@ -31,7 +32,6 @@ class ProjectPanel(NamedTuple):
     prompt: str
     protocol: str
     aspect: str
-    shown_by: str
     shares: tuple[LabelShare, ...]
     failed_calls: int
     finished_calls: int
@@ -63,7 +63,6 @@ def project_panel(db: Database, project_id: int) -> ProjectPanel:
         prompt=newest["prompt"] if newest else "",
         protocol=protocol,
         aspect=aspect,
-        shown_by="judges" if judging else "all raters",
         shares=_shares(db, project_id, protocol, aspect, judges_only=bool(judging)),
         failed_calls=calls["failed"],
         finished_calls=calls["finished"],
@@ -81,7 +80,7 @@ def _question(db: Database, project_id: int, protocol: str | None) -> tuple[str,
     row = db.row(
         f"""SELECT v.protocol, v.aspect FROM raters r JOIN verdicts v ON v.rater_id = r.id
            WHERE r.project_id = ? AND v.protocol = ifnull(?, v.protocol) AND {about_systems("v.protocol")}
-           GROUP BY v.protocol, v.aspect ORDER BY v.aspect = 'overall' DESC, count(*) DESC, v.aspect LIMIT 1""",
+           GROUP BY v.protocol, v.aspect ORDER BY v.aspect = '{OVERALL}' DESC, count(*) DESC, v.aspect LIMIT 1""",
         (project_id, protocol),
     )
     return (row["protocol"], row["aspect"]) if row else ("", "")

@@ -1,4 +1,5 @@
-"""What the nights of a project leave behind: which process is at work, which files are in, how the last one ended."""
+"""The state of `recjudge watch` for a project: the process at work, the files already imported, and the
+result of the last round."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from recjudge_tui.store.database import Database
 
 
 class LastNight(NamedTuple):
-    """The last whole night: a digest of its inputs, its exit code, and when it ended."""
+    """The last complete night: a digest of its inputs, its exit code, and when it ended."""
 
     inputs: str
     exit_code: int
@@ -17,7 +18,7 @@ class LastNight(NamedTuple):
 
 
 class WatchedFile(NamedTuple):
-    """A file as it was imported; `how` is how it was read."""
+    """An imported file; `how` describes how it was read."""
 
     path: str
     how: str
@@ -62,7 +63,7 @@ def release_watch(db: Database, project_id: int, owner: str) -> None:
 
 
 def last_night(db: Database, project_id: int) -> LastNight | None:
-    """The last night that did all it had to do."""
+    """The last complete night."""
     row = db.row(
         "SELECT inputs, exit_code, ended_at FROM watches WHERE project_id = ? AND ended_at IS NOT NULL",
         (project_id,),
@@ -71,7 +72,7 @@ def last_night(db: Database, project_id: int) -> LastNight | None:
 
 
 def save_night(db: Database, project_id: int, inputs: str, exit_code: int) -> None:
-    """Record a night that did all it had to do."""
+    """Record a complete night."""
     with db.transaction():
         db.execute(
             "UPDATE watches SET inputs = ?, exit_code = ?, ended_at = ? WHERE project_id = ?",
@@ -88,7 +89,9 @@ def watched_files(db: Database, project_id: int) -> dict[tuple[str, str], Watche
 
 
 def save_watched_file(db: Database, project_id: int, file: WatchedFile) -> None:
-    """Remember that a file is in, with its size and time, by which it is known without reading it."""
+    """Record that a file was imported, with its size and time, so that it can be recognised without reading
+    it.
+    """
     with db.transaction():
         db.execute(
             """INSERT OR REPLACE INTO watched_files (project_id, path, how, size, mtime_ns, sha256, imported_at)

@@ -16,7 +16,7 @@ _WORD = re.compile(r"word “(?P<name>[^”]+)”")
 
 
 def domain_named(name: str) -> Domain:
-    """The domain of this name; the user's own stands over a shipped one.
+    """The domain of this name; a user's own domain takes precedence over a shipped one.
 
     Raises UsageError for an unknown name, PromptError with the file and the line for a file that is no domain.
     """
@@ -25,13 +25,13 @@ def domain_named(name: str) -> Domain:
         raise UsageError(
             f"no domain “{name}”",
             f"There are: {', '.join(files)}.",
-            f"A file {_own() / 'NAME.toml'} with the words makes another (docs/prompts.md).",
+            f"To add one, write its words to {_own() / 'NAME.toml'} (docs/prompts.md).",
         )
     return read_domain(files[name])
 
 
 def domain_names() -> tuple[str, ...]:
-    """Those shipped, then the user's own."""
+    """The names of the shipped domains, then of the user's own."""
     return tuple(_files())
 
 
@@ -52,7 +52,7 @@ def read_domain(path: Path) -> Domain:
 
 
 def _line(text: str, place: str, what: str) -> int:
-    """The line of the word or field at fault; of its table where it is missing."""
+    """The line of the word or field at fault, or of its table if it is missing."""
     word = _WORD.search(what)
     keys = [word["name"] if word else place.rpartition(".")[2], r"\[\s*words\s*\]"]
     for key in keys:

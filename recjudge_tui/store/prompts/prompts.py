@@ -33,27 +33,35 @@ def read_prompt(path: Path) -> Prompt:
 
 def load_shipped(db: Database) -> None:
     """Store the shipped prompts that the database does not have yet; writes nothing if it has all."""
-    prompts = [read_prompt(path) for path in sorted(data_dir("prompts").glob("*.toml"))]
+    files = sorted(data_dir("prompts").glob("*.toml"))
+    prompts = [_shipped(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
     known = {(row["name"], row["digest"]) for row in db.rows("SELECT name, digest FROM prompts")}
-    missing = [prompt for prompt in prompts if (prompt.name, prompt.content_hash) not in known]
+    missing = [prompt for prompt, digest in prompts if (prompt.name, digest) not in known]
     if missing:
         with db.transaction():
             for prompt in missing:
                 _ensure(db, prompt, "shipped")
 
 
+@lru_cache(maxsize=64)
+def _shipped(path: Path, _changed_ns: int, _size: int) -> tuple[Prompt, str]:
+    """A shipped prompt and its hash. Every plan asks for all of them, and reading the files takes 12 ms."""
+    prompt = read_prompt(path)
+    return prompt, prompt.content_hash
+
+
 def add_prompt(db: Database, path: Path) -> tuple[str, int]:
     """Store the prompt of a file; returns (name, version).
 
-    Known content keeps its version; new content becomes the next version. Raises PromptError, also where the name is
-    that of a shipped prompt and the content is not.
+    Known content keeps its version; new content becomes the next version. Raises PromptError, also for a new
+    text under the name of a shipped prompt.
     """
     prompt = read_prompt(path)
     if prompt.name in shipped_names() and not stored_version(db, prompt):
         raise PromptError(
             f"{path}: “{prompt.name}” is a shipped prompt",
-            "A changed text under its name would take its place in every run to come.",
-            f'Give it a name of its own, such as name = "{own_name(prompt.name)}".',
+            "A changed text under its name would replace it in all later runs.",
+            f'Give your prompt another name, such as name = "{own_name(prompt.name)}".',
         )
     return store_prompt(db, prompt)
 
@@ -129,7 +137,7 @@ def copy_prompt(db: Database, wanted: str, path: Path) -> str:
     if name in shipped_names():
         raise PromptError(
             f"“{name}” is a shipped prompt",
-            "The copy is named like its file.",
+            "The name of the copy is the name of its file.",
             f"Choose another name, such as {path.with_name(own_name(name) + path.suffix)}.",
         )
     prompt = get_prompt(db, wanted)[2]
@@ -137,7 +145,7 @@ def copy_prompt(db: Database, wanted: str, path: Path) -> str:
         text = prompt_toml(Prompt.model_validate(prompt.model_dump() | {"name": name}))
     except ValidationError as error:
         raise PromptError(
-            f"“{name}” cannot be the name of a prompt", _problems(error), "Name the file otherwise."
+            f"“{name}” cannot be the name of a prompt", _problems(error), "Choose another name for the file."
         ) from error
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
@@ -177,8 +185,8 @@ def delete_prompt(db: Database, wanted: str) -> list[int]:
             )
             raise PromptError(
                 f"{stored} cannot be deleted",
-                f"It was used by {users}, which could not be understood without it.",
-                "Delete what uses it first, or a version that nothing uses.",
+                f"It was used by {users}, which would lose their prompt.",
+                "Delete these first, or delete a version that is not used.",
             )
     with db.transaction():
         for row in rows:

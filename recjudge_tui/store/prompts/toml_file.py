@@ -1,4 +1,4 @@
-"""Read a TOML file of the user's, or say which line is at fault."""
+"""Reads a user's TOML file, or says which line is at fault."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
 
 
 def toml_content(path: Path, what: str) -> tuple[str, dict[str, Any]]:
-    """The text of a file and what it holds; `what` names what it should be.
+    """The text of a file and its parsed content; `what` says what the file should be.
 
     Raises PromptError with the file, the line if known, and a next step.
     """

@@ -57,7 +57,7 @@ def tie_label(db: Database, project_id: int) -> str:
 
 
 def replace_verdicts(db: Database, rater_id: int, made: Sequence[DerivedVerdict], rule: str) -> None:
-    """Make these the rater's verdicts: writes changed ones and removes the others.
+    """Replace the rater's verdicts by these: writes the changed ones and removes all others.
 
     Call inside a transaction.
     """

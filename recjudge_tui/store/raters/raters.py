@@ -50,7 +50,10 @@ def rater_kind(db: Database, project_id: int, name: str) -> RaterKind | None:
 
 
 def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> None:
-    """Say that an imported rater is a person, the users themselves, or a judge. Raises UsageError for any other rater."""
+    """Set the kind of an imported rater: a person, the users themselves, or a judge.
+
+    Raises UsageError for any other rater.
+    """
     rater = rater_row(db, project_id, name)
     if rater["kind"] not in IMPORTED:
         raise UsageError(
@@ -58,15 +61,15 @@ def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> No
             f"It is of kind {rater['kind']}, made by recjudge.",
         )
     if db.value("SELECT 1 FROM runs WHERE rater_id = ? LIMIT 1", (rater["id"],)):
-        raise UsageError(f"the kind of rater “{name}” cannot be changed", "A run asked it: it is a judge.")
+        raise UsageError(f"the kind of rater “{name}” cannot be changed", "A run used it, so it is a judge.")
     with db.transaction():
         db.execute("UPDATE raters SET kind = ? WHERE id = ?", (kind, rater["id"]))
-        # whom the judges are compared with may be another now
+        # the default reference of the judges may have changed
         db.execute("DELETE FROM run_agreements WHERE project_id = ?", (project_id,))
 
 
 def judged_kinds(db: Database, rater_id: int) -> set[str]:
-    """Of which kinds of cases (list, pair, explanation, adversarial) the rater has a verdict."""
+    """The kinds of cases (list, pair, explanation, adversarial) on which the rater has a verdict."""
     rows = db.rows(
         f"""SELECT DISTINCT CASE WHEN {about_systems("v.protocol")} THEN c.kind ELSE v.protocol END
            FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.rater_id = ?""",

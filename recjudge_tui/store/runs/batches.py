@@ -25,7 +25,7 @@ class NamedCall(NamedTuple):
 
 
 class BatchCall(NamedTuple):
-    """The call behind a name; `open` while it waits for an answer under this name."""
+    """The call behind a name; `open` if it still waits for an answer under this name."""
 
     key: CallKey
     open: bool

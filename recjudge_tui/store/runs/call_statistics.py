@@ -1,4 +1,4 @@
-"""Statistics of the calls of one judge: failures, latencies, repeated answers, and what it was shown."""
+"""Statistics of the calls of one judge: failures, latencies, repeated answers, and the lists and texts it was shown."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from recjudge_tui.store.facts import shown_events, with_unit_in
 
 
 class RaterRun(NamedTuple):
-    """One run of a rater: the judge (a JudgeSpec as JSON), the prompt by id and name, and the settings (JSON)."""
+    """One run of a rater: the judge (a JudgeSpec as JSON), the prompt by id, name and SHA-256 (hex), the settings (JSON)."""
 
     id: int
     protocol: str
     judge: str
     prompt_id: int
     prompt: str
+    prompt_digest: str
     settings: str
 
 
@@ -65,8 +66,10 @@ class OrderCount(NamedTuple):
 
 
 def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
-    """By rater, protocol and systems, of the runs that asked about each pair in one order only, and of imported verdicts
-    that rest on one order."""
+    """Counts by rater, protocol and systems.
+
+    Covers the runs that asked about each pair in one order only, and imported verdicts given in one order.
+    """
     rows = db.rows(
         """SELECT * FROM (SELECT r.name, ru.protocol, iif(k.list_order = 'ab', c.system_a, c.system_b) AS first,
              iif(k.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
@@ -92,7 +95,7 @@ def rater_runs(db: Database, rater_id: int) -> list[RaterRun]:
     return [
         RaterRun(*row)
         for row in db.rows(
-            """SELECT ru.id, ru.protocol, ru.judge, ru.prompt_id, p.name || '@' || p.version, ru.settings
+            """SELECT ru.id, ru.protocol, ru.judge, ru.prompt_id, p.name || '@' || p.version, p.digest, ru.settings
                FROM runs ru JOIN prompts p ON p.id = ru.prompt_id WHERE ru.rater_id = ? ORDER BY ru.id""",
             (rater_id,),
         )
@@ -187,5 +190,8 @@ def shown_texts(db: Database, rater_id: int) -> list[ShownSide]:
 
 
 def _as_shown_last(rows: list[sqlite3.Row]) -> list[ShownSide]:
-    """One side for each list or text of a case; rows of one are in the order of their runs."""
+    """One ShownSide for each list or text of a case.
+
+    The rows of each are in the order of their runs, so the newest wins.
+    """
     return list({(row[0], row[1]): ShownSide(*row) for row in rows}.values())

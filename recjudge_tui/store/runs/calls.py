@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,7 +16,6 @@ from recjudge_tui.domain.calls import (
     Usage,
     VerdictDraft,
 )
-from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database, StoredRow
 
@@ -44,7 +42,10 @@ class CallOutcome(NamedTuple):
 
 
 def calls_of_verdict(db: Database, verdict_id: int) -> list[StoredRow]:
-    """The calls that a verdict rests on, in the order of the plan, with the systems of its case; none without a run."""
+    """The calls from which a verdict was made, in the order of the plan, with the systems of its case.
+
+    Empty for a verdict without a run.
+    """
     return db.rows(
         """SELECT k.*, c.system_a, c.system_b FROM verdicts v
            JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN cases c ON c.id = v.case_id
@@ -148,12 +149,12 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
 
 
 def reserve_call(db: Database, call_id: int, dollars: float) -> None:
-    """Store what a call can have cost when the attempt that is about to be sent ends."""
+    """Store the most that a call can have cost once the attempt about to be sent has ended."""
     db.execute("UPDATE calls SET reserved_usd = ? WHERE id = ? AND state = 'planned'", (dollars, call_id))
 
 
 def settle_call(db: Database, call_id: int, cost: float | None, unknown: float) -> None:
-    """Replace the reservation of a call that stays planned by what its attempts cost."""
+    """Replace the reserved cost of a call that is still planned by the actual cost of its attempts."""
     db.execute(
         """UPDATE calls SET reserved_usd = NULL, cost_usd = ifnull(cost_usd + ?1, ifnull(?1, cost_usd)),
              unknown_usd = ifnull(unknown_usd + ?2, ifnull(?2, unknown_usd)) WHERE id = ?3 AND state = 'planned'""",
@@ -180,7 +181,10 @@ def _save_reading(db: Database, call_id: int, parsed: ParsedReply) -> None:
 
 
 def profile_reply(db: Database, run_id: int, case_id: int) -> str | None:
-    """The reply with the run's profile of the case's user as of the case; None if that call failed or is outstanding."""
+    """The reply with the profile that the run asked for of the case's user, as of the case.
+
+    None if that call failed or is outstanding.
+    """
     reply: str | None = db.value(
         """SELECT k.reply FROM cases me
            JOIN cases c ON c.project_id = me.project_id AND c.kind = me.kind AND c.user_id = me.user_id
@@ -235,8 +239,8 @@ def save_verdicts(
 ) -> None:
     """Store the verdicts of one case.
 
-    They replace those of the rater's earlier runs, but a failed verdict replaces no valid one. Verdicts of later runs and
-    of imports are not changed. Those of a run in whose place the rater has another are kept as superseded.
+    They replace the verdicts of the rater's earlier runs, but a failed verdict never replaces a valid one. Verdicts
+    of later runs and of imports are not changed. Replaced verdicts are kept as superseded.
     """
     flags = db.value(
         """SELECT count(*) FROM flags f JOIN calls k ON k.id = f.call_id WHERE k.run_id = ? AND k.case_id = ?""",
@@ -247,7 +251,7 @@ def save_verdicts(
             WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ? AND (state = 'failed' OR ? = 'ok')""",
         [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts],
     )
-    # what a reader did about an earlier verdict is not about this one
+    # a reader's decision on an earlier verdict does not apply to this one
     db.execute_many(
         """DELETE FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ?
              AND (state = 'failed' OR ? = 'ok')""",
@@ -276,8 +280,9 @@ def save_verdicts(
 
 
 def restore_superseded(db: Database, rater_id: int) -> None:
-    """Where the rater has no verdict any more, put back the newest one that its other runs gave, a valid one if there is
-    any."""
+    """Restore the newest superseded verdict wherever the rater has no verdict any more; valid ones take
+    precedence.
+    """
     db.execute(
         f"""INSERT INTO verdicts ({_KEPT}, project_id)
             SELECT {_KEPT}, (SELECT project_id FROM raters WHERE id = ?1) FROM superseded_verdicts
@@ -291,11 +296,3 @@ def restore_superseded(db: Database, rater_id: int) -> None:
                AND v.run_id = s.run_id)""",
         (rater_id,),
     )
-
-
-def call_row(db: Database, call_id: int) -> sqlite3.Row:
-    """One call as stored. Raises NotFoundError."""
-    row = db.row("SELECT * FROM calls WHERE id = ?", (call_id,))
-    if row is None:
-        raise NotFoundError(f"no call {call_id}")
-    return row

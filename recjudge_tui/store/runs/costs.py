@@ -12,7 +12,7 @@ class CaseCost(NamedTuple):
 
     `aspects` and `shots` are empty for runs from before these settings existed. `calls` were sent, `cached` were
     answered from an earlier run. `priced` of the `done` calls have a known cost; `cost_usd` is the known spending,
-    including failed calls. `impossible` calls have a stored cost or number of tokens that cannot be, which is left out.
+    including failed calls. `impossible` calls have an impossible stored cost or number of tokens, which is left out.
     """
 
     rater: str
@@ -96,6 +96,6 @@ def run_cost(db: Database, run_id: int) -> RunCost:
 
 
 def _mean(column: str, most: float) -> str:
-    """SQL for the mean over calls, cached ones with the original's value; none if a value cannot be."""
+    """SQL for the mean over calls; cached calls have the original's value. NULL if any value is impossible."""
     value = f"ifnull(k.{column}, o.{column})"
     return f"CASE WHEN ifnull(sum({value} NOT BETWEEN 0 AND {most}), 0) = 0 THEN avg({value}) END"

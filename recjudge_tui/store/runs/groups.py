@@ -1,4 +1,4 @@
-"""Groups of runs: runs that were asked for together, such as SAER's two stages."""
+"""Groups of runs that were started together, such as SAER's two stages."""
 
 from __future__ import annotations
 

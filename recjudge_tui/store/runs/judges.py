@@ -32,7 +32,9 @@ class ServedModel(NamedTuple):
 
 
 class RunIdentity(NamedTuple):
-    """What answered one run: as in `ServedModel`, but `models` are those named in the replies on its first and last case."""
+    """The model that answered one run: as in `ServedModel`, but `models` are those named in the replies on its first
+    and last case.
+    """
 
     judge: str
     prompt: str
@@ -49,7 +51,7 @@ class PromptMatch(NamedTuple):
 
 
 def judges_used(db: Database) -> list[sqlite3.Row]:
-    """Every judge used in this database, the last used first. Columns: spec, runs, last_used."""
+    """Every judge used in this database, most recently used first. Columns: spec, runs, last_used."""
     return db.rows(
         """SELECT json_extract(judge, '$.spec') AS spec, count(*) AS runs, max(created_at) AS last_used
            FROM runs GROUP BY 1 ORDER BY last_used DESC"""
@@ -57,7 +59,7 @@ def judges_used(db: Database) -> list[sqlite3.Row]:
 
 
 def project_judges(db: Database, project_id: int) -> list[sqlite3.Row]:
-    """The judges used in a project, the last used first. Columns: spec, base_urls (JSON), api_key_env."""
+    """The judges used in a project, most recently used first. Columns: spec, base_urls (JSON), api_key_env."""
     return db.rows(
         """SELECT json_extract(judge, '$.spec') AS spec, json_extract(judge, '$.base_urls') AS base_urls,
              json_extract(judge, '$.api_key_env') AS api_key_env
@@ -79,7 +81,7 @@ def save_capabilities(db: Database, judge: JudgeSpec, record: Capabilities) -> N
 def judge_capabilities(db: Database, judge: JudgeSpec) -> Capabilities | None:
     """The result of the last probe of this judge at these servers; None without a probe.
 
-    A record that this version cannot read counts as none.
+    A record that this version cannot read is ignored.
     """
     text = db.value(
         "SELECT record FROM capabilities WHERE judge = ? AND base_urls = ?", (judge.spec, _servers(judge))
@@ -144,8 +146,10 @@ def served_models(db: Database, project_id: int, rater: str, protocols: set[str]
 
 
 def run_identities(db: Database, project_id: int, rater: str, protocol: str) -> dict[int, RunIdentity]:
-    """Run id -> what answered it, oldest first, for the rater's runs of a protocol. Reads two calls of each run, so it is
-    fast however many there are."""
+    """Run id -> the model that answered it, oldest first, for the rater's runs of a protocol.
+
+    Reads only two calls of each run, so it stays fast with many calls.
+    """
     named = "SELECT model FROM calls WHERE run_id = ru.id AND model IS NOT NULL ORDER BY case_id"
     rows = db.rows(
         f"""SELECT ru.id, json_extract(ru.judge, '$.spec'), p.name || '@' || p.version,

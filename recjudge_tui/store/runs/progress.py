@@ -6,6 +6,7 @@ import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import of_several_occasions
 
@@ -41,8 +42,9 @@ class CallTroubles(NamedTuple):
 
 
 class MarkedCounts(NamedTuple):
-    """The numbers of verdicts with flagged items, of verdicts that flip when the order is swapped, and of those that were
-    asked in both orders."""
+    """The numbers of verdicts with flagged items, of verdicts that flip when the order is swapped, and of verdicts
+    asked in both orders.
+    """
 
     flagged: int
     flips: int
@@ -50,7 +52,7 @@ class MarkedCounts(NamedTuple):
 
 
 class VerdictCount(NamedTuple):
-    """How many verdicts of a run have this label, of the pair of systems or of one; `value` is the label's."""
+    """How many verdicts of a run on a system or a pair of systems have this label; `value` is the label's value."""
 
     system_a: str
     system_b: str
@@ -67,8 +69,11 @@ class ActiveRun(NamedTuple):
 
 
 class NewestRun(NamedTuple):
-    """A run as a line. `calls` and `finished` count its calls unless it is done (0 then); `state` as stored: a running one
-    may have lost its process. `ended` is empty while it is not over."""
+    """A run as one line of a list.
+
+    `calls` and `finished` count its calls, but are 0 if the run is done. `state` is as stored: the process of a
+    running run may have died. `ended` is empty until the run is over.
+    """
 
     run_id: int
     rater: str
@@ -82,7 +87,7 @@ class NewestRun(NamedTuple):
 
 
 def newest_runs(db: Database, project_id: int, limit: int) -> tuple[NewestRun, ...]:
-    """The newest runs of a project, newest first. Counts calls only where a run is not done."""
+    """The newest runs of a project, newest first. Counts calls only for runs that are not done."""
     rows = db.rows(
         """SELECT ru.id, r.name, ru.protocol, ru.state,
              CASE WHEN ru.state = 'done' THEN 0 ELSE (SELECT count(*) FROM calls k WHERE k.run_id = ru.id) END,
@@ -152,10 +157,10 @@ def marked_counts(db: Database, run_id: int) -> MarkedCounts:
 
 
 def verdict_counts(db: Database, run_id: int) -> list[VerdictCount]:
-    """The verdicts of a run so far by systems and label, without those that failed; of several aspects the overall one."""
+    """The valid verdicts of a run so far, by systems and label. With several aspects, only the overall one."""
     rows = db.rows(
-        """SELECT c.system_a, c.system_b, v.label, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
-           WHERE v.run_id = ? AND v.state = 'ok' AND v.aspect = 'overall' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 4 DESC""",
+        f"""SELECT c.system_a, c.system_b, v.label, v.value, count(*) FROM verdicts v JOIN cases c ON c.id = v.case_id
+           WHERE v.run_id = ? AND v.state = 'ok' AND v.aspect = '{OVERALL}' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 4 DESC""",
         (run_id,),
     )
     return [VerdictCount(*row) for row in rows]

@@ -36,7 +36,7 @@ class PlannedCall(NamedTuple):
 
 
 def create_run(db: Database, run: NewRun) -> int:
-    """Store a planned run and return its number, which no run had before, deleted ones included."""
+    """Store a planned run and return its number. No other run, not even a deleted one, ever had that number."""
     db.execute("UPDATE run_numbers SET last = max(last, (SELECT ifnull(max(id), 0) FROM runs)) + 1")
     return db.insert(
         """INSERT INTO runs (id, project_id, rater_id, prompt_id, protocol, judge, settings, estimate, state, created_at)
@@ -91,7 +91,10 @@ def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
 
 
 def run_setups(db: Database, project_id: int) -> list[sqlite3.Row]:
-    """What each run of a project was asked with, oldest first. Columns: id, protocol, settings (JSON), prompt."""
+    """The protocol, settings and prompt of each run of a project, oldest first.
+
+    Columns: id, protocol, settings (JSON), prompt.
+    """
     return db.rows(
         """SELECT ru.id, ru.protocol, ru.settings, p.name || '@' || p.version AS prompt
            FROM runs ru JOIN prompts p ON p.id = ru.prompt_id WHERE ru.project_id = ? ORDER BY ru.id""",
@@ -180,7 +183,10 @@ def set_waiting(db: Database, run_id: int, seconds: float) -> None:
 
 
 def set_retry(db: Database, run_id: int, why: str | None, seconds: float = 0.0) -> None:
-    """Store why the server cannot be reached and in how many seconds the next call tries again; None: it is reached."""
+    """Store why the server cannot be reached and in how many seconds the next call tries again.
+
+    None: the server is reachable.
+    """
     with db.transaction():
         moment = None if why is None else now(seconds)
         db.execute("UPDATE runs SET retry_why = ?, retry_at = ? WHERE id = ?", (why, moment, run_id))
@@ -281,16 +287,15 @@ def reset_failed(db: Database, run_id: int) -> int:
 
 
 def rename_run(db: Database, run_id: int, name: str) -> None:
-    """Give a run a name; an empty one takes it away. Raises NotFoundError, and UsageError if it is too long."""
+    """Give a run a name; an empty name removes it. Raises NotFoundError, and UsageError if it is too long."""
     run_row(db, run_id)
     with db.transaction():
         db.execute("UPDATE runs SET name = ? WHERE id = ?", (sane_name(name, "the run"), run_id))
 
 
 def delete_run(db: Database, run_id: int) -> None:
-    """Delete a run with its calls, answers and verdicts, and its rater if it has nothing else.
-
-    Where the rater's earlier runs judged the same cases, their verdicts take the place of the deleted ones.
+    """Delete a run with its calls, answers and verdicts, and its rater if the rater has nothing else. Verdicts of the
+    rater's earlier runs on the same cases replace the deleted ones.
     """
     row = run_row(db, run_id)
     with db.transaction():

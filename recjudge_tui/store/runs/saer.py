@@ -17,7 +17,7 @@ def runs_by_prompt(db: Database, rater_id: int, prompt_id: int) -> list[sqlite3.
 
 
 def changed_since(db: Database, project_id: int, time: str) -> bool:
-    """Whether lists, items, users or events were imported, or an import of them undone, after a time."""
+    """Whether lists, items, users or events were imported after a time, or an import of them was undone."""
     return bool(
         db.value(
             """SELECT count(*) FROM imports WHERE project_id = ?1 AND kind IN ('items', 'users', 'events', 'lists')

@@ -1,4 +1,7 @@
-"""Anchor cases: a judge answers the same ones again and again, and its answers say nothing about systems."""
+"""Anchor cases: cases on which a judge is asked again every night, to see whether the judge changes.
+
+The answers are not about systems.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from recjudge_tui.store.database import Database
 
 
 class AnchorNight(NamedTuple):
-    """The answers of one night on one aspect, by case: `case` has ids, `user` codes, `value` NaN where it failed;
-    `system_a` and `system_b` are the systems of each case, the second empty unless it is a pair."""
+    """The answers of one night on one aspect, by case: `case` has ids, `user` codes, and `value` is NaN if the answer
+    failed; `system_a` and `system_b` are the systems of each case, the second empty unless it is a pair.
+    """
 
     run_id: int
     day: str
@@ -25,7 +29,9 @@ class AnchorNight(NamedTuple):
 
 
 class AnchorQuestion(NamedTuple):
-    """What a judge is asked again and again: `rater` is the one whose cases these are, `asks` the rater of the runs."""
+    """A question that a judge is asked every night: `rater` is the judge that the cases belong to, `asks` the
+    rater of the repeated runs.
+    """
 
     rater: str
     asks: str
@@ -69,7 +75,7 @@ def cases_of_rater(db: Database, rater_id: int, protocol: str) -> list[int]:
 
 
 def move_anchor_verdicts(db: Database, rater_id: int) -> None:
-    """Take the verdicts of the finished runs of an anchor's rater from among those on systems."""
+    """Move the verdicts of an anchor rater's finished runs out of the verdicts on systems."""
     done = "SELECT id FROM runs WHERE rater_id = ? AND state = 'done'"
     with db.transaction():
         db.execute(
@@ -90,7 +96,7 @@ def last_anchor_run(db: Database, rater_id: int, protocol: str) -> str:
 
 
 def anchor_questions(db: Database, project_id: int) -> list[AnchorQuestion]:
-    """Every question that was asked again and again, by rater, protocol and aspect."""
+    """Every anchor question, by rater, protocol and aspect."""
     rows = db.rows(
         """SELECT DISTINCT r.name, ru.protocol, a.aspect FROM anchor_verdicts a JOIN runs ru ON ru.id = a.run_id
            JOIN raters r ON r.id = ru.rater_id WHERE ru.project_id = ? ORDER BY 1, 2, 3""",

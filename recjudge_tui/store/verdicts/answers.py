@@ -1,4 +1,4 @@
-"""Answers about pairs and lists as NumPy columns: those of calls, and the judgements by order that came with files."""
+"""Answers about pairs and lists as NumPy columns: the answers of calls, and imported judgements by order."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _aspects(db: Database, project_id: int, protocol: str) -> list[str]:
 
 
 def _of_newest_runs(columns: npt.NDArray[Any]) -> BoolArray:
-    """Which calls belong to the newest run of their rater that asked about their case."""
+    """A mask of the calls that belong to their rater's newest run on their case."""
     runs = np.unique(np.stack((columns["rater"], columns["run"])), axis=1)
     if np.unique(runs[0]).size == runs.shape[1]:
         return np.ones(columns.size, dtype=np.bool_)
@@ -103,8 +103,8 @@ def _of_newest_runs(columns: npt.NDArray[Any]) -> BoolArray:
     at = np.unique(about, axis=1, return_inverse=True)[1].reshape(-1)
     newest = np.zeros(columns.size, dtype=np.int64)
     np.maximum.at(newest, at, columns["run"])
-    found: BoolArray = columns["run"] == newest[at]
-    return found
+    newest_run: BoolArray = columns["run"] == newest[at]
+    return newest_run
 
 
 def _codes(values: Collection[Hashable]) -> IntArray:

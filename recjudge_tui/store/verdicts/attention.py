@@ -46,19 +46,18 @@ class Queue(NamedTuple):
 
 
 def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterable[int] = ()) -> Queue:
-    """The undecided verdicts matching `chosen` that a reader should see, each once, in this order (with `queue:` in the
-    filter, for these reasons alone; a verdict with several is there for the first of them):
-
-    a judge apart from a person on the question (the widest first, as a share of the scale), judges apart from each
-    other, answers that flip with the order of the lists, confidence below 0.6 (the lowest first), failed, and cases in
-    which a text instructs the judge (`suspects`, their ids). Apart: one step of A/Tie/B or of the labels, half of
-    0..1, two steps of 1..5.
+    """The undecided verdicts matching `chosen` that a reader should see, each once, in this order (with `queue:` in
+    the filter, only for those reasons; a verdict with several reasons is listed under the first): a judge that
+    disagrees with a person on the question (largest difference first, as a share of the scale), judges that disagree
+    with each other, answers that flip with the order of the lists, confidence below 0.6 (the lowest first), failed,
+    and cases in which a text gives instructions to the judge (`suspects`, their ids). A disagreement is at least one
+    step of A/Tie/B or of the labels, half of 0..1, or two steps of 1..5.
     """
     wanted = chosen.queue() or frozenset(QUEUED)
     chosen = chosen.without("queue")
     where, parameters = conditions(project_id, chosen)
     if not any(term.key in EXACT for term in chosen.terms):
-        # what tests a judge is looked at in its own report
+        # cases that test a judge have a report of their own
         where = f"{where} AND {about_systems('v.protocol')}"
     one_judge = db.value(f"SELECT count(*) < 2 FROM {_JUDGES}", {"project": project_id})
     seen = bytearray(db.value("SELECT ifnull(max(id), 0) + 1 FROM verdicts"))
@@ -109,7 +108,7 @@ def _reasons() -> dict[str, tuple[str, str]]:
     return {
         "people": ("judge against people", _against_people()),
         "split": ("judges split", _split()),
-        # answers drawn at random flip by themselves
+        # random answers flip by chance
         "flip": ("order flip", _those(f"v.order_consistent = 0 AND v.rater_id IN {_JUDGES}")),
         "confidence": ("low confidence", _those(unsure, "v.confidence, v.id")),
         "failed": ("failed", _those("v.state = 'failed'")),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from recjudge_tui.domain.calls import PROFILE
 from recjudge_tui.domain.material import ExplanationView, ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.data.held_out_copies import HELD_FOR
@@ -80,7 +81,8 @@ class CaseDetail(NamedTuple):
     None if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect.
     `aspects` are those with verdicts, in the order of the prompt. `profile` is the reply with the user's profile (may
     be empty), `example` the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are
-    those shown, digest -> JPEG. `flags_beyond` counts other raters' flags on places of the lists that were not shown here.
+    those shown, digest -> JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not
+    shown in this run.
     """
 
     verdict_id: int
@@ -195,7 +197,7 @@ def _opinions(db: Database, row: sqlite3.Row) -> tuple[Opinion, ...]:
         f"""SELECT v.id, v.protocol, v.aspect, v.label, v.value, v.state, v.order_consistent, v.confidence, r.name,
              r.kind
            FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE v.case_id = ?
-           ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect <> 'overall', v.id
+           ORDER BY r.kind IN {sql_list(PEOPLE)}, r.name, v.aspect <> '{OVERALL}', v.id
            LIMIT 400""",
         (row["case_id"],),
     )
@@ -233,7 +235,7 @@ def _aspects(db: Database, row: sqlite3.Row, opinions: tuple[Opinion, ...]) -> t
     )
     judged = dict.fromkeys(opinion.aspect for opinion in opinions)
     order = dict.fromkeys([name for (name,) in rows if name in judged])
-    return tuple(order | dict.fromkeys(sorted(judged, key=lambda name: name == "overall")))
+    return tuple(order | dict.fromkeys(sorted(judged, key=lambda name: name == OVERALL)))
 
 
 def _run_answers(db: Database, row: sqlite3.Row) -> tuple[CallAnswer, ...]:
@@ -265,8 +267,9 @@ def _run_answers(db: Database, row: sqlite3.Row) -> tuple[CallAnswer, ...]:
 
 
 def _flags(db: Database, row: sqlite3.Row, shown: set[str]) -> tuple[tuple[CaseFlag, ...], int]:
-    """The flags on the items shown and on items of no list; and the number on places that were not shown here, which only
-    raters of more places could flag."""
+    """The flags on the items shown and on items of no list, and the number of flags on positions that were not shown
+    in this run; only raters who were shown longer lists could flag those.
+    """
     rows = db.rows(
         """SELECT r.name, f.item_id, f.issue, f.reason, k.list_order, k.run_id IS :run AS mine
              FROM calls k JOIN flags f ON f.call_id = k.id JOIN runs ru ON ru.id = k.run_id
@@ -348,7 +351,7 @@ def _items(db: Database, project_id: int, ids: list[str]) -> dict[str, ItemView]
 
 
 def _user(db: Database, project_id: int, user_id: str, occasion: Occasion) -> UserView:
-    """The user's newest events, of those that a judge may see with a list of the occasion."""
+    """The user's newest events among those that a judge may see with a list of the occasion."""
     attributes: Any = db.value(
         "SELECT attributes FROM v_current_users WHERE project_id = ? AND user_id = ?", (project_id, user_id)
     )

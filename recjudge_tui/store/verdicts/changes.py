@@ -1,4 +1,4 @@
-"""Two raters' verdicts on the same cases side by side, and the runs that gave them."""
+"""The verdicts of two raters on the same cases, side by side, and the runs that gave them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from recjudge_tui.store.occasions import occasion_condition, of_several_occasion
 class ComparedQuestions(NamedTuple):
     """The two compared sides: rater, protocol, aspect and run.
 
-    Without a run, all verdicts of the rater count. `left_out` are cases that do not count. Cells are about values as
-    seen from the side of the systems against `baseline`; with `both_sides` a case is in the cell of its values and in
-    that of their negatives. Only cases of these `occasions` count.
+    Without a run, all verdicts of the rater count. `left_out` are cases that do not count. The values of cells are
+    seen from the side of the system compared with `baseline`; with `both_sides` a case is both in the cell of its
+    values and in the cell of their negatives. Only cases of these `occasions` count.
     """
 
     rater_a: int
@@ -44,8 +44,10 @@ class Cell(NamedTuple):
 
 
 class ChangedCase(NamedTuple):
-    """One case with both verdicts: values, labels (may be empty) and ids (None where the rater has another by now).
-    `several_occasions`: the user has others too."""
+    """One case with both verdicts: values, labels (may be empty) and ids (None if the rater has a newer verdict).
+
+    `several_occasions`: the user has more than one.
+    """
 
     case_id: int
     user_id: str
@@ -63,7 +65,7 @@ class ChangedCase(NamedTuple):
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The two labels, or values where a label is empty."""
+        """The two labels; a value replaces an empty label."""
         return self.label_a or f"{self.value_a:.3g}", self.label_b or f"{self.value_b:.3g}"
 
     @property
@@ -80,7 +82,7 @@ class RunConfiguration(NamedTuple):
     settings: dict[str, Any]
 
 
-# what a run said, in whose place the rater may have another verdict by now; these have no id
+# the verdicts of a run that the rater's newer verdicts may have replaced; replaced ones have no id
 _OF_RUN = """(SELECT id, rater_id, case_id, aspect, protocol, state, value, label FROM verdicts WHERE run_id = :{run}
   UNION ALL SELECT NULL, rater_id, case_id, aspect, protocol, state, value, label FROM superseded_verdicts
     WHERE run_id = :{run})"""

@@ -27,9 +27,8 @@ class Confidences(NamedTuple):
 def verdict_confidences(
     db: Database, rater_id: int, question: Question, cases: CaseColumns
 ) -> tuple[Confidences, BoolArray]:
-    """The valid verdicts, and which of them come from two orders that disagreed.
-
-    The confidence of such a verdict is that of the calls' labels, not of the resulting tie.
+    """The valid verdicts, and a mask of those made from two orders that disagreed. The confidence of the latter
+    belongs to the labels of the calls, not to the resulting tie.
     """
     rows = db.rows(
         """SELECT case_id, value, confidence, ifnull(order_consistent, 1) AS consistent FROM verdicts

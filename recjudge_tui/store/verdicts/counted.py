@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from recjudge_tui.store.database import Database
 
-# the rule of verdicts that are known only as one of a count
+# the rule of verdicts that were imported only as a count
 COUNTED = "counted"
 
 

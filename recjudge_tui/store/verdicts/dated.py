@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
-from recjudge_tui.domain.periods import Over, period_of
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, Over, period_of
 from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.store.database import Database
@@ -25,10 +24,11 @@ from recjudge_tui.store.verdicts.ratings import Question
 class DatedVerdicts:
     """One row per verdict, by case.
 
-    `user` holds codes, `system_a` and `system_b` places in `systems` (a single list stands in `system_a`), `period`
-    places in `periods`, which are in order, -1 where the period is unknown. `value` is NaN where the verdict failed,
-    `flags` the number of flagged items. `replaced` counts the verdicts on lists that a later import replaced; by day,
-    week and month they have no period. `run` has the run of each verdict, 0 where there is none; empty unless asked for.
+    `user` holds codes; `system_a` and `system_b` are indexes into `systems` (the system of a single list is
+    `system_a`); `period` is an index into the sorted `periods`, -1 if the period is unknown. `value` is NaN if the
+    verdict failed, `flags` is the number of flagged items. `replaced` counts the verdicts on lists that a later
+    import replaced; by day, week and month they have no period. `run` has the run of each verdict, 0 if there is
+    none; it is empty unless requested.
     """
 
     user: IntArray
@@ -54,10 +54,9 @@ def dated_verdicts(
     *,
     with_runs: bool = False,
 ) -> DatedVerdicts:
-    """The verdicts of a rater on a question, on every list of these occasions that it ever judged; of these systems alone
-    if any are named, of pairs on two of them.
-
-    By import, a list belongs to the import that brought it first, two lists to the later one of theirs.
+    """The verdicts of a rater on a question, on every list of these occasions that it ever judged. If systems are
+    named, only verdicts on these count, and on pairs of two of them. By import, a list belongs to the import that
+    contained it first; two lists belong to the later of their imports.
     """
     of_pairs = compares_lists(question.protocol)
     rows = _rows(db, rater_id, question, over, occasions, systems, with_runs=with_runs)
@@ -88,8 +87,11 @@ def dated_verdicts(
 
 
 class _VerdictColumns(NamedTuple):
-    """Columns of the verdicts. `when` is a time, or a case where the trend is by import; `second` is empty for lists,
-    `runs` unless asked for. `here` marks the verdicts of the systems and occasions chosen, None where all are."""
+    """Columns of the verdicts. `when` is a time, or a case if the trend is by import.
+
+    `second` is empty for lists; `runs` is empty unless requested. `here` marks the verdicts of the chosen systems and
+    occasions; None if all are chosen.
+    """
 
     users: list[str]
     first: list[str]
@@ -145,8 +147,9 @@ def _of_rows(verdicts: DatedVerdicts, here: BoolArray, replaced: BoolArray) -> D
 def slate_periods(
     db: Database, project_id: int, over: Over, occasions: OccasionFilter = EVERY_OCCASION
 ) -> dict[int, str]:
-    """Slate id -> the period in which it was served or first imported, for lists of these occasions; without those that
-    have none."""
+    """Slate id -> the period in which the list was served or first imported, for lists of these occasions that have a
+    period.
+    """
     chosen, parameters = occasion_condition(occasions, "s")
     rows = db.rows(
         f"SELECT id, substr(served_at, 1, 10) FROM slates s WHERE project_id = :project AND {chosen}",
@@ -159,7 +162,7 @@ def slate_periods(
 
 
 def case_periods(db: Database, project_id: int, over: Over) -> dict[int, str]:
-    """Case id -> the period in which its lists were served or first imported; without those that have none."""
+    """Case id -> the period in which its lists were served or first imported, for cases that have a period."""
     if over == "import":
         ids = [
             row[0] for row in db.rows("SELECT id FROM cases WHERE project_id = ? ORDER BY id", (project_id,))
@@ -175,14 +178,14 @@ def case_periods(db: Database, project_id: int, over: Over) -> dict[int, str]:
 
 def has_dated_cases(db: Database, project_id: int) -> bool:
     """Whether any case says when its lists were served."""
-    found: int = db.value(
+    dated: int = db.value(
         "SELECT EXISTS (SELECT 1 FROM cases WHERE project_id = ? AND served_at <> '')", (project_id,)
     )
-    return bool(found)
+    return bool(dated)
 
 
 def import_name(import_id: int) -> str:
-    """What a trend calls an import."""
+    """The name of an import in a trend."""
     return f"import {import_id}"
 
 
@@ -221,7 +224,7 @@ def _first_imports(db: Database, project_id: int, what: str) -> dict[int, int]:
 
 
 def _replaced(db: Database, project_id: int, rater_id: int, question: Question, n: int) -> BoolArray:
-    """Which verdicts are about lists that a later import replaced, in the order of the cases."""
+    """A mask of the verdicts on lists that a later import replaced, in the order of the cases."""
     if load_lifetimes(db, project_id, np.zeros(0, dtype=np.int64)) is None:
         return np.zeros(n, dtype=np.bool_)
     rows = db.rows(

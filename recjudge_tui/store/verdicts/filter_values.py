@@ -64,7 +64,7 @@ def filter_values(db: Database, project_id: int) -> dict[str, tuple[str, ...]]:
     def read(sql: str) -> tuple[str, ...]:
         return _typable(row[0] for row in db.rows(sql, {"p": project_id, "most": MOST}))
 
-    raters, days = read(_RATERS), read(_DAYS)
+    raters, days, systems = read(_RATERS), read(_DAYS), read(_SYSTEMS)
     return {
         "flag": ("any", *read(_ISSUES)),
         "judge": raters,
@@ -73,7 +73,10 @@ def filter_values(db: Database, project_id: int) -> dict[str, tuple[str, ...]]:
         "label": read(_LABELS),
         "aspect": read(_QUESTIONS.format(column="aspect")),
         "protocol": read(_QUESTIONS.format(column="protocol")),
-        "system": read(_SYSTEMS),
+        "system": systems,
+        "won": systems,
+        "tied": systems,
+        "lost": systems,
         "context": read(_CONTEXTS),
         "from": days,
         "to": days,

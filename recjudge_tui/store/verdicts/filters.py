@@ -8,24 +8,24 @@ from collections.abc import Callable
 from typing import Any
 
 from recjudge_tui.domain.filters import COMPARED, OCCASIONS, Term, VerdictFilter, term_occasions
-from recjudge_tui.domain.roles import BASELINES, PEOPLE
+from recjudge_tui.domain.roles import PEOPLE, WITHOUT_OPINION
 from recjudge_tui.errors import UsageError
 from recjudge_tui.store.facts import about_systems, apart, same_question, sql_list, with_unit_in
 from recjudge_tui.store.occasions import occasion_condition
 
 Parameters = dict[str, Any]
 OF_PROJECT = "v.project_id = :project"
-# the same without using its index, for queries in which another index is faster or gives the order
+# the same condition without its index, for queries in which another index is faster or gives the order
 ALSO_OF_PROJECT = "+v.project_id = :project"
-# terms that name what tests a judge; without one, marks of attention count verdicts about systems alone
+# filter terms for cases that test a judge; without such a term, only verdicts about systems count
 EXACT = {"protocol", "run", "case"}
 _OF_ATTENTION = {"flag", "why"}
 _NARROW = {"case", "run", "tag", "text", "user"}
 _METRICS = "(SELECT id FROM raters WHERE project_id = :project AND kind = 'metric')"
-# `disagree:human` means everyone who speaks for people, unless a rater has this name
-_NAMED = f"""(name = :it COLLATE NOCASE OR (NOT EXISTS (
-    SELECT 1 FROM raters WHERE project_id = :project AND name = :it COLLATE NOCASE)
-  AND CASE WHEN lower(:it) = 'human' THEN kind IN {sql_list(PEOPLE)} ELSE instr(lower(name), lower(:it)) END))"""
+# `disagree:human` means all people, their consensus included, unless a rater has this name
+_NAMED = f"""(name = :value COLLATE NOCASE OR (NOT EXISTS (
+    SELECT 1 FROM raters WHERE project_id = :project AND name = :value COLLATE NOCASE)
+  AND CASE WHEN lower(:value) = 'human' THEN kind IN {sql_list(PEOPLE)} ELSE instr(lower(name), lower(:value)) END))"""
 # A label or its beginning: “poor” matches “Poor Match”. A project has few labels, so they are looked up one
 # by one in their index instead of scanning it.
 _LABELS = """(v.label = '') = 0 AND v.label COLLATE NOCASE IN (
@@ -36,8 +36,8 @@ _LABELS = """(v.label = '') = 0 AND v.label COLLATE NOCASE IN (
     SELECT (SELECT min(label COLLATE NOCASE) FROM verdicts
       WHERE project_id = :project AND (label = '') = 0 AND label COLLATE NOCASE > known.label)
     FROM known WHERE known.label IS NOT NULL)
-  SELECT label FROM known WHERE label = :it COLLATE NOCASE
-    OR substr(label, 1, length(:it) + 1) = :it || ' ' COLLATE NOCASE)"""
+  SELECT label FROM known WHERE label = :value COLLATE NOCASE
+    OR substr(label, 1, length(:value) + 1) = :value || ' ' COLLATE NOCASE)"""
 # the verdicts that a reader decided on; NULL if the verdict was deleted
 DECIDED = """SELECT verdict_id FROM v_triage WHERE project_id = :project AND standing
   AND action IN ('accept', 'dismiss', 'override')"""
@@ -96,7 +96,7 @@ def is_words(text: str) -> bool:
 
 
 def _on_the_question() -> str:
-    """Verdicts `o` of raters `q` that answer the question of `v`."""
+    """SQL for the verdicts `o` of raters `q` that answer the question of `v`."""
     return f"""verdicts o JOIN raters q ON q.id = o.rater_id
   WHERE o.case_id = v.case_id AND o.aspect = v.aspect AND o.state = 'ok' AND {same_question()}"""
 
@@ -105,15 +105,16 @@ def _why(reason: str) -> str:
     """The verdicts that a reader should see for one of the reasons WHY."""
     if reason == "disagree":
         return f"""v.state = 'ok' AND EXISTS (SELECT 1 FROM {_on_the_question()}
-  AND o.rater_id <> v.rater_id AND q.kind NOT IN {sql_list(BASELINES)} AND {apart()})"""
+  AND o.rater_id <> v.rater_id AND q.kind NOT IN {sql_list(WITHOUT_OPINION)} AND {apart()})"""
     return {
         "swap": "v.order_consistent = 0", "flag": "v.flag_count > 0", "failed": "v.state = 'failed'",
     }[reason]  # fmt: skip
 
 
 def _disagree_with() -> str:
-    """A metric has no aspects and prefers one list or neither, so it disagrees with everyone who prefers the other
-    list."""
+    """SQL for a disagreement. A metric has no aspects and prefers one list or neither, so it disagrees with everyone
+    who prefers the other list.
+    """
     return f"""v.state = 'ok' AND EXISTS (SELECT 1 FROM verdicts o
   WHERE o.case_id = v.case_id AND o.rater_id <> v.rater_id AND o.state = 'ok' AND {same_question()}
     AND o.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND {_NAMED})
@@ -123,16 +124,16 @@ def _disagree_with() -> str:
 
 
 def _compared(key: str) -> str:
-    """The number that a comparison refers to; NULL, so that no comparison is true, if no one else judged the question.
-
-    Metrics count from 0 to 1 where people count to 5, so the distance between their scores means nothing.
+    """SQL for the number that a comparison refers to. It is NULL if no one else judged the question, so that no
+    comparison is true. Metrics are left out: they range from 0 to 1 where people's scores go up to 5, so the
+    difference is meaningless.
     """
     if key == "conf":
         # the index is ordered by the first half
         return "(v.confidence IS NULL) = 0 AND v.confidence"
     if key == "spread":
         return f"""(SELECT max(o.value) - min(o.value) FROM {_on_the_question()}
-      AND q.kind NOT IN {sql_list(BASELINES)} HAVING count(*) > 1)"""
+      AND q.kind NOT IN {sql_list(WITHOUT_OPINION)} HAVING count(*) > 1)"""
     return f"""(SELECT max(abs(o.value - v.value)) FROM {_on_the_question()}
       AND o.rater_id <> v.rater_id AND q.kind = 'ground_truth'
       AND ({with_unit_in("v.protocol", "pair")} OR v.rater_id NOT IN {_METRICS}))"""
@@ -157,13 +158,13 @@ def _condition(term: Term, name: str) -> tuple[str, Parameters]:
     if term.key == "text":
         return _text(value, name)
     if term.key in _SEARCHED:
-        return _SEARCHED[term.key].replace(":it", place), {name: _like(value)}
+        return _SEARCHED[term.key].replace(":value", place), {name: _like(value)}
     return _EXACT[term.key](place), {name: value}
 
 
 def _text(value: str, name: str) -> tuple[str, Parameters]:
     parts = [_IN_NOTES, _IN_DATA, _IN_REASONING if is_words(value) else _WITHIN_REASONING]
-    sql = " UNION ".join(parts).replace(":it", f":{name}").replace(":words", f":{name}words")
+    sql = " UNION ".join(parts).replace(":value", f":{name}").replace(":words", f":{name}words")
     values = {name: _like(value)}
     return f"v.id IN ({sql})", values | ({f"{name}words": words(value)} if is_words(value) else {})
 
@@ -181,7 +182,7 @@ def _like(value: str) -> str:
 
 
 def _has(column: str) -> str:
-    return f"{column} LIKE :it ESCAPE '\\'"
+    return f"{column} LIKE :value ESCAPE '\\'"
 
 
 _ITEMS = f"SELECT item_id FROM items WHERE project_id = :project AND {_has('title')}"
@@ -200,7 +201,7 @@ _OF_ANSWERS = """JOIN calls k ON k.id = a.call_id JOIN runs ru ON ru.id = k.run_
 _IN_REASONING = f"""SELECT w.id FROM reasoning_search s CROSS JOIN answers a ON a.id = s.rowid {_OF_ANSWERS}
   WHERE s.reasoning_search MATCH :words"""
 _WITHIN_REASONING = f"SELECT w.id FROM answers a {_OF_ANSWERS} WHERE {_has('a.reasoning')}"
-# The first hits of the search in the order of answers, which is nearly that of verdicts.
+# The first hits of the search are in the order of answers, which is nearly the order of verdicts.
 FIRST_IN_REASONING = f"""SELECT w.id FROM (
     SELECT rowid AS id FROM reasoning_search WHERE reasoning_search MATCH :first LIMIT :most) s
   CROSS JOIN answers a ON a.id = s.id {_OF_ANSWERS}"""
@@ -217,8 +218,21 @@ _SEARCHED = {
     "tag": f"""v.id IN (SELECT verdict_id FROM v_triage
       WHERE project_id = :project AND standing AND action = 'tag' AND {_has("text")})""",
 }
+
+
+def _outcome(of_a: str, of_b: str) -> Callable[[str], str]:
+    """Verdicts on pairs with a value that fits the system's side of the pair."""
+    return lambda place: (
+        f"""EXISTS (SELECT 1 FROM cases c WHERE c.id = v.case_id AND c.kind = 'pair'
+      AND (c.system_a = {place} AND v.value {of_a} 0 OR c.system_b = {place} AND v.value {of_b} 0))"""
+    )
+
+
 _EXACT: dict[str, Callable[[str], str]] = {
-    "disagree": lambda it: _disagree_with().replace(":it", it),
-    "label": lambda it: _LABELS.replace(":it", it),
-    "user": lambda it: f"v.case_id IN ({_cases(f'user_id = {it}')})",
+    "disagree": lambda place: _disagree_with().replace(":value", place),
+    "label": lambda place: _LABELS.replace(":value", place),
+    "won": _outcome(">", "<"),
+    "tied": _outcome("=", "="),
+    "lost": _outcome("<", ">"),
+    "user": lambda place: f"v.case_id IN ({_cases(f'user_id = {place}')})",
 }

@@ -1,4 +1,6 @@
-"""What raters flagged in single lists, and which items of these lists they were shown, as NumPy columns."""
+"""The items that raters flagged in single lists, and the items of these lists that they were shown, as NumPy
+columns.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,8 @@ class Flagger(NamedTuple):
 
 
 class ListItems(NamedTuple):
-    """The items of judged lists, one row each, by case and place; an item that stands twice counts at its first place.
-
-    `row` is the case's index in CaseColumns, `rank` the place in the list, from 1.
+    """The items of judged lists, one row each, by case and rank. An item that occurs twice counts at its first rank.
+    `row` is the case's index in CaseColumns, `rank` the position in the list, from 1.
     """
 
     row: IntArray
@@ -43,9 +44,9 @@ class ListItems(NamedTuple):
 class RaterFlags:
     """The flags of one rater: each pair of item and issue once a case.
 
-    `depth`: by case, how many items of its list were shown; 0 where the rater did not judge it. `row` is the flag's case,
-    `item` the row of ListItems (-1: the list does not hold it), `issue` the place in `FlaggedLists.issues`. `asked`:
-    whether the rater was asked for flags, or gave one.
+    `depth`: by case, how many items of its list were shown; 0 if the rater did not judge it. `row` is the flag's
+    case, `item` the row of ListItems (-1 if the item is not in the list), `issue` the index into
+    `FlaggedLists.issues`. `asked`: whether the rater was asked for flags, or gave one.
     """
 
     depth: IntArray
@@ -57,8 +58,11 @@ class RaterFlags:
 
 @dataclass(frozen=True)
 class FlaggedLists:
-    """The flags of several raters, and the lists that they judged. `issues` are the names of the kinds: those of the
-    prompts in their order, then others. Spellings that differ only in case or spaces are one kind."""
+    """The flags of several raters, and the lists that they judged.
+
+    `issues` are the names of the kinds of issues: first those of the prompts, in their order, then others. Spellings
+    that differ only in case or spaces are one kind.
+    """
 
     items: ListItems
     issues: tuple[str, ...]
@@ -112,7 +116,7 @@ def load_flags(
 
 
 def folded(issue: str) -> str:
-    """What two spellings of a kind have in common."""
+    """A normal form that is equal for all spellings of a kind."""
     return " ".join(issue.casefold().split())
 
 

@@ -1,7 +1,6 @@
-"""Generations of lists: which import brought what a case is about, and which import replaced it.
-
-Lists imported again for the same user, system and occasion replace the earlier ones, while verdicts on those stay.
-No figure may mix the two.
+"""Generations of lists: which import contained the lists of a case, and which import replaced them. Lists imported
+again for the same user, system and occasion replace the earlier ones, while verdicts on the earlier ones are kept. No
+figure may mix the two.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ NEVER = int(np.iinfo(np.int64).max)
 
 
 class Lifetimes(NamedTuple):
-    """By case: the lists (or the text) of a case stood together from import `since` on, until import `until` replaced
-    one of them; NEVER if they still stand. Cases without lists stand from 0 to NEVER."""
+    """By case: the lists (or the text) of a case were current together from import `since` until import `until`
+    replaced one of them; NEVER if they are still current. Cases without lists are current from 0 to NEVER.
+    """
 
     since: IntArray
     until: IntArray
@@ -41,7 +41,7 @@ class CaseContent(NamedTuple):
 
 
 def load_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lifetimes | None:
-    """The lifetimes of these cases (ids in order); None where no list or text of the project was ever replaced."""
+    """The lifetimes of these cases (ids in order); None if no list or text of the project was ever replaced."""
     replaced = [content for content in (LISTS, TEXTS) if was_replaced(db, project_id, content)]
     if not replaced:
         return None
@@ -55,15 +55,15 @@ def load_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lifetimes 
         starts, ends = _lifetimes(db, project_id, TEXTS)
         since = np.maximum(since, starts[content.explanation])
         until = np.minimum(until, ends[content.explanation])
-    # two lists that never stood together count as replaced
+    # two lists that were never current at the same time count as replaced
     return Lifetimes(np.minimum(since, until - 1), until)
 
 
 def adversarial_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lifetimes | None:
     """The lifetimes of adversarial pairs (ids in order); None as in `load_lifetimes`.
 
-    Lists made for a pair belong to no import. Such a pair stands as long as the pair of imported lists, beside which it was
-    made for the same run.
+    Lists made for a pair belong to no import. Such a pair is current as long as the pair of imported lists that the
+    same run judged.
     """
     lifetimes = load_lifetimes(db, project_id, cases)
     if lifetimes is None:
@@ -92,7 +92,7 @@ def adversarial_lifetimes(db: Database, project_id: int, cases: IntArray) -> Lif
 
 
 def list_lifetimes(db: Database, project_id: int, slates: IntArray) -> Lifetimes | None:
-    """The lifetimes of these lists (ids), in their order; None where no list of the project was ever replaced."""
+    """The lifetimes of these lists (ids), in their order; None if no list of the project was ever replaced."""
     if not was_replaced(db, project_id, LISTS):
         return None
     since, until = _lifetimes(db, project_id, LISTS)
@@ -100,7 +100,7 @@ def list_lifetimes(db: Database, project_id: int, slates: IntArray) -> Lifetimes
 
 
 def case_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
-    """What these cases (ids in order) are about."""
+    """The lists and texts of these cases (ids in order)."""
     cursor = db.execute(
         """SELECT id, ifnull(slate_a, 0), ifnull(slate_b, 0), ifnull(explanation_id, 0) FROM cases NOT INDEXED
            WHERE project_id = ? ORDER BY id""",
@@ -124,8 +124,10 @@ def case_contexts(db: Database, project_id: int, cases: IntArray) -> IntArray:
 
 
 def judged_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
-    """What these cases (ids in order) are about; those that labels made before their lists were known have the current
-    lists, as in a run."""
+    """The lists and texts of these cases (ids in order).
+
+    Cases that labels created before their lists were known have the current lists, as in a run.
+    """
     content = case_content(db, project_id, cases)
     bare = db.rows(
         """SELECT id, kind, user_id, system_a, system_b, context, served_at FROM cases
@@ -144,18 +146,18 @@ def judged_content(db: Database, project_id: int, cases: IntArray) -> CaseConten
 
 
 def newest_judged(lifetimes: Lifetimes, rows: IntArray) -> int:
-    """The generation (an import) that a figure about these cases is about: the newest one among them."""
+    """The generation (an import) used by a figure about these cases: the newest one among them."""
     return int(lifetimes.since[rows].max()) if rows.size else 0
 
 
 def in_generation(lifetimes: Lifetimes, rows: IntArray, generation: int) -> BoolArray:
-    """Which of the cases are about lists that stood after the import `generation`."""
+    """A mask of the cases whose lists were current after the import `generation`."""
     stood: BoolArray = (lifetimes.since[rows] <= generation) & (generation < lifetimes.until[rows])
     return stood
 
 
 def standing_lists(db: Database, project_id: int, generation: int) -> dict[str, tuple[int, ...]]:
-    """System -> the ids of its lists that stood after the import `generation`, in the order of their users."""
+    """System -> the ids of its lists that were current after the import `generation`, in the order of their users."""
     lifetimes = _lifetimes(db, project_id, LISTS)
     rows = db.rows(
         """SELECT s.system, s.id FROM slates s WHERE s.project_id = ?
@@ -171,7 +173,7 @@ def standing_lists(db: Database, project_id: int, generation: int) -> dict[str, 
 
 
 def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes:
-    """By id of a list or text, 0 among them: when it stood last."""
+    """By id of a list or text, including 0: its last lifetime."""
     last: int = db.value(
         f"SELECT ifnull(max(id), 0) FROM {content.table} WHERE project_id = ?", (project_id,)
     )
@@ -181,7 +183,7 @@ def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes
         if not imported:
             continue
         for identity, _ in alike[: len(alike) - len(imported)]:
-            # its import was undone, and others have taken its place
+            # its import was undone, and others have replaced it
             until[identity] = 1
         standing = 0
         for identity, source in imported:

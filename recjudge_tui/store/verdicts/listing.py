@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from recjudge_tui.domain.filters import VerdictFilter
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import question_of, smallest_disagreement
-from recjudge_tui.domain.roles import BASELINES, FIRST_HAND, PEOPLE, REVIEWED
-from recjudge_tui.store.database import Database
+from recjudge_tui.domain.roles import FIRST_HAND, PEOPLE, REVIEWED, WITHOUT_OPINION
+from recjudge_tui.store.database import Database, explained
 from recjudge_tui.store.facts import about_systems, sql_list
 from recjudge_tui.store.occasions import of_several_occasions
 from recjudge_tui.store.verdicts.filters import (
@@ -50,12 +50,19 @@ class Opinions(NamedTuple):
     n: int
 
 
+class JudgedRun(NamedTuple):
+    """A run with verdicts, and its rater."""
+
+    id: int
+    judge: str
+
+
 class VerdictRow(NamedTuple):
     """One row of the list.
 
     `people` are the answers of annotators and users on this question, the most frequent first. `votes` are the numbers of
     people and judges per value on it, highest first; `spread` is the highest value minus the lowest (None with fewer
-    than two votes). `several_occasions`: the user has others too.
+    than two votes). `several_occasions`: the user has more than one.
     """
 
     verdict_id: int
@@ -122,8 +129,9 @@ def _ids(db: Database, sql: str, parameters: Parameters) -> array[int]:
     cursor = db.execute(sql, parameters)
     cursor.row_factory = None
     ids: array[int] = array("q")
-    while chunk := cursor.fetchmany(5000):
-        ids.extend(row[0] for row in chunk)
+    with explained(db.path):
+        while chunk := cursor.fetchmany(5000):
+            ids.extend(row[0] for row in chunk)
     return ids
 
 
@@ -192,12 +200,15 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
 def _votes(
     db: Database, cases: Iterable[int]
 ) -> tuple[dict[_Question, dict[float, int]], dict[_Question, list[Opinions]]]:
-    """Question -> value -> how many people and judges said it; question -> what people said at first hand."""
+    """Question -> value -> how many people and judges gave it; question -> the answers that people gave themselves
+    (without consensus).
+    """
     rows = db.rows(
         f"""SELECT o.case_id, o.aspect, o.protocol, o.value, max(o.label) AS label, count(*) AS n,
               sum(q.kind IN {sql_list(FIRST_HAND)}) AS people
             FROM verdicts o JOIN raters q ON q.id = o.rater_id
-            WHERE o.case_id IN (SELECT value FROM json_each(?)) AND o.state = 'ok' AND q.kind NOT IN {sql_list(BASELINES)}
+            WHERE o.case_id IN (SELECT value FROM json_each(?)) AND o.state = 'ok'
+              AND q.kind NOT IN {sql_list(WITHOUT_OPINION)}
             GROUP BY o.case_id, o.aspect, o.protocol, o.value""",
         (json.dumps(list(cases)),),
     )
@@ -225,16 +236,16 @@ def next_undecided(db: Database, ids: Sequence[int]) -> int | None:
     return None
 
 
-def newest_judged_run(db: Database, project_id: int) -> int | None:
+def newest_judged_run(db: Database, project_id: int) -> JudgedRun | None:
     """The newest run of a judge with verdicts about systems; None if there is none."""
-    run: int | None = db.value(
-        f"""SELECT ru.id FROM runs ru JOIN raters r ON r.id = ru.rater_id
+    row = db.row(
+        f"""SELECT ru.id, r.name FROM runs ru JOIN raters r ON r.id = ru.rater_id
             WHERE ru.project_id = ? AND r.kind IN {sql_list(REVIEWED)}
               AND EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id AND {about_systems("v.protocol")})
             ORDER BY ru.id DESC LIMIT 1""",
         (project_id,),
     )
-    return run
+    return None if row is None else JudgedRun(*row)
 
 
 EXPORTED = (

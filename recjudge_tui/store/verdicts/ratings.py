@@ -53,8 +53,8 @@ class CaseColumns:
     """Every case of a project, one row each, by id.
 
     `user` and `pair` (user and item) are integer codes; `system_a` and `system_b` are indexes into `systems`.
-    `lifetimes` is None where no list was ever replaced by a later import, `selected` (which cases a report is about)
-    where it is about all.
+    `lifetimes` is None if no list was ever replaced by a later import. `selected` marks the cases that a report
+    covers; None if it covers all.
     """
 
     ids: IntArray
@@ -81,13 +81,14 @@ class Verdicts:
     flipped: BoolArray
 
     def among(self, kept: BoolArray) -> Verdicts:
-        """Those of the rows that are marked."""
+        """The marked rows only."""
         return Verdicts(self.row[kept], self.value[kept], self.flipped[kept])
 
 
 class EarlierLists(NamedTuple):
-    """Verdicts of one question: `left_out` about lists of earlier generations, `replaced` in use about lists that a
-    later import replaced, of `n` in use."""
+    """Counts of one question's verdicts: `n` are used, of which `replaced` are about lists that a later import
+    replaced; `left_out` are about lists of earlier generations and not used.
+    """
 
     left_out: int
     replaced: int
@@ -95,7 +96,9 @@ class EarlierLists(NamedTuple):
 
 
 class Crowd(NamedTuple):
-    """Several raters' verdicts taken as one question: `rater` (n,) is a code of who gave each, `questions` are theirs."""
+    """Several raters' verdicts treated as one question: `rater` (n,) is a code of the rater who gave each,
+    `questions` are the raters' questions.
+    """
 
     rater: IntArray
     questions: tuple[Question, ...]
@@ -103,9 +106,10 @@ class Crowd(NamedTuple):
 
 @dataclass(frozen=True)
 class Ratings:
-    """Verdicts by question. `earlier` names the questions whose verdicts are not all about the current lists, where
-    each question is about the newest lists judged. `untimed` counts the cases with verdicts that a time leaves out.
-    `crowds`: the questions of which several raters' verdicts count as one."""
+    """Verdicts by question. `earlier` has the questions whose verdicts are not all about the current lists; each
+    question uses the newest lists that its rater judged. `untimed` counts the cases with verdicts that were left out
+    because a time was chosen and theirs is unknown. `crowds` are questions made of several raters' verdicts.
+    """
 
     cases: CaseColumns
     raters: dict[str, Rater]
@@ -115,8 +119,8 @@ class Ratings:
     crowds: Mapping[Question, Crowd] = field(default_factory=dict)
 
     @property
-    def asked(self) -> list[Question]:
-        """The questions of single raters, those in a crowd too."""
+    def single_questions(self) -> list[Question]:
+        """The questions of single raters, including those that are part of a crowd."""
         return [
             single
             for question in self.verdicts
@@ -179,8 +183,8 @@ def load_ratings(
 ) -> Ratings:
     """The verdicts by question, failed ones as NaN; None selects all raters, protocols or aspects.
 
-    With `newest` only the newest lists that a question's rater judged count: see `newest_lists`. Without it the caller
-    aligns raters, as with `load_questions`.
+    With `newest`, only the newest lists that a question's rater judged count (see `newest_lists`). Without it, the
+    caller must align raters, as with `load_questions`.
     """
     wanted = [
         question
@@ -194,14 +198,15 @@ def load_ratings(
 
 
 def newest_lists(ratings: Ratings, generation: int | None = None) -> Ratings:
-    """The verdicts of each question on the newest lists that its rater judged, and on what stood unchanged beside them;
-    `earlier` counts the rest. With `generation` those on the lists that stood then."""
+    """The verdicts of each question on the newest lists that its rater judged, and on lists that were current at the
+    same time; `earlier` counts the rest. With `generation`, the verdicts on the lists that were current then.
+    """
     cases = ratings.cases
     kept, earlier = {}, {}
     for question, every in ratings.verdicts.items():
         verdicts = of_selection(cases, every)
         if cases.lifetimes is not None:
-            # a selection does not change which lists are the newest
+            # the newest lists are the same with and without a selection
             newest = newest_judged(cases.lifetimes, every.row) if generation is None else generation
             here = in_generation(cases.lifetimes, verdicts.row, newest)
             replaced = int((cases.lifetimes.until[verdicts.row[here]] != NEVER).sum())
@@ -262,11 +267,9 @@ def verdict_counts(db: Database, project_id: int, aspect: str, raters: Collectio
 def load_questions(
     db: Database, project_id: int, questions: Iterable[Question], chosen: CaseSelection = EVERY_CASE
 ) -> Ratings:
-    """The verdicts of these questions on every list, from the index alone; failed ones as NaN. All of them are there: what
-    compares raters, and `newest_lists`, keep to the cases selected.
-
-    A figure takes the `newest_lists` of them, or aligns them on the newest lists in common. Raises KeyError for a rater
-    of another project.
+    """The verdicts of these questions on every list, from the index alone; failed ones as NaN. Includes cases that
+    are not selected: comparisons of raters and `newest_lists` apply the selection. A figure must use `newest_lists`,
+    or align raters on the newest lists in common. Raises KeyError for a rater of another project.
     """
     raters = project_raters(db, project_id)
     cases = db.kept((load_cases, project_id), partial(load_cases, db, project_id))
@@ -294,7 +297,7 @@ def _verdicts(db: Database, rater_id: int, question: Question, cases: CaseColumn
 
 
 def run_verdicts(db: Database, run_id: int, aspect: str, cases: CaseColumns) -> Verdicts:
-    """What one run said, be it that its rater has another verdict by now: that of a later run of the series."""
+    """The verdicts of one run, even where a later run has given the rater another verdict."""
     of_run = "WHERE run_id = ?1 AND aspect = ?2"
     return _placed(
         db,
@@ -329,3 +332,14 @@ def columns_of(
 
 def _mapped(values: Collection[Hashable], codes: Mapping[Any, int]) -> IntArray:
     return np.fromiter(map(codes.__getitem__, values), dtype=np.int64, count=len(values))
+
+
+def count_up_to(db: Database, project_id: int, question: Question, most: int) -> int:
+    """How many verdicts the rater has on the question, or `most` where there are more; reads no more than that many."""
+    count: int = db.value(
+        """SELECT count(*) FROM (
+             SELECT 1 FROM verdicts v JOIN raters r ON r.id = v.rater_id
+             WHERE r.project_id = ? AND r.name = ? AND v.rater_id > 0 AND v.protocol = ? AND v.aspect = ? LIMIT ?)""",
+        (project_id, question.rater, question.protocol, question.aspect, most),
+    )
+    return count

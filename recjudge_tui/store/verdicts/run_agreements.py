@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import uuid4
 
-from recjudge_tui.domain.roles import REFERENCES
+from recjudge_tui.domain.roles import RUN_REFERENCES
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import about_systems, same_question, sql_list
+from recjudge_tui.store.facts import about_systems, rank_in, same_question, sql_list
 
 # older runs of a project are not compared
 NEWEST_RUNS = 30
@@ -100,11 +100,13 @@ def keep_agreement(
 
 
 def overlap_with_people(db: Database, run: RunToCompare) -> Overlap:
-    """Compare the run with the first rater that labelled any of its cases: a consensus, else the users' own truth, else an
-    annotator; of one kind, the rater with most labels."""
+    """Compare the run with the first rater that labelled any of its cases, in the order of RUN_REFERENCES.
+
+    Within a kind, the rater with most labels comes first.
+    """
     people = db.rows(
-        f"""SELECT id FROM raters WHERE project_id = ? AND kind IN {sql_list(REFERENCES)}
-           ORDER BY kind = 'annotator', kind = 'ground_truth',
+        f"""SELECT id FROM raters WHERE project_id = ? AND kind IN {sql_list(RUN_REFERENCES)}
+           ORDER BY {rank_in("kind", RUN_REFERENCES)},
              (SELECT count(*) FROM verdicts v WHERE v.rater_id = raters.id) DESC, name LIMIT 10""",
         (run.project_id,),
     )
@@ -116,7 +118,7 @@ def overlap_with_people(db: Database, run: RunToCompare) -> Overlap:
 
 
 def _at_rest() -> str:
-    """Inactive runs, of protocols that say something about systems."""
+    """SQL for inactive runs of protocols that judge systems."""
     return f"ru.state NOT IN ('running', 'planned') AND {about_systems('ru.protocol')}"
 
 

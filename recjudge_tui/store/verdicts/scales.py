@@ -9,7 +9,7 @@ from recjudge_tui.store.database import Database
 
 
 def stored_scales(db: Database, project_id: int) -> dict[tuple[str, str], Scale]:
-    """(protocol, aspect) -> its scale, for all that have one of their own. Imports agree on it."""
+    """(protocol, aspect) -> its scale, for all that have a scale of their own. All imports agree on it."""
     rows = db.rows(
         "SELECT protocol, aspect, low, high, words, ordered FROM scales WHERE project_id = ? ORDER BY import_id",
         (project_id,),
@@ -34,7 +34,9 @@ def scale_source(db: Database, project_id: int, protocol: str, aspect: str) -> i
 def add_scale(
     db: Database, project_id: int, import_id: int, protocol: str, aspect: str, scale: Scale
 ) -> None:
-    """Store the scale that an import gives, once for each import: it is gone when the last of them is undone."""
+    """Store the scale that an import gives, once for each import, so that it disappears when the last of them is
+    undone.
+    """
     db.execute(
         "INSERT OR IGNORE INTO scales (project_id, protocol, aspect, import_id, low, high, words, ordered)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -22,7 +22,7 @@ LONGEST_TEXT = 4_000
 
 class LogEntry(NamedTuple):
     """One row of the log. `undoes` is the row it undoes; `verdict_id` is None once the verdict is deleted.
-    `active` is the view's column `standing`: not undone."""
+    `active` is true unless the row was undone (the view's column `standing`)."""
 
     id: int
     verdict_id: int | None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +23,8 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.batches import batches_of
 from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
-from tests.support.runs import calls, intact, make_project, planned, verdicts
+from tests.support.fork_server import ForkedProcess
+from tests.support.runs import calls, intact, make_project, planned, program, verdicts
 from tests.support.servers.process import ROOT, ServerProcess, start
 
 PROVIDERS = ("openai", "anthropic")
@@ -224,8 +224,8 @@ def spawn(path: Path, run: int, settle_s: float = 0.2, size: int = 0) -> subproc
         if size
         else ""
     )
-    words = [sys.executable, "-c", small + SUBMIT, str(path), str(run), str(settle_s)]
-    return subprocess.Popen(words, cwd=ROOT, stderr=subprocess.PIPE)
+    words = ("-c", small + SUBMIT, str(path), str(run), str(settle_s))
+    return ForkedProcess(program(), *words, cwd=ROOT, stderr=subprocess.PIPE)
 
 
 def kill_when(path: Path, run: int, condition: Callable[[], bool]) -> None:

@@ -94,7 +94,7 @@ def test_retry_takes_a_new_budget_too(db: Database, priced: Path) -> None:
         assert work(db.path, run).failed == 4
         words = ("runs", "retry", run, "--budget", 0.01, "--db", db.path)
         code, _, err = ran(*words, env={"RECJUDGE_CONFIG": str(priced)})
-    assert (code, "The budget of $0.0100 would be exceeded" in err) == (130, True)
+    assert (code, "The budget of $0.010 would be exceeded" in err) == (130, True)
 
 
 def test_a_budget_without_a_price_is_refused_and_leaves_nothing(db: Database) -> None:

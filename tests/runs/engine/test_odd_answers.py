@@ -14,12 +14,12 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recjudge_tui.runs.control.limits.FIRST_WAIT_S", 0.001)
     monkeypatch.setattr("recjudge_tui.judges.http.failures.LONGEST_DELAY_S", 0.002)
     monkeypatch.setattr("recjudge_tui.runs.control.retries.PATIENCE_S", {"rate_limit": 0.0})
-    monkeypatch.setattr("recjudge_tui.runs.engine.pipeline.FAILURES_IN_A_ROW", 10**9)
+    monkeypatch.setattr("recjudge_tui.runs.control.retries.FAILURES_IN_A_ROW", 10**9)
 
 
 @pytest.mark.parametrize("judge", JUDGES)
 def test_a_run_of_odd_answers_ends_with_every_call_done_or_failed_by_name(db: Database, judge: str) -> None:
-    make_project(db, users=25)
+    make_project(db, users=30)
     ended = judge_oddly(db, judge, seed=18)
     assert ended.state == "done"
     assert ended.answers > 100

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
+import time
+from typing import Any
 
 import pytest
 
@@ -77,6 +80,36 @@ async def test_another_writer_is_waited_for_while_the_loop_goes_on(db: Database,
         assert not committing.done()
     assert len(await committing or ()) == 1
     recorder.close()
+
+
+async def test_a_cancellation_waits_for_the_commit_that_is_in_its_thread(
+    db: Database, run: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder(db.path, held(db, run))
+    begun, ended = threading.Event(), threading.Event()
+    execute = Database.execute
+
+    def slow(database: Database, sql: str, *values: Any) -> Any:
+        if sql == "COMMIT":
+            begun.set()
+            time.sleep(0.2)
+        done = execute(database, sql, *values)
+        if sql == "COMMIT":
+            ended.set()
+        return done
+
+    monkeypatch.setattr(Database, "execute", slow)
+    recorder.put(outcome(outstanding(db, run, 0, 1)[0]))
+    committing = asyncio.create_task(recorder.commit_next())
+    await asyncio.to_thread(begun.wait, 10)
+    for _ in range(2):
+        committing.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await committing
+    assert ended.is_set()
+    recorder.close()
+    assert run_progress(db, run).done == 1
 
 
 async def test_a_run_taken_away_is_told_and_nothing_is_written(db: Database, run: int) -> None:

@@ -13,7 +13,7 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import UsageError
 from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.reports.projects.estimate import estimate_lines
-from recjudge_tui.runs.plan.plan import Plan, RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.runs.start import work
 from recjudge_tui.store.database import Database
@@ -21,7 +21,7 @@ from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.prompts.prompts import store_prompt
 from tests.support.cases import shipped
 from tests.support.requests import sent_request
-from tests.support.runs import RULES, calls, load, make_project
+from tests.support.runs import RULES, calls, load, make_project, plan_run
 
 PRESETS = [name for name, facts in PROTOCOLS.items() if facts.published]
 

@@ -16,7 +16,7 @@ from recjudge_tui.importers.registry import layouts
 from recjudge_tui.prompting.drafts import located_findings
 from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.reports.projects.estimate import estimate_lines
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.settings import data_dir
 from recjudge_tui.store.database import Database
@@ -24,7 +24,7 @@ from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.prompts.domains import domain_named, domain_names
 from recjudge_tui.store.prompts.prompts import add_prompt, get_prompt, read_prompt
 from tests.support.requests import sent_request
-from tests.support.runs import calls, make_project, plan, planned
+from tests.support.runs import calls, make_project, plan, plan_run, planned
 
 LISTS = ("pointwise", "pairwise", "arena", "absolute")
 
@@ -112,7 +112,7 @@ def test_data_of_two_domains_are_of_no_known_one(db: Database) -> None:
     made_of(db, "mind")
     with db.transaction():
         db.execute("UPDATE imports SET layout = 'yelp' WHERE kind = 'items'")
-    assert "not known" in plan(db, protocol="arena", dry_run=True).estimate.domain_note
+    assert "unknown" in plan(db, protocol="arena", dry_run=True).estimate.domain_note
 
 
 def test_a_preview_has_the_words_of_the_data(db: Database) -> None:

@@ -172,7 +172,7 @@ def test_an_older_file_with_numbered_raters_goes_on_with_the_newest(db: Database
 def test_a_named_rater_is_not_asked_something_else(db: Database) -> None:
     make_project(db)
     judged(db)
-    with pytest.raises(UsageError, match="It was asked otherwise: history=") as refusal:
+    with pytest.raises(UsageError, match="It was asked with other settings: history=") as refusal:
         plan(db, rater="rules", history=1)
     assert "--name" in refusal.value.next_step
 

@@ -154,7 +154,7 @@ def explanations(db: Database, kind: str) -> None:
     load(db, "labels", [header, *labels])
 
 
-OWN = "A previous case of your own ratings:\n<example>"
+OWN = "An earlier text, with the ratings that you gave it:\n<example>"
 
 
 @pytest.mark.parametrize(
@@ -164,16 +164,16 @@ OWN = "A previous case of your own ratings:\n<example>"
         (
             "one",
             "ground_truth",
-            "a text that was written for one of the users, as this user rated it:\n<example>",
+            "a text that was written for one of the users, with this user's ratings:\n<example>",
             "may differ.",
         ),
         (
             "personal",
             "annotator",
-            "a text that was written for you, as another reader rated it:\n<example>",
+            "An earlier text that was written for you, with the ratings that another reader gave it:\n<example>",
             "may differ.",
         ),
-        ("one", "annotator", "An example: a text as a reader rated it:\n<example>", "may differ."),
+        ("one", "annotator", "An example: a text with a reader's ratings:\n<example>", "may differ."),
     ],
 )
 def test_the_example_says_whose_ratings_it_shows(

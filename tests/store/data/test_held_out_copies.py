@@ -17,7 +17,7 @@ from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.projects.overview import project_table
 from recjudge_tui.reports.verdicts.hostile_texts import hostile_texts_table
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.data.catalogue import event_counts
 from recjudge_tui.store.data.held_out_copies import held_out_copies
@@ -28,7 +28,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
 from recjudge_tui.store.projects.projects import project_counts, project_id
 from tests.support.requests import sent_request
-from tests.support.runs import calls, load
+from tests.support.runs import calls, load, plan_run
 
 NOWHERE = JudgeSpec(spec="openai:m", base_urls=("http://127.0.0.1:9/v1",))
 HEADER = ("user_id", "item_id", "type", "timestamp", "value", "context", "served_at")
@@ -212,8 +212,8 @@ def test_it_is_said_wherever_events_are_counted(db: Database) -> None:
     with path.open("w", encoding="utf-8") as file:
         csv.writer(file).writerows([HEADER, *rows])
     sentence = (
-        "1 event is a copy of a held-out event (the same user and item, and nothing tells them apart): left out of what"
-        " judges see and of every count"
+        "1 event is a copy of a held-out event (the same user and item, and no difference in any field): they"
+        " are not shown to judges and not counted"
     )
     assert sentence in says("import", str(path), "-p", "films", "--as", "events")
     for words in (

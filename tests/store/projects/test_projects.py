@@ -8,6 +8,7 @@ import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.deletion import delete_project
 from recjudge_tui.store.projects.projects import (
@@ -72,3 +73,15 @@ def test_counts(project_db: Path) -> None:
         rows = [(row["name"], row["cases"], row["verdicts"], row["runs"], row["state"], row["running"])
                 for row in project_overview(db)]  # fmt: skip
         assert rows == [("empty", 0, 0, 0, None, None), ("films", 6, 6, 1, "done", None)]
+
+
+def test_no_text_of_a_deleted_project_stays_in_the_file(db: Database) -> None:
+    make_project(db)
+    work(db.path, planned(db))
+    db.execute("UPDATE answers SET reasoning = 'xylophones and ' || reasoning")
+    texts = (b"film number", b"films like", b"xylophones")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert all(text in db.path.read_bytes().lower() for text in texts)
+    delete_project(db, "films")
+    held = b"".join(file.read_bytes().lower() for file in db.path.parent.glob(f"{db.path.name}*"))
+    assert not any(text in held for text in texts)

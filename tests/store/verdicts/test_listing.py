@@ -184,6 +184,20 @@ def test_a_statement_can_be_interrupted(db: Database) -> None:
     assert "interrupted" in error.value.cause
 
 
+def test_a_list_can_be_interrupted_at_any_row(db: Database) -> None:
+    """Also while rows are fetched, when another list is asked for before a long one is read."""
+    ends = set()
+    for steps in range(1, 1200, 3):
+        left = iter(range(steps))
+        db.connection.set_progress_handler(lambda left=left: next(left, None) is None, 1)
+        try:
+            filtered_ids(db, 2)
+            ends.add("read")
+        except StoreError as error:
+            ends.add("interrupted" if "interrupted" in error.cause else error.cause)
+    assert ends == {"read", "interrupted"}
+
+
 SCORES: dict[str, dict[str, float]] = {
     "user": {"accuracy": 2, "transparency": 2},
     "anna": {"accuracy": 5, "transparency": 3, "satisfaction": 1},
