@@ -122,7 +122,7 @@ def test_contexts_that_no_list_was_served_in_are_counted(db: Database) -> None:
     load(db, "events", [("user_id", "item_id", "type", "context"), ("u0", "i9", "heldout_click", "v9")])
     load(db, "events", [("user_id", "item_id", "type", "context"), ("new", "i9", "heldout_click", "v0")])
     table = metrics_table(db, project, 2, metrics=["mrr"])
-    wanted = "1 users and 1 contexts of other users with held-out events have no list and are not counted"
+    wanted = "1 user and 1 context of other users with held-out events have no list and are not counted"
     assert f"a: {wanted}" in table.notes
 
 

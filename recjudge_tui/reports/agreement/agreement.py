@@ -1,4 +1,4 @@
-"""How far raters agree: any two, or all pairs, on the cases that both judged."""
+"""The agreement report: two raters, or all pairs, on the cases that both judged."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from recjudge_tui.reports.agreement.human_ceiling import (
     ceiling,
     ceiling_cells,
     ceiling_notes,
+    no_interval_note,
     people_questions,
     references,
     undecided_note,
@@ -148,7 +149,7 @@ def _comparisons(
     unordered: Collection[tuple[str, str]],
     progress: Callable[[int, int], None] | None,
 ) -> tuple[list[Row], list[MissingInPair], dict[str, Orientation]]:
-    """The rows, what each pair lacks, and which orders the raters of each pair were shown."""
+    """The rows, the missing verdicts of each pair, and the side from which pairs of lists are seen."""
     rows: list[Row] = []
     lacks: list[MissingInPair] = []
     seen: dict[str, Orientation] = {}
@@ -176,7 +177,7 @@ def _comparisons(
 
 
 def _fraction_notes(ratings: Ratings, labels: Mapping[Pair, list[float] | None]) -> list[str]:
-    """Why raters who give values between the labels are compared by correlations."""
+    """Notes that explain why raters who give values between the labels are compared by correlations."""
     fractions: dict[str, float] = {}
     for pair, known in labels.items():
         fractions |= between_labels(pair, ratings, known)
@@ -188,7 +189,7 @@ def _fraction_notes(ratings: Ratings, labels: Mapping[Pair, list[float] | None])
 
 
 def where_of(pair: Pair) -> str:
-    """What is compared, for a note."""
+    """The names of what is compared, for a note."""
     return f"{pair.a.rater} and {pair.b.rater} ({pair.protocol}, {pair.aspect})"
 
 
@@ -265,6 +266,7 @@ def _rows(
                     few_cases(estimate.n),
                     _remark(stat, estimate, skewed),
                     _side(stat, estimate, pair, compared.seen),
+                    no_interval_note(human, stat, estimate),
                     undecided_note(human, stat, pair.b.rater),
                 ),
             }
@@ -282,7 +284,7 @@ def _remark(stat: str, estimate: Estimate, skewed: str) -> str:
 
 
 def _side(stat: str, estimate: Estimate, pair: Pair, seen: Orientation) -> str:
-    """Towards which system a mean difference on pairs points."""
+    """A note on the direction of a mean difference on pairs."""
     if stat != "bias" or estimate.value is None or not seen.view:
         return ""
     favoured = seen.a or f"the systems against {seen.b}"
@@ -314,7 +316,7 @@ def _commonest(values: FloatArray) -> tuple[float, float]:
 
 
 def nothing(questions: list[Question], raters: Mapping[str, Rater], options: AgreementOptions) -> str:
-    """Why there is no pair to compare."""
+    """The reason why there is no pair to compare."""
     wanted = (*options.raters, options.truth)
     names = sorted(
         {

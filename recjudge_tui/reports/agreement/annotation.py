@@ -100,7 +100,7 @@ def _pairs(cast: list[Vote], rater_id: int) -> list[tuple[Vote, Vote]]:
 
 
 def _row(db: Database, project_id: int, assignment: Assignment) -> Row:
-    from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+    from recjudge_tui.stats.defaults import RESAMPLES
 
     times = done_seconds(db, assignment.rater_id, assignment.protocol)
     so_far = running_agreement(db, project_id, assignment.rater_id, assignment.protocol, resamples=RESAMPLES)

@@ -1,4 +1,4 @@
-"""How well one rater meets another's labels: precision, recall and F1 of each label, and their averages."""
+"""How well one rater matches another's labels: precision, recall and F1 of each label, and their averages."""
 
 from __future__ import annotations
 

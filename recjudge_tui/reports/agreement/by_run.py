@@ -6,6 +6,7 @@ import time
 from itertools import groupby
 from typing import NamedTuple
 
+from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.run_agreements import (
     begin_agreement,
@@ -14,9 +15,6 @@ from recjudge_tui.store.verdicts.run_agreements import (
     runs_to_compare,
     stored_agreements,
 )
-
-# with more distinct values than this, scores are not labels
-MOST_LABELS = 50
 
 
 class RunFigure(NamedTuple):
@@ -28,7 +26,7 @@ class RunFigure(NamedTuple):
 
 
 class ProjectAgreement(NamedTuple):
-    """Agreement of the newest run that people labelled any part of, with those people. `stat` is qwk, or pearson if
+    """The agreement with people of the newest run that people labelled any part of. `stat` is qwk, or pearson if
     the values are not labels.
 
     `value` is None if it is undefined (one value throughout); `n` counts the questions that both answered. `by_run`
@@ -44,9 +42,8 @@ class ProjectAgreement(NamedTuple):
 
 
 def project_agreements(db: Database) -> dict[int, ProjectAgreement]:
-    """The stored agreement of each project; cheap, because nothing is computed.
-
-    Leaves out projects without stored agreement, and those in which people labelled nothing that a run judged.
+    """The stored agreement of each project. Fast, because nothing is computed. Leaves out projects without stored
+    agreement, and those in which people labelled no case of a run.
     """
     by_project = {}
     for project_id, group in groupby(stored_agreements(db), key=lambda kept: kept.project_id):

@@ -1,4 +1,4 @@
-"""What additional raters bring: the mean of every subset of K raters against a truth, by the size of the subset."""
+"""The benefit of more raters: the mean of every subset of K raters against a truth, by the size of the subset."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from recjudge_tui.store.verdicts.ratings import (
     project_raters,
 )
 
-# above this number of rows only Pearson is quick enough, because it needs no pass over the subsets
+# above this number of rows only Pearson is fast enough, because it needs no pass over the rows for each subset
 _MOST_WORK = 300_000_000
 _RULE = (
     "only cases with a value from the truth and all these raters count, so that all sizes use the same cases"
@@ -100,7 +100,7 @@ def ensembles_table(db: Database, project_id: int, options: AgreementOptions) ->
             continue
         rows += _rows(ratings, alike, options, notes)
     if not rows and not any(NO_ORDER in note for note in notes):
-        notes.append("no two raters share a question with the truth")
+        notes.append("no two raters answered a question that the truth answered")
     settings = settings_of(options) | {"raters": list(chosen)}
     return Table("Ensembles", _COLUMNS, tuple(rows), tuple(notes), settings)
 
@@ -170,8 +170,9 @@ def _rows(ratings: Ratings, alike: list[Pair], options: AgreementOptions, notes:
 def _table(
     ratings: Ratings, alike: list[Pair], options: AgreementOptions
 ) -> tuple[FloatArray, FloatArray, str, list[str], Orientation]:
-    """Values (raters, cases) of the members and of the truth, the number of incomplete cases with a truth, and of cases
-    about other lists; and how the complete cases are seen."""
+    """Values (raters, cases) of the members and of the truth, the number of incomplete cases with a truth, and of
+    cases about other lists; and the side from which pairs in the complete cases are seen.
+    """
     sides: list[Side] = [side_of(ratings, pair.a, options) for pair in alike]
     met = align(ratings.cases, [*sides, side_of(ratings, alike[0].b, options)])
     values = np.where(met.included, met.values, np.nan)

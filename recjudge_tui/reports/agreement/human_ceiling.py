@@ -13,19 +13,21 @@ import numpy as np
 from recjudge_tui.domain.roles import MACHINES
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.comparison import Comparison, estimates
+from recjudge_tui.reports.common.orientation import labels_seen
 from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, pairs_of
 from recjudge_tui.reports.common.scales import is_metric, is_people
+from recjudge_tui.stats.agreement.rater_pairs import RatedPair, pairs_interval
 from recjudge_tui.stats.agreement.registry import STATISTICS
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
-from recjudge_tui.stats.estimate import Estimate
+from recjudge_tui.stats.estimate import Estimate, join_notes
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
 
 CEILING_NOTE = (
-    "People: the human ceiling, the agreement of the reference's own raters with each other (of a person with the other"
-    " people) on the cases of the row, the mean over their pairs weighted by n"
+    "People: the human ceiling, the mean agreement between the people behind the reference (for a person: "
+    "with each other person) on the cases of the row, weighted by n"
 )
 OTHERS_NOTE = (
     "One with the rest: each of them against the consensus of the others by the same rule, as the judge is"
@@ -43,8 +45,9 @@ class Ceiling(NamedTuple):
 
 
 class References(NamedTuple):
-    """What a reference is made of: its raters by name (of a person the others with whom it is compared), and the rule of a
-    consensus, empty if there is none, with its quorum where it does not need all."""
+    """The raters behind a reference, by name (for a person, the other people), and the rule of a consensus, empty if
+    there is none, with its quorum if it does not need all raters.
+    """
 
     raters: Mapping[str, Sequence[str]]
     rules: Mapping[str, str]
@@ -60,7 +63,7 @@ def people_questions(
     pairs: Collection[Pair],
     options: AgreementOptions,
 ) -> dict[tuple[str, str], list[Question]]:
-    """(protocol, aspect) -> the questions of people, where a judge, baseline or metric answered them too."""
+    """(protocol, aspect) -> the questions of people that a judge, baseline or metric answered, too."""
     beside = {(pair.protocol, pair.aspect) for pair in pairs if _has_ceiling(pair, raters)}
     people = tuple(rater.name for rater in raters.values() if is_people(rater))
     if not beside or len(people) < 2:
@@ -112,7 +115,8 @@ def ceiling(
 ) -> Ceiling:
     """The ceiling of one comparison, on its cases; `people` are their questions, among which the reference's raters are.
 
-    Nothing for figures between people, without two of them, and for statistics of which one side is the reference.
+    Empty for figures between people, if there are fewer than two people, and for statistics in which one side is the
+    reference.
     """
     if not _has_ceiling(pair, ratings.raters):
         return NOTHING
@@ -137,7 +141,7 @@ def ceiling(
 
 
 def _undecided(ratings: Ratings, pair: Pair, members: Sequence[Question]) -> int:
-    """The number of cases with a verdict of the judge and different ones of two members, but none of the consensus."""
+    """The number of cases that the judge judged and on which two members differ, but which have no consensus."""
     low = np.full(ratings.cases.ids.size, np.inf)
     high = -low
     for question in members:
@@ -171,30 +175,60 @@ def _weighted(
 ) -> dict[str, Estimate]:
     """The mean of each statistic over these pairs of raters, weighted by their n; intervals over users.
 
-    The ends of the interval are weighted alike. The pairs share users and raters, so their errors go together; if they did
-    not, the interval would be wider than needed.
+    For figures that are means over users or pairs, the ends of the intervals are weighted in the same way, which is
+    wider than needed.
     """
     by_stat: dict[str, list[Estimate]] = {}
+    defined: dict[str, list[RatedPair]] = {}
+    whole = level == "dataset"
     for a, b in sides if stats else ():
         kept = ~(np.isnan(a) | np.isnan(b))
         both = replace(compared, row=compared.row[kept], a=a[kept], b=b[kept])
         figures = estimates(
-            ratings.cases, both, labels, stats, level, resamples=options.resamples, seed=options.seed
+            ratings.cases,
+            both,
+            labels,
+            stats,
+            level,
+            resamples=0 if whole else options.resamples,
+            seed=options.seed,
         )
+        rated = RatedPair(both.a, both.b, ratings.cases.user[both.row])
         for stat, estimate in figures.items():
             if estimate.value is not None:
                 by_stat.setdefault(stat, []).append(estimate)
-    return {stat: _mean(known) for stat, known in by_stat.items()}
+                defined.setdefault(stat, []).append(rated)
+    means = {stat: _mean(known) for stat, known in by_stat.items()}
+    if not whole:
+        return means
+    seen = compared.seen
+    ends = {
+        stat: pairs_interval(
+            pairs,
+            labels_seen(labels, seen),
+            stat,
+            mirrored=seen.mirrored,
+            resamples=options.resamples,
+            seed=options.seed,
+        )
+        for stat, pairs in defined.items()
+    }
+    return {
+        stat: replace(mean, ci_low=ends[stat].low, ci_high=ends[stat].high, note=ends[stat].note)
+        for stat, mean in means.items()
+    }
 
 
 def _mean(known: Sequence[Estimate]) -> Estimate:
+    """The mean of figures and of the ends of their intervals, weighted by n; no interval if one of them has none."""
     n = [estimate.n for estimate in known]
     columns = ([estimate[end] for estimate in map(_ends, known)] for end in range(3))
     value, low, high = (
         None if None in column else float(np.average(np.array(column, dtype=np.float64), weights=n))
         for column in columns
     )
-    return Estimate(value, low, high, sum(n))
+    reasons = [estimate.note for estimate in known if estimate.ci_low is None]
+    return Estimate(value, low, high, sum(n), note=join_notes(*reasons))
 
 
 def _ends(estimate: Estimate) -> tuple[float | None, float | None, float | None]:
@@ -213,8 +247,18 @@ def ceiling_cells(top: Ceiling, stat: str) -> dict[str, object]:
     }
 
 
+def no_interval_note(top: Ceiling, stat: str, figure: Estimate) -> str:
+    """The reason why the ceiling has no interval; empty if it has one, or if the figure beside it gives the same
+    reason.
+    """
+    people = top.people.get(stat)
+    if people is None or people.ci_low is not None or people.note in figure.note:
+        return ""
+    return f"People: {people.note}"
+
+
 def undecided_note(top: Ceiling, stat: str, reference: str) -> str:
-    """That the cases of the ceiling were chosen by agreement; empty if they were not."""
+    """A note that the ceiling leaves out cases without a consensus; empty if there are none."""
     if not top.undecided or stat not in top.people:
         return ""
     cases = quantity(top.undecided, "case")
@@ -222,7 +266,7 @@ def undecided_note(top: Ceiling, stat: str, reference: str) -> str:
 
 
 def ceiling_notes(rows: Sequence[Mapping[str, object]]) -> Iterator[str]:
-    """What the columns of people say, where they say something."""
+    """Notes that explain the columns on people, if these have values."""
     if any(row["ceiling"] is not None for row in rows):
         yield CEILING_NOTE
     if any(row["ceiling_rest"] is not None for row in rows):

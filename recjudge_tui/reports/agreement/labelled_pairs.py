@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.reports.agreement.agreement import compare_pair, nothing, where_of
 from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
 from recjudge_tui.reports.common.orientation import Orientation, labels_seen, orientation_notes
@@ -27,13 +28,12 @@ from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import load_questions, project_questions, project_raters
 
-_MOST_VALUES = 20
 _TWICE = ("counts: each of the n pairs is in the table twice, from the side of either system",)
 
 
 @dataclass(frozen=True)
 class LabelledPair:
-    """The values `a` and `b` (rows,) that two raters gave on the cases of `users` (rows,).
+    """The values `a` and `b` (rows,) that two raters gave; `users` (rows,) are the users of the cases.
 
     Pairs of several systems without a common one are two rows, from the side of either system; `n` counts them once.
     `values`: the label set and any other value given, rising; `names`: what the values are called.
@@ -58,7 +58,7 @@ class LabelledPairs:
 
 
 def labelled_pairs(db: Database, project_id: int, options: AgreementOptions) -> LabelledPairs:
-    """The pairs of raters with at most 20 distinct values, and what to say about them and the others.
+    """The pairs of raters with at most 20 distinct values, and notes on these and the other pairs.
 
     Values that are not labels (an ensemble's mean) stay as they are; metrics on a scale of their own are left out.
     Raises as `agreement_table`.
@@ -83,7 +83,7 @@ def labelled_pairs(db: Database, project_id: int, options: AgreementOptions) -> 
             users = np.concatenate([users, users])
         given = np.array(labels_seen(labels[pair], compared.seen) or [], dtype=np.float64)
         values = np.unique(np.concatenate([given, a, b]))
-        if not by_labels(pair, ratings) or values.size > _MOST_VALUES:
+        if not by_labels(pair, ratings) or values.size > MOST_LABELS:
             notes.append(f"{where_of(pair)}: a scale without labels has no confusion table")
             continue
         if compared.row.size == 0:

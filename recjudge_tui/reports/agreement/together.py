@@ -1,4 +1,4 @@
-"""How far all people, or all chosen raters, agree together, though not everybody judged everything."""
+"""Agreement of all people, or of all chosen raters, together, even if not everybody judged everything."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.agreement.agreement import nothing, settings_of
 from recjudge_tui.reports.common.comparison import Side, align
@@ -43,8 +44,6 @@ from recjudge_tui.store.verdicts.ratings import (
 )
 
 USUAL = ("alpha_ordinal", "fleiss", "ac2")
-# a table of coincidences has the square of this many cells for each user
-_MOST_LABELS = 20
 _COLUMNS = (
     Column("protocol", "Protocol"),
     Column("aspect", "Aspect"),
@@ -93,7 +92,7 @@ def together_table(db: Database, project_id: int, options: AgreementOptions) -> 
     for (protocol, aspect), by_rater in alike.items():
         known = scales[protocol, aspect]
         about = f"{protocol}, {aspect}"
-        if known is None or len(known) > _MOST_LABELS:
+        if known is None or len(known) > MOST_LABELS:
             notes.append(f"{about}: scores without labels have no figure of all raters together")
             continue
         here: Row = {"protocol": protocol, "aspect": aspect}

@@ -1,1 +1,1 @@
-"""What reports share: tables, pages, files, and which raters can be compared."""
+"""The common part of reports: tables, pages, files, and the choice of raters to compare."""

@@ -7,20 +7,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.orientation import Orientation, labels_seen, orientation
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate
-from recjudge_tui.stats.resampling.intervals import LEVEL
 from recjudge_tui.store.verdicts.generations import Lifetimes, in_generation, newest_judged
 from recjudge_tui.store.verdicts.ratings import CaseColumns, Rater, Verdicts, of_selection
 
 
 @dataclass(frozen=True)
 class MissingCounts:
-    """How many verdicts each side lacks, among all cases that either rater was asked about. `earlier` and `later` count the
-    cases of other generations of lists, outside them.
+    """How many verdicts each side lacks, among all cases that either rater was asked about. `earlier` and `later`
+    count the cases of other generations of lists, which are not among those.
     """
 
     cases: int
@@ -53,9 +54,9 @@ class MissingCounts:
 
 def generation_notes(earlier: int, later: int) -> list[str]:
     """How many cases are left out because their lists are not those that the figure is about."""
-    notes = [f"{earlier:,} cases of earlier lists left out"] if earlier else []
+    notes = [f"{quantity(earlier, 'case')} of earlier lists left out"] if earlier else []
     return notes + (
-        [f"{later:,} cases of later lists, which not all of them judged, left out"] if later else []
+        [f"{quantity(later, 'case')} of later lists, which not all of them judged, left out"] if later else []
     )
 
 
@@ -102,7 +103,7 @@ def compare(cases: CaseColumns, left: Side, right: Side, within: BoolArray | Non
     )
     rows = np.flatnonzero(both)
     seen = orientation(cases, rows)
-    # adding 0 makes -0 a plain 0
+    # adding 0 turns -0 into 0
     return Comparison(rows, a[rows] * seen.turn + 0.0, b[rows] * seen.turn + 0.0, missing, seen)
 
 
@@ -129,7 +130,7 @@ class AlignedVerdicts:
 
     @property
     def left_out(self) -> list[str]:
-        """How many cases are left out because of their lists, in words."""
+        """A sentence on how many cases are left out because of their lists."""
         return generation_notes(self.earlier, self.later)
 
 
@@ -160,8 +161,10 @@ def _one_generation(
     included: BoolArray,
     selected: BoolArray | None,
 ) -> tuple[IntArray, int]:
-    """Blank all that is not about the newest lists that most of the sides judged together; which cases that were, and
-    how many of them are about later lists."""
+    """Blank all verdicts that are not about the newest lists that most of the sides judged together.
+
+    Returns a mask of the blanked cases, and how many of them are about later lists.
+    """
     rows = np.flatnonzero(included)
     if not rows.size:
         return rows, 0

@@ -49,13 +49,14 @@ def _raters(pairs: tuple[tuple[str, str], ...]) -> str:
 
 
 def untimed_notes(ratings: Ratings) -> list[str]:
-    """How many cases a time leaves out."""
+    """Notes on how many cases were left out because a time was chosen and theirs is unknown."""
     return [untimed_note(ratings.untimed, "cases")] if ratings.untimed else []
 
 
 def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[str]:
-    """Which of these questions' raters judged earlier lists: cases left out, and cases in use whose lists a later import
-    has replaced."""
+    """Notes on raters who judged earlier lists: cases left out, and used cases whose lists a later import has
+    replaced.
+    """
     by_rater: dict[str, dict[EarlierLists, list[Question]]] = {}
     for question in dict.fromkeys(questions):
         if question in ratings.earlier:

@@ -1,4 +1,7 @@
-"""From which side pairs of lists are seen in a figure that pools them: never from the one whose name sorts first."""
+"""The side from which a figure that pools pairs of lists sees them.
+
+It never depends on which system's name sorts first.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ View = Literal["", "pair", "baseline", "both"]
 
 @dataclass(frozen=True)
 class Orientation:
-    """How rows of a figure are seen. A value is a signed preference: above 0 for A, below 0 for B.
+    """The side from which the rows of a figure are seen. A value is a signed preference: above 0 for A, below 0 for B.
 
     `turn` (rows,) is 1, or -1 where the value as stored is seen from the other side. `pair`: all rows are about the same two
     systems, `a` and `b`. `baseline`: `b` is in every pair, A is the other system. `both`: no system is in every pair, so
@@ -35,7 +38,7 @@ class Orientation:
         return self.view == "both"
 
     def words(self) -> str:
-        """What A and B are, for people; empty if there are no pairs."""
+        """A sentence on what A and B mean; empty if there are no pairs."""
         if self.view == "pair":
             return f"A is {self.a}, B is {self.b}"
         if self.view == "baseline":
@@ -48,7 +51,7 @@ class Orientation:
 def orientation(cases: CaseColumns, rows: IntArray, counted: BoolArray | None = None) -> Orientation:
     """The orientation of a figure over these rows of `cases`, or over those that are `counted`.
 
-    It follows from which systems met. Names decide only which of two systems is called A where there are no others.
+    It depends on which systems met. Only if there are just two systems do their names decide which one is called A.
     """
     here = cases.is_pair[rows] if counted is None else cases.is_pair[rows] & counted
     return side_of_pairs(cases.system_a[rows], cases.system_b[rows], here, cases.systems)
@@ -72,7 +75,7 @@ def side_of_pairs(
 
 
 def side_of_names(first: Sequence[str], second: Sequence[str]) -> Orientation:
-    """The same by the systems' names, `first` < `second`; the second is empty where the row is not about a pair."""
+    """The orientation by the systems' names, `first` < `second`; the second is empty if the row is not about a pair."""
     systems = tuple(sorted({*first, *second}))
     places = {name: place for place, name in enumerate(systems)}
     a, b = (np.array([places[name] for name in names], dtype=np.int64) for names in (first, second))
@@ -80,7 +83,7 @@ def side_of_names(first: Sequence[str], second: Sequence[str]) -> Orientation:
 
 
 def both_sides(values: FloatArray, how: Orientation) -> FloatArray:
-    """Values (..., rows) as seen; with each row twice, from either side, where that is how they are seen."""
+    """The oriented values (..., rows). If rows count from both sides, each row is there twice, once from each side."""
     seen = values * how.turn + 0.0
     return np.concatenate([seen, 0.0 - seen], axis=-1) if how.mirrored else seen
 
@@ -102,7 +105,7 @@ def sided(names: Mapping[float, str]) -> dict[float, str]:
 
 
 def orientation_notes(by_where: dict[str, Orientation]) -> list[str]:
-    """One note for each orientation that figures have; `by_where` names what is seen so."""
+    """One note for each orientation of the figures; `by_where` names the figures that have it."""
     wheres: dict[str, list[str]] = {}
     for where, how in by_where.items():
         if how.words():

@@ -1,4 +1,4 @@
-"""Which raters are compared, on which question, and by which statistics."""
+"""The choice of the raters to compare, the questions, and the statistics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import compares_lists, protocol_facts, question_of
+from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts, question_of
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.scales import (
@@ -22,7 +22,7 @@ from recjudge_tui.reports.common.scales import (
     speaks_for_people,
 )
 from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATISTICS
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
@@ -34,8 +34,8 @@ OF_METRICS = "a metric has its own scale: only correlations apply"
 
 @dataclass(frozen=True)
 class AgreementOptions:
-    """What to compare. Empty `raters`: everyone, and readers only with `readers`; `truth`: everyone against this one, else
-    all pairs.
+    """The comparisons to make. Empty `raters`: everyone, but readers only with `readers`; `truth`: everyone against
+    this rater, else all pairs.
 
     Empty `stats`: qwk and percent (Pearson and Spearman on a scale without labels, and for metrics; all correlations where a
     rater gives values between the labels; kappa and percent for categories without an order), and concurrence for pairs of
@@ -145,11 +145,11 @@ def _alike(
     for question in protocol_questions(questions, raters, options.protocol):
         if options.aspect in (None, question.aspect):
             groups.setdefault((question_of(question.protocol), question.aspect), []).append(question)
-    return sorted(groups.items(), key=lambda part: (part[0][0], part[0][1] != "overall", part[0][1]))
+    return sorted(groups.items(), key=lambda part: (part[0][0], part[0][1] != OVERALL, part[0][1]))
 
 
 def _name(questions: list[Question], same: str) -> str:
-    """The protocol of the questions; of several, the one whose question all of them answer."""
+    """The protocol of the questions; if there are several, the one whose question all of them answer."""
     names = {question.protocol for question in questions}
     return names.pop() if len(names) == 1 else same
 
@@ -195,8 +195,10 @@ def between_labels(pair: Pair, ratings: Ratings, labels: list[float] | None) -> 
 
 
 def unfit(stat: str, pair: Pair, ratings: Ratings, unordered: Collection[tuple[str, str]]) -> str:
-    """Why a statistic cannot be computed for a pair of raters; empty if it can. `unordered`: the (protocol, aspect) whose
-    answers are categories."""
+    """The reason why a statistic cannot be computed for a pair of raters; empty if it can.
+
+    `unordered`: the (protocol, aspect) whose answers are categories.
+    """
     if (pair.protocol, pair.aspect) in unordered and not STATISTICS[stat].nominal:
         return NO_ORDER
     return "" if stat in CORRELATIONS or by_labels(pair, ratings) else OF_METRICS

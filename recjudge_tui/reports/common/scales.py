@@ -8,7 +8,16 @@ import numpy as np
 
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.protocols import offered, protocol_facts, question_of, same_question
-from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, RATER_KINDS, READERS, REFERENCES, RUN_RATERS
+from recjudge_tui.domain.roles import (
+    COMBINED,
+    FIRST_HAND,
+    RATER_KINDS,
+    READERS,
+    REFERENCES,
+    RUN_RATERS,
+    rules_note,
+)
+from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.errors import UsageError
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.store.database import Database
@@ -18,7 +27,6 @@ from recjudge_tui.store.verdicts.counted import counted_battles
 from recjudge_tui.store.verdicts.ratings import Question, Rater
 from recjudge_tui.store.verdicts.scales import stored_scales
 
-_MOST_LABELS = 20
 _MOST_PAIRS = 4
 
 
@@ -54,22 +62,25 @@ def rater_notes(raters: Iterable[Rater]) -> list[str]:
 
 
 def rules_notes(raters: Iterable[Rater]) -> list[str]:
-    """What the built-in rules are; none without them."""
+    """A note on the built-in rules; none if they are not among the raters."""
     names = sorted({rater.name for rater in raters if rater.kind == "rules"})
-    return [f"{name} is not a language model: the published guidelines written as code" for name in names]
+    return [rules_note(name) for name in names]
 
 
 def combined_notes(raters: Iterable[Rater]) -> list[str]:
-    """What a consensus or a jury is worth as a reference; none without one. A mean of metrics is no reference."""
+    """Notes on consensus and jury raters as references; none if there are none.
+
+    A mean of metrics is not a reference.
+    """
     names = sorted({rater.name for rater in raters if rater.kind in COMBINED and not is_metric(rater)})
     return [
-        f"{name} is made from other raters: its answer is taken to be right and is not known to be"
+        f"{name} is made from other raters: it counts as right, although nobody has checked it"
         for name in names
     ]
 
 
 def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
-    """What the verdicts themselves do not show: pairs judged in one order only, and battles known only as counts."""
+    """Notes on the origin of verdicts: pairs judged in one order only, and battles known only as counts."""
     asked = list(questions)
     return [*_one_order_notes(db, project_id, asked), *_counted_notes(db, project_id, asked)]
 
@@ -79,7 +90,7 @@ def _counted_notes(db: Database, project_id: int, questions: Iterable[Question])
     wanted = {(question.rater, question.protocol, question.aspect) for question in questions}
     return [
         f"{rater}, {aspect}: {n:,} battles are known only as counts, without their users: each counts as one user, so"
-        " intervals and tests are too sure if the same users judged several"
+        " intervals are too narrow and p values too small if the same users judged several"
         for rater, protocol, aspect, n in counted_battles(db, project_id)
         if (rater, protocol, aspect) in wanted
     ]
@@ -143,10 +154,9 @@ def protocols_meeting(protocol: str | None) -> list[str] | None:
 def label_names(
     db: Database, project_id: int, protocol: str, aspect: str, values: FloatArray
 ) -> dict[float, str] | None:
-    """The label set of a question, value -> name, highest value first; None for a scale without labels.
-
-    A scale that a file of labels gave to the aspect comes first; else it is taken from the prompts of the project's runs, or
-    else from the protocol. It is extended by other whole numbers that people gave.
+    """The label set of a question, value -> name, highest value first; None for a scale without labels. It comes from
+    the scale that a file of labels gave to the aspect, else from the prompts of the project's runs, else from the
+    protocol. It is extended by other whole numbers that people gave.
     """
     given = stored_scales(db, project_id).get((protocol, aspect))
     if given is not None:
@@ -165,7 +175,7 @@ def _extended(names: dict[float, str], own: Mapping[float, str], values: FloatAr
         names = names | dict(own)
     elif beyond.size and (beyond == np.rint(beyond)).all():
         low, high = int(min(*names, beyond.min())), int(max(*names, beyond.max()))
-        if high - low < _MOST_LABELS:
+        if high - low < MOST_LABELS:
             names = {float(value): names.get(float(value), str(value)) for value in range(low, high + 1)}
     return dict(sorted(names.items(), reverse=True))
 
@@ -190,7 +200,7 @@ def categories(db: Database, project_id: int) -> set[tuple[str, str]]:
 
 
 def scale_notes(db: Database, project_id: int, asked: Iterable[tuple[str, str]]) -> list[str]:
-    """One line on the (protocol, aspect) that have a scale of their own; none if none of these has."""
+    """One line on the aspects that have a scale of their own; none if no aspect has one."""
     scales = stored_scales(db, project_id)
     own = [
         f"{aspect} {scales[protocol, aspect].described()}"

@@ -1,4 +1,4 @@
-"""Any report group by group: users by an attribute or by their activity, or occasions by their context."""
+"""Makes any report group by group: users by an attribute or by their activity, or occasions by their context."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import check_contexts
 
 ACTIVITY, CONTEXT = "activity", "context"
-# before the name of an attribute that is called like one of these
+# prefix for an attribute with the same name as one of these
 OF_USER = "user:"
 MOST_GROUPS = 10
 _LEVELS = 3
@@ -38,7 +38,7 @@ Report = Callable[[CaseSelection], Table]
 
 
 class Segments(NamedTuple):
-    """The groups in order, what they are by, and what a reader must know of them."""
+    """The groups in order, the title of the grouping, and notes for the reader."""
 
     title: str
     groups: tuple[Segment, ...]
@@ -55,8 +55,8 @@ def segmented(
     systems: tuple[str, ...] = (),
     of_lists: bool = False,
 ) -> Table:
-    """The report on the cases of these occasions and systems (none: all); with `by` once for each group, with the group in
-    the first column.
+    """The report on the cases of these occasions and systems (none: all). With `by`, it is made once for each group,
+    with the group in the first column.
 
     `by` is ACTIVITY, CONTEXT or an attribute of users. `of_lists`: the report is about lists and not about cases. Raises
     NotFoundError for an unknown context or system, UsageError for an unknown attribute, and whatever the report raises.
@@ -75,14 +75,14 @@ def _segmented(
     segmentation = segments(db, project_id, by, chosen.occasions, of_lists=of_lists)
     if not segmentation.groups:
         return report(chosen)
-    # the groups are parts of the same verdicts
+    # the groups together contain the same verdicts
     with db.one_state():
         tables = [(group, report(replace(chosen, segment=group))) for group in segmentation.groups]
     first = tables[0][1]
     rows: list[Row] = [{"segment": group.name} | row for group, table in tables for row in table.rows]
     empty = [one_line(group.name, 60) for group, table in tables if not table.rows]
     notes = [
-        f"{quantity(len(segmentation.groups), 'group')} were looked at; {_CHANCE}",
+        f"{quantity(len(segmentation.groups), 'group')} were compared; {_CHANCE}",
         *segmentation.notes,
         *([f"nothing to report for: {', '.join(empty)}"] if empty else []),
         *_notes(tables),
@@ -94,7 +94,7 @@ def _segmented(
 
 
 def _notes(tables: Collection[tuple[Segment, Table]]) -> list[str]:
-    """Notes that hold for every group that has figures, then the others with the names of their groups."""
+    """First the notes that all groups with figures share, then the others with the names of their groups."""
     filled = [(group, table) for group, table in tables if table.rows] or list(tables)
     counts = Counter(note for _, table in filled for note in dict.fromkeys(table.notes))
     shared = [note for note in dict.fromkeys(filled[0][1].notes) if counts[note] == len(filled)]
@@ -108,7 +108,7 @@ def _notes(tables: Collection[tuple[Segment, Table]]) -> list[str]:
 
 
 def about_systems(table: Table, systems: tuple[str, ...]) -> Table:
-    """The table with the systems that it is about in its notes and settings, where not about all."""
+    """The table, with the chosen systems in its notes and settings unless all are chosen."""
     if not systems:
         return table
     settings = {**table.settings, "systems": list(systems)}
@@ -120,7 +120,7 @@ def systems_note(systems: tuple[str, ...]) -> str:
 
 
 def about_occasions(table: Table, occasions: OccasionFilter) -> Table:
-    """The table with what it is about in its notes and settings."""
+    """The table, with the chosen occasions in its notes and settings."""
     if occasions == EVERY_OCCASION:
         return table
     settings = {
@@ -133,7 +133,7 @@ def about_occasions(table: Table, occasions: OccasionFilter) -> Table:
 
 
 def occasions_note(occasions: OccasionFilter) -> str:
-    """Which occasions a report is about, in words; there is at least one bound or context."""
+    """A sentence on the occasions of a report; at least one bound or context is chosen."""
     parts = []
     if occasions.contexts:
         names = ", ".join(f"“{one_line(name, 60)}”" for name in occasions.contexts)
@@ -224,7 +224,7 @@ def _by_attribute(db: Database, project_id: int, attribute: str) -> Segments:
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    """The name, in parentheses where the data has such a value itself."""
+    """The name, in parentheses if the data has the same value."""
     while name in taken:
         name = f"({name})"
     return name

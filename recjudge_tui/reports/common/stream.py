@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
+from recjudge_tui.domain.text import finite
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import whole_file
 from recjudge_tui.reports.common.table import Screen, Table, render, save_text
 from recjudge_tui.reports.common.writers.csv_text import guard_note, write_csv
-from recjudge_tui.reports.common.writers.json_text import finite, harmless
+from recjudge_tui.reports.common.writers.json_text import harmless
 from recjudge_tui.reports.common.writers.parquet import write_parquet
 
 ExportFormat = Literal["csv", "jsonl", "json", "parquet"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
@@ -40,6 +40,7 @@ class Column:
 class Table:
     """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in `note`).
 
+    `facts` are results that are not about one row, by name; of the formats only JSON has them.
     Raises ValueError for a cell that is NaN or infinite, or that has no column.
     """
 
@@ -48,6 +49,7 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = {column.name for column in self.columns}
@@ -59,6 +61,26 @@ class Table:
                     raise ValueError(f"{name} is {value}: an undefined figure is None")
 
 
+def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, ...]:
+    """The tables with only these columns, in this order; a table that has none of them is unchanged. A column may be
+    given by its name or its label. Raises UsageError for a column that no table has, naming the existing ones.
+    """
+    known = list(dict.fromkeys(column.name for table in tables for column in table.columns))
+    labels = {column.label.lower(): column.name for table in tables for column in table.columns}
+    wanted = list(dict.fromkeys(name if name in known else labels.get(name.lower(), name) for name in names))
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise UsageError(f"no column “{unknown[0]}”", f"There are: {', '.join(known)}.")
+    return tuple(_with_columns(table, wanted) for table in tables)
+
+
+def _with_columns(table: Table, names: Sequence[str]) -> Table:
+    by_name = {column.name: column for column in table.columns}
+    chosen = tuple(replace(by_name[name], minor=False) for name in names if name in by_name)
+    rows = tuple({c.name: row[c.name] for c in chosen if c.name in row} for row in table.rows)
+    return replace(table, columns=chosen, rows=rows) if chosen else table
+
+
 class TableText(NamedTuple):
     """A table as text, and the notes to show beside it."""
 
@@ -66,7 +88,7 @@ class TableText(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-# the width of a table that no screen bounds
+# the width of a table that is not limited by a screen
 UNBOUNDED = 10_000
 
 
@@ -89,7 +111,7 @@ _WRITERS = {
 }
 FORMATS = tuple(_WRITERS)
 PARQUET = "parquet"
-# how a file's ending says its format
+# the format for each file ending
 ENDINGS = {
     ".csv": "csv", ".json": "json", ".md": "md", ".tex": "latex", ".html": "html", ".txt": "text", ".parquet": PARQUET,
 }  # fmt: skip
@@ -165,7 +187,7 @@ def _stdout_screen() -> Screen:
     import shutil
 
     if not sys.stdout.isatty():
-        # read by another program: as wide as the cells need, unless COLUMNS says otherwise
+        # the reader is another program: as wide as the cells need, unless COLUMNS is set
         wanted = os.environ.get("COLUMNS", "")
         return Screen(
             max(40, int(wanted)) if wanted.isdecimal() and int(wanted) else UNBOUNDED, unicode=unicode

@@ -1,4 +1,6 @@
-"""Two raters case by case: how the second one's verdicts differ from the first one's, and whether by more than chance."""
+"""Compares two raters case by case: how the second one's verdicts differ from the first one's, and whether by more
+than chance.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, question_of
+from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.comparison import Side, align, parts
@@ -31,11 +34,12 @@ from recjudge_tui.reports.common.scales import (
     rater_notes,
     rater_rank,
     scale_notes,
+    value_bounds,
 )
 from recjudge_tui.reports.compare.run_differences import PromptChange, prompt_change, run_differences
 from recjudge_tui.reports.compare.tests import Tally, tallied
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import find_rater, rater_row
 from recjudge_tui.store.runs.judges import newest_judges
@@ -51,7 +55,6 @@ from recjudge_tui.store.verdicts.ratings import (
 )
 
 _RUN = "run:"
-_MOST_LEVELS = 20
 _BANDS = 5
 
 
@@ -99,8 +102,8 @@ class Part:
     """The changes on one question, on one system or on all of them (empty).
 
     `levels` are the lines of the grid, highest first; `counts` (from, to) are the cases in its cells. If values cannot
-    be compared, `levels` is empty and `note` says why. `left_out` are the cases about other lists than the newest that
-    both judged; `other_lists` counts them in words.
+    be compared, `levels` is empty and `note` says why. `left_out` are the cases about other lists than the newest
+    that both judged; `other_lists` is a sentence that counts them.
     """
 
     pair: Pair
@@ -134,7 +137,7 @@ class Changes:
         )  # fmt: skip
 
     def _side(self, pair: Pair) -> tuple[str, bool]:
-        """The system from whose opponents' side the question's pairs are seen, if there is one; whether from both sides."""
+        """The baseline of the question's pairs, if there is one, and whether pairs are seen from both sides."""
         seen = next(part.tally.seen for part in self.parts if part.pair == pair)
         return seen.b if seen.view == "baseline" else "", seen.mirrored
 
@@ -285,10 +288,20 @@ def _parts(
     comparable = by_labels(pair, ratings)
     levels, labelled = _levels(db, project_id, pair, values) if comparable else ((), False)
     unordered = (pair.protocol, pair.aspect) in categories(db, project_id)
+    bounds = value_bounds(db, project_id, pair.a, values) if comparable else None
     changed = []
     for system, within in parts(cases, a, b, options.by_system):
         met = align(cases, met_by, within)
-        tally = tallied(met, cases, levels, labelled, options.resamples, options.seed, ordered=not unordered)
+        tally = tallied(
+            met,
+            cases,
+            levels,
+            labelled,
+            options.resamples,
+            options.seed,
+            ordered=not unordered,
+            bounds=bounds,
+        )
         note = "" if comparable else OF_METRICS
         left_out = tuple(cases.ids[met.other].tolist())
         changed.append(Part(pair, system, levels, tally, note, left_out, tuple(met.left_out)))
@@ -306,7 +319,7 @@ def _levels(db: Database, project_id: int, pair: Pair, values: FloatArray) -> tu
     given = np.unique(values)
     labelled = names is not None and not np.setdiff1d(given, list(names)).size
     every = np.unique(np.concatenate([given, np.array(list(names or ()), dtype=np.float64)]))
-    if every.size <= _MOST_LEVELS:
+    if every.size <= MOST_LABELS:
         named = names or {}
         levels = [Level(named.get(float(v), f"{v:.3g}"), float(v), float(v)) for v in every]
         return tuple(reversed(levels)), labelled

@@ -38,6 +38,7 @@ _SUMMARY = (
     Column("p", "P", "float", decimals=4),
     Column("p_holm", "P (Holm)", "float", minor=True, decimals=4),
     Column("p_symmetry", "P (symmetry)", "float", minor=True, decimals=4),
+    Column("p_symmetry_holm", "P (symmetry, Holm)", "float", minor=True, decimals=4),
     Column("mean_a", "Mean from", "float", minor=True),
     Column("mean_b", "Mean to", "float", minor=True),
     Column("difference", "Difference", "float"),
@@ -87,10 +88,13 @@ def summary_table(changes: Changes) -> Table:
     `test` is McNemar's exact test if all changes are between two labels, Stuart and Maxwell's (with Bowker's test of
     symmetry) if they are between more, and the exact sign test on scores without labels. Where users have several
     cases, it is the exact sign test over users, each counted once. `difference` is the mean of `to` minus the mean of
-    `from` with a 95 % interval over users; `p_holm` adjusts for the rows of the table.
+    `from` with a 95 % interval over users; `p_holm` and `p_symmetry_holm` adjust for the rows of the table.
     """
     rows = [_summary(changes, part) for part in changes.parts]
-    adjusted = holm([row["p"] if isinstance(row["p"], float) else None for row in rows])
+    adjusted, symmetric = (
+        holm([p if isinstance(p := row[name], float) else None for row in rows])
+        for name in ("p", "p_symmetry")
+    )
     notes = list(changes.notes)
     if changes.differences:
         notes.append(f"the runs differ in {'; '.join(changes.differences)}")
@@ -99,7 +103,10 @@ def summary_table(changes: Changes) -> Table:
             f"{SIGN_OVER_USERS}: some users have several cases, so each user counts once, as up with more cases up than"
             " down, and the symmetry of changes is not tested"
         )
-    filled = tuple(row | {"p_holm": p} for row, p in zip(rows, adjusted, strict=True))
+    filled = tuple(
+        row | {"p_holm": p, "p_symmetry_holm": symmetry}
+        for row, p, symmetry in zip(rows, adjusted, symmetric, strict=True)
+    )
     return _table("Changes", _SUMMARY, filled, changes, tuple(notes))
 
 

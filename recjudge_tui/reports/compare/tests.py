@@ -15,6 +15,7 @@ from recjudge_tui.stats.agreement.marginal import NOTHING_CHANGED, bowker, stuar
 from recjudge_tui.stats.agreement.paired import users_for_each
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
+from recjudge_tui.stats.resampling.intervals import Bounds
 from recjudge_tui.stats.resampling.multiplicity import sign_test
 from recjudge_tui.store.verdicts.ratings import CaseColumns
 
@@ -24,7 +25,7 @@ NO_SIDE = (
     "pairs of several systems have no common side, so changes have no direction to test: see --by system"
 )
 UNORDERED = "some users have several cases, and changes between categories have no direction by which a user counts once"
-NO_USER_CHANGED = "no user has more changes one way than the other"
+NO_USER_CHANGED = "no user has more changes in one direction than in the other"
 NONE_IN_COMMON = "no case has a verdict from both"
 # with fewer changes, chi-squared is only approximate
 _FEW = 25
@@ -45,8 +46,9 @@ class Tally:
 
     `users_up` and `users_down` count the users with more cases up than down, and with fewer.
     `only_a` and `only_b` count the cases that the other side was not asked about, `failed` those where either side
-    failed; all outside n. `counts` (from, to) is by lines of the grid. `labelled`: all values are labels; `ordered`: they
-    are no categories. `seen`: from which side pairs are seen; pairs without a common side are in `counts` twice.
+    failed; all outside n. `counts` (from, to) is by lines of the grid. `labelled`: all values are labels; `ordered`:
+    they are not categories. `seen`: the side from which pairs are seen; pairs without a common side are in `counts`
+    twice.
     """
 
     n: int
@@ -94,8 +96,10 @@ def tallied(
     seed: int,
     *,
     ordered: bool = True,
+    bounds: Bounds | None = None,
 ) -> Tally:
-    """The counts of two aligned sides; `ordered` is false for values that are codes of categories."""
+    """The counts of two aligned sides; `ordered` is false for values that are codes of categories, `bounds` are the lowest
+    and the highest value."""
     (a, b), (status_a, status_b) = met.values, met.status
     both = met.included & (status_a == 1) & (status_b == 1)
     rows = np.flatnonzero(both)
@@ -115,7 +119,7 @@ def tallied(
         counts=_counts(both_sides(a[rows], seen), both_sides(b[rows], seen), lines),
         labelled=labelled,
         ordered=ordered,
-        means=mean_change(right, left, user, resamples=resamples, seed=seed),
+        means=mean_change(right, left, user, bounds, resamples=resamples, seed=seed),
         seen=seen,
     )
 
@@ -139,7 +143,7 @@ def fitting_test(tally: Tally, incomparable: str = "") -> Finding:
     """The test that fits: see `tables.summary_table`. `incomparable` is the reason why no test is possible, if any."""
     if incomparable or tally.n == 0:
         return Finding(note=incomparable or NONE_IN_COMMON)
-    # no difference of means stands beside a test of categories, so there is no lack of its interval to explain
+    # a test of categories has no difference of means, so there is no missing interval to explain
     about_means = tally.means.change.note if tally.ordered else ""
     if tally.changed == 0:
         return Finding(note=join_notes(NOTHING_CHANGED, about_means))

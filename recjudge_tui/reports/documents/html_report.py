@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-from recjudge_tui import __version__
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import TableText
 from recjudge_tui.reports.documents.html_report_parts import NO_PICTURES, SECTIONS, Part, SectionInput
+from recjudge_tui.settings import VERSION
+from recjudge_tui.stats.defaults import PAGE_RESAMPLES
 from recjudge_tui.store.database import Database
 
-RESAMPLES = 1000
 _NOT_MADE = "Could not be made: "
 _TOLD = (_NOT_MADE, NO_PICTURES)
 
@@ -26,7 +26,7 @@ class ReportOptions:
     pictures, and `raters`: those in the same and in position bias; all if empty."""
 
     sections: tuple[str, ...] = ()
-    resamples: int = RESAMPLES
+    resamples: int = PAGE_RESAMPLES
     seed: int = 0
     systems: tuple[str, ...] = ()
     raters: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ def project_report(db: Database, project_id: int, options: ReportOptions | None 
 
 
 def _made(name: str, section_input: SectionInput) -> Part:
-    """A section. If it fails, it says why, and the rest of the report is unaffected."""
+    """A section. If it fails, the section gives the reason and the rest of the report is unaffected."""
     try:
         return SECTIONS[name].make(section_input)
     except RecjudgeError as error:
@@ -102,7 +102,7 @@ def _page(project: str, parts: Mapping[str, Part]) -> str:
         drawings=drawings,
         style=Markup(STYLE),
         csp=CSP,
-        program=f"recjudge {__version__}",
+        program=f"recjudge {VERSION}",
     )
 
 

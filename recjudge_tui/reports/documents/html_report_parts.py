@@ -10,12 +10,12 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from recjudge_tui import __version__
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.settings import VERSION
 from recjudge_tui.store.database import SQLITE_VERSION, Database
 
 _PACKAGES = ("numpy", "scipy", "pydantic", "jinja2", "textual", "matplotlib")
@@ -62,7 +62,7 @@ def about(context: SectionInput) -> Part:
     from recjudge_tui.store.migrations import known_migrations
 
     facts = [
-        ("recjudge", __version__),
+        ("recjudge", VERSION),
         ("database schema", str(known_migrations()[-1].version)),
         ("Python", platform.python_version()),
         ("SQLite", SQLITE_VERSION),
@@ -178,7 +178,7 @@ def metrics(context: SectionInput) -> Part:
 
 
 def flags(context: SectionInput) -> Part:
-    """What is flagged in single lists, and how far raters agree on it."""
+    """The items flagged in single lists, and the agreement of raters on them."""
     from recjudge_tui.reports.flags.agreement import flag_agreement_table
     from recjudge_tui.reports.flags.kinds import kinds_table
     from recjudge_tui.reports.flags.project_flags import FlagOptions

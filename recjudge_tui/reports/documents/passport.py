@@ -21,7 +21,7 @@ from recjudge_tui.reports.documents.passport_parts import (
 )
 from recjudge_tui.reports.documents.passport_rows import COLUMNS, Commands, sections
 from recjudge_tui.reports.reliability.length_bias import FORMULA
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_names
 from recjudge_tui.store.raters.raters import rater_row

@@ -14,6 +14,7 @@ from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.scales import speaks_for_people
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.documents.methods_facts import SHORT_DIGEST
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
 from recjudge_tui.reports.projects.cost import cost_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
@@ -66,7 +67,8 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
     """Judge, prompts, settings and served models, one row each."""
     yield text_entry(JUDGE, "judge", of.commands.judge.spec)
     for run in of.runs:
-        yield text_entry(JUDGE, "prompt", run.prompt, protocol=run.protocol)
+        prompt = f"{run.prompt} (SHA-256 {run.prompt_digest[:SHORT_DIGEST]})"
+        yield text_entry(JUDGE, "prompt", prompt, protocol=run.protocol)
     for run in of.runs:
         yield text_entry(JUDGE, "asked with", _settings(run), protocol=run.protocol)
     served = served_models(of.db, of.project_id, of.rater.name, {run.protocol for run in of.runs})
@@ -181,7 +183,7 @@ def adversarial_rows(of: PassportSource) -> Iterator[Row]:
         if row["rater"] == of.rater.name and row["system"] is None
     ]
     if not rows:
-        why = "it judged no foreign list"
+        why = "it judged no list of another user"
         yield missing(ADVERSARIAL, "correct", why, of.commands.adversarial())
     for row in rows:
         failed = row["failed"]
@@ -255,7 +257,7 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
 
 
 def preference_rows(of: PassportSource) -> Iterator[Row]:
-    """The judge's own preferences, and how far they exceed those of people on the same pairs."""
+    """The judge's own preferences, and by how much they exceed those of people on the same pairs."""
     if not of.protocols:
         why = "it only judged adversarial pairs"
         yield missing(PREFERENCES, "prefers popular items", why, of.commands.run(SAER[0]))

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.protocols import with_unit
+from recjudge_tui.domain.protocols import OVERALL, with_unit
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Column, Kind, Row, Table
@@ -61,6 +61,7 @@ class Commands:
         words += [f"--base-url {_quoted(url)}" for url in self.judge.base_urls]
         if self.judge.api_key_env:
             words.append(f"--api-key-env {_quoted(self.judge.api_key_env)}")
+        words += [f"--header-env {_quoted(header)}" for header in self.judge.headers]
         return " ".join([*words, f"--name {_quoted(name)}"])
 
 
@@ -129,7 +130,7 @@ def _placed(row: Row) -> tuple[_Key, str]:
 
 
 def _question(protocol: str, aspect: str) -> str:
-    if aspect in ("", "overall"):
+    if aspect in ("", OVERALL):
         return protocol
     return aspect if protocol in with_unit("explanation") else f"{protocol} · {aspect}"
 

@@ -35,7 +35,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     rater, truth, topic = chosen["rater"], chosen["truth"], context.topic
     table = confusion_table(context.db, context.project_id, _options(topic, rater, truth, context.selection))
     if table.rows:
-        # the report uses the later rater of a pair as the reference, whichever the user named first
+        # the report uses the later rater of a pair as the reference, independent of the user's order
         rater, truth = str(table.rows[0]["rater_a"]), str(table.rows[0]["rater_b"])
     n = whole(table.rows[0]["n"]) if table.rows else 0
     title = f"{rater} (down) against {truth} (across), n={n:,}"

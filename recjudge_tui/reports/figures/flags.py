@@ -1,4 +1,4 @@
-"""Flags: what one rater finds wrong with the lists of each system, as a table, as intervals, or by rank."""
+"""Flags: the issues that one rater finds in the lists of each system, as a table, as intervals, or by rank."""
 
 from __future__ import annotations
 

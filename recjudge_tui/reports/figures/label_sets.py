@@ -14,12 +14,12 @@ from recjudge_tui.reports.figures.options import FigureContext, Topic, judge_and
 from recjudge_tui.reports.figures.words import count_text, name_text, share_text
 from recjudge_tui.reports.reliability.calibration import no_sets
 from recjudge_tui.reports.reliability.uncertainty import (
-    COVERAGE,
     Uncertainty,
     UncertaintyOptions,
     uncertainties,
 )
 from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.defaults import COVERAGE
 from recjudge_tui.store.database import Database
 
 _NOTE = (
@@ -105,10 +105,10 @@ def found_sets(
     options = UncertaintyOptions(
         rater, truth, protocol=topic.protocol, aspect=topic.aspect, resamples=0, selection=selection
     )
-    found = uncertainties(db, project_id, options)
-    if lacks := no_sets(found):
+    judges = uncertainties(db, project_id, options)
+    if lacks := no_sets(judges):
         raise RecjudgeError(lacks[0])
-    return found[0]
+    return judges[0]
 
 
 def set_rows(question: Uncertainty, rater: str, truth: str) -> list[Row]:

@@ -85,7 +85,7 @@ def _estimate(row: Row) -> Estimate:
 
 
 def _all_positive(estimates: Sequence[Estimate]) -> bool:
-    """Whether a scale of doublings can show every value: Q is a ratio, and 0 has no place on such a scale."""
+    """Whether a logarithmic scale can show every value: Q is a ratio, and 0 is not on such a scale."""
     ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None]
     return bool(ends) and min(ends) > 0
 

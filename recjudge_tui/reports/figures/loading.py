@@ -29,10 +29,10 @@ from recjudge_tui.store.database import Database
 
 _MISSING = {
     "truth": (
-        "no person judged this, so there is no truth for a comparison; to import labels, press i on the Projects screen"
+        "no person judged this, so there is no truth for a comparison; to import labels, press i"
         " or run “recjudge import --as labels”"
     ),
-    "rater": "only people judged this; to start a run, press r on the Projects screen or use “recjudge run”",
+    "rater": "only people judged this; to start a run, press r, then n, or use “recjudge run”",
     "metric": "no offline metric can be computed for these lists; “recjudge metrics” says why",
 }
 _NOT_NAMED = {
@@ -130,7 +130,7 @@ def _sentence(note: str) -> str:
 def _about_raters(
     context: FigureContext, choices: Mapping[str, Choice], rows: Iterable[Row]
 ) -> Iterator[str]:
-    """What a reader must know of the raters in a figure, as sentences of its caption."""
+    """Sentences for the caption about the raters in a figure."""
     from recjudge_tui.reports.common.scales import combined_notes
     from recjudge_tui.store.verdicts.ratings import project_raters
 

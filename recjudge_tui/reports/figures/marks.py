@@ -87,8 +87,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Lines:
-    """Series over the same periods; the `x` of a point is the place of its period. `even` is drawn across, and down at
-    each of the `changes` with its name on the axis: what judges from this place on."""
+    """Series over the same periods; the `x` of a point is the place of its period.
+
+    `even` is a horizontal line. Each of the `changes` is a vertical line with the name of the model or prompt that
+    judges from there on.
+    """
 
     series: tuple[Series, ...]
     periods: tuple[str, ...]

@@ -21,11 +21,11 @@ from recjudge_tui.reports.figures.words import (
 from recjudge_tui.reports.leaderboard.large_boards import first_and_last, left_out_words, next_to
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
+from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.store.cases.cases import cases_between
 from recjudge_tui.store.data.catalogue import known_systems
 from recjudge_tui.store.database import Database
 
-_SIGNIFICANT = 0.05
 # a Q of 4, or of a quarter, has the strongest shade
 _STRONGEST = math.log(4)
 
@@ -54,7 +54,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     caption = (
         f"Q = (wins + ties) / (losses + ties) of the row's system against the column's, judged by {name_text(rater)}:"
         f" {topic.text()}, {n_text(table.rows, 'pairs of lists a cell')}. In brackets: 95% interval over"
-        f" users; bold: p < {_SIGNIFICANT:g}, sign test over users, Holm-adjusted."
+        f" users; bold: p < {ALPHA:g}, sign test over users, Holm-adjusted."
     )
     systems = _ranked(table.rows)
     shown = _shown(systems, chosen.get("system", ""))
@@ -87,7 +87,7 @@ def _cell(row: Row) -> GridCell:
     shade = None if q is None else math.log(q) / _STRONGEST if q > 0 else -1.0
     interval = "" if low is None or high is None else f"[{low:.2f}, {high:.2f}]"
     text = UNDEFINED if q is None else f"{q:.2f}"
-    return GridCell(shade, text, interval, p is not None and p < _SIGNIFICANT, row)
+    return GridCell(shade, text, interval, p is not None and p < ALPHA, row)
 
 
 def sentence(_: FigureData, row: Row) -> Sentence:

@@ -11,6 +11,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.agreement.agreement import compare_pair, settings_of
 from recjudge_tui.reports.agreement.human_ceiling import NOTHING, ceiling, people_questions, references
 from recjudge_tui.reports.common.comparison import estimates
+from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.pairing import (
     AgreementOptions,
     Pair,
@@ -52,8 +53,7 @@ _COLUMNS = (
     Column("aspect", "Aspect"),
     Column("stat", "Statistic"),
     Column("value", "Value", "float"),
-    Column("ci_low", "CI low", "ci"),
-    Column("ci_high", "CI high", "ci"),
+    *interval_columns(),
     Column("ceiling", "People", "float", minor=True),
     Column("n", "n", "int"),
     Column("verdicts", "Verdicts", "int", minor=True),
@@ -89,7 +89,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
 
 
 def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
-    """The statistic of each run's own verdicts with `truth`, be it that a later run of its rater judged the same cases;
+    """The statistic of each run's own verdicts with `truth`, even if a later run of its rater judged the same cases;
     undefined if they share no case."""
     db, project, topic = context.db, context.project_id, context.topic
     options = AgreementOptions(

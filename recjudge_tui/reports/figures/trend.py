@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast, get_args
 
-from recjudge_tui.domain.periods import OVER, Over
+from recjudge_tui.domain.occasions import OVER, Over
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, rows_by_system

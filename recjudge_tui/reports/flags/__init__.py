@@ -1,1 +1,1 @@
-"""Flagged items: kinds of fault by system and by rank, and how far raters agree on them."""
+"""Flagged items: kinds of issue by system and by rank, and the agreement of raters on them."""

@@ -1,4 +1,4 @@
-"""How far two raters flag the same items, for the same issue."""
+"""Agreement of two raters on the flagged items and their issues."""
 
 from __future__ import annotations
 
@@ -64,9 +64,8 @@ class _Items(NamedTuple):
 
 
 def flag_agreement_table(db: Database, project_id: int, options: FlagOptions) -> Table:
-    """One row a pair of raters, kind of issue and statistic, on the items of the lists that both judged.
-
-    The issue ANY asks which items are flagged at all, `SAME_ISSUE` beside it whether for the same reason. With `truth`
+    """One row per pair of raters, kind of issue and statistic, on the items of the lists that both judged. The issue
+    ANY compares which items are flagged at all; `SAME_ISSUE` compares whether for the same reason. With `truth`
     everyone is compared with that rater, else all pairs are. Kinds that neither flagged are left out. Raises what
     `load_flagged` raises, and UsageError for an unknown issue.
     """

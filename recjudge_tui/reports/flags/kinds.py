@@ -1,4 +1,4 @@
-"""What is wrong with the lists of each system: the share of lists, of items, or of items by rank that raters flag."""
+"""Issues in the lists of each system: the share of lists, of items, or of items by rank that raters flag."""
 
 from __future__ import annotations
 
@@ -59,10 +59,9 @@ class _Units(NamedTuple):
 
 
 def kinds_table(db: Database, project_id: int, options: FlagOptions) -> Table:
-    """One row a rater, system and kind of issue (by rank also a rank), with the share of lists or items flagged.
-
-    The issue ANY counts what has any flag. Kinds that nobody flagged are left out, failed verdicts are not in n. Raises
-    what `load_flagged` raises, and UsageError for an unknown issue.
+    """One row per rater, system and kind of issue (and rank, if by rank), with the share of lists or items flagged.
+    The issue ANY counts lists or items with any flag. Kinds that nobody flagged are left out; failed verdicts are not
+    in n. Raises what `load_flagged` raises, and UsageError for an unknown issue.
     """
     flagged = load_flagged(db, project_id, options)
     current = newest_lists(flagged.ratings)
@@ -101,7 +100,7 @@ def _judged_rows(current: Ratings, flagger: Flagger) -> IntArray:
 def _issues(
     flagged: ProjectFlags, judged: dict[Flagger, IntArray], options: FlagOptions
 ) -> tuple[int | None, ...]:
-    """The chosen kind; else any, and the kinds that somebody flagged, which by rank are left out."""
+    """The chosen kind; else ANY and, unless by rank, the kinds that somebody flagged."""
     if options.issue is not None:
         return (issue_place(flagged, options.issue),)
     if options.by_rank or not flagged.flaggers:
@@ -167,7 +166,7 @@ def _rows(
 def _people(
     flagged: ProjectFlags, flagger: Flagger, judged: dict[Flagger, IntArray], counted: dict[Flagger, _Units]
 ) -> list[_Units]:
-    """What people flagged in the lists that the rater judged too."""
+    """The shares that people flagged in the lists that the rater judged, too."""
     parts = []
     for person in flagged.flaggers:
         if is_people(person.rater) and person.protocol == flagger.protocol:
@@ -201,7 +200,7 @@ def _notes(
 
 
 def _unknown_items(flagged: ProjectFlags, flagger: Flagger, cases: IntArray) -> list[str]:
-    """Lists whose items are not known, and flags on items that their lists do not hold."""
+    """Notes on lists with unknown items, and on flags for items that are not in the list."""
     name, flags = flagger.rater.name, flagged.lists.by_rater[flagger]
     unknown = int((~np.isin(cases, flagged.lists.items.row)).sum())
     notes = (

@@ -13,7 +13,7 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.scales import is_metric, protocol_questions, protocols_meeting, rater_rank
 from recjudge_tui.stats.arrays import BoolArray
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.flags import FlaggedLists, Flagger, folded, load_flags
@@ -27,7 +27,7 @@ from recjudge_tui.store.verdicts.ratings import (
 
 ANY = "any"
 NOTHING = "no rater has flagged an item or was asked to: start a pointwise run, or import labels with flags"
-# flags belong to a whole answer, whatever aspects it has
+# flags belong to a whole answer, not to a single aspect
 _ASPECT = "flags"
 Of = Literal["lists", "items"]
 
@@ -52,8 +52,9 @@ class FlagOptions:
 
 @dataclass(frozen=True)
 class ProjectFlags:
-    """Who flagged what: `ratings` has one question for each of `flaggers`, with every verdict, 1 where one is valid and
-    NaN where all failed. `silent` names raters that gave no flag and were asked for none."""
+    """The flags of all raters: `ratings` has one question for each of `flaggers` with all its verdicts, 1 if one is
+    valid and NaN if all failed. `silent` names raters that gave no flag and were asked for none.
+    """
 
     ratings: Ratings
     lists: FlaggedLists
@@ -101,7 +102,7 @@ def load_flagged(db: Database, project_id: int, options: FlagOptions) -> Project
     ]
     loaded = load_questions(db, project_id, questions, options.selection)
     fitting = protocol_questions(questions, loaded.raters, options.protocol)
-    # what is made from the verdicts of others has no flags
+    # raters made from others have no flags
     raters = {name: rater for name, rater in loaded.raters.items() if rater.kind not in COMBINED}
     flaggers = sorted(
         {
@@ -124,12 +125,12 @@ def question_of(flagger: Flagger) -> Question:
 
 
 def folded_issues(flagged: ProjectFlags) -> dict[str, int]:
-    """The place of each kind in the list of issues, by its folded name."""
+    """The index of each kind in the list of issues, by its folded name."""
     return {folded(issue): place for place, issue in enumerate(flagged.lists.issues)}
 
 
 def issue_place(flagged: ProjectFlags, name: str) -> int | None:
-    """The place of a kind in the list of issues; None for ANY. Raises UsageError for an unknown one."""
+    """The index of a kind in the list of issues; None for ANY. Raises UsageError for an unknown one."""
     if folded(name) == ANY:
         return None
     places = folded_issues(flagged)
@@ -140,7 +141,7 @@ def issue_place(flagged: ProjectFlags, name: str) -> int | None:
 
 
 def silent_notes(flagged: ProjectFlags) -> list[str]:
-    """Who is left out for want of flags."""
+    """A note on the raters left out because they have no flags."""
     if not flagged.silent:
         return []
     return [

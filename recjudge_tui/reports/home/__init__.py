@@ -1,1 +1,1 @@
-"""What a project holds, what its judges found, how far to trust them, and what needs a reader."""
+"""The home of a project: its data, its judges' results, their agreement with people, and what needs a reader."""

@@ -1,4 +1,4 @@
-"""What a project lacks, and what brings it; the steps from an empty project to a conclusion."""
+"""Missing data of a project and how to add it; the steps from an empty project to a conclusion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Remedy = Literal["import", "judge", "label", "compare"]
 
 
 class Gap(NamedTuple):
-    """Something missing, what it prevents, and what brings it."""
+    """Missing data, its consequence, and how to add it."""
 
     text: str
     remedy: Remedy
@@ -29,29 +29,29 @@ class Step(NamedTuple):
 
 
 def gaps(data: DataCounts) -> tuple[Gap, ...]:
-    """What is missing of the data, the most important first."""
+    """The missing kinds of data, most important first."""
     return tuple(_gaps(data))
 
 
 def _gaps(data: DataCounts) -> Iterator[Gap]:
     if not data.lists and not data.explanations:
-        # labels may stand alone: their systems can be ranked, and nothing can be judged
+        # labels alone are enough to rank systems, but there is nothing to judge
         yield Gap("no lists and no texts: a judge has nothing to read", "import")
         return
     if data.lists and len(data.systems) == 1:
-        yield Gap("lists of one system: pairs need two", "import")
+        yield Gap("lists of one system only: pairs need two", "import")
     if data.lists and not data.items_described:
-        yield Gap("no items: a judge reads ids, not titles", "import")
+        yield Gap("no items: a judge sees ids instead of titles", "import")
     if data.lists and not data.events:
-        yield Gap("no events: a judge knows nothing of the users", "import")
+        yield Gap("no events: a judge knows nothing about the users", "import")
     if data.lists and not data.held_out:
         yield Gap("no held-out events: no nDCG beside the verdicts", "import")
     if not data.labels:
-        yield Gap("no labels of people: nothing to check judges against", "label")
+        yield Gap("no labels by people: judges cannot be checked", "label")
 
 
-def steps(project: str, data: DataCounts, judged: bool) -> tuple[Step, ...]:
-    """From nothing to a conclusion, in order. `judged`: a judge has given verdicts."""
+def steps(project: str, data: DataCounts) -> tuple[Step, ...]:
+    """The steps to a conclusion, in order, for a project without verdicts of a judge."""
     name = shlex.quote(project)
     protocol = with_unit("explanation")[0] if data.explanations and not data.lists else SAER[1]
     return (
@@ -64,7 +64,7 @@ def steps(project: str, data: DataCounts, judged: bool) -> tuple[Step, ...]:
         Step(
             "judge",
             "a model, or the built-in rules, reads them",
-            judged,
+            False,
             f"recjudge run {protocol} -p {name} --judge ollama:MODEL",
         ),
         Step(
@@ -75,7 +75,7 @@ def steps(project: str, data: DataCounts, judged: bool) -> tuple[Step, ...]:
         ),
         Step(
             "compare",
-            "who is better, and how far to trust it",
+            "which system is better, and how far to trust the result",
             False,
             f"recjudge leaderboard -p {name} --protocol {protocol}",
         ),

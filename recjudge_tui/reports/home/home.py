@@ -1,6 +1,5 @@
-"""The home of a project: what is here, what the judges found, how far to trust them, and what needs a reader.
-
-It is read part by part, the cheap ones first, so that a screen can show each as it comes; `project_home` reads all.
+"""The home of a project: its data, its judges' results, their agreement with people, and what needs a reader. It is
+read in parts, fast ones first, so that a screen can show each part at once.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.contents import DataCounts, data_counts, unknown_items
 from recjudge_tui.store.projects.projects import project_name, project_overview
 from recjudge_tui.store.runs.progress import NewestRun, newest_runs
-from recjudge_tui.store.runs.runs import run_row
 from recjudge_tui.store.verdicts.flips import FlipCount, flip_counts
 from recjudge_tui.store.verdicts.listing import newest_judged_run
 
@@ -23,10 +21,15 @@ if TYPE_CHECKING:  # the app starts without NumPy
     from recjudge_tui.reports.home.judged import Board, FlagShares, PeopleAgreement, Subject, Trend
 
 RUNS_NAMED = 6
+# with fewer verdicts, starting a process takes longer than reading them
+LARGE = 100_000
 
 
 class Totals(NamedTuple):
-    """`judge`: the rater of the newest run with verdicts about systems; empty, as `run` is None, without one."""
+    """`judge`: the rater of the newest run with verdicts about systems.
+
+    Without such a run it is empty and `run` is None.
+    """
 
     cases: int
     verdicts: int
@@ -45,7 +48,7 @@ class QueueSize(NamedTuple):
 
 
 class QueueSizes(NamedTuple):
-    """The queue of `run` where it has one, else of all runs (None)."""
+    """The queue of `run` if it has one, else of all runs (None)."""
 
     run: int | None
     sizes: tuple[QueueSize, ...]
@@ -72,12 +75,17 @@ class Home:
 
     @property
     def missing_part(self) -> str | None:
-        """The next part to read; None where all are."""
+        """The next part to read; None if all have been read."""
         return next((name for name in _PARTS if getattr(self, name) is None), None)
 
     @property
+    def is_read_apart(self) -> bool:
+        """Whether the next part reads so many verdicts that another process should: see `apart`."""
+        return self.totals is not None and self.totals.verdicts >= LARGE and self.flips is not None
+
+    @property
     def gaps(self) -> tuple[Gap, ...]:
-        """What is missing of the data, as far as it is read."""
+        """The missing data, as far as the parts have been read."""
         if self.data is None:
             return ()
         untitled = self.untitled if self.data.items_described else 0
@@ -85,20 +93,14 @@ class Home:
         return (*gaps(self.data), *more)
 
     def steps(self, project: str) -> tuple[Step, ...]:
-        """What is left to do before there is a conclusion; empty once a judge has given verdicts, or where the labels of a
-        table are all there is."""
+        """The steps left before there is a conclusion.
+
+        Empty once a judge has given verdicts, or if the project consists of imported labels only.
+        """
         if self.data is None or self.totals is None or self.totals.run is not None:
             return ()
         alone = self.data.labels and not (self.data.lists or self.data.explanations)
-        return () if alone else steps(project, self.data, judged=False)
-
-
-def project_home(db: Database, project_id: int) -> Home:
-    """All parts. Raises NotFoundError for a project that no longer exists."""
-    home = Home()
-    while home.missing_part is not None:
-        home = with_next_part(db, project_id, home)
-    return home
+        return () if alone else steps(project, self.data)
 
 
 def with_next_part(db: Database, project_id: int, home: Home) -> Home:
@@ -115,8 +117,8 @@ def with_next_part(db: Database, project_id: int, home: Home) -> Home:
 def _totals(db: Database, project_id: int, _: Home) -> Totals:
     (row,) = project_overview(db, project_id)
     run = newest_judged_run(db, project_id)
-    judge = "" if run is None else str(run_row(db, run)["rater"])
-    return Totals(row["cases"], row["verdicts"], row["flagged"], row["runs"], run, judge)
+    newest = (None, "") if run is None else run
+    return Totals(row["cases"], row["verdicts"], row["flagged"], row["runs"], *newest)
 
 
 def _runs(db: Database, project_id: int, _: Home) -> tuple[NewestRun, ...]:
@@ -128,17 +130,17 @@ def _data(db: Database, project_id: int, _: Home) -> DataCounts:
 
 
 def _queue(db: Database, project_id: int, home: Home) -> QueueSizes:
-    """As the list of verdicts opens: on the queue of the newest run, or of all runs where that is empty."""
+    """The queue with which the list of verdicts opens: that of the newest run, or of all runs if it is empty."""
     from recjudge_tui.reports.verdicts.listing import listed_verdicts
 
     assert home.totals is not None
     for run in dict.fromkeys((home.totals.run, None)):
         about = () if run is None else (Term("run", ":", str(run)),)
         every = VerdictFilter((*about, Term("queue", ":", "any")))
-        found = listed_verdicts(db, project_id, every).sizes()
+        by_reason = listed_verdicts(db, project_id, every).sizes()
         sizes = tuple(
             QueueSize(reason, size, VerdictFilter((*about, Term("queue", ":", name))).text())
-            for name, (reason, size) in zip(QUEUED, found.items(), strict=True)
+            for name, (reason, size) in zip(QUEUED, by_reason.items(), strict=True)
             if size
         )
         if sizes:

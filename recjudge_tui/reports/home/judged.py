@@ -1,4 +1,6 @@
-"""What judges found, in short: the ranking with what it does not separate, agreement with people, flags, and trends."""
+"""The judges' results in short: the ranking and the pairs it does not separate, agreement with people, flags, and
+trends.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +59,9 @@ class BoardLine(NamedTuple):
 
 
 class AlikePair(NamedTuple):
-    """Two neighbours of a ranking that the verdicts do not separate, and about how many more users would (None: no number,
-    or nobody knows)."""
+    """Two neighbours of a ranking that the verdicts do not separate, and about how many more users would (None if no
+    number would help or it is unknown).
+    """
 
     upper: str
     lower: str
@@ -67,8 +70,10 @@ class AlikePair(NamedTuple):
 
 @dataclass(frozen=True)
 class Board:
-    """The ranking by one rater on the project's first question; nothing without verdicts. `figure`: what `value` is.
-    `tested`: whether neighbours were compared by a test."""
+    """The ranking by one rater on the project's first question; empty without verdicts.
+
+    `figure` names the figure in `value`. `tested`: whether neighbours were compared by a test.
+    """
 
     topic: Topic | None = None
     rater: str = ""
@@ -82,8 +87,8 @@ class Board:
 class PeopleAgreement:
     """A judge with people on the project's first question, and people with each other on the same cases.
 
-    `value` and `ceiling` are None where undefined. `by_run` are the judge's runs, oldest first. `cases`: the filter of what
-    they disagree on.
+    `value` and `ceiling` are None where undefined. `by_run` are the judge's runs, oldest first. `cases`: the filter
+    of the cases on which they disagree.
     """
 
     stat: str = ""
@@ -100,10 +105,16 @@ class PeopleAgreement:
 
 
 class FlagCount(NamedTuple):
-    share: float
+    """`share` is `flagged` divided by `n` lists; None if undefined, with the reason in `note`.
+
+    `cases` is the filter of the lists.
+    """
+
+    share: float | None
     flagged: int
     n: int
     cases: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,7 +135,7 @@ class TrendLine(NamedTuple):
 
 @dataclass(frozen=True)
 class Trend:
-    """Empty where everything was judged in one period."""
+    """The trends of a project; empty if everything was judged in one period."""
 
     over: str = ""
     figure: str = ""
@@ -133,7 +144,9 @@ class Trend:
 
 
 class Subject(NamedTuple):
-    """The project's first question, and the rater whose answers are shown: the judge of the newest run where it answered."""
+    """The project's first question, and the rater whose answers are shown: the judge of the newest run if it
+    answered.
+    """
 
     context: FigureContext
     rater: str
@@ -149,7 +162,7 @@ class Subject(NamedTuple):
 
 
 def subject(db: Database, project_id: int, judge: str) -> Subject | None:
-    """What the figures are about; None without verdicts. `judge`: the rater of the newest run."""
+    """The subject of the figures; None without verdicts. `judge`: the rater of the newest run."""
     topics = project_topics(db, project_id)
     if not topics:
         return None
@@ -160,7 +173,7 @@ def subject(db: Database, project_id: int, judge: str) -> Subject | None:
 
 
 def board(db: Database, project_id: int, about: Subject) -> Board:
-    """The ranking, with intervals and what is not separable. Resamples users, so call it in a worker."""
+    """The ranking, with intervals and the pairs that are not separable. Resamples users, so call it in a worker."""
     options = LeaderboardOptions(about.topic.protocol, raters=(about.rater,), aspect=about.topic.aspect)
     kind = protocol_facts(about.topic.protocol).leaderboard
     if kind == "wins":
@@ -169,7 +182,7 @@ def board(db: Database, project_id: int, about: Subject) -> Board:
     if kind == "shares":
         # the first row of each system is about its best label
         rows = [next(alike) for _, alike in groupby(table.rows, key=lambda row: row["system"])]
-        rows.sort(key=lambda row: -_number(row["share"]))
+        rows.sort(key=_undefined_last)
         lines = [_line(about, {**row, "score": row["share"], "rank": None}) for row in rows]
         figure = f"share of {rows[0]['label']}" if rows else ""
         return Board(about.topic, about.rater, figure, tuple(lines))
@@ -185,6 +198,11 @@ def board(db: Database, project_id: int, about: Subject) -> Board:
     ]
     lines = [_line(about, row) for row in table.rows]
     return Board(about.topic, about.rater, "mean", tuple(lines), bool(tested), tuple(alike))
+
+
+def _undefined_last(row: Row) -> tuple[bool, float]:
+    share = _maybe(row["share"])
+    return share is None, -(share or 0.0)
 
 
 def _of_wins(db: Database, project_id: int, about: Subject, options: LeaderboardOptions) -> Board:
@@ -220,7 +238,9 @@ def _line(about: Subject, row: Row) -> BoardLine:
 
 
 def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgreement:
-    """The rater with the best reference, as the report on agreement has it; empty where people judged none of its cases."""
+    """The rater's agreement with the best reference, as in the report on agreement; empty if people judged none of
+    its cases.
+    """
     people = [name for name in about.context.people if name != about.rater]
     if not people or about.rater in about.context.people:
         return PeopleAgreement()
@@ -254,7 +274,7 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
 
 
 def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
-    """By the rater of the other figures if it flags, else by the first that does."""
+    """The flags of the rater of the other figures if it flags items, else of the first rater that does."""
     rows = kinds_table(db, project_id, FlagOptions(resamples=0)).rows
     raters = list(dict.fromkeys(str(row["rater"]) for row in rows))
     if not raters:
@@ -266,10 +286,11 @@ def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
         terms = [Term("protocol", ":", str(row["protocol"])), Term("judge", ":", rater)]
         terms += [Term("flag", ":", str(row["issue"])), Term("system", ":", str(row["system"]))]
         count = FlagCount(
-            _number(row["share"]),
+            _maybe(row["share"]),
             _count(row["count"]) or 0,
             _count(row["n"]) or 0,
             VerdictFilter(tuple(terms)).text(),
+            str(row["note"]),
         )
         kinds.setdefault(str(row["issue"]), {})[str(row["system"])] = count
     ordered = sorted(
@@ -279,7 +300,7 @@ def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
 
 
 def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Trend:
-    """The rater's figure of each system over days, or over imports where no list has a time."""
+    """The rater's figure of each system over days, or over imports if no list has a time."""
     options = TrendOptions(
         "day" if data.last_served else "import",
         about.topic.protocol,
@@ -305,13 +326,10 @@ def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Tr
 def _trend_lines(rows: list[Row]) -> Iterator[TrendLine]:
     by_system: dict[str, list[float]] = {}
     for row in rows:
-        by_system.setdefault(str(row["system"]), []).append(_number(row["value"]))
+        if (value := _maybe(row["value"])) is not None:
+            by_system.setdefault(str(row["system"]), []).append(value)
     for system, values in by_system.items():
         yield TrendLine(system, tuple(values))
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _maybe(value: object) -> float | None:

@@ -1,1 +1,1 @@
-"""Which system is judged better, and offline metrics for comparison."""
+"""Rankings of systems by judges' verdicts, and offline metrics for comparison."""

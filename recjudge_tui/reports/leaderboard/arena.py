@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recjudge_tui.domain.protocols import compares_lists, with_unit
+from recjudge_tui.domain.published import RECSYS_ARENA
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.scales import protocols_meeting
 from recjudge_tui.reports.common.table import Table
@@ -28,7 +29,7 @@ _TABLES: dict[str, _Build] = {
     "side-by-side": side_by_side_table,
 }
 TABLES = (RANKING, *_TABLES)
-TOP_K = 5
+TOP_K = int(RECSYS_ARENA.settings["top_k"])
 
 
 def arena_table(
@@ -46,7 +47,7 @@ def arena_table(
         raise UsageError(f"no table “{table}”", f"There are: {', '.join((*TABLES, PAIRS))}.")
     if options.crowd and table != "matrix":
         raise UsageError(
-            f"table “{table}” is not made of a crowd", next_step="Use the ranking or --table matrix."
+            f"table “{table}” is not available for a crowd", next_step="Use the ranking or --table matrix."
         )
     protocols_meeting(options.protocol)
     if table == PAIRS:

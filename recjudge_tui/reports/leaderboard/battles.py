@@ -15,10 +15,10 @@ from recjudge_tui.store.verdicts.ratings import Question, Ratings
 
 @dataclass(frozen=True)
 class Battles:
-    """One question's verdicts on pairs, one row each in the order of the cases. `a` and `b` are places in `systems`.
+    """One question's verdicts on pairs, one row each in the order of the cases. `a` and `b` are indexes into `systems`.
 
     `outcome` is seen from a: 1, 0, -1, NaN if it failed. `counts` leaves failed ones out; `failed` and `position_ties`
-    (systems, systems) count them and are symmetric. `groups` is the number of such tables looked at.
+    (systems, systems) count them and are symmetric. `groups` is the number of such tables examined.
     """
 
     question: Question
@@ -59,8 +59,10 @@ class Battles:
 
 
 def battles(ratings: Ratings, question: Question, resamples: int, seed: int, groups: int = 1) -> Battles:
-    """The verdicts of one question on pairs, or of a crowd; only the sign of a value counts. `groups`: how many such
-    tables are looked at, for which the p values are corrected."""
+    """The verdicts of one question on pairs, or of a crowd; only the sign of a value counts.
+
+    `groups`: how many such tables are examined; the p values are corrected for this number.
+    """
     verdicts, cases = ratings.verdicts[question], ratings.cases
     order = (
         np.arange(verdicts.row.size)

@@ -1,4 +1,4 @@
-"""Many raters as one board: their verdicts count together, and each of them is a cluster of the intervals."""
+"""One leaderboard for many raters: their verdicts count together, and each rater is a cluster of the intervals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def crowd_raters(db: Database, project_id: int, named: Sequence[str]) -> list[st
 
 
 def as_crowd(ratings: Ratings) -> Ratings:
-    """The verdicts of all raters on a question as one question of a rater called after their number."""
+    """The verdicts of all raters on a question, as one question of a rater named after their number."""
     alike: dict[tuple[str, str], list[Question]] = {}
     for question in ratings.verdicts:
         alike.setdefault((question_of(question.protocol), question.aspect), []).append(question)
@@ -82,7 +82,7 @@ def as_crowd(ratings: Ratings) -> Ratings:
 
 
 def crowd_notes(ratings: Ratings) -> list[str]:
-    """Who the crowds are, and what their intervals and tests take as units."""
+    """Notes on the members of crowds and on the units of their intervals and tests."""
     notes = []
     for question, crowd in ratings.crowds.items():
         names = sorted({single.rater for single in crowd.questions})
@@ -92,8 +92,8 @@ def crowd_notes(ratings: Ratings) -> list[str]:
         )
     if notes:
         notes.append(
-            "a crowd: every verdict counts once; users and raters are both clusters of an interval (variance over users plus"
-            f" over raters less over both, from {FEWEST_RATERS} raters on), and two systems are separable if the sign test"
-            " over users and the one over raters both say so"
+            "a crowd: every verdict counts once; users and raters are both clusters of an interval "
+            f"(variance over users plus over raters minus over both, with {FEWEST_RATERS} raters or more), "
+            "and two systems are separable if both the sign test over users and the one over raters say so"
         )
     return notes

@@ -11,16 +11,16 @@ import numpy as np
 from recjudge_tui.domain.protocols import protocol_facts, with_unit
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import is_metric, rater_notes
+from recjudge_tui.reports.common.scales import is_metric, rater_notes, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.label_shares import share_table
 from recjudge_tui.reports.leaderboard.leaderboard import ranked_questions
 from recjudge_tui.reports.leaderboard.measured_lists import ListsOfSystems
 from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.resampling.group_means import mean_estimates, user_sums
 from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.stats.retrieval import offline
 from recjudge_tui.stats.retrieval.list_metrics import RankedList, categories_of
 from recjudge_tui.stats.retrieval.redundancy import NEAR, category_coverage, near_duplicates, title_ild
@@ -112,7 +112,7 @@ def measure_lists(
 def diversity_table(
     db: Database,
     project_id: int,
-    k: int = 10,
+    k: int = TOP_K,
     rater: str = "",
     *,
     resamples: int = RESAMPLES,
@@ -131,7 +131,7 @@ def diversity_table(
     lists = None
     judges = [q for q in ratings.verdicts if not is_metric(ratings.raters[q.rater])]
     if (lifetimes := ratings.cases.lifetimes) is not None and judges:
-        # one generation for all that stands side by side: the newest that anybody judged; a metric is no judge
+        # one generation for all figures in the table: the newest that anybody judged; metrics do not count as judges
         judged = np.concatenate([ratings.verdicts[question].row for question in judges])
         generation = newest_judged(lifetimes, judged)
         ratings = newest_lists(ratings, generation)
@@ -142,7 +142,7 @@ def diversity_table(
     for name in with_unit("list"):
         questions = ranked_questions(ratings, name)
         if protocol_facts(name).scores:
-            rows += _scores(ratings, questions, resamples, seed)
+            rows += _scores(db, project_id, ratings, questions, resamples, seed)
         else:
             shares = share_table(db, project_id, ratings, questions, name, resamples=resamples, seed=seed)
             rows += [_share(row) for row in shares.rows]
@@ -218,16 +218,24 @@ def _share(row: Row) -> Row:
     return {"measure": "share", "value": row["share"]} | {name: row[name] for name in shared}
 
 
-def _scores(ratings: Ratings, questions: Iterable[Question], resamples: int, seed: int) -> Iterator[Row]:
+def _scores(
+    db: Database,
+    project_id: int,
+    ratings: Ratings,
+    questions: Iterable[Question],
+    resamples: int,
+    seed: int,
+) -> Iterator[Row]:
     """The mean score of each system by each rater, without metrics."""
     for question in questions:
         if is_metric(ratings.raters[question.rater]):
             continue
         verdicts, cases = ratings.verdicts[question], ratings.cases
+        bounds = value_bounds(db, project_id, question, verdicts.value)
         of_system = cases.system_a[verdicts.row]
         for system in np.unique(of_system):
             here = of_system == system
             estimate = mean_estimate(
-                verdicts.value[here], cases.user[verdicts.row[here]], resamples=resamples, seed=seed
+                verdicts.value[here], cases.user[verdicts.row[here]], bounds, resamples=resamples, seed=seed
             )
             yield _row(cases.systems[system], "score", estimate, question.rater, question.aspect)

@@ -1,4 +1,4 @@
-"""Runs that stop when decided: their anytime-valid interval, and what stopping saved."""
+"""Runs that stop when decided: their anytime-valid interval, and the calls and cost saved."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby, takewhile
 
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
+from recjudge_tui.domain.text import money
 from recjudge_tui.protocols.early_stopping import (
     PairInterval,
     StoppingStatus,
@@ -28,7 +29,7 @@ MOST_PAIRS = 10
 
 
 def run_stopping_status(db: Database, run: StoredRow) -> StoppingStatus | None:
-    """The present status of a run that stops when decided; None for any other run, and for one that compares nothing.
+    """The current status of a run that stops when decided; None for any other run, and for one without comparisons.
     `run` is a row of `runs`.
 
     Evaluated as during the run: user by user in the order of the plan, up to the user who decides or the first one
@@ -59,7 +60,7 @@ def decided_notes(db: Database, project_id: int, questions: Iterable[Question]) 
         if (run["rater"], run["protocol"]) in ranked and (status := run_stopping_status(db, run)) is not None:
             notes.append(
                 f"{run['rater']}: run {run['id']} was checked after every user, to stop when decided; the valid"
-                f" result ({_holds(status)}):  {_shortened(status)}. The table's own intervals are too narrow for it"
+                f" result ({_holds(status)}):  {_shortened(status)}. The table's own intervals are too narrow for that"
             )
     return notes
 
@@ -93,11 +94,11 @@ def saved_line(progress: Progress, estimate: Estimate) -> str:
     if not high:
         return line
     share = left / progress.calls
-    return f"{line}, by the estimate ${low * share:,.2f} to ${high * share:,.2f}"
+    return f"{line}, by the estimate {money(low * share)} to {money(high * share)}"
 
 
 def _shortened(status: StoppingStatus) -> str:
-    """The sentence; with many pairs, only those closest to even."""
+    """The status as a sentence; with many pairs, only those closest to even."""
     if len(status.compared) <= MOST_PAIRS:
         return status_text(status)
     start = status_text(status).partition(": ")[0]

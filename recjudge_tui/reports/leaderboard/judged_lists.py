@@ -1,4 +1,4 @@
-"""The lists that a rater judged, so that what is measured of lists stands beside what was said of the same lists."""
+"""The lists that a rater judged, so that metrics are shown beside verdicts on the same lists."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import judged_content
 from recjudge_tui.store.verdicts.ratings import CaseColumns
 
-# of each system, the ids of its lists
+# system -> the ids of its lists
 Lists = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class JudgedLists:
-    """The lists of a project's cases, and the offline metrics of those that some cases are about."""
+    """The lists of a project's cases, and the offline metrics of the lists of some cases."""
 
     def __init__(self, db: Database, project_id: int, cases: CaseColumns) -> None:
         self._db, self._project_id, self._cases = db, project_id, cases
@@ -54,7 +54,7 @@ class JudgedLists:
         return self._tables[wanted]
 
     def not_judged(self, rows: IntArray) -> int:
-        """How many current lists of the systems in these cases none of the cases is about."""
+        """How many current lists of the systems in these cases are in none of the cases."""
         judged = self.of_cases(rows)
         return sum(len({*self._current.get(system, ())} - {*ids}) for system, ids in judged.items())
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import is_metric, label_names, rater_notes, scale_notes
@@ -28,7 +30,6 @@ _COLUMNS = (
     Column("users", "Users", "int", minor=True),
     Column("note", "Note"),
 )
-_MOST_BETWEEN = 20
 _EXACT = "Clopper and Pearson's interval where every user has one row"
 _CROWD = "interval over users and raters"
 _EFFECTIVE = "interval for the effective number of users where users have several rows"
@@ -64,7 +65,7 @@ def share_table(
                 here = _of_system(ratings, question, int(system))
                 rows += _rows(ratings, question, int(system), here, names, resamples, seed)
                 notes += _failed(ratings, question, int(system), here)
-    rows.sort(key=lambda row: (str(row["aspect"]) != "overall", str(row["aspect"]), str(row["system"])))
+    rows.sort(key=lambda row: (str(row["aspect"]) != OVERALL, str(row["aspect"]), str(row["system"])))
     if rows:
         notes[:0] = sorted({str(row.pop("interval")) for row in rows})
         notes += scale_notes(db, project_id, ((q.protocol, q.aspect) for q in questions))
@@ -81,7 +82,7 @@ def _unlabelled(ratings: Ratings, question: Question, names: dict[float, str]) -
     if is_metric(ratings.raters[question.rater]):
         return True
     values = ratings.verdicts[question].value
-    return bool(np.setdiff1d(values[~np.isnan(values)], list(names)).size > _MOST_BETWEEN)
+    return bool(np.setdiff1d(values[~np.isnan(values)], list(names)).size > MOST_LABELS)
 
 
 def _of_system(ratings: Ratings, question: Question, system: int) -> IntArray:

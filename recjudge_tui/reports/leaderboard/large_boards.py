@@ -1,4 +1,4 @@
-"""What a reader is shown of a table of pairs of many systems: the first and the last of the ranking."""
+"""Shortens tables of pairs of many systems for readers to the first and the last systems of the ranking."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Row, Table
 
-# of more systems than this, only the ENDS first and the ENDS last are shown against each other
+# with more systems than this, only the first ENDS and the last ENDS are shown against each other
 MOST_SYSTEMS = 10
 ENDS = 4
 _LONGEST_NAME = 40
@@ -26,13 +26,14 @@ def next_to(systems: Sequence[str], chosen: str, count: int) -> tuple[str, ...]:
 
 
 def left_out_words(systems: Sequence[str], shown: Sequence[str]) -> str:
-    """How many systems are not shown, and their names."""
+    """A sentence on how many systems are not shown, and their names."""
     between = [one_line(name, _LONGEST_NAME) for name in systems if name not in shown]
     return f"{len(between)} of {len(systems)} systems are not shown: {', '.join(between)}"
 
 
 def readable(table: Table) -> Table:
-    """The table without the pairs between the ends of long rankings, which a note names; chosen systems are all shown.
+    """The table with only the pairs of the first and last systems of long rankings; a note names the others. Chosen
+    systems are all shown.
 
     The rows of each rater and aspect are in the order of the ranking; a row without an opponent is the ranking itself.
     """

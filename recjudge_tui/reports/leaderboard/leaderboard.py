@@ -1,4 +1,4 @@
-"""Which system is judged better: wins, ties and losses with a score, or the shares of labels."""
+"""Ranks systems: by wins, ties and losses with a score, or by the shares of labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from recjudge_tui.domain.protocols import LeaderboardKind, compares_lists, protocol_facts
+from recjudge_tui.domain.protocols import OVERALL, LeaderboardKind, compares_lists, protocol_facts
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.missing_notes import earlier_notes
@@ -47,9 +47,8 @@ from recjudge_tui.reports.leaderboard.separable import (
     neighbour_facts,
     separability_notes,
 )
+from recjudge_tui.stats.defaults import K_FACTOR, RESAMPLES
 from recjudge_tui.stats.ranking.connectivity import Ties
-from recjudge_tui.stats.ranking.elo import K_FACTOR
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import (
@@ -115,13 +114,13 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
             next_step=f"Use {', '.join(fitting[:-1])} or {fitting[-1]}.",
         )
     if options.crowd and name == "elo":
-        raise UsageError("elo makes no board of a crowd", next_step="Use bt, q or winrate.")
+        raise UsageError("elo cannot rank by a crowd", next_step="Use bt, q or winrate.")
     ratings = board_ratings(db, project_id, options)
     table = METHODS[name].build(db, project_id, ratings, options)
     about_runs = (
         *crowd_notes(ratings),
-        *origin_notes(db, project_id, ratings.asked),
-        *decided_notes(db, project_id, ratings.asked),
+        *origin_notes(db, project_id, ratings.single_questions),
+        *decided_notes(db, project_id, ratings.single_questions),
     )
     return replace(table, notes=(*table.notes, *about_runs, *_left_out(db, project_id, options)))
 
@@ -130,7 +129,9 @@ def board_ratings(db: Database, project_id: int, options: LeaderboardOptions) ->
     """The verdicts of a leaderboard; raises UsageError for an unknown protocol or an aspect without verdicts,
     NotFoundError for an unknown rater."""
     if options.raters and options.crowd:
-        raise UsageError("a board is of single raters or of a crowd", next_step="Leave out one of them.")
+        raise UsageError(
+            "a leaderboard shows single raters or a crowd, not both", next_step="Leave out one of them."
+        )
     for rater in options.raters:
         rater_row(db, project_id, rater)
     protocols = protocols_meeting(options.protocol)
@@ -181,7 +182,7 @@ def ranked_questions(ratings: Ratings, protocol: str) -> list[Question]:
     questions = protocol_questions(ratings.verdicts, ratings.raters, protocol)
     return sorted(
         questions,
-        key=lambda q: (q.aspect != "overall", q.aspect, rater_rank(ratings.raters[q.rater]), q.protocol),
+        key=lambda q: (q.aspect != OVERALL, q.aspect, rater_rank(ratings.raters[q.rater]), q.protocol),
     )
 
 
@@ -209,9 +210,10 @@ def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Buil
         notes += earlier_notes(ratings, questions)
         notes += rater_notes(ratings.raters[q.rater] for q in questions)
         settings = {"protocol": options.protocol, "method": method, "resamples": options.resamples}
-        settings |= {"seed": options.seed} | _settings(method, options) | {"neighbours": facts}
+        settings |= {"seed": options.seed} | _settings(method, options)
         columns = COLUMNS if method == "q" else WIN_RATE_COLUMNS if pairs else RATING_COLUMNS
-        return Table(f"Leaderboard: {options.protocol}", columns, tuple(rows), tuple(notes), settings)
+        title = f"Leaderboard: {options.protocol}"
+        return Table(title, columns, tuple(rows), tuple(notes), settings, {"neighbours": facts})
 
     return build
 
@@ -227,7 +229,7 @@ def _settings(method: str, options: LeaderboardOptions) -> dict[str, object]:
 
 
 def _by_aspect(make: Callable[..., Table], *, corrected: bool) -> Builder:
-    """Tables of lists judged alone. `corrected`: its tests allow for the number of groups that are looked at."""
+    """Tables of lists judged alone. `corrected`: its tests allow for the number of groups examined."""
 
     def build(db: Database, project_id: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
         return make(
@@ -256,7 +258,7 @@ _ELO = (
     " say); Elo depends on that order, so prefer bt for a fixed set of verdicts; interval over users, each left out in turn"
 )
 
-# a new method is one more line
+# a new method needs one more line
 METHODS: dict[str, Method] = {
     "q": Method(_Q, True, _by_score("q", q_scores, _Q, pairs=True)),
     "winrate": Method(_WIN_RATE, True, _by_score("winrate", win_rate_scores, _WIN_RATE, pairs=True)),

@@ -1,4 +1,4 @@
-"""Which systems have the higher mean of a figure: a table of pairs, and sentences about neighbours in a ranking."""
+"""Compares the means of systems: a table of pairs, and sentences about neighbours in a ranking."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Column, Row
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.experiments.power import ALPHA
+from recjudge_tui.stats.defaults import ALPHA
+from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.ranking.mean_tests import MeanTest, Pair, adjusted, mean_tests, ranked_pairs
 from recjudge_tui.stats.resampling.intervals import Bounds
 from recjudge_tui.stats.resampling.sign_flips import STEPS
@@ -29,7 +30,7 @@ PAIR_COLUMNS = (
     Column("note", "Note"),
 )
 _MOST_NAMED = 10
-# of more pairs than this, p is computed on a coarser grid, in a tenth of the time
+# with more pairs than this, p is computed on a coarser grid, in a tenth of the time
 _MANY = 1000
 
 
@@ -49,7 +50,7 @@ class SystemMeans(NamedTuple):
 
 
 class MeasuredPairs(NamedTuple):
-    """One figure: the places of the systems that have it, best first, and the tests of all pairs."""
+    """One figure: the ranked systems that have it, best first, and the tests of all pairs."""
 
     name: str
     systems: Sequence[str]
@@ -70,8 +71,9 @@ def occasions(rows: Sequence[tuple[IntArray, FloatArray]], owners: IntArray) -> 
 
 
 def compared(measured: Sequence[SystemMeans], groups: int) -> list[MeasuredPairs]:
-    """The tests of all pairs of systems of several figures, Holm-adjusted over all of them; `groups` such tables are
-    looked at. 70,000 tests of 1,000 users take about 25 s."""
+    """The tests of all pairs of systems of several figures, Holm-adjusted over all of them; `groups` is the number of
+    such tables examined. 70,000 tests of 1,000 users take about 25 s.
+    """
     many = sum(comb(len(m.systems), 2) for m in measured) > _MANY
     steps = STEPS // 8 if many else STEPS
     families = adjusted([mean_tests(m.values, m.users, m.bounds, steps) for m in measured], groups)
@@ -99,7 +101,7 @@ def pair_rows(pairs: MeasuredPairs) -> Iterator[Row]:
             "p_holm": test.p_holm,
             "p": test.p,
             "separable": None if test.p_holm is None else test.separable,
-            "note": test.note or test.difference.note,
+            "note": join_notes(test.note or test.difference.note, _fragile(test)),
         }
 
 
@@ -113,7 +115,8 @@ def _seen_from(test: MeanTest, system: int) -> Row:
 
 
 def pair_notes(families: Sequence[Sequence[MeasuredPairs]], figures: str) -> list[str]:
-    """A line about the neighbours in the ranking by each figure, then what was tested; `figures` is what they are called.
+    """A line about the neighbours in the ranking by each figure, then a line on the test; `figures` is the name of
+    the figures.
 
     The p values of each family are adjusted together.
     """
@@ -126,14 +129,14 @@ def pair_notes(families: Sequence[Sequence[MeasuredPairs]], figures: str) -> lis
     most = f"{'up to ' if len({*counts}) > 1 else ''}{quantity(max(counts), 'pair')}"
     about = (
         "above: the mean over the users who have both is higher. Exact sign-flip test over users, each counted once,"
-        f" p < {ALPHA:g} after Holm's correction for {most} of systems and {figures}, and the interval of the difference"
-        " does not hold 0"
+        f" p < {ALPHA:g} after Holm's correction for {most} of systems and {figures}, and the interval of "
+        f"the difference does not contain 0"
     )
     return [*lines, about]
 
 
 def pair_sentence(pairs: MeasuredPairs) -> str:
-    """What can be said of the neighbours in a ranking by one figure; "" with fewer than two systems."""
+    """The note on the neighbours in a ranking by one figure; "" with fewer than two systems."""
     words = [
         _words(pairs.systems[upper], pairs.systems[lower], test, upper)
         for upper, lower, test in ranked_pairs(pairs.order, pairs.tests)
@@ -150,10 +153,19 @@ def _words(upper: str, lower: str, test: MeanTest, first: int) -> str:
     if not test.separable:
         why = ", but the interval of their difference contains 0" if test.p_holm < ALPHA else ""
         return f"{upper} and {lower} are not separable ({p}{why})"
+    p = "; ".join(part for part in (p, _fragile(test)) if part)
     lead = test.difference.value or 0.0
     if (lead > 0) == (first == test.first):
         return f"{upper} above {lower} ({p})"
     return f"{lower} above {upper} among the users who have both ({p})"
+
+
+def _fragile(test: MeanTest) -> str:
+    """Whether one more user would undo the claim; "" if not."""
+    if not test.fragile:
+        return ""
+    where = "as far apart the other way" if test.reach is None else "at the other end of the scale"
+    return f"one more user {where} would undo it"
 
 
 _SMALLEST = 0.0001

@@ -59,8 +59,10 @@ def mean_table(
     seed: int,
     groups: int = 1,
 ) -> Table:
-    """One row per aspect, rater and system, best first; no row for a system without cases. `groups` such tables are
-    looked at."""
+    """One row per aspect, rater and system, best first; no row for a system without cases.
+
+    `groups` is the number of such tables examined.
+    """
     ordered, no_mean = _with_means(db, project_id, questions)
     rows = [
         row for question in ordered for row in _ranked(db, project_id, ratings, question, resamples, seed)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Segment
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.leaderboard.mean_pairs import MeasuredPairs, SystemMeans, compared, occasions
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
@@ -48,7 +49,7 @@ class SystemMetrics(NamedTuple):
 
 
 class MeasuredLists(NamedTuple):
-    """The lists of several systems: the codes of their users, the user of each occasion, and what is held out."""
+    """The lists of several systems: the codes of their users, the user of each occasion, and the held-out items."""
 
     systems: list[SystemMetrics]
     users: Mapping[str, int]
@@ -80,7 +81,7 @@ def measured_lists(
     measured = []
     for name in named:
         if lists is None:
-            # groups of one report are parts of the same lists, which are read and measured once
+            # the groups of one report use the same lists, which are read and measured once
             of_all = CaseSelection(chosen.occasions)
             read = partial(_read_values, db, project_id, name, of_all, k, tuple(metrics))
             values = db.kept((_read_values, project_id, name, of_all, k, tuple(metrics)), read)
@@ -169,7 +170,7 @@ def _measure(
 
 
 def without_list(system: SystemMetrics, measured: MeasuredLists) -> str:
-    """How many users or, of the other users, contexts have held-out events that no list is measured against."""
+    """How many users have held-out events but no list, and how many contexts of the other users."""
     users, truths = measured.users, measured.truths
     mine = set(system.users.tolist())
     missing = sum(users.get(user) not in mine for user in {user for user, _, _ in truths})
@@ -180,8 +181,11 @@ def without_list(system: SystemMetrics, measured: MeasuredLists) -> str:
         and not {(user, context), (user, "")} & system.contexts
         for user, context, time in truths
     )
-    counted = ((missing, "users"), (contexts, "contexts of other users"))
-    lacking = " and ".join(f"{count:,} {what}" for count, what in counted if count)
-    return (
-        f"{system.system}: {lacking} with held-out events have no list and are not counted" if lacking else ""
+    counted = ((missing, "user", ""), (contexts, "context of other users", "contexts of other users"))
+    lacking = " and ".join(quantity(*entry) for entry in counted if entry[0])
+    if not lacking:
+        return ""
+    verbs = (
+        "has no list and is not counted" if missing + contexts == 1 else "have no list and are not counted"
     )
+    return f"{system.system}: {lacking} with held-out events {verbs}"

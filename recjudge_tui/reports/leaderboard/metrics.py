@@ -20,9 +20,9 @@ from recjudge_tui.reports.leaderboard.measured_lists import (
     metric_pairs,
     without_list,
 )
+from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.resampling.group_means import mean_estimates, user_sums
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
 from recjudge_tui.store.data.held_out_copies import held_out_copies
 from recjudge_tui.store.database import Database
@@ -67,7 +67,7 @@ _NO_LISTS = "no lists yet: import them with â€œrecjudge import FILE --as listsâ€
 def metrics_table(
     db: Database,
     project_id: int,
-    k: int = 10,
+    k: int = TOP_K,
     *,
     metrics: Sequence[str] = METRICS,
     among: Sequence[str] = (),
@@ -78,10 +78,10 @@ def metrics_table(
 ) -> Table:
     """One row per system and metric: the mean over lists for which it is defined; coverage over all lists.
 
-    A list is measured against what is held out for its occasion (docs/occasions.md); intervals are over users with all
-    their lists. The notes say which neighbours differ, unless `resamples` is 0. Lists for which a metric is undefined are
-    left out and counted. `k` is None for AUC, which uses all candidates of the file. `among` names the systems, all if
-    empty. `lists` None: the current lists that are `chosen`. Raises
+    A list is measured against the events held out for its occasion (docs/occasions.md); intervals are over users with
+    all their lists. The notes say which neighbours differ, unless `resamples` is 0. Lists for which a metric is
+    undefined are left out and counted. `k` is None for AUC, which uses all candidates of the file. `among` names the
+    systems, all if empty. `lists` None: the current lists that are `chosen`. Raises
     UsageError for an unknown metric and NotFoundError for an unknown system.
     """
     measured = measured_lists(db, project_id, k, metrics, among=among, lists=lists, chosen=chosen)
@@ -111,7 +111,7 @@ def metrics_table(
 def metric_pairs_table(
     db: Database,
     project_id: int,
-    k: int = 10,
+    k: int = TOP_K,
     *,
     metrics: Sequence[str] = METRICS,
     among: Sequence[str] = (),
@@ -174,7 +174,7 @@ def _explained(metric: str, estimate: Estimate, lists: int) -> Estimate:
 def _coverage(system_metrics: SystemMetrics) -> Estimate:
     if system_metrics.coverage is None:
         return undefined("no items were imported, so the catalogue is unknown")
-    note = "no interval: fewer users always yield fewer different items"
+    note = "no interval: coverage always falls when users are left out"
     return Estimate(system_metrics.coverage, None, None, system_metrics.users.size, note=note)
 
 

@@ -54,7 +54,7 @@ def q_matrix_table(db: Database, project_id: int, options: LeaderboardOptions, _
     notes = [_Q_NOTE, TIES_NOTE, _P_NOTE] if rows else ["no pair of lists has been judged yet"]
     notes += earlier_notes(ratings, questions)
     notes += rater_notes(ratings.raters[q.rater] for q in questions)
-    notes += [*crowd_notes(ratings), *origin_notes(db, project_id, ratings.asked)]
+    notes += [*crowd_notes(ratings), *origin_notes(db, project_id, ratings.single_questions)]
     settings = {"protocol": options.protocol, "resamples": options.resamples, "seed": options.seed}
     return Table(f"Q matrix: {options.protocol}", _COLUMNS, tuple(rows), tuple(notes), settings)
 

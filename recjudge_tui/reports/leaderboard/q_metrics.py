@@ -1,4 +1,4 @@
-"""Q against offline metrics, over systems: how similarly a judge and a metric rank them."""
+"""Q against offline metrics, over systems: how similarly a judge and a metric rank systems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from recjudge_tui.stats.resampling.multiplicity import holm
 from recjudge_tui.store.database import Database
 
 METRICS = ("auc", "ndcg", "ndcg_explicit", "urd")
-# which metric measures what an aspect asks about (RecSys Arena)
+# the metric that measures the quality an aspect asks about (RecSys Arena)
 NATURAL = {"inspiration": "urd", "satisfaction": "ndcg_explicit"}
 _COLUMNS = (
     Column("rater", "Rater"),
@@ -42,7 +42,10 @@ _NOTES = (
         "Pearson's r of Q and the metric over the systems that have both; p two-sided from Student's t with n - 2 degrees"
         " of freedom; interval by Fisher's z from four systems on"
     ),
-    "p (Holm): adjusted over the metrics of one rater and aspect; with few systems even a large r may be chance",
+    (
+        "p (Holm): adjusted over the metrics of one rater and aspect; with few systems even a large r may be "
+        "due to chance"
+    ),
     (
         "same order: Q and the metric rank the systems alike; natural: the metric measures what the aspect asks"
         " (inspiration: urd, satisfaction: ndcg_explicit)"

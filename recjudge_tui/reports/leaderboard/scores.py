@@ -12,10 +12,11 @@ import numpy as np
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.stats.arrays import FloatArray, ratio
+from recjudge_tui.stats.defaults import K_FACTOR
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_intervals
 from recjudge_tui.stats.ranking.connectivity import Ties, in_largest_component
-from recjudge_tui.stats.ranking.elo import K_FACTOR, elo, elo_intervals, elo_mean_over_orders
+from recjudge_tui.stats.ranking.elo import elo, elo_intervals, elo_mean_over_orders
 from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
 from recjudge_tui.stats.ranking.win_rates import NEVER_LOST, NO_CASES, ranks
 
@@ -38,7 +39,7 @@ class ScoreOptions:
 class Scores:
     """One method's figures: `value` (systems,), NaN if undefined, with an interval each.
 
-    `notes` says why a value is undefined, `places` is the ranking, `about` is said once for all.
+    `notes` says why a value is undefined, `places` is the ranking, `about` is one note on all of them.
     """
 
     value: FloatArray
@@ -83,9 +84,8 @@ def win_rate_scores(battles: Battles, _: ScoreOptions) -> Scores:
 
 
 def unmet_pairs(battles: Battles) -> str:
-    """What to say of systems that were judged but never against each other; "" if there are none.
-
-    Q and win rates count the outcomes against whoever was met, so such systems are ranked by different opponents.
+    """A note on systems that were judged but never against each other; "" if there are none. Q and win rates count
+    the outcomes against the opponents met, so the ranks of such systems depend on different opponents.
     """
     total = battles.counts.total
     judged = np.flatnonzero(total.tallies().any(axis=1)).tolist()
@@ -96,8 +96,8 @@ def unmet_pairs(battles: Battles) -> str:
     named = [" and ".join(battles.systems[at] for at in pair) for pair in unmet[:_NAMED_PAIRS]]
     more = ["..."] if len(unmet) > len(named) else []
     return (
-        f"{len(unmet)} of {quantity(comb(len(judged), 2), 'pair')} of systems never met ({', '.join(named + more)}): "
-        "their places rest on different opponents"
+        f"{len(unmet)} of {quantity(comb(len(judged), 2), 'pair')} of systems never met "
+        f"({', '.join(named + more)}): their ranks depend on different opponents"
     )
 
 

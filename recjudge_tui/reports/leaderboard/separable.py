@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.reports.leaderboard.scores import Scores
-from recjudge_tui.stats.experiments.power import ALPHA, POWER
+from recjudge_tui.stats.defaults import ALPHA, POWER
 from recjudge_tui.stats.ranking.separability import CONTRARY, Neighbours, neighbours
 
 SEPARABLE_NOTE = (
     "separable: more users prefer the upper of two neighbours, exact sign test over users, each counted once, Holm-adjusted"
     f" p < {ALPHA:g} over all pairs of systems compared, the same for every method"
 )
-MORE_NOTE = (
-    f"more users: Connor's number of users (1987) for the same test at power {POWER:.0%}, the shares seen taken for the"
-    " true ones"
-)
+MORE_NOTE = f"more users: Connor's number of users (1987) for the same test at power {POWER:.0%}"
 _MOST_NAMED = 10
 
 
 def tested_neighbours(battles: Battles, scores: Scores) -> list[Neighbours]:
     """The neighbours in the ranking of one question, best first, among the systems with a place.
 
-    Of systems that share a place, the one that more users prefer to the others there comes first.
+    Among systems that share a rank, the one that more users prefer to the others comes first.
     """
     placed = [at for at, place in enumerate(scores.places) if place is not None]
     leads = {
@@ -64,7 +62,8 @@ def separability_notes(battles: Battles, scores: Scores) -> tuple[list[str], boo
 
 
 def neighbour_facts(battles: Battles, scores: Scores) -> list[dict[str, object]]:
-    """The same as data, for one question: the counts are those of the upper system against the lower.
+    """The facts of `separability_notes` as data, for one question: the counts are those of the upper system against
+    the lower one.
 
     `more` users are needed to separate the two, None where they are separable or where no practical number would do.
     `contrary`: more users prefer the lower one.
@@ -104,8 +103,9 @@ def _words(battles: Battles, pair: Neighbours, *, shared: bool) -> str:
     if battles.counts.crowd is not None:
         return start
     if pair.more is None:
-        return f"{start}, and no practical number of users would separate them"
-    return f"{start}; about {_round(pair.more):,} more users would be enough"
+        return f"{start}; no practical number of users would separate them if the observed shares are the true ones"
+    more = quantity(_round(pair.more), "more user")
+    return f"{start}; if the observed shares are the true ones, about {more} would be enough"
 
 
 def _two(battles: Battles, pair: Neighbours) -> str:
@@ -113,6 +113,6 @@ def _two(battles: Battles, pair: Neighbours) -> str:
 
 
 def _round(users: int) -> int:
-    """Two digits: a rough guide should not look exact."""
+    """Rounded to two digits, because the number is only a rough guide."""
     step = int(10 ** max(0, len(str(users)) - 2))
     return -(-users // step) * step

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.reports.common.comparison import generation_notes
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import is_metric, origin_notes, rater_notes
@@ -74,7 +75,7 @@ def side_by_side_table(db: Database, project_id: int, options: LeaderboardOption
     raises."""
     ratings = board_ratings(db, project_id, options)
     alone = load_ratings(
-        db, project_id, protocols=["absolute"], aspect="overall", newest=False, chosen=options.selection
+        db, project_id, protocols=["absolute"], aspect=OVERALL, newest=False, chosen=options.selection
     )
     absolute = {
         question.rater: of_selection(alone.cases, verdicts) for question, verdicts in alone.verdicts.items()
@@ -82,7 +83,7 @@ def side_by_side_table(db: Database, project_id: int, options: LeaderboardOption
     pairs = _by_pairs(ratings, options)
     scored_by = _same_judge(newest_judges(db, project_id), {rater for rater, _ in pairs}, list(absolute))
     alone_only = [
-        (rater, "overall")
+        (rater, OVERALL)
         for rater in absolute
         if rater not in scored_by.values() and (not options.raters or rater in options.raters)
     ]
@@ -185,7 +186,7 @@ def _rows(rater: str, aspect: str, absolute: _Figures, q: _Figures, auc: _Figure
 
 
 def _why(row: Row) -> str:
-    """Why a figure of the row is missing."""
+    """The reasons why figures of the row are missing."""
     reasons = []
     if row["absolute"] is None:
         reasons.append("no absolute scores by this rater")

@@ -1,4 +1,4 @@
-"""The tables of RecSys Arena (2024): every printed figure, and what follows from the paper's other figures."""
+"""The tables of RecSys Arena (2024): every printed figure, and its recomputation from the paper's other figures."""
 
 from __future__ import annotations
 
@@ -62,8 +62,11 @@ def arena_table(printed: Publication | None = None, own: Iterable[Row] = ()) -> 
     # figures of one kind are kept together, the user's own below the printed ones
     rows = sorted([*rows, *mine], key=lambda row: FIGURES.index(str(row["figure"])))
     notes += [
-        "Q = (win + tie) / (lose + tie) of the printed shares; follows: rounded to the printed decimals, or cut after them",
-        "a share is 100 less the other two; a rank is that of the printed Q; r and p are over the four systems of a judge",
+        "Q = (win + tie) / (lose + tie) of the printed shares; follows: rounded to the printed decimals, or truncated",
+        (
+            "a share is 100 minus the other two; a rank is that of the printed Q; r and p are over the four "
+            "systems of a judge"
+        ),
     ]
     return Table(
         f"Reproduced: {paper.source}",
@@ -105,14 +108,14 @@ def _q(line: Line, fault: str) -> Row:
 
 
 def _share(line: Line, name: str, fault: str) -> Row:
-    """What the other two leave of 100."""
+    """100 minus the other two shares."""
     rest = 100 - sum(line[other].value for other in SHARES if other != name)
     row = compared(line[name], Range(rest, rest - 2 * _HALF, rest + 2 * _HALF), "the other two shares")
     return row | {"note": fault} if fault else row
 
 
 def _fault(key: tuple[str, ...], lines: Lines) -> str:
-    """What is wrong with the three shares of a row; empty if nothing is."""
+    """The fault of the three shares of a row; empty if there is none."""
     total = sum(lines[key][share].value for share in SHARES)
     if abs(total - 100) > 3 * _HALF + 1e-9:
         return f"the three shares make {total:.1f}"

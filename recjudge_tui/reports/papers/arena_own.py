@@ -1,10 +1,11 @@
-"""A rater of one's own in the form of RecSys Arena's tables: each system against the baseline, and Q against AUC."""
+"""The user's own raters in the form of RecSys Arena's tables: each system against the baseline, and Q against AUC."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.common.table import Row
@@ -24,8 +25,11 @@ _SHARES = {"win": "wins", "tie": "ties", "lose": "losses"}
 
 
 class OwnSystems(NamedTuple):
-    """A project whose systems were judged in pairs. `baseline` empty: the system with the name of the paper's; `domain`
-    as in `domain.domains`, empty where unknown."""
+    """A project whose systems were judged in pairs.
+
+    `baseline` empty: the system with the same name as the paper's baseline; `domain` as in `domain.domains`, empty if
+    unknown.
+    """
 
     db: Database
     project_id: int
@@ -34,7 +38,7 @@ class OwnSystems(NamedTuple):
     domain: str = ""
 
 
-def own_rows(own: OwnSystems, raters: Sequence[str], aspect: str = "overall") -> list[Row]:
+def own_rows(own: OwnSystems, raters: Sequence[str], aspect: str = OVERALL) -> list[Row]:
     """Shares, Q and rank of every system against the baseline by each of the raters (without any: all that judge), then
     Pearson's r of the printed AUC and this Q.
 
@@ -54,7 +58,7 @@ def own_rows(own: OwnSystems, raters: Sequence[str], aspect: str = "overall") ->
         )
     by_rater = {name: [row for row in board if row["rater"] == name] for name in judged}
     judges = [name for name in judged if is_judging(kinds[name])]
-    # a judge of other pairs is no reason to show none
+    # a judge of other pairs must not prevent the others from being shown
     met = [name for name in judges if _baseline_of(own, by_rater[name])]
     return [row for name in raters or met or judges for row in _rows(own, name, by_rater[name], lines)]
 
@@ -85,7 +89,7 @@ def _rows(own: OwnSystems, rater: str, board: list[Row], lines: Lines) -> Iterat
 
 
 def _baseline_of(own: OwnSystems, board: list[Row]) -> str:
-    """The system that stands for the paper's baseline among those judged; empty if it was not judged."""
+    """The judged system that corresponds to the paper's baseline; empty if it was not judged."""
     systems = {str(row["system"]) for row in board}
     if own.baseline:
         return own.baseline if own.baseline in systems else ""
@@ -123,7 +127,7 @@ def _correlations(
 
 
 def _printed_q(system: str, own: OwnSystems, lines: Lines) -> str:
-    """What the paper's judges gave to this system."""
+    """The printed Q of this system by the paper's judges."""
     return "; ".join(
         f"{at[2]} on {at[1]} {line['Q'].text}"
         for at, line in lines.items()

@@ -24,7 +24,7 @@ DOES_NOT_FOLLOW = "does not follow"
 NOT_DETERMINED = "not determined"
 AS_PRINTED = "as printed"
 NOT_COMPARED = "not compared"
-CUT = "cut after the last printed decimal, not rounded"
+CUT = "truncated after the last printed decimal, not rounded"
 _NUMBER = re.compile(r"[-+]?\d+(?:\.(\d+))?")
 # differences of decimals are rarely exact in binary
 _EXACT = 1e-9
@@ -83,7 +83,7 @@ class Range(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`difference` is recomputed minus printed; `why` is the rule by which it follows where it is not the usual one."""
+    """`difference` is recomputed minus printed; `why` is the rule by which it follows, unless it is the usual one."""
 
     difference: float
     result: str
@@ -135,7 +135,7 @@ def follows(printed: PrintedFigure, recomputed: Range, inputs: str = "", *, may_
 
 
 def exactly(value: float) -> Range:
-    """A figure whose inputs are exact."""
+    """The range of a figure whose inputs are exact."""
     return Range(value, value, value)
 
 
@@ -172,7 +172,7 @@ def compared(printed: PrintedFigure, recomputed: Range, inputs: str = "", *, may
 
 
 def as_printed(printed: PrintedFigure, why: str = "", result: str = AS_PRINTED) -> Row:
-    """The cells of a printed figure that has nothing beside it; `why` is the reason."""
+    """The cells of a printed figure without a recomputed one; `why` is the reason."""
     return {
         "table": _named(printed.table), "printed": printed.text, "published": printed.value, "result": result, "note": why,
     }  # fmt: skip

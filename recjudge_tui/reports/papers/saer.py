@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from recjudge_tui.domain.protocols import SAER
+from recjudge_tui.domain.protocols import OVERALL, SAER
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.page import Page
 from recjudge_tui.reports.common.scales import speaks_for_people
@@ -16,8 +16,8 @@ from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, boa
 from recjudge_tui.reports.leaderboard.scores import ScoreOptions, win_rate_scores
 from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.ranking.separability import Neighbours, Pair, PairTest
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_row, run_summary
 from recjudge_tui.store.verdicts.ratings import Question, project_raters
@@ -72,12 +72,12 @@ def saer_page(
 
 def _findings(db: Database, project_id: int, stages: Stages, resamples: int, seed: int) -> Findings:
     options = LeaderboardOptions(
-        SAER[1], (stages.rater,), "overall", method="winrate", resamples=resamples, seed=seed
+        SAER[1], (stages.rater,), OVERALL, method="winrate", resamples=resamples, seed=seed
     )
     shares = leaderboard_table(db, project_id, replace(options, protocol=SAER[0], method="share"))
     board = leaderboard_table(db, project_id, options)
     ratings = board_ratings(db, project_id, options)
-    question = Question(stages.rater, SAER[1], "overall")
+    question = Question(stages.rater, SAER[1], OVERALL)
     tested: Sequence[Neighbours] = ()
     numbered: tuple[str, ...] = ()
     tests: Mapping[Pair, PairTest] = {}

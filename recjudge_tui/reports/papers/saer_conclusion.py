@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from recjudge_tui.domain.protocols import SAER
+from recjudge_tui.domain.protocols import OVERALL, SAER
+from recjudge_tui.domain.roles import rules_note
+from recjudge_tui.domain.text import money
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.agreement.registry import label_of
 from recjudge_tui.stats.ranking.separability import Neighbours, Pair, PairTest, neighbours
@@ -32,7 +34,8 @@ class Stages:
 @dataclass(frozen=True)
 class Findings:
     """The input of the conclusion. `ranked` are the systems of the second stage, best first; `numbered` are the same
-    systems in the order of the numbers in `neighbours` and `tests`, which decide here as they do on the leaderboard.
+    systems in the order of the numbers in `neighbours` and `tests`; the conclusion is based on these tests, as the
+    leaderboard is.
 
     `consensus` are raters made from several people.
     """
@@ -62,9 +65,7 @@ def conclusion(findings: Findings, *, rules: bool) -> tuple[str, ...]:
         *_bill(findings),
     ]
     if rules:
-        lines.append(
-            f"{findings.stages.rater} is not a language model: the published guidelines written as code."
-        )
+        lines.append(f"{rules_note(findings.stages.rater)}.")
     return tuple(lines)
 
 
@@ -148,7 +149,7 @@ def _pair_with_baseline(findings: Findings, row: Row) -> tuple[bool, Neighbours]
 
 
 def _test(pair: Neighbours | None) -> str:
-    """The test that decides, as on the leaderboard; why there is none, or why it does not count."""
+    """A sentence on the test, as on the leaderboard, or the reason why there is none or why it does not count."""
     if pair is None:
         return ""
     if pair.p_holm is None:
@@ -189,9 +190,7 @@ def _left_out(findings: Findings) -> Iterator[str]:
 
 
 def _labels(findings: Findings) -> list[str]:
-    return list(
-        dict.fromkeys(str(row["label"]) for row in findings.shares.rows if row["aspect"] == "overall")
-    )
+    return list(dict.fromkeys(str(row["label"]) for row in findings.shares.rows if row["aspect"] == OVERALL))
 
 
 def _alone(findings: Findings) -> Iterator[str]:
@@ -223,7 +222,7 @@ def _best_shares(findings: Findings) -> dict[str, Row]:
 
 
 def _stages(findings: Findings) -> Iterator[str]:
-    """Whether the two stages agree, of systems that each of them shows to be first."""
+    """A sentence on whether the two stages agree on the first system."""
     shares = _best_shares(findings)
     if not findings.ranked or len(shares) < 2:
         return
@@ -249,7 +248,7 @@ def _first_alone(shares: Mapping[str, Row]) -> str:
 
 
 def _first_in_pairs(findings: Findings) -> str:
-    """The system that the sentences on pairs call better than the next, so that both say the same. Else empty."""
+    """The first system if the sentences on pairs call it better than the next one, so that both agree. Else empty."""
     if len(findings.ranked) > 2 and findings.baseline:
         return ""
     return findings.ranked[0] if findings.neighbours and findings.neighbours[0].separable else ""
@@ -293,10 +292,9 @@ def _figure(row: Row) -> str:
 def _bill(findings: Findings) -> Iterator[str]:
     total = findings.cost.rows[-1]
     cost = total["cost_usd"]
-    money = f"${cost:,.4f}" if isinstance(cost, int | float) else "an unknown price"
-    money = "$0" if cost == 0 else money
+    price = money(cost) if isinstance(cost, int | float) else "an unknown price"
     cached = f", {total['cached']:,} of them from earlier replies" if total["cached"] else ""
-    yield f"It took {total['calls']:,} calls{cached}, {_number(total['seconds']):,.1f} s and {money}."
+    yield f"It took {total['calls']:,} calls{cached}, {_number(total['seconds']):,.1f} s and {price}."
 
 
 def _share(row: Row, name: str = "score") -> str:

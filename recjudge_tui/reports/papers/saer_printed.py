@@ -1,4 +1,4 @@
-"""The tables of SAER (2026): every printed figure, and what labels rebuilt from the printed counts give."""
+"""The tables of SAER (2026): every printed figure, and the same figure from labels rebuilt from the printed counts."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _on_pairs(db: Database, project_id: int) -> Iterator[tuple[Place, Recomputed
                     else ""
                 )
             else:
-                why += "where two people differ, also a win against a tie, it is a tie"
+                why += "where two people differ, even a win against a tie, the pair is a tie"
             yield ("2", row, name), RecomputedFigure(100 * count / CASES, CASES, why)
     yield (
         ("2", JUDGE, "position consistency"),

@@ -1,7 +1,7 @@
 """Labels rebuilt from the counts that SAER (2026) prints, so that its figures pass through import, rules and reports.
 
-What the counts leave open is filled in one way of many; the figures computed from the labels do not depend on it, or
-are marked as not determined.
+Where the counts do not determine the labels, one of many possibilities is used; the figures computed from the labels
+do not depend on the choice, or are marked as not determined.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Answer
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.protocols import SAER
+from recjudge_tui.domain.protocols import SAER, protocol_facts
 from recjudge_tui.protocols.adjudication import adjudicate
 from recjudge_tui.reports.papers.published import PrintedFigure, publication
 from recjudge_tui.settings import data_dir
@@ -24,16 +24,15 @@ PAPER = "saer"
 JUDGE, PEOPLE, MERGED = "SAER", ("Human A", "Human B"), "Human merged"
 SYSTEMS = ("Co-occurrence", "Embedding")
 OWN, FOREIGN = "own list", "foreign list"
-LABELS = ("Good", "Partial", "Poor")
+LABELS = tuple(protocol_facts(SAER[0]).labels.values())
 PAIRS, LISTS, ADVERSARIAL = "pairs", "lists", "foreign lists"
 PROJECTS = (PAIRS, LISTS, ADVERSARIAL)
 # cases of each kind: pairs or lists of one system, calls of both orders, adversarial pairs
 CASES, CALLS, FOREIGN_PAIRS = 200, 400, 100
-DIRECTED = 84
 # the number of Good against Poor among people that gives the printed kappa
 CLASHES = 5
 _COLUMNS = ("rater", "rater_kind", "protocol", "user_id", "system", "system_a", "system_b", "value")
-_WORDS = {1.0: "A", 0.0: "Tie", -1.0: "B"}
+_WORDS = protocol_facts(SAER[1]).labels
 Values = tuple[float, ...]
 # how often two raters gave each combination of values
 Joint = Mapping[tuple[float, float], int]
@@ -99,7 +98,7 @@ def _labels(rater: str, values: Values, systems: tuple[str, str]) -> Iterator[di
 
 
 def _people_in_pairs() -> tuple[tuple[Values, Values], Values]:
-    """Both people's values, and what they agree on or else a tie: the directions, common ties, disagreements."""
+    """Both people's values, and the value they agree on or else a tie: the directions, common ties, disagreements."""
     merged = pair_counts("Human Merged (N=200)")
     agreed = count_of(figures_by_place("2")["Human-Human", "agreement"], CASES)
     both_tie = agreed - merged.first - merged.second

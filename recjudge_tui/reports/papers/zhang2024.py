@@ -1,10 +1,11 @@
-"""The tables of Zhang et al. (2024): every printed figure, what the released data give, and raters of one's own."""
+"""The tables of Zhang et al. (2024): every printed figure, what the released data give, and the user's own raters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from recjudge_tui.domain.published import ZHANG_ASPECTS
 from recjudge_tui.domain.roles import FIRST_HAND
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.reports.common.scales import rater_notes
@@ -25,7 +26,6 @@ from recjudge_tui.reports.papers.published import (
 )
 from recjudge_tui.reports.papers.zhang_evaluators import (
     ANNOTATORS,
-    ASPECTS,
     AVERAGE,
     BOTH,
     LEVELS,
@@ -54,12 +54,14 @@ _HALF = 0.005
 _PROMPTS = {"Single-Aspect Prompt": "single", "Multiple-Aspect Prompt": "multiple"}
 _NEEDS_DATA = "needs --data"
 _NO_DATA = "give the released data with --data, or -p with a project that was imported from it"
-_NO_MARKUP = "the import made text of the HTML on which this figure rests: give the folder with --data"
+_NO_MARKUP = (
+    "this figure is computed from HTML, which the import turned into text: give the folder with --data"
+)
 _NO_CONVENTIONS = "the paper names neither tokens nor smoothing; these conventions were found by trial"
 _NO_SEED = "the paper names neither the range nor the seed of its random scores"
 _NO_MODEL = "the model's replies are not released"
 _NO_PRICES = "the tokens and prices behind it are not printed"
-_OTHER_FIGURE = "the data give another figure"
+_OTHER_FIGURE = "the data give a different figure"
 PAPERS_WAY = FillValues()
 _COLUMNS = (
     Column("table", "Table", minor=True),
@@ -175,7 +177,7 @@ def _printed_rows(
     evaluator: Evaluator | None,
     figures: Mapping[str, Mapping[str, Figure]],
 ) -> Iterator[Row]:
-    for aspect in (*ASPECTS, AVERAGE):
+    for aspect in (*ZHANG_ASPECTS, AVERAGE):
         for level in LEVELS:
             printed = line[aspect, level]
             figure = figures.get(aspect, {}).get(level)
@@ -188,7 +190,7 @@ def _printed_rows(
             if figure is not None and figure.value is not None:
                 yield row | _recomputed(printed, figure, name)
             elif aspect == AVERAGE:
-                yield row | _mean_of_aspects(printed, [line[one, level] for one in ASPECTS])
+                yield row | _mean_of_aspects(printed, [line[aspect, level] for aspect in ZHANG_ASPECTS])
             else:
                 yield row | as_printed(printed, *_why(section, name, evaluator, figure))
 
@@ -253,7 +255,7 @@ def _rater_rows(
             f"the project {own.name} has no scores by the users themselves",
             next_step="Import them as labels of a rater called user.",
         )
-    judged = dict.fromkeys(q.rater for q in ratings.verdicts if q.aspect in ASPECTS)
+    judged = dict.fromkeys(q.rater for q in ratings.verdicts if q.aspect in ZHANG_ASPECTS)
     if absent := [name for name in raters if name not in judged]:
         raise NotFoundError(
             f"“{absent[0]}” has judged no explanation of the project {own.name}",
@@ -283,7 +285,7 @@ def _own_rows(
     note: str = "",
 ) -> Iterator[Row]:
     """Figures that the paper does not have, with their place among the `models` it prints."""
-    for aspect in (*ASPECTS, AVERAGE):
+    for aspect in (*ZHANG_ASPECTS, AVERAGE):
         for level in LEVELS:
             figure = figures.get(aspect, {}).get(level)
             row: Row = {
@@ -344,6 +346,6 @@ def _missing_notes(ratings: Ratings, missing: FillValues) -> Iterator[str]:
         return
     cases = ratings.cases.ids.size
     given = sum(verdicts.row.size for verdicts in scores_of(ratings, truth.name).values())
-    if absent := len(ASPECTS) * cases - given:
+    if absent := len(ZHANG_ASPECTS) * cases - given:
         instead = "left out" if missing.truth is None else f"replaced by {missing.truth:g}"
-        yield f"{absent:,} of the users' {len(ASPECTS) * cases:,} scores are missing: {instead}"
+        yield f"{absent:,} of the users' {len(ZHANG_ASPECTS) * cases:,} scores are missing: {instead}"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recjudge_tui.domain.published import ZHANG_ASPECTS
 from recjudge_tui.reports.common.comparison import Side, compare
 from recjudge_tui.reports.common.scales import is_judging
 from recjudge_tui.reports.papers.text_metrics import bare_text, bleu, jieba_words, rouge_1, rouge_l_as_printed
@@ -16,7 +17,6 @@ from recjudge_tui.store.cases.metric_inputs import explanation_texts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings, Verdicts
 
-ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")
 AVERAGE = "average"
 LEVELS = ("dataset", "user", "pair")
 # by its definition: not printed in the paper, whose ROUGE-1-F has the figures of ROUGE-L-F
@@ -107,14 +107,16 @@ def text_metrics(db: Database, project_id: int, ratings: Ratings) -> Iterator[Ev
     never = np.zeros(row.size, dtype=np.bool_)
     for name, values in scores.items():
         verdicts = Verdicts(row, np.array(values), never)
-        yield Evaluator(name, dict.fromkeys(ASPECTS, verdicts), Rater(0, name, "metric"))
+        yield Evaluator(name, dict.fromkeys(ZHANG_ASPECTS, verdicts), Rater(0, name, "metric"))
 
 
 def figures_of(ratings: Ratings, evaluator: Evaluator, missing: FillValues) -> dict[str, dict[str, Figure]]:
     """aspect -> level -> figure, for the aspects that have scores; the average if all four have."""
-    by_aspect = {aspect: _levels(ratings, evaluator, aspect, missing) for aspect in ASPECTS}
+    by_aspect = {aspect: _levels(ratings, evaluator, aspect, missing) for aspect in ZHANG_ASPECTS}
     if all(by_aspect.values()):
-        by_aspect[AVERAGE] = {level: _average([by_aspect[a][level] for a in ASPECTS]) for level in LEVELS}
+        by_aspect[AVERAGE] = {
+            level: _average([by_aspect[a][level] for a in ZHANG_ASPECTS]) for level in LEVELS
+        }
     return by_aspect
 
 

@@ -1,1 +1,1 @@
-"""What a project holds: runs, judges, costs, experiments, and the health of the installation."""
+"""The contents of a project: runs, judges, costs, experiments; and a check of the installation."""

@@ -12,8 +12,9 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.arrays import encode, ratio
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.resampling.intervals import sums_interval
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES, sums_by_user
+from recjudge_tui.stats.resampling.jackknife import sums_by_user
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.costs import CaseCost, case_costs
 
@@ -111,7 +112,7 @@ def _row(costs: list[CaseCost], human_price: float | None, resamples: int, seed:
     if judged == 0:
         return row | _unknown(["no case was judged by a new call", *notes])
     if impossible:
-        why = f"{quantity(impossible, 'call')} with a stored cost or number of tokens that cannot be"
+        why = f"{quantity(impossible, 'call')} with an impossible stored cost or number of tokens"
         return row | _unknown([why, *notes])
     if unpriced:
         return row | _unknown([f"price unknown for {unpriced:,} of {done:,} calls", *notes])

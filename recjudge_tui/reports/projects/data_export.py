@@ -42,11 +42,10 @@ _TABLES = {
     "labels": (LABEL_COLUMNS, label_rows),
 }
 LISTS = "lists"
-# what the files of retrieval tools can hold
+# exports that can be written as files of retrieval tools
 RANKINGS = (LISTS, "qrels")
-# what belongs to no occasion
+# exports that do not belong to occasions
 WITHOUT_OCCASION = ("images",)
-EXPORTS = ("verdicts", "calls", "flags", "cases", "labels", "images", *RANKINGS)
 
 
 def export(
@@ -59,7 +58,7 @@ def export(
     systems: Sequence[str] = (),
     occasions: OccasionFilter = EVERY_OCCASION,
 ) -> ExportCounts:
-    """Write one of EXPORTS. Only verdicts can be filtered, as on the screen; `systems` is for lists only, `occasions` for
+    """Write one kind of data. Only verdicts can be filtered, as on the screen; `systems` is for lists only, `occasions` for
     everything but images.
 
     `replay:FILE` reads calls as JSON lines, and `import` reads labels, images (as items), lists and qrels. Raises
@@ -91,10 +90,10 @@ def export(
 def left_out(
     db: Database, project_id: int, what: str, fmt: ExportFormat | RankingFormat, occasions: OccasionFilter
 ) -> str:
-    """What an export leaves out because a time was chosen, in words; empty for nothing."""
+    """A sentence on the cases that an export leaves out because a time was chosen; empty if there are none."""
     counted: Countable = "cases"
     if what in RANKINGS:
-        # a file of a retrieval tool has a query for each list
+        # a file of a retrieval tool has one query per list
         counted = "lists" if what == LISTS or fmt in ("trec", "ranx") else "held-out events"
     return untimed_note(untimed_count(db, project_id, counted, CaseSelection(occasions)), counted)
 

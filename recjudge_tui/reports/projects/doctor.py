@@ -14,6 +14,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import JudgeError, RecjudgeError, StoreError
 from recjudge_tui.judges.http.keys import find_key
 from recjudge_tui.judges.registry import built_in
+from recjudge_tui.network import certificates, proxies, tls_context, usable_network
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.store.database import SQLITE_VERSION
 from recjudge_tui.store.inspection import (
@@ -31,11 +32,13 @@ _LEAST_SQLITE = (3, 37, 0)  # STRICT tables
 _LEAST_SCREEN = (80, 24)
 _EXTRAS = {
     "bedrock": ("boto3", "judges on Amazon Bedrock"),
+    "chinese": ("jieba", "Chinese words of BLEU and ROUGE"),
     "images": ("pillow", "images of items"),
     "keyring": ("keyring", "keys from the system keyring"),
     "parquet": ("pyarrow", "import of Parquet files"),
     "ray": ("ray", "batch files over a cluster"),
-    "text": ("sacrebleu", "BLEU and ROUGE raters, Chinese words"),
+    "socks": ("socksio", "SOCKS proxies"),
+    "text": ("sacrebleu", "BLEU and ROUGE raters"),
 }
 _COLUMNS = (
     Column("what", "What"),
@@ -55,7 +58,7 @@ class Check(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """The input of the checks that is not looked up. `size` is (columns, lines), None without a terminal."""
+    """The inputs of the checks that are given by the caller. `size` is (columns, lines), None without a terminal."""
 
     path: Path
     stale: tuple[RunningRun, ...]
@@ -87,15 +90,17 @@ def doctor_table(checks: Iterable[Check]) -> Table:
     )
 
 
-def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -> list[Check]:
+def local_checks(around: Surroundings, report: FileReport | StoreError | None) -> list[Check]:
     """Every check that needs no network, in reading order."""
-    names = looked.key_names if isinstance(looked, FileReport) else ()
+    names = report.key_names if isinstance(report, FileReport) else ()
     return [
-        *database_checks(around.path, looked),
+        *database_checks(around.path, report),
         file_system_check(around.path, read_mounts()),
         python_check(),
         sqlite_check(),
         terminal_check(around.environment, around.encoding, around.size),
+        proxy_check(around.environment),
+        certificates_check(),
         *key_checks(names),
         *extra_checks(),
         *(stale_check(run) for run in around.stale),
@@ -111,17 +116,19 @@ def look_at(path: Path) -> FileReport | StoreError | None:
         return error
 
 
-def database_checks(path: Path, looked: FileReport | StoreError | None) -> list[Check]:
-    if isinstance(looked, StoreError):
-        return [Check("database", "problem", f"{looked.title}. {looked.cause}", looked.next_step)]
+def database_checks(path: Path, report: FileReport | StoreError | None) -> list[Check]:
+    if isinstance(report, StoreError):
+        return [Check("database", "problem", f"{report.title}. {report.cause}", report.next_step)]
     if not can_write(path):
         cure = "Make the file and its folder writable, or choose another with --db."
-        if looked is None or looked.faults or looked.schema < looked.known_schema:
+        if report is None or report.faults or report.schema < report.known_schema:
             return [Check("database", "problem", f"{path} cannot be written", cure)]
         return [
-            Check("database", "warning", f"{path} cannot be written: reports work, nothing else does", cure)
+            Check(
+                "database", "warning", f"{path} cannot be written: reports work, everything else fails", cure
+            )
         ]
-    if looked is None:
+    if report is None:
         return [
             Check(
                 "database",
@@ -130,12 +137,12 @@ def database_checks(path: Path, looked: FileReport | StoreError | None) -> list[
                 "“recjudge import” or “recjudge demo” creates it.",
             )
         ]
-    if looked.faults:
+    if report.faults:
         cure = "Restore a copy made by “recjudge db backup”; keep the damaged file."
-        return [Check("database", "problem", f"{path} is damaged: {'; '.join(looked.faults)}", cure)]
-    schema = f"schema {looked.schema} of {looked.known_schema}"
-    detail = f"{path}: {size_text(looked.size)}, {schema}, whole, journal {looked.journal}"
-    if looked.schema < looked.known_schema:
+        return [Check("database", "problem", f"{path} is damaged: {'; '.join(report.faults)}", cure)]
+    schema = f"schema {report.schema} of {report.known_schema}"
+    detail = f"{path}: {size_text(report.size)}, {schema}, intact, journal {report.journal}"
+    if report.schema < report.known_schema:
         return [
             Check(
                 "database", "warning", detail, "The next command brings it up to date, after a backup copy."
@@ -198,6 +205,34 @@ def _colours(environment: Mapping[str, str], term: str) -> str:
     return "no colours" if term in ("", "dumb", "unknown") else "few colours"
 
 
+def proxy_check(environment: Mapping[str, str]) -> Check:
+    """The proxies in force, without user names and passwords, and whether a client can be made for them."""
+    import httpx
+
+    named = proxies()
+    if not named:
+        return Check("proxy", "ok", "none")
+    parts = [f"{kind.upper()}_PROXY {proxy}" for kind, proxy in named.items()]
+    excepted = environment.get("no_proxy") or environment.get("NO_PROXY")
+    detail = ", ".join([*parts, *([f"not for {excepted}"] if excepted else [])])
+    try:
+        with usable_network():
+            httpx.Client(verify=False).close()  # nothing is sent
+    except JudgeError as error:
+        return Check("proxy", "problem", f"{detail}: {error.title}", error.next_step)
+    return Check("proxy", "ok", detail)
+
+
+def certificates_check() -> Check:
+    """The certificates in force, and whether they can be read."""
+    try:
+        with usable_network():
+            tls_context()
+    except JudgeError as error:
+        return Check("certificates", "problem", f"{error.title}: {error.cause}", error.next_step)
+    return Check("certificates", "ok", str(certificates()))
+
+
 def key_checks(more: Iterable[str] = ()) -> list[Check]:
     """A row for each variable from which a judge may take its key, and for those that runs name."""
     forms = {name: provider.form for provider in built_in() for name in provider.key_variables}
@@ -242,8 +277,8 @@ def prices_check(path: Path, fault: RecjudgeError | None) -> Check:
         return Check(
             "prices",
             "ok",
-            f"no table at {path}: costs of hosted models are unknown",
-            "Create it to see costs.",
+            f"built-in list prices; no table of your own at {path}",
+            "Create it for models without a list price or with a different price.",
         )
     return Check("prices", "ok", str(path))
 

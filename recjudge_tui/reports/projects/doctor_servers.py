@@ -1,4 +1,4 @@
-"""Which judges' servers answer; all are asked at once within two seconds, and no key is sent."""
+"""Checks which judges' servers answer. All are asked at once within two seconds, and no key is sent."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import json
 import os
 from collections.abc import Callable
 
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.http.request import Client, send
+from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.providers import anthropic as anthropic_judge
 from recjudge_tui.judges.providers import openai as openai_judge
 from recjudge_tui.judges.providers.ollama_models import fetch_installed, server_urls
@@ -18,8 +20,23 @@ WITHIN_S = 2.0
 
 
 def server_checks() -> list[Check]:
-    """Ollama at `OLLAMA_HOST` or its default address, and the servers named by other variables."""
-    return asyncio.run(_ask_all())
+    """Ollama at `OLLAMA_HOST` or its default address, the servers named by other variables, and those that answer at the
+    usual ports of this machine."""
+    return [*asyncio.run(_ask_all()), *_found_here()]
+
+
+def _found_here() -> list[Check]:
+    """The servers that the form of a new run finds, except those named by variables."""
+    named = os.environ.get("OPENAI_BASE_URL", "").rstrip("/")
+    return [
+        Check(
+            f"server of {server.name}",
+            "ok",
+            f"{server.place} answers: {quantity(len(server.judges), 'model')}; --base-url {server.base_urls[0]}",
+        )
+        for server in local_servers(timeout_s=WITHIN_S)
+        if server.base_urls and server.base_urls[0].rstrip("/") not in (named, f"{named}/v1")
+    ]
 
 
 async def _ask_all() -> list[Check]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from recjudge_tui.domain.run import Estimate, Progress
+from recjudge_tui.domain.text import money
 
 
 def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
-    """What a run will take, one fact per line."""
+    """The estimate of a run, one fact per line."""
     lines = [f"{rater} · prompt {prompt} · {estimate.cases:,} cases, {estimate.calls:,} calls"]
     if estimate.tokens_out:
         lines.append(
@@ -24,23 +25,34 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
 
 
 def cost_range(estimate: Estimate) -> str:
-    """`$0 (local)`, `$1.20 to $3.10`, or that the price is unknown."""
+    """`$0 (local)`, `$1.20 to $3.10 (list price)`, or that the price is unknown."""
     low, high = estimate.cost_usd_low, estimate.cost_usd_high
     if low is None or high is None:
         return f"unknown ({estimate.price_note})"
     if high == 0:
         return f"$0 ({estimate.price_note})"
-    return f"${low:,.2f} to ${high:,.2f} ({estimate.price_note})"
+    return f"{money(low)} to {money(high)} ({estimate.price_note})"
+
+
+def short_cost(estimate: Estimate) -> str:
+    """`$0 local`, `$1.20 to $3.10`, `cost unknown`: without the source of the price, which `cost_range` gives."""
+    low, high = estimate.cost_usd_low, estimate.cost_usd_high
+    if low is None or high is None:
+        return "cost unknown"
+    return f"{money(low)} to {money(high)}" if high else f"$0 {estimate.price_note}"
 
 
 def duration(seconds: float | None) -> str:
-    """`unknown until a first run`, `12 s`, `3 min`, `2 h 05 min`."""
-    if seconds is None:
-        return "unknown until the first run of this judge"
+    """`unknown until the first run of this judge`, or `about ` and the `span`."""
+    return "unknown until the first run of this judge" if seconds is None else f"about {span(seconds)}"
+
+
+def span(seconds: float) -> str:
+    """`12 s`, `3 min`, `2 h 05 min`."""
     if seconds < 90:
-        return f"about {max(seconds, 1):.0f} s"
+        return f"{max(seconds, 1):.0f} s"
     minutes = round(seconds / 60)
-    return f"about {minutes} min" if minutes < 90 else f"about {minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def outcome_line(run_id: int, progress: Progress) -> str:
@@ -51,7 +63,7 @@ def outcome_line(run_id: int, progress: Progress) -> str:
         else f"${progress.cost_usd or 0:.4f}"
     )
     if progress.unknown_usd:
-        cost += f" and at most ${progress.unknown_usd:.4f} more that is not known"
+        cost += f" and at most {money(progress.unknown_usd)} more that is not known"
     return (
         f"run {run_id} {progress.state}: {progress.done} done, {progress.failed} failed,"
         f" {progress.cached} from cache, {progress.outstanding} outstanding, cost {cost}"

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.change import difference_of_means
+from recjudge_tui.stats.defaults import ALPHA, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.experiments.online import Arm, lift, two_proportions
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import clopper_pearson
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
 
-ALPHA = 0.05
 _WHAT = (
     Column("experiment", "Experiment"),
     Column("system_a", "System A"),
@@ -58,8 +58,7 @@ _LOG = (
     Column("protocol", "Protocol"),
     Column("measure", "Measure", minor=True),
     Column("judged", "Judged", "float", minor=True),
-    Column("judged_low", "CI low", "ci", minor=True),
-    Column("judged_high", "CI high", "ci", minor=True),
+    *interval_columns(of="judged", minor=True),
     Column("n", "n", "int", minor=True),
     Column("pointed", "Predicted"),
     Column("sure", "Significant", minor=True),
@@ -89,7 +88,7 @@ class OutcomeOptions:
     below it is decided."""
 
     name: str | None = None
-    aspect: str = "overall"
+    aspect: str = OVERALL
     alpha: float = ALPHA
     resamples: int = RESAMPLES
     seed: int = 0

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from recjudge_tui.domain.judge import Capabilities
+from recjudge_tui.domain.roles import rules_note
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.http.keys import is_set
+from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.registry import Provider, built_in, third_party
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import judges_used
 
-_RULES_NOTE = "rules is not a language model: the published guidelines written as code"
-
 
 def judges_table(db: Database, base_url: str = "") -> Table:
-    """The available judges: built in, installed in an Ollama server, from other packages, used before.
+    """The available judges: built in, on the servers of this machine, from other packages, used before.
 
     For keys, only the names of the variables and whether they are set are shown.
     """
@@ -24,11 +24,12 @@ def judges_table(db: Database, base_url: str = "") -> Table:
         {"spec": f"{name}:…", "source": "another package", "key": "", "details": package}
         for name, package in third_party().items()
     ]
-    notes = [_RULES_NOTE]
+    notes = [rules_note()]
     try:
         rows += _installed_rows(base_url)
     except JudgeError as error:
         notes.append(one_line(f"{error.title}. {error.cause} {error.next_step}"))
+    rows += _served_rows()
     for row in judges_used(db):
         details = f"{quantity(row['runs'], 'run')}, last {row['last_used'][:16].replace('T', ' ')}"
         rows.append({"spec": row["spec"], "source": "used before", "key": "", "details": details})
@@ -39,6 +40,21 @@ def judges_table(db: Database, base_url: str = "") -> Table:
         Column("details", "Details"),
     )
     return Table("Judges", columns, tuple(rows), tuple(notes))
+
+
+def _served_rows() -> list[Row]:
+    """The models of the other servers that answer on this machine, as the form of a run finds them."""
+    return [
+        {
+            "spec": spec,
+            "source": f"{server.name} {server.place}",
+            "key": "",
+            "details": f"--base-url {' '.join(server.base_urls)}",
+        }
+        for server in local_servers()
+        if server.base_urls
+        for spec, _ in server.judges
+    ]
 
 
 def _provider_row(provider: Provider) -> Row:

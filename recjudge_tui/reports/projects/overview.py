@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from recjudge_tui.domain.text import quantity
+from recjudge_tui.domain.roles import rules_note
+from recjudge_tui.domain.text import money, quantity
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.early_stopping import stop_lines
 from recjudge_tui.reports.projects.run_settings import failure_lines
@@ -45,7 +46,6 @@ _RUN_COLUMNS = (
     Column("unknown_usd", "Not known", "usd", minor=True),
     Column("seconds", "Time", "seconds"),
 )
-_RULES_NOTE = "rules is not a language model: the published guidelines written as code"
 
 
 def projects_table(db: Database) -> Table:
@@ -145,7 +145,7 @@ def raters_table(db: Database, project_id: int) -> Table:
         for row in raters
     )
     return Table(
-        "Raters", columns, rows, (_RULES_NOTE,) if any(row["kind"] == "rules" for row in rows) else ()
+        "Raters", columns, rows, (rules_note(),) if any(row["kind"] == "rules" for row in rows) else ()
     )
 
 
@@ -180,16 +180,16 @@ def runs_table(db: Database, project_id: int | None = None) -> Table:
 
 
 def run_notes(run: StoredRow) -> tuple[str, ...]:
-    """What the figures of a row of v_runs leave open, and a pause that its server asked for, as sentences."""
+    """Sentences on what the figures of a row of v_runs do not include, and on a pause requested by its server."""
     notes = []
     if run["impossible"]:
         notes.append(
-            f"run {run['id']}: {quantity(run['impossible'], 'call')} with a stored cost or number of tokens that cannot"
-            " be (negative or beyond any bound), so there is no sum"
+            f"run {run['id']}: {quantity(run['impossible'], 'call')} with an impossible stored cost or number of"
+            " tokens (negative or beyond any bound), so there is no sum"
         )
     if run["unknown_usd"]:
         notes.append(
-            f"run {run['id']}: up to ${run['unknown_usd']:.4f} more may have been billed, for answers without a count"
+            f"run {run['id']}: up to {money(run['unknown_usd'])} more may have been billed, for answers without a count"
             " of tokens, lost answers and calls in flight; a budget counts it as spent"
         )
     if run["state"] == "running" and (run["waiting_until"] or "") > now():
@@ -203,7 +203,7 @@ def run_table(db: Database, run_id: int) -> Table:
     """One run, with its settings; notes have its error and why calls failed."""
     summary, stored = run_summary(db, run_id), run_row(db, run_id)
     stands = stop_lines(db, run_id)
-    # if a rule ended the run, these lines have the reason
+    # if a stopping rule ended the run, these lines give the reason
     named = ("error",) if not stands or summary["state"] != "done" else ()
     notes = [
         *stands,

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TextIO
 import numpy as np
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, Occasion, OccasionFilter
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.stream import ExportCounts, text_file
 from recjudge_tui.reports.common.writers.json_text import harmless
@@ -45,18 +45,19 @@ def write_run(
 ) -> ExportCounts:
     """Write the current lists of one system as a run; rows are documents.
 
-    Scores that are missing or do not fall strictly with the rank are replaced by n, n-1, ..., 1, so that a reader who
-    sorts by score gets the list's own order. Raises RecjudgeError for ids that a TREC file cannot hold.
+    Scores that are missing or do not strictly decrease with the rank are replaced by n, n-1, ..., 1, so that a tool
+    that sorts by score gets the list's own order. Raises RecjudgeError for ids that a TREC file cannot hold.
     """
-    replaced = 0
+    replaced = on_occasions = 0
 
     def queries() -> Iterator[_Query]:
-        nonlocal replaced
+        nonlocal replaced, on_occasions
         rows = list_rows(db, project_id, [system], occasions)
         for (user, *occasion), group in groupby(rows, key=lambda row: (row[0], *row[5:])):
             items, list_scores = zip(*((row[2], row[4]) for row in group), strict=True)
             scores = _falling(list_scores)
             replaced += scores is None
+            on_occasions += any(occasion)
             yield _Query(
                 query_name(user, Occasion(*occasion)),
                 tuple(zip(items, scores or [float(n) for n in range(len(items), 0, -1)], strict=True)),
@@ -65,9 +66,14 @@ def write_run(
     name = "_".join(system.split()) or "run"
     rows = _write(queries(), fmt, target, lambda query: _run_lines(query, name))
     notes = []
+    if on_occasions:
+        notes.append(
+            f"{quantity(on_occasions, 'query is', 'queries are')} named user|context|served_at;"
+            " an import takes the whole name for the user."
+        )
     if replaced:
         notes.append(
-            f"{replaced:,} lists have no scores that fall with the rank: their scores are n, n-1, ..., 1."
+            f"{replaced:,} lists have no scores that decrease with the rank: their scores were replaced by n, n-1, ..., 1."
         )
     if fmt == "trec" and name != system:
         notes.append(f"the run is named {name}, because a name in a TREC file has no spaces.")
@@ -83,9 +89,9 @@ def write_qrels(
 ) -> ExportCounts:
     """Write the held-out items of every user as qrels, for each of these occasions on which the user has a list.
 
-    Which events count on which occasion, and of several values of one item which, is as in the offline metrics
-    (`truths_of`). A user without lists has the occasions that the events name. Raises RecjudgeError for a value that is
-    not a whole number, and for ids that a TREC file cannot hold.
+    The events that count on an occasion, and the value of an item with several values, are as in the offline metrics
+    (`truths_of`). A user without lists has the occasions that the events name. Raises RecjudgeError for a value that
+    is not a whole number, and for ids that a TREC file cannot hold.
     """
     known = {
         user: dict.fromkeys(slate.occasion for slate in slates)
@@ -106,7 +112,7 @@ def write_qrels(
 
 
 def query_name(user_id: str, occasion: Occasion) -> str:
-    """The user, with the context and time of the occasion where it has them: `u1|home|2024-05-01T12:00:00+00:00`."""
+    """The user, with the context and time of the occasion if it has them: `u1|home|2024-05-01T12:00:00+00:00`."""
     return "|".join((user_id, *filter(None, occasion)))
 
 
@@ -147,13 +153,13 @@ def _trec_id(name: str) -> str:
         return name
     raise RecjudgeError(
         f"“{one_line(name, 60)}” cannot be written to a TREC file",
-        "It contains white space, which separates the fields.",
+        "It contains white space, which would separate fields.",
         "Use --format ranx or a table (--format csv), which hold any id. Nothing was written.",
     )
 
 
 def _falling(scores: Sequence[float | None]) -> list[float] | None:
-    """The scores, if each is below the one before in the single precision that trec_eval reads; else None."""
+    """The scores, if each is lower than the one before in the single precision that trec_eval uses; else None."""
     known = [score for score in scores if score is not None]
     falls = (np.diff(np.asarray(known, dtype=np.float32)) < 0).all()
     return known if falls and len(known) == len(scores) else None

@@ -1,4 +1,4 @@
-"""What sets each run of a project apart from the other runs of its protocol."""
+"""The settings in which each run of a project differs from the other runs of its protocol."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ _LONGEST_WORD = 40
 
 
 def run_differences(db: Database, project_id: int) -> dict[int, tuple[str, ...]]:
-    """run id -> its own prompt and settings, of those that are not the same in all runs of its protocol: `top K 5`. How a
-    run is worked on, such as its concurrency, counts as well."""
+    """run id -> its own prompt and settings, where these are not the same in all runs of its protocol: `top K 5`.
+
+    Settings of execution, such as concurrency, are included.
+    """
     setups = [
         (row["id"], row["protocol"], {"prompt": row["prompt"], **json.loads(row["settings"])})
         for row in run_setups(db, project_id)

@@ -47,7 +47,7 @@ class Pace(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The verdicts of a run so far on one system against all others. Ties hold position ties."""
+    """The verdicts of a run so far on one system against all others. Ties include position ties."""
 
     system: str
     won: int
@@ -146,7 +146,7 @@ def standings_of(counts: Sequence[VerdictCount]) -> tuple[Standing, ...]:
         tallies.setdefault(count.system_a, [0, 0, 0])[1 - sign] += count.verdicts
         tallies.setdefault(count.system_b, [0, 0, 0])[1 + sign] += count.verdicts
     standings = [Standing(system, *tally) for system, tally in tallies.items()]
-    return tuple(sorted(standings, key=lambda one: (one.lost - one.won, one.system)))
+    return tuple(sorted(standings, key=lambda standing: (standing.lost - standing.won, standing.system)))
 
 
 def seconds_until(moment: str) -> float:

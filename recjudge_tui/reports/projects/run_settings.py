@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+from recjudge_tui.domain.run import RunSettings, sampling_of
+from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.runs.conditions import RunConditions, run_conditions
 from recjudge_tui.store.runs.progress import run_failures
 from recjudge_tui.store.runs.runs import list_runs, run_row
 
@@ -18,6 +21,7 @@ _COLUMNS = (
     Column("model", "Model"),
     Column("digest", "Digest"),
     Column("prompt", "Prompt"),
+    Column("prompt_digest", "Prompt SHA-256"),
     Column("top_k", "Top k", "int"),
     Column("history", "History", "int"),
     Column("history_days", "Days", "int"),
@@ -31,7 +35,9 @@ _COLUMNS = (
     Column("other", "Other settings"),
     Column("created_at", "Planned", "time"),
 )
-_SHOWN = {column.name for column in _COLUMNS} | {"protocol", "no_history"}
+# as JSON has them
+_USUAL = json.loads(json.dumps({name: option.default for name, option in RUN_OPTIONS.items()}))
+_SHOWN = {column.name for column in _COLUMNS} | {"protocol"}
 _FAILURES = (
     Column("id", "Run"),
     Column("rater", "Rater"),
@@ -45,31 +51,31 @@ _FAILURES = (
 
 def run_settings_table(db: Database, project_id: int) -> Table:
     """One row per run, oldest first: judge, served model, prompt, and the settings that change what is judged."""
-    rows = tuple(_row(run_row(db, run["id"]), run["prompt"]) for run in reversed(list_runs(db, project_id)))
+    rows = tuple(_row(run_row(db, run.id), run) for run in run_conditions(db, project_id))
     notes = () if rows else ("no run yet",)
     return Table("Settings of the runs", _COLUMNS, rows, notes)
 
 
-def _row(run: StoredRow, prompt: str) -> Row:
-    settings, judge = json.loads(run["settings"]), json.loads(run["judge"])
-    served = json.loads(run["identity"] or "{}")
+def _row(run: StoredRow, of: RunConditions) -> Row:
+    settings, judge = json.loads(of.settings), json.loads(of.judge)
+    served = json.loads(of.identity or "{}")
+    sampling = sampling_of(RunSettings.model_validate_json(of.settings), 0)
     other = {
-        name: value
-        for name, value in settings.items()
-        if name not in _SHOWN and value not in ("", [], {}, None)
+        name: value for name, value in settings.items() if name not in _SHOWN and value != _USUAL.get(name)
     }
     return {
-        **{name: settings.get(name) for name in ("top_k", "history_days", "swap", "repeats", "temperature")},
+        **{name: settings.get(name) for name in ("top_k", "history", "history_days", "swap", "repeats")},
         **{name: settings.get(name, "") for name in ("aspects", "shots", "profile")},
-        "history": 0 if settings.get("no_history") else settings.get("history"),
+        "temperature": sampling.temperature,
         "seed": str(settings.get("seed", "")),
         "id": str(run["id"]),
-        "rater": run["rater"],
-        "protocol": run["protocol"],
+        "rater": of.rater,
+        "protocol": of.protocol,
         "judge": judge.get("spec", ""),
         "model": served.get("name", ""),
         "digest": served.get("digest", ""),
-        "prompt": prompt,
+        "prompt": of.prompt,
+        "prompt_digest": of.digest,
         "other": ", ".join(f"{name} {_plain(value)}" for name, value in other.items()),
         "created_at": run["created_at"],
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from recjudge_tui.domain.calls import Trial
 from recjudge_tui.domain.roles import BUILT_IN
-from recjudge_tui.domain.trial import Trial
 from recjudge_tui.reports.common.table import Column, Row, Table
 
 _COLUMNS = (

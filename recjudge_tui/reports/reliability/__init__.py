@@ -1,1 +1,1 @@
-"""How far a judge can be trusted: robustness, calibration, bias, sample sizes, gates."""
+"""How reliable a judge is: robustness, calibration, bias, sample sizes, gates."""

@@ -28,7 +28,7 @@ PAPER = (
     " the judge 91 / 4 / 5"
 )
 _UNSEEN = (
-    "unseen: the foreign list without items that the user already has, both lists cut to the same length"
+    "unseen: the other user's list without items that the user already has, both lists cut to the same length"
 )
 _COLUMNS = (
     Column("rater", "Rater"),
@@ -108,7 +108,9 @@ def adversarial_table(db: Database, project_id: int, options: AdversarialOptions
         notes = [_UNSEEN, *left_out, *_notes(db, project_id, judged), PAPER]
         notes += rater_notes(raters[verdicts.rater] for verdicts in judged)
     settings = {"rater": options.rater, "by_system": options.by_system}
-    return Table("Adversarial: own list against a foreign one", _COLUMNS, tuple(rows), tuple(notes), settings)
+    return Table(
+        "Adversarial: a user's own list against another user's", _COLUMNS, tuple(rows), tuple(notes), settings
+    )
 
 
 def judged_pairs(db: Database, project_id: int) -> list[AdversarialVerdicts]:
@@ -129,7 +131,9 @@ def judged_pairs(db: Database, project_id: int) -> list[AdversarialVerdicts]:
 
 
 def newest_pairs(judged: Sequence[AdversarialVerdicts]) -> list[AdversarialVerdicts]:
-    """Of each rater, the verdicts on the newest lists that it judged and on what stood unchanged beside them."""
+    """For each rater, the verdicts on the newest lists that it judged and on lists that were current at the same
+    time.
+    """
     newest: dict[str, int] = {}
     for verdicts in judged:
         newest[verdicts.rater] = max(newest.get(verdicts.rater, 0), int(verdicts.since.max()))
@@ -137,7 +141,7 @@ def newest_pairs(judged: Sequence[AdversarialVerdicts]) -> list[AdversarialVerdi
 
 
 def of_generation(verdicts: AdversarialVerdicts, generation: int) -> AdversarialVerdicts:
-    """The verdicts on lists that stood after the import `generation`."""
+    """The verdicts on lists that were current after the import `generation`."""
     stood = (verdicts.since <= generation) & (generation < verdicts.until)
     return replace(_among(verdicts, stood), left_out=int((~stood).sum()))
 
@@ -175,7 +179,7 @@ def _judged(
 ) -> AdversarialVerdicts:
     at = np.searchsorted(ids, [v.case_id for v in verdicts])
     pairs = [adversarial_pair(v.system_a, v.system_b) for v in verdicts]
-    # labels may have degrees; here only the chosen list matters
+    # labels may have degrees, but only the chosen list counts
     signs = [np.nan if v.value is None else float(np.sign(v.value)) for v in verdicts]
     meaning = {CORRECT: 1.0, WRONG: -1.0, 0.0: 0.0}
     return AdversarialVerdicts(

@@ -1,5 +1,6 @@
-"""How reliable a judge's confidence is, and which labels are possible for its verdicts: four tables of
-`uncertainties`."""
+"""How reliable a judge's confidence is, and which labels are possible for its verdicts: four tables based on
+`uncertainties`.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.consensus import majority, mean
 from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
 from recjudge_tui.stats.combining.jury import jury_of
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     CaseColumns,
@@ -136,7 +136,7 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
     notes = (
         (*combined_notes([raters[options.truth]]), *_NOTES, *orientation_notes(sides_seen), *left_out)
         if rows
-        else tuple(left_out) or ("no judge shares a question with the truth",)
+        else tuple(left_out) or ("no judge answered a question that the truth answered",)
     )
     settings = settings_of(agreement) | {"rule": options.rule, "human_price": options.human_price}
     return Table(
@@ -201,7 +201,7 @@ def _measured(
     options: EnsembleCostOptions,
     ordered: bool,
 ) -> Iterator[tuple[Row, Orientation]]:
-    """Each set of judges, and from which side its pairs are seen."""
+    """Each set of judges, and the side from which its pairs are seen."""
     votes, truth = np.where(met.included, met.values, np.nan)[:-1], met.values[-1]
     complete = ~np.isnan(votes).any(axis=0)
     rows = np.flatnonzero(complete)
@@ -265,7 +265,7 @@ def _agreement(
 
 
 def _refused(votes: FloatArray, rule: str) -> str:
-    """Why a rule cannot use these votes; empty if it can."""
+    """The reason why a rule cannot use these votes; empty if it can."""
     if rule != "dawid-skene":
         return ""
     if 1 < votes.shape[0] < FEWEST_RATERS:
@@ -274,7 +274,7 @@ def _refused(votes: FloatArray, rule: str) -> str:
 
 
 def _joined(votes: FloatArray, names: Sequence[str], rule: str, of_pairs: bool) -> tuple[FloatArray, str]:
-    """The joint verdicts, and why the rule gives none of them."""
+    """The joint verdicts, or the reason why the rule gives none."""
     if rule == "dawid-skene":
         jury = jury_of(votes, names, of_pairs=of_pairs)
         return jury.values, jury.refused

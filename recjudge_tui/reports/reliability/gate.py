@@ -55,10 +55,12 @@ from recjudge_tui.store.verdicts.ratings import (
 
 MET, NOT_MET, UNKNOWN = "met", "not met", "unknown"
 _CERTAIN_TOGETHER = (
-    "the gate needs them all, so no correction is needed where all are met; where not, the others are met after Holm's"
-    " correction"
+    "the gate requires all bounds, so no correction is needed if all are met; otherwise the others are met "
+    "after Holm's correction"
 )
 _RISING_IS_BAD = "failure_rate"
+_OUTSIDE = "the figure meets the bound, but its interval does not"
+_NO_INTERVAL = "the figure meets the bound, but without an interval that is not certain"
 _COLUMNS = (
     Column("check", "Check"),
     Column("figure", "Figure"),
@@ -99,10 +101,10 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
     """One row per check and question: `state` is met, not met, or unknown.
 
     A bound is met by the figure, with `certain` by the whole interval; an undefined figure does not meet it. If some
-    bounds are not met with certainty, those that are met are so after Holm's correction; if all are, none is needed,
-    because the gate asks for all. A change is not met only if its interval (users left out of both runs at once)
-    excludes zero in the bad direction: down, or up for the failure rate, after Holm's correction for all changes; without
-    an interval it is unknown. Raises UsageError for invalid options,
+    bounds are not met with certainty, Holm's correction is applied to the others; if all are met, no correction is
+    needed, because the gate requires all of them. A change is not met only if its interval (users left out of both
+    runs at once) excludes zero in the bad direction: down, or up for the failure rate, after Holm's correction for
+    all changes; without an interval it is unknown. Raises UsageError for invalid options,
     NotFoundError for an unknown rater or one without such verdicts.
     """
     check_gate(db, project_id, options)
@@ -110,7 +112,7 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
     rows = _certain_rows(judged) if options.certain else _all_bound_rows(judged)
     notes: list[str] = []
     if options.certain and len(rows) > 1:
-        notes.append(f"{quantity(len(rows), 'bound')} were looked at; {_CERTAIN_TOGETHER}")
+        notes.append(f"{quantity(len(rows), 'bound')} were compared; {_CERTAIN_TOGETHER}")
     settings: dict[str, object] = {
         "rater": options.rater, "truth": options.truth, "against": options.against, "systems": list(options.systems),
         "protocol": options.protocol, "aspect": options.aspect, "certain": options.certain,
@@ -175,7 +177,7 @@ def _all_bound_rows(judged: _GateQuestions) -> list[Row]:
 
 
 def _certain_rows(judged: _GateQuestions) -> list[Row]:
-    """The bounds, met only where the interval is; unless all are met, after Holm's correction."""
+    """The bounds, met only if the whole interval meets them; with Holm's correction unless all are met."""
     rows = _all_bound_rows(judged)
     if all(row["state"] == MET for row in rows):
         return rows
@@ -192,7 +194,7 @@ def _certain_rows(judged: _GateQuestions) -> list[Row]:
 
 
 def _corrected_changes(judged: _GateQuestions, against: str) -> list[Row]:
-    """The changes, not met only where they are bad after Holm's correction."""
+    """The changes; one is not met only if it is bad after Holm's correction."""
     rows = list(_change_rows(judged, against))
 
     def bad(level: float) -> list[bool | None]:
@@ -207,7 +209,7 @@ def _corrected_changes(judged: _GateQuestions, against: str) -> list[Row]:
 
 
 def _withdrawn(rows: list[Row], holds: Sequence[bool], claim: str, instead: str, why: str) -> list[Row]:
-    """The rows, those that make a claim which does not hold with the other state and the reason."""
+    """The rows; claims that do not hold after correction get the other state and the reason."""
     return [
         row
         if kept or row["state"] != claim
@@ -225,15 +227,14 @@ def _bound_rows(judged: _GateQuestions, bound: Bound) -> Iterator[Row]:
     for question, aspect, reference, figure in figures:
         ends = (figure.ci_low if bound.least else figure.ci_high) if judged.options.certain else figure.value
         met = ends is not None and bound.holds(ends)
-        short = judged.options.certain and not met and figure.value is not None and bound.holds(figure.value)
+        value_holds = figure.value is not None and bound.holds(figure.value)
+        short = _OUTSIDE if ends is not None else _NO_INTERVAL
         yield _row("bound", bound.name, question, aspect, reference, bound.demand) | {
             "value": figure.value,
             **interval_cells(figure),
             "n": figure.n,
             "state": MET if met else NOT_MET,
-            "note": join_notes(
-                "the figure meets the bound, its interval does not" if short else "", figure.note
-            ),
+            "note": join_notes(short if value_holds and not met else "", figure.note),
         }
     if not figures:
         yield _row("bound", bound.name, None, judged.options.aspect, _reference(judged, bound.name), bound.demand) | {
@@ -359,7 +360,7 @@ def _change_cells(changed: Change, name: str) -> Row:
 
 
 def _changes(judged: _GateQuestions, against: str, name: str) -> Iterator[tuple[Question, str, Change, str]]:
-    """(question, aspect, change, the rule by which the two runs meet)."""
+    """(question, aspect, change, the rule by which the two runs are matched)."""
     options, ratings = judged.options, judged.ratings
     draw = Draw(options.resamples, options.seed, options.level)
     of_pairs = {pair.a: pair for pair in judged.pairs}

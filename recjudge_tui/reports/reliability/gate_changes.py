@@ -1,4 +1,4 @@
-"""What changed from an earlier run to a later one: on the same lists case by case, on other lists user by user."""
+"""Changes from an earlier run to a later one: case by case on the same lists, user by user on other lists."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from recjudge_tui.store.verdicts.ratings import CaseColumns, Verdicts
 Rule = Literal["case", "user"]
 BY_CASE, BY_USER = "by case: both judged the same lists", "by user: the lists differ"
 NO_CASE, NO_USER = "no case that both runs were asked about", "no user and systems that both runs judged"
-# verdicts to (values, kept): what is averaged of each of them, and which of them count
+# verdicts -> (values, kept): the value of each verdict to average, and a mask of those that count
 Seen = Callable[[Verdicts], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """The verdicts of a later and an earlier run on the newest lists that each judged, and the rule by which they meet.
-
-    The rule is `case` if these are the same lists, else `user`: a user's lists by the same systems in the same context.
+    """The verdicts of a later and an earlier run on the newest lists that each judged, and the rule by which they are
+    matched. The rule is `case` if these are the same lists, else `user`: a user's lists by the same systems in the
+    same context.
     """
 
     cases: CaseColumns
@@ -38,7 +38,7 @@ class ComparedRuns:
 
     @property
     def keys(self) -> IntArray:
-        """By case: what two verdicts have in common that are compared."""
+        """By case: a key that is equal for two verdicts that are compared."""
         if self.rule == "case":
             return np.arange(self.cases.ids.size)
         cases = self.cases
@@ -55,8 +55,11 @@ class Draw(NamedTuple):
 def compared_runs(
     cases: CaseColumns, contexts: IntArray, later: Verdicts, earlier: Verdicts, *, same_rater: bool = False
 ) -> ComparedRuns:
-    """The two runs, each on the newest lists that it judged. With `same_rater` the earlier one is what the rater said of
-    the lists before its newest ones; none if it judged no others."""
+    """The two runs, each on the newest lists that it judged.
+
+    With `same_rater`, the earlier run is the rater's verdicts on the lists before its newest ones; None if it judged
+    no others.
+    """
     lifetimes = cases.lifetimes
     if lifetimes is None:
         before = earlier.among(np.zeros(earlier.row.size, dtype=np.bool_)) if same_rater else earlier
@@ -75,7 +78,9 @@ def compared_runs(
 
 
 def change_of_means(runs: ComparedRuns, seen: Seen, draw: Draw) -> Change:
-    """The change of the mean of what is `seen` of each verdict, 0..1; several verdicts of one key are averaged."""
+    """The change of the mean of the value that `seen` takes from each verdict, 0..1; several verdicts of one key are
+    averaged.
+    """
     keys = runs.keys
     size = int(keys.max()) + 1 if keys.size else 0
     sides = [_by_key(side, seen, keys, size) for side in (runs.later, runs.earlier)]

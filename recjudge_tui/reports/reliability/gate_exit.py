@@ -1,4 +1,4 @@
-"""How a command ends that checked a gate."""
+"""The exit code of a command that checked a gate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CANNOT_TELL = 1
 
 
 class GateExit(NamedTuple):
-    """The exit code, and one line that says why."""
+    """The exit code, and one line with the reason."""
 
     exit_code: int
     message: str

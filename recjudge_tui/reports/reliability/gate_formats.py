@@ -9,7 +9,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.reliability.gate import MET, NOT_MET
 
-# what XML 1.0 cannot hold, even escaped
+# characters that XML 1.0 cannot contain, even escaped
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DIGITS = 4
 
@@ -65,7 +65,7 @@ def _name(row: Row) -> str:
 
 
 def _figure_text(row: Row) -> str:
-    """What the check found: the figures, the number of cases and the note."""
+    """The result of the check: the figures, the number of cases and the note."""
     parts = []
     for label, key in (("value", "value"), ("earlier", "earlier"), ("change", "change")):
         value = row.get(key)

@@ -1,4 +1,4 @@
-"""What a gate asks of a judge: bounds on figures, and no change for the worse since an earlier run."""
+"""The requirements of a gate: bounds on figures, and no change for the worse since an earlier run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.pairing import AgreementOptions, check_options
 from recjudge_tui.stats.agreement.registry import STATISTICS
-from recjudge_tui.stats.resampling.intervals import LEVEL
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 
@@ -30,7 +29,7 @@ class Bound:
         return f"{'at least' if self.least else 'at most'} {self.x:g}"
 
     def holds(self, value: float) -> bool:
-        # a figure that equals its bound must not miss it by a rounding error
+        # a figure equal to its bound must not miss it because of a rounding error
         return value >= self.x - _ROUNDING if self.least else value <= self.x + _ROUNDING
 
 

@@ -17,7 +17,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.diversity import ILD, TITLE_ILD, load_catalogue, measure_lists
 from recjudge_tui.stats.agreement.homogeneity_bias import HomogeneityBias, homogeneity_bias
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
 from recjudge_tui.store.cases.metric_inputs import ranked_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import judged_content
@@ -51,8 +51,7 @@ _COLUMNS = (
     Column("difference", "Difference", "float"),
     *interval_columns(),
     Column("rank_difference", "Rank difference", "float"),
-    Column("rank_low", "CI low", "ci"),
-    Column("rank_high", "CI high", "ci"),
+    *interval_columns(of="rank"),
     Column("n", "n", "int"),
     Column("finding", "Finding"),
     Column("note", "Note"),
@@ -64,7 +63,7 @@ def homogeneity_bias_table(
     project_id: int,
     truth: str,
     rater: str = "",
-    k: int = 10,
+    k: int = TOP_K,
     *,
     resamples: int = RESAMPLES,
     seed: int = 0,

@@ -11,7 +11,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
 from recjudge_tui.reports.reliability.strictness import strictness_table
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 
 _PAIR_COLUMNS = (

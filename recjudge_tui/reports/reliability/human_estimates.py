@@ -42,7 +42,7 @@ def _columns(measure: str) -> tuple[Column, ...]:
     kind: Kind = "float" if measure == "mean" else "share"
     ends: Kind = "ci" if measure == "mean" else "share"
     return (
-        # columns that may differ between rows come first: on a narrow screen the system heads the rows
+        # columns that may differ between rows come first; on a narrow screen the system is the heading of its rows
         Column("label", "Share of"),
         Column("source", "From"),
         Column("system", "System"),
@@ -121,7 +121,7 @@ def human_estimates_table(db: Database, project_id: int, options: EstimateOption
         )
     notes += [
         "both: PPI++ (Angelopoulos, Duchi and Zrnic 2023), assuming independent users; Worth: equivalent labels",
-        "λ: the weight of the judge's verdicts in both, 0 where they say nothing about the labels",
+        "λ: the weight of the judge's verdicts in both, 0 where they are not related to the labels",
         "it is valid if the labelled cases are a random sample of the judged ones, however poor the judge is",
     ]
     if options.labelled_users is not None:
@@ -243,7 +243,7 @@ def _estimates(
     ratings: Ratings,
     alike: bool,
 ) -> Iterator[tuple[str | None, PredictionPoweredMean, Estimate | None]]:
-    """(label, figures, what all labels say if some are hidden)."""
+    """(label, figures, the figure from all labels if some are hidden)."""
     if measure == "share":
         outcomes = _OUTCOMES if compares_lists(pair.protocol) else names or {}
         for value, name in outcomes.items():
@@ -332,6 +332,6 @@ def _left_out(part: _Part, options: EstimateOptions) -> Iterator[str]:
 def _balance(chance: float | None) -> Iterator[str]:
     if chance is not None and chance < _UNBALANCED:
         yield (
-            f"the judge rates the labelled cases unlike the others (p = {chance:.2g}):"
+            f"the judge rates the labelled cases differently from the others (p = {chance:.2g}):"
             " unless they were drawn at random, the estimate from both is not valid"
         )

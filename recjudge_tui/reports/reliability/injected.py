@@ -1,4 +1,4 @@
-"""Does a rater find faults that were planted into real lists, and does it call sound items faulty?"""
+"""Does a rater find faults that were planted into real lists, and does it flag items without faults?"""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.planted import ABOUT, FAULT_KINDS, PLANTED, FaultKind, planted_list
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.flags.project_flags import ProjectFlags, folded_issues
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.resampling.intervals import share_estimate
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.cases.planted import PlantedCase, fault_raters, judged_faults
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.database import Database
@@ -49,8 +50,8 @@ _ABOUT = (
     " false alarm: an item that certainly has no such fault is flagged for it, among all such items of the lists"
 )
 _CAUTION = (
-    "the faults are chosen by the same titles, categories and word lists that rules goes by: its figures say what these"
-    " alone can find"
+    "the faults are chosen by the same titles, categories and word lists that rules uses: its figures show "
+    "what these alone can detect"
 )
 
 
@@ -115,7 +116,7 @@ def injected_table(db: Database, project_id: int, options: InjectedOptions | Non
 
 
 def _load(db: Database, project_id: int) -> ProjectFlags:
-    questions = [Question(name, PLANTED, "overall") for name in fault_raters(db, project_id)]
+    questions = [Question(name, PLANTED, OVERALL) for name in fault_raters(db, project_id)]
     ratings = load_questions(db, project_id, questions)
     flaggers = sorted(
         (Flagger(ratings.raters[question.rater], PLANTED) for question in questions),
@@ -125,8 +126,8 @@ def _load(db: Database, project_id: int) -> ProjectFlags:
 
 
 def _judged(flagged: ProjectFlags, rater: str) -> IntArray:
-    """The cases on which a rater has a verdict, failed ones too."""
-    question = Question(rater, PLANTED, "overall")
+    """The cases on which a rater has a verdict, including failed ones."""
+    question = Question(rater, PLANTED, OVERALL)
     none = np.zeros(0, dtype=np.int64)
     return flagged.ratings.verdicts[question].row if question in flagged.ratings.verdicts else none
 
@@ -151,14 +152,14 @@ def _chosen(
 
 
 def _lists(db: Database, flagged: ProjectFlags, chosen: Sequence[PlantedCase]) -> _Lists:
-    """What is known of the made lists, from what was shown of them."""
+    """The generated lists as they were shown."""
     cases, items = flagged.ratings.cases, flagged.lists.items
     row = np.searchsorted(cases.ids, [case.case_id for case in chosen])
     starts = np.searchsorted(items.row, row)
     free = {kind: np.zeros(items.row.size, dtype=np.bool_) for kind in FAULT_KINDS}
     planted = []
     for case, start in zip(chosen, starts.tolist(), strict=True):
-        # a made list holds what was shown of the list, and nothing more
+        # a generated list contains only the shown part of the original list
         material = load_material(db, case.run_id, case.case_id, int(flagged.lists.items.rank.max()))
         shown = material.slates[0].items
         ids = list(dict.fromkeys(item.item_id for item in shown))
@@ -212,12 +213,12 @@ def _rows(flagged: ProjectFlags, flagger: Flagger, lists: _Lists, options: Injec
 
 
 def _values(flagged: ProjectFlags, flagger: Flagger, lists: _Lists) -> FloatArray:
-    """By made list: 1 where the rater's verdict is valid, NaN where it failed, 0 where there is none."""
-    verdicts = flagged.ratings.verdicts[Question(flagger.rater.name, PLANTED, "overall")]
+    """By generated list: 1 if the rater's verdict is valid, NaN if it failed, 0 if there is none."""
+    verdicts = flagged.ratings.verdicts[Question(flagger.rater.name, PLANTED, OVERALL)]
     value = np.zeros(flagged.ratings.cases.ids.size)
     value[verdicts.row] = np.where(np.isnan(verdicts.value), np.nan, 1.0)
-    found: FloatArray = value[lists.row]
-    return found
+    of_lists: FloatArray = value[lists.row]
+    return of_lists
 
 
 def _alarms(
@@ -228,7 +229,7 @@ def _alarms(
     kind: FaultKind,
     issue: int | None,
 ) -> tuple[FloatArray, IntArray]:
-    """Of the items of these lists that certainly lack a fault, which are flagged for it; and the user of each."""
+    """For each item of these lists that certainly lacks a fault, whether it is flagged for it, and its user."""
     items = flagged.lists.items
     here = lists.free[kind] & flagged.shown_to(flagger) & np.isin(items.row, lists.row[valid])
     marked = flagged.items_with(flagger, issue)[here] & (issue is not None)

@@ -8,12 +8,12 @@ from itertools import combinations
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.reports.common.scales import is_people, protocol_questions
 from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.intervals import mean_estimate
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.call_statistics import ShownSide, shown_lists, shown_texts
 from recjudge_tui.store.verdicts.ratings import (
@@ -106,7 +106,7 @@ def feature_preferences(
 
 
 def _counts(question: Question) -> bool:
-    return question.aspect == "overall" or protocol_facts(question.protocol).unit == "explanation"
+    return question.aspect == OVERALL or protocol_facts(question.protocol).unit == "explanation"
 
 
 def _mean(

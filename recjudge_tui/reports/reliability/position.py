@@ -1,4 +1,4 @@
-"""How far verdicts on pairs depend on the order shown, and the answers of the calls before adjudication."""
+"""How much verdicts on pairs depend on the order shown, and the answers of the calls before adjudication."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import SAER, compares_lists, with_unit
+from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_unit
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import origin_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.ranking.win_rates import tally
-from recjudge_tui.stats.resampling.intervals import LEVEL, mean_estimate, share_estimate
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.answers import Answers, load_answers
@@ -100,7 +100,7 @@ class PairAnswers:
     """One rater's answers on one pair of systems and one aspect. `raw` (with `raw_swapped`) has an entry per call.
 
     `first`, `second` and `user` have one entry for each pair asked in both orders: the answers in the orders a-b and
-    b-a, mapped to the systems, NaN if failed, and the place of its case (`row`) among all cases. They
+    b-a, mapped to the systems, NaN if failed, and the index of its case (`row`) among all cases. They
     are about the newest lists that the rater judged; `left_out` counts the calls about earlier lists of the two systems.
     """
 
@@ -123,7 +123,7 @@ def pair_answers(db: Database, project_id: int, protocol: str) -> list[PairAnswe
     cases = load_cases(db, project_id)
     raters = project_raters(db, project_id)
     answers = load_answers(db, project_id, protocol, cases)
-    order = sorted(answers, key=lambda q: (q.aspect != "overall", q.aspect, rater_rank(raters[q.rater])))
+    order = sorted(answers, key=lambda q: (q.aspect != OVERALL, q.aspect, rater_rank(raters[q.rater])))
     return [part for q in order for part in _by_systems(q.rater, q.aspect, answers[q], cases)]
 
 
@@ -174,7 +174,7 @@ def _both_orders(answers: Answers, here: BoolArray) -> tuple[FloatArray, FloatAr
 def raw_counts_table(
     db: Database, project_id: int, protocol: str = SAER[1], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Table:
-    """Wins, ties and losses of single calls (two a pair), and how often both orders agreed."""
+    """Wins, ties and losses of single calls (two per pair), and how often both orders agreed."""
     rows: list[Row] = []
     answers = pair_answers(db, project_id, protocol)
     for part in answers:
@@ -252,13 +252,11 @@ def _questions(db: Database, project_id: int, protocol: str, rows: Iterable[Row]
 
 def _gaps(db: Database, project_id: int, rater: str) -> FloatArray:
     """By case: the difference between the rater's pointwise ratings of the pair's two lists; NaN if one is missing."""
-    ratings = load_ratings(
-        db, project_id, raters={rater}, protocols={SAER[0]}, aspect="overall", newest=False
-    )
+    ratings = load_ratings(db, project_id, raters={rater}, protocols={SAER[0]}, aspect=OVERALL, newest=False)
     cases = ratings.cases
     content = judged_content(db, project_id, cases.ids)
     sides = [
-        # a list that was never imported is known by its user and system
+        # a list that was never imported is identified by its user and system
         np.where(slate > 0, slate, -1 - cases.user * len(cases.systems) - system).tolist()
         for slate, system in ((content.slate_a, cases.system_a), (content.slate_b, cases.system_b))
     ]

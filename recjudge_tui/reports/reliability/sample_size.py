@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protocol_facts
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import (
@@ -20,28 +19,28 @@ from recjudge_tui.reports.common.scales import (
     rater_rank,
 )
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.reliability.plan_options import PlanOptions, check_options
 from recjudge_tui.stats.agreement.correlation import pearson
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.experiments.power import (
-    ALPHA,
-    POWER,
     Discordance,
-    design_effect,
+    UserSizes,
     detectable_share,
     detectable_win_rate,
     intraclass,
+    of_users,
     possible_correlation,
     power_of,
     share_discordance,
     units_needed,
+    user_sizes,
     win_rate_discordance,
 )
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
 
-DIFFERENCES = (0.05, 0.1, 0.2)
 _FEW_USERS = 30
 _WHO = (
     Column("rater", "Rater"),
@@ -77,8 +76,9 @@ _AT_HAND = (
 )
 _NOTE = Column("note", "Note")
 METHOD = (
-    "needed: Connor 1987 (McNemar's test, two-sided) times the design effect 1 + (m - 1) ICC of several cases a user"
-    " (Kish 1965); ICC by analysis of variance (Donner 1986)"
+    "needed: for the exact two-sided sign test over users, each counted once, for the system that most of the user's cases"
+    " favour; design effect: how many times more cases that takes than with one case a user; ICC by analysis of variance"
+    " (Donner 1986)"
 )
 _UNITS = {
     True: "a case is a pair of lists in both orders (two calls); difference: of the win rate (ties half) from one half,"
@@ -93,32 +93,8 @@ _HINDSIGHT = (
 
 
 @dataclass(frozen=True)
-class PlanOptions:
-    """The assumptions of the plan. None: as measured (in a project), else no ties, always consistent, a share of one
-    half, no correlation, users with one case each."""
-
-    protocol: str = SAER[1]
-    differences: tuple[float, ...] = DIFFERENCES
-    power: float = POWER
-    alpha: float = ALPHA
-    ties: float | None = None
-    consistency: float | None = None
-    share: float | None = None
-    correlation: float | None = None
-    cases_per_user: float | None = None
-    icc: float | None = None
-    systems: tuple[str, ...] = ()
-    rater: str | None = None
-    aspect: str = "overall"
-
-    @property
-    def of_pairs(self) -> bool:
-        return compares_lists(self.protocol)
-
-
-@dataclass(frozen=True)
 class Situation:
-    """What the number of cases depends on, assumed or measured; `design` is the design effect."""
+    """What the number of cases depends on, assumed or measured; `sizes` are the numbers of cases of users."""
 
     ties: float
     consistency: float
@@ -126,7 +102,7 @@ class Situation:
     correlation: float
     cases_per_user: float
     icc: float | None
-    design: float
+    sizes: UserSizes
 
 
 @dataclass(frozen=True)
@@ -143,7 +119,7 @@ class _PilotData:
 
 def assumed_table(options: PlanOptions) -> Table:
     """Cases needed under assumptions alone, one row per difference. Raises UsageError for contradictory assumptions."""
-    _check(options)
+    check_options(options)
     per_user, icc = options.cases_per_user or 1.0, options.icc or 0.0
     situation = Situation(
         ties=options.ties or 0.0,
@@ -152,7 +128,7 @@ def assumed_table(options: PlanOptions) -> Table:
         correlation=options.correlation or 0.0,
         cases_per_user=per_user,
         icc=icc,
-        design=1 + (per_user - 1) * icc,
+        sizes=user_sizes(per_user),
     )
     rows: list[Row] = []
     for difference in options.differences:
@@ -174,7 +150,7 @@ def project_plan(db: Database, project_id: int, options: PlanOptions) -> Table:
     Stated options replace measured values. Raises UsageError for an unknown protocol or system, NotFoundError for an
     unknown rater.
     """
-    _check(options)
+    check_options(options)
     if options.rater is not None:
         rater_row(db, project_id, options.rater)
     ratings = load_ratings(
@@ -203,26 +179,6 @@ def project_plan(db: Database, project_id: int, options: PlanOptions) -> Table:
     return Table(f"Plan: {options.protocol}", columns, tuple(rows), tuple(notes), _settings(options))
 
 
-def _check(options: PlanOptions) -> None:
-    protocols_meeting(options.protocol)
-    if not protocol_facts(options.protocol).labels:
-        labelled = [name for name in offered() if protocol_facts(name).labels]
-        raise UsageError(
-            f"{options.protocol} scores have no labels to count", next_step=f"Plan for {', '.join(labelled)}."
-        )
-    numbers = ("power", "alpha", "ties", "consistency", "share", "correlation", "cases_per_user", "icc")
-    for name in numbers:
-        value = getattr(options, name)
-        if value is not None and not math.isfinite(value):
-            raise UsageError(f"--{name.replace('_', '-')} {value} is outside the possible range")
-    wrong = {True: ("share", "correlation"), False: ("ties", "consistency")}[options.of_pairs]
-    for name in wrong:
-        if getattr(options, name) is not None:
-            raise UsageError(f"--{name} has no meaning for {options.protocol}")
-    if options.systems and len(set(options.systems)) != 2:
-        raise UsageError("two different systems are needed", next_step="Write --systems new,old.")
-
-
 def _kind(options: PlanOptions) -> tuple[Column, ...]:
     return _OF_PAIRS if options.of_pairs else _OF_SHARES
 
@@ -243,20 +199,22 @@ def _discordance(situation: Situation, difference: float, options: PlanOptions) 
     target = situation.share + difference
     correlation = situation.correlation
     if options.correlation is None and 0 <= target <= 1:
-        # a measured correlation may be one that the planned shares cannot have
+        # a measured correlation may be impossible for the planned shares
         correlation = possible_correlation(target, situation.share, correlation)
     return share_discordance(target, situation.share, correlation)
 
 
 def _needed(situation: Situation, difference: float, options: PlanOptions) -> Row:
     discordance = _discordance(situation, difference, options)
-    needed = units_needed(discordance, alpha=options.alpha, power=options.power, design=situation.design)
-    users = None if needed is None else math.ceil(needed / situation.cases_per_user - 1e-9)
+    users = units_needed(_of_users(discordance, situation), alpha=options.alpha, power=options.power)
+    needed = None if users is None else math.ceil(users * situation.cases_per_user - 1e-9)
+    alone = units_needed(discordance, alpha=options.alpha, power=options.power)
     note = (
         "" if needed is not None else "more than ten million" if discordance.delta else "cannot be detected"
     )
     return _measured(situation, options) | {
         "difference": difference,
+        "design_effect": None if needed is None or alone is None else needed / alone,
         "needed": needed,
         "users_needed": users,
         "calls_needed": None if needed is None else 2 * needed,
@@ -266,21 +224,36 @@ def _needed(situation: Situation, difference: float, options: PlanOptions) -> Ro
 
 def _measured(situation: Situation, options: PlanOptions) -> Row:
     names = ("ties", "consistency") if options.of_pairs else ("share", "correlation")
-    return {name: getattr(situation, name) for name in (*names, "cases_per_user", "icc")} | {
-        "design_effect": situation.design
-    }
+    return {name: getattr(situation, name) for name in (*names, "cases_per_user", "icc")}
+
+
+def _of_users(discordance: Discordance, situation: Situation) -> Discordance:
+    return of_users(discordance, situation.sizes, situation.icc or 0.0)
 
 
 def _rows(pilot: _PilotData, options: PlanOptions) -> Iterator[Row]:
     situation, power, alpha = pilot.situation, options.power, options.alpha
+    icc = situation.icc or 0.0
     if options.of_pairs:
         reach = detectable_win_rate(
-            pilot.n, situation.ties, situation.consistency, alpha=alpha, power=power, design=situation.design
+            pilot.users,
+            situation.ties,
+            situation.consistency,
+            alpha=alpha,
+            power=power,
+            sizes=situation.sizes,
+            icc=icc,
         )
         base = 0.5
     else:
         reach = detectable_share(
-            pilot.n, situation.share, situation.correlation, alpha=alpha, power=power, design=situation.design
+            pilot.users,
+            situation.share,
+            situation.correlation,
+            alpha=alpha,
+            power=power,
+            sizes=situation.sizes,
+            icc=icc,
         )
         base = situation.share
     at_hand: Row = {"n": pilot.n, "users": pilot.users, "seen": pilot.seen}
@@ -292,7 +265,7 @@ def _rows(pilot: _PilotData, options: PlanOptions) -> Iterator[Row]:
         try:
             row = _needed(situation, difference, options)
             chance: float | None = power_of(
-                _discordance(situation, difference, options), pilot.n, alpha=alpha, design=situation.design
+                _of_users(_discordance(situation, difference, options), situation), pilot.users, alpha=alpha
             )
         except ValueError as error:
             row = _measured(situation, options) | {
@@ -388,13 +361,15 @@ def _at_hand(values: FloatArray, users: IntArray, seen: float | None, options: P
     alike = intraclass(values, users)
     per_user = values.size / count if options.cases_per_user is None else options.cases_per_user
     icc = alike.value if options.icc is None else options.icc
-    if options.cases_per_user is None:
-        design = design_effect(users, icc or 0.0)
-    else:
-        design = max(1.0, 1 + (per_user - 1) * max(0.0, icc or 0.0))
+    sizes = _measured_sizes(users) if options.cases_per_user is None else user_sizes(per_user)
     note = join_notes(
         "" if icc is not None or values.size == count else f"correlation within users unknown: {alike.note}",
         f"few users ({count}), so only approximate" if count < _FEW_USERS else "",
     )
-    situation = Situation(0.0, 1.0, 0.5, 0.0, per_user, icc, design)
+    situation = Situation(0.0, 1.0, 0.5, 0.0, per_user, icc, sizes)
     return _PilotData(situation, int(values.size), count, seen, note=note)
+
+
+def _measured_sizes(users: IntArray) -> UserSizes:
+    sizes, counts = np.unique(np.unique(users, return_counts=True)[1], return_counts=True)
+    return tuple(zip(sizes.tolist(), (counts / counts.sum()).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The differences behind two runs: the models served, the prompt texts, and cached replies."""
+"""The differences between two runs: the served models, the prompt texts, and cached replies."""
 
 from __future__ import annotations
 

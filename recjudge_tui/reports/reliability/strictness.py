@@ -6,23 +6,24 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from recjudge_tui.domain.protocols import SAER, compares_lists
+from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists
 from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.orientation import Orientation, orientation, orientation_notes, sided
-from recjudge_tui.reports.common.scales import categories, label_names
+from recjudge_tui.reports.common.scales import categories, label_names, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.stats.agreement.change import mean_change
 from recjudge_tui.stats.agreement.registry import NO_ORDER
 from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.resampling.intervals import Bounds, share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
 
 BIAS = (
     "bias: the mean over cases of a rater's value minus the mean of the other annotators on the same case, interval over"
-    " users; below 0: stricter than they are"
+    " users; below 0: the rater is stricter than the others"
 )
 PAIR_BIAS = "bias on pairs: above 0, the rater favours A more than the other annotators do"
 NO_SIDE = "pairs of several systems have no common side, so a bias has no direction"
@@ -66,7 +67,7 @@ def strictness_table(
     for protocol in protocols:
         answered = sorted(
             (q for q in ratings.verdicts if q.protocol == protocol),
-            key=lambda q: (q.aspect != "overall", q.aspect, order[q.rater]),
+            key=lambda q: (q.aspect != OVERALL, q.aspect, order[q.rater]),
         )
         for aspect in dict.fromkeys(q.aspect for q in answered):
             alike = [q for q in answered if q.aspect == aspect]
@@ -77,9 +78,11 @@ def strictness_table(
             seen[f"{protocol}, {aspect}"] = how
             users = ratings.cases.user[known]
             ordered = (protocol, aspect) not in unordered
+            bounds = value_bounds(db, project_id, alike[0], met.values)
             for row in _rows(
-                met.values[:, known], users, how, alike, annotators, names, resamples, seed, ordered=ordered
-            ):
+                met.values[:, known], users, how, alike, annotators, names, resamples, seed,
+                ordered=ordered, bounds=bounds,
+            ):  # fmt: skip
                 rows.append({"protocol": protocol, "aspect": aspect, **row})
             left_out += [f"{protocol}, {aspect}: {note}" for note in met.left_out]
     notes = (
@@ -108,6 +111,7 @@ def _rows(
     seed: int,
     *,
     ordered: bool,
+    bounds: Bounds | None,
 ) -> Iterator[Row]:
     values = values * how.turn
     for place, question in enumerate(alike):
@@ -117,16 +121,18 @@ def _rows(
         if not ordered or how.mirrored:
             bias = undefined(NO_SIDE if ordered else NO_ORDER, int(known.sum()))
         elif known.any():
-            bias = mean_estimate(gap[known], users[known], resamples=resamples, seed=seed)
+            bias = mean_change(
+                values[place], _mean(values[others]), users, bounds, resamples=resamples, seed=seed
+            ).change
         else:
             bias = undefined("no case that another annotator also judged")
         against = OTHERS if question.rater in annotators else ALL_OF_THEM
         yield _row(question.rater, "bias", bias, against)
         given = ~np.isnan(values[place])
         labels = sided(names or {}) if how.mirrored else names or {}
-        said = np.abs(values[place][given]) if how.mirrored else values[place][given]
+        answers = np.abs(values[place][given]) if how.mirrored else values[place][given]
         for value, name in labels.items():
-            hits = (said == value).astype(np.float64)
+            hits = (answers == value).astype(np.float64)
             share = share_estimate(hits, users[given], resamples=resamples, seed=seed)
             yield _row(question.rater, "share", share) | {"label": name, "count": int(hits.sum())}
 

@@ -26,8 +26,7 @@ from recjudge_tui.reports.common.pairing import (
 from recjudge_tui.reports.common.scales import categories, combined_notes, is_metric, label_names
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.confidence import calibration, conformal
-from recjudge_tui.stats.resampling.folds import FOLDS
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.defaults import BINS, COVERAGE, FOLDS, RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.confidences import Confidences, answer_confidences, verdict_confidences
 from recjudge_tui.store.verdicts.ratings import (
@@ -37,8 +36,6 @@ from recjudge_tui.store.verdicts.ratings import (
     project_questions,
     project_raters,
 )
-
-COVERAGE = 0.9
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class UncertaintyOptions:
     aspect: str | None = None
     coverage: float = COVERAGE
     method: str = "isotonic"
-    bins: int = calibration.BINS
+    bins: int = BINS
     folds: int = FOLDS
     resamples: int = RESAMPLES
     seed: int = 0
@@ -125,7 +122,7 @@ class UncertainCase:
 
 
 def uncertainties(db: Database, project_id: int, options: UncertaintyOptions) -> list[Uncertainty]:
-    """One for each question with labels that both raters answered, in the order of protocols and aspects.
+    """One Uncertainty for each question with labels that both raters answered, in the order of protocols and aspects.
 
     Raises NotFoundError for an unknown rater; UsageError for an unknown protocol, aspect or method, a coverage outside
     0..1, the same rater twice, a metric, or raters that share no question with labels.
@@ -279,8 +276,9 @@ def _uncertainty(
 
 
 def _labels(ratings: Ratings, pair: Pair) -> tuple[FloatArray, BoolArray]:
-    """By case: the label on the newest lists that both judged, and whether the rater's verdict counts: it is labelled so, or
-    about the newest lists that the rater judged."""
+    """By case: the label on the newest lists that both judged, and whether the rater's verdict counts: it has such a
+    label, or is about the newest lists that the rater judged.
+    """
     cases = ratings.cases
     met = align(cases, [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in (pair.a, pair.b)])
     given = np.where((met.status > 0).all(axis=0), met.values[1], np.nan)

@@ -1,1 +1,1 @@
-"""What is judged and measured of systems over time."""
+"""Verdicts and metrics of systems over time."""

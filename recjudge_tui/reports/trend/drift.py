@@ -1,4 +1,4 @@
-"""How far a judge drifts by itself: its answers on the anchor cases against those of the first night."""
+"""The drift of a judge: its answers on the anchor cases compared with those of the first night."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recjudge_tui.domain.periods import Over, period_of
+from recjudge_tui.domain.occasions import Over, period_of
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.orientation import Orientation, side_of_names
+from recjudge_tui.reports.common.scales import value_bounds
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.trend.judged import Resampling
 from recjudge_tui.reports.trend.series import Series, row
 from recjudge_tui.reports.trend.served import JudgeChange, change_between
+from recjudge_tui.stats.agreement.change import mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import join_notes, undefined
-from recjudge_tui.stats.experiments.power import ALPHA
-from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.intervals import Bounds, share_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm
 from recjudge_tui.stats.resampling.sign_flips import sign_flip_test, user_means
 from recjudge_tui.store.database import Database
@@ -29,14 +31,15 @@ from recjudge_tui.store.verdicts.ratings import Question
 SAME, SHIFT = "anchor_same", "anchor_shift"
 ABOUT = (
     "anchor_same, anchor_shift: the judge's own drift, on the same cases again: the share of answers that are those of the"
-    " first night, and the mean difference from them; systems play no part"
+    " first night, and the mean difference from them; independent of changes in the systems"
 )
 NO_SIDE = "pairs of several systems have no common side, so a shift has no direction"
 
 
 class Drift(NamedTuple):
-    """A row of a trend about one judge; for a shift the p value of the difference from the first night, None if there is
-    none; and where another model or prompt answers than in the period before."""
+    """A row of a trend about one judge; for a shift the p value of the difference from the first night, None if there
+    is none; and the change, if another model or prompt answers than in the period before.
+    """
 
     row: Row
     p: float | None
@@ -55,11 +58,13 @@ def drifts(
         identities = run_identities(db, project_id, question.asks, question.protocol)
         by_period = {period_of(night.day, over): night for night in nights[1:]}
         asked = Question(question.rater, question.protocol, question.aspect)
+        answers = np.concatenate([night.value for night in nights])
+        bounds = value_bounds(db, project_id, asked, answers)
         for figure in (SAME, SHIFT):
             for before, (period, night) in zip(
                 [nights[0], *by_period.values()], by_period.items(), strict=False
             ):
-                drift = _drift(figure, question, night, nights[0], draws, period)
+                drift = _drift(figure, question, night, nights[0], draws, period, bounds)
                 change = change_between([identities[before.run_id]], [identities[night.run_id]])
                 note = join_notes(change.change, str(drift.row["note"] or ""))
                 changed = JudgeChange(period, asked, change) if change.change else None
@@ -92,6 +97,7 @@ def _drift(
     first: AnchorNight,
     draws: Resampling,
     period: str,
+    bounds: Bounds | None,
 ) -> Drift:
     _, here, there = np.intersect1d(night.case, first.case, return_indices=True)
     difference = night.value[here] - first.value[there]
@@ -104,7 +110,9 @@ def _drift(
         estimate = undefined(NO_SIDE, int((~np.isnan(difference)).sum()))
     else:
         difference = difference * seen.turn
-        shift = mean_estimate(difference, users, resamples=draws.resamples, seed=draws.seed)
+        shift = mean_change(
+            night.value[here] * seen.turn, first.value[there] * seen.turn, users, bounds, **vars(draws)
+        ).change
         estimate = replace(shift, note=join_notes(shift.note, seen.words()))
         p = _shifted(difference, users)
     series = Series(figure, "", None, Question(question.rater, question.protocol, question.aspect))

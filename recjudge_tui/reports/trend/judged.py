@@ -1,4 +1,4 @@
-"""What a rater said of systems in each period: win rates, means or shares of the best label, and flagged items."""
+"""A rater's verdicts on systems in each period: win rates, means or shares of the best label, and flagged items."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
-from recjudge_tui.reports.common.scales import categories, label_names
+from recjudge_tui.reports.common.scales import categories, label_names, value_bounds
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.trend.series import Series, series_rows
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.resampling.group_means import group_means
 from recjudge_tui.stats.resampling.intervals import SHARE as SHARE_BOUNDS
+from recjudge_tui.stats.resampling.intervals import Bounds
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.dated import DatedVerdicts
 from recjudge_tui.store.verdicts.ratings import Question
@@ -32,7 +33,7 @@ class Resampling:
 
 
 class _Lines(NamedTuple):
-    """Values to average: `line` is the place of each row's (system, opponent) in `names`."""
+    """Values to average: `line` is the index of each row's (system, opponent) in `names`."""
 
     names: tuple[tuple[str, str | None], ...]
     line: IntArray
@@ -44,27 +45,32 @@ class _Lines(NamedTuple):
 def judged_rows(
     db: Database, project_id: int, question: Question, verdicts: DatedVerdicts, draws: Resampling
 ) -> Iterator[Row]:
-    """The rows of one question: each system; of pairs with more than two systems also each system against each later
-    one by name; and the flagged items per verdict where any item was flagged."""
+    """The rows of one question: each system; for pairs of more than two systems also each system against each later
+    one by name; and the flagged items per verdict if any item was flagged.
+    """
     if compares_lists(question.protocol):
         value = np.sign(verdicts.value) / 2 + 0.5
         lines = _of_systems(verdicts, value)
         if len(verdicts.systems) > 2:
             lines = _both(lines, _of_pairs(verdicts, value))
-        yield from _rows(WIN_RATE, question, lines, verdicts.periods, draws)
+        yield from _rows(WIN_RATE, question, lines, verdicts.periods, draws, SHARE_BOUNDS)
     else:
+        scale = value_bounds(db, project_id, question, verdicts.value)
         for figure, value in _levels(db, project_id, question, verdicts.value):
-            yield from _rows(figure, question, _of_lists(verdicts, value), verdicts.periods, draws)
+            bounds = scale if figure == MEAN else SHARE_BOUNDS
+            yield from _rows(figure, question, _of_lists(verdicts, value), verdicts.periods, draws, bounds)
     if verdicts.flags.any():
         flags = np.where(np.isnan(verdicts.value), np.nan, verdicts.flags)
         of_cases = _of_pairs if compares_lists(question.protocol) else _of_lists
-        yield from _rows(FLAGS, question, of_cases(verdicts, flags), verdicts.periods, draws)
+        yield from _rows(FLAGS, question, of_cases(verdicts, flags), verdicts.periods, draws, None)
 
 
 def _levels(
     db: Database, project_id: int, question: Question, value: FloatArray
 ) -> list[tuple[str, FloatArray]]:
-    """Of labels the share of the best one, of categories without an order the share of each, of scores the mean."""
+    """The values to average: for labels the share of the best one, for categories without an order the share of each,
+    for scores the mean.
+    """
     different = np.unique(value[~np.isnan(value)])
     unordered = (question.protocol, question.aspect) in categories(db, project_id)
     names = None
@@ -84,7 +90,7 @@ def _of_lists(verdicts: DatedVerdicts, value: FloatArray) -> _Lines:
 
 
 def _of_systems(verdicts: DatedVerdicts, value: FloatArray) -> _Lines:
-    """Each pair counts for both of its systems."""
+    """The rows by system; each pair counts for both of its systems."""
     return _Lines(
         tuple((system, None) for system in verdicts.systems),
         np.concatenate([verdicts.system_a, verdicts.system_b]),
@@ -95,7 +101,7 @@ def _of_systems(verdicts: DatedVerdicts, value: FloatArray) -> _Lines:
 
 
 def _of_pairs(verdicts: DatedVerdicts, value: FloatArray) -> _Lines:
-    """From the view of the first system of each pair by name, which is how cases hold them."""
+    """The rows by pair, from the view of the first system by name, as in cases."""
     names = tuple(combinations(verdicts.systems, 2))
     count = len(verdicts.systems)
     place = np.full(count * count, -1, dtype=np.int64)
@@ -112,13 +118,17 @@ def _both(first: _Lines, second: _Lines) -> _Lines:
 
 
 def _rows(
-    figure: str, question: Question, lines: _Lines, periods: tuple[str, ...], draws: Resampling
+    figure: str,
+    question: Question,
+    lines: _Lines,
+    periods: tuple[str, ...],
+    draws: Resampling,
+    bounds: Bounds | None,
 ) -> Iterator[Row]:
     dated: BoolArray = lines.period >= 0
     group = lines.line[dated] * len(periods) + lines.period[dated]
     value, count = lines.value[dated], len(lines.names) * len(periods)
     failed = np.bincount(group[np.isnan(value)], minlength=count)
-    bounds = None if figure in (MEAN, FLAGS) else SHARE_BOUNDS
     means = group_means(value, lines.user[dated], group, count, bounds, resamples=draws.resamples)
     for at, (system, opponent) in enumerate(lines.names):
         here = slice(at * len(periods), (at + 1) * len(periods))

@@ -1,4 +1,4 @@
-"""What was measured of systems in each period: offline metrics of their lists, and live experiments."""
+"""Measurements of systems in each period: offline metrics of their lists, and live experiments."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
-from recjudge_tui.domain.periods import Over, period_of
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, Over, period_of
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.trend.judged import Resampling
@@ -41,8 +40,9 @@ def metric_rows(
     draws: Resampling,
     occasions: OccasionFilter = EVERY_OCCASION,
 ) -> Iterator[Row]:
-    """The mean of each metric over the lists of a system in a period for which it is defined: by import over all that it
-    brought first, else over the current lists; of these occasions alone."""
+    """The mean of each metric over the lists of a system in a period for which it is defined: by import, over all
+    lists that the import contained first, else over the current lists; only for these occasions.
+    """
     if not metrics:
         return
     period_by_slate = slate_periods(db, project_id, over, occasions)

@@ -28,7 +28,10 @@ COLUMNS = (
 
 
 class Series(NamedTuple):
-    """What the rows of one line of a trend have in common. `question` None: nobody judged it, it was measured."""
+    """The values shared by all rows of one line of a trend.
+
+    `question` is None for measured figures, which nobody judged.
+    """
 
     figure: str
     system: str
@@ -39,7 +42,7 @@ class Series(NamedTuple):
 def series_rows(
     series: Series, periods: Sequence[str], estimates: Sequence[Estimate], failed: Sequence[int]
 ) -> Iterator[Row]:
-    """One row a period in which something was judged, be it that it failed."""
+    """One row per period in which something was judged, even if it failed."""
     for period, estimate, failures in zip(periods, estimates, failed, strict=True):
         if estimate.n or failures:
             yield row(series, period, estimate, failures)

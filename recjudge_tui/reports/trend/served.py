@@ -1,4 +1,4 @@
-"""What changed about a judge from one time to the next: the model that was served, or its prompt."""
+"""Changes of a judge over time: the served model, or the prompt."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LONGEST = 60
 
 
 class Change(NamedTuple):
-    """`change` says what changed, empty if nothing did; `now` names only what is new."""
+    """`change` describes the change, empty if there is none; `now` names only the new model or prompt."""
 
     change: str
     now: str
 
 
 class JudgeChange(NamedTuple):
-    """In this period another model or prompt answers a question than in the period before."""
+    """A change between periods: in this period another model or prompt answers a question than in the period before."""
 
     period: str
     question: Question
@@ -48,7 +48,7 @@ def changes_by_period(
 
 
 def change_cells(change: JudgeChange) -> dict[str, str]:
-    """The change for scripts and figures."""
+    """The change as cells for scripts and figures."""
     return {"period": change.period, **change.question._asdict(), **change.change._asdict()}
 
 
@@ -65,7 +65,7 @@ def change_between(old: Collection[RunIdentity], new: Collection[RunIdentity]) -
 
 
 def _served(runs: Collection[RunIdentity], others: Collection[RunIdentity]) -> set[tuple[object, ...]]:
-    """What answered the runs; only the judge's name where a server of one side did not say."""
+    """The models that answered the runs; only the judge's name if a server of one side did not report it."""
     if all(run.name or run.models for run in (*runs, *others)):
         return {(run.name, run.digest, run.models) for run in runs}
     return {(run.judge,) for run in runs}

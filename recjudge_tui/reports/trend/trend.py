@@ -1,4 +1,4 @@
-"""How systems are judged and measured over time."""
+"""The trend report: verdicts and metrics of systems over time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
-from recjudge_tui.domain.periods import Over
-from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, Over
+from recjudge_tui.domain.protocols import OVERALL, compares_lists
 from recjudge_tui.reports.common.scales import (
     is_metric,
     protocol_questions,
@@ -22,8 +21,8 @@ from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
 from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows, period_order
 from recjudge_tui.reports.trend.series import COLUMNS
 from recjudge_tui.reports.trend.served import JudgeChange, change_cells, changes_by_period
+from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import join_notes
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
 from recjudge_tui.store.data.catalogue import check_systems, heldout_types
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import check_contexts
@@ -32,23 +31,21 @@ from recjudge_tui.store.runs.judges import run_identities
 from recjudge_tui.store.verdicts.dated import DatedVerdicts, dated_verdicts
 from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
 
-OVERALL = "overall"
 _INTERVALS = "intervals over users; click_rate and lift as in “recjudge outcome”"
 _NOT_OF_OCCASIONS = "anchor cases and live experiments are about every occasion"
 _FIGURES = (
-    "win_rate: (wins + ties / 2) / n; share of a label: the best one, of categories each; flags: flagged items per verdict,"
-    " of pairs on both lists together"
+    "win_rate: (wins + ties / 2) / n; share of a label: of the best label, or of each category; flags: "
+    "flagged items per verdict, for pairs on both lists together"
 )
 
 
 @dataclass(frozen=True)
 class TrendOptions:
-    """None or empty: every protocol and system; every rater but metrics; the aspect `overall`, or all aspects where a
-    rater was not asked for it; the metric ndcg where events are held out.
-
-    `occasions` choose verdicts and lists; anchor cases and live experiments are about every occasion.
-    With `systems`, lists of these count, and pairs of two of them; with one, all its pairs.
-    `since` and `until` are periods, inclusive, written as the trend names them or shorter (2026-03).
+    """None or empty: every protocol and system; every rater but metrics; the aspect `overall`, or all aspects of a
+    rater that was not asked for it; the metric ndcg if events are held out. `occasions` restrict verdicts and lists,
+    but not anchor cases and live experiments. With `systems`, lists of these count, and pairs of two of them; with
+    one, all its pairs. `since` and `until` are periods, inclusive, written as the trend names them or shorter
+    (2026-03).
     """
 
     over: Over = "day"
@@ -57,7 +54,7 @@ class TrendOptions:
     aspect: str | None = None
     systems: tuple[str, ...] = ()
     metrics: tuple[str, ...] | None = None
-    k: int = 10
+    k: int = TOP_K
     since: str = ""
     until: str = ""
     resamples: int = RESAMPLES
@@ -66,7 +63,7 @@ class TrendOptions:
 
 
 def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
-    """One row a series and period, series after series, as `series.COLUMNS` say.
+    """One row per series and period, series after series, with the columns of `series.COLUMNS`.
 
     Judged figures first, then flags, offline metrics and live experiments. Verdicts and lists without a time are left
     out and counted. `changes` in the settings has the periods in which another model or prompt answers. Raises
@@ -101,7 +98,7 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
 
 
 class _Judgements(NamedTuple):
-    """What judges and people said over time. `changes`: where another model or prompt answers."""
+    """The verdicts of judges and people over time. `changes`: the periods in which another model or prompt answers."""
 
     rows: list[Row]
     changes: list[JudgeChange]
@@ -148,7 +145,7 @@ def _about(rows: Sequence[Row]) -> list[str]:
     about = [_FIGURES, _INTERVALS] if rows else ["nothing in these periods yet"]
     intervals = sum(row["ci_low"] is not None for row in rows)
     if intervals > 1:
-        about.append(f"{intervals:,} intervals at 95 % were looked at, so some miss by chance")
+        about.append(f"{intervals:,} intervals at 95 % are shown, so some miss the true value by chance")
     return about
 
 
@@ -176,7 +173,7 @@ def _questions(
 
 
 def _met(systems: tuple[str, ...], protocol: str) -> tuple[str, ...]:
-    """The systems whose verdicts count, all if empty: one system alone is compared with all others."""
+    """The systems whose verdicts count, all if empty: a single system is compared with all others."""
     return () if len(systems) == 1 and compares_lists(protocol) else systems
 
 
@@ -207,7 +204,7 @@ def _is_chosen(row: Row, options: TrendOptions) -> bool:
     if options.systems and row["opponent"] is not None and row["opponent"] not in options.systems:
         return False
     after = not options.since or period_order(period) >= period_order(options.since)
-    # a shorter text names all periods that begin with it
+    # a shorter text means all periods that begin with it
     return after and (
         not options.until
         or period.startswith(options.until)

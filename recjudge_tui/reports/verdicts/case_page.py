@@ -73,7 +73,7 @@ def written_profile(reply: str) -> str:
 def case_material(
     db: Database, row: StoredRow, details: Sequence[CaseDetail]
 ) -> tuple[UserView, tuple[tuple[str, SlateView], ...], ExplanationView | None]:
-    """What was judged: as a judge saw it, or else as imported."""
+    """The judged lists or text, as a judge saw them, or else as imported."""
     shown = next((detail for detail in details if detail.run_shown is not None), None) or next(
         iter(details), None
     )

@@ -26,6 +26,8 @@ __all__ = ["EXPORT_FORMATS", "ExportCounts", "ExportFormat", "format_of", "save_
 # endings of tables for people, which are built in memory
 _TABLES = {".md": "md", ".tex": "latex", ".html": "html", ".txt": "plain"}
 MOST_ROWS = 10_000
+# columns that a page of a paper keeps if there is no room for all
+_ALWAYS = ("case_id", "user_id", "system_a", "system_b", "rater", "aspect", "label", "reasoning")
 SAVED_AS = (".csv", ".jsonl", ".json", *_TABLES, ".parquet")
 
 
@@ -70,6 +72,8 @@ def save_verdicts(
     rows = tuple(dict(zip(EXPORTED, row, strict=True)) for row in exported)
     left_out = len(ids) - len(rows)
     notes = (f"{left_out:,} more are left out; .csv and .jsonl hold all of them",) if left_out else ()
-    columns = tuple(Column(name, name.replace("_", " ").capitalize()) for name in EXPORTED)
+    columns = tuple(
+        Column(name, name.replace("_", " ").capitalize(), minor=name not in _ALWAYS) for name in EXPORTED
+    )
     save_text(render(Table("Verdicts", columns, rows, notes), fmt, Screen(width=100)).text, path)
     return ExportCounts(len(rows), 0)

@@ -1,4 +1,4 @@
-"""Texts of a project that try to instruct a judge, and the cases in which a judge sees them."""
+"""Finds texts of a project that try to instruct a judge, and the cases in which a judge sees them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COLUMNS = (
     Column("case_ids", "Case ids", minor=True),
 )
 _HEURISTICS = (
-    "These are heuristics: check what they find; they may miss some texts.",
+    "These are heuristics: check each finding, and expect that some texts are missed.",
     "Judges see such texts as data, on one line and inside delimiters; none was changed or left out.",
 )
 
@@ -118,6 +118,6 @@ def _notes(read: int, counts: Counter[str], left_out: int) -> tuple[str, ...]:
 
 
 def _held_out_notes(db: Database, project_id: int) -> list[str]:
-    """What of the visible events is also held out, and what only looks like it."""
+    """Notes on visible events that are copies of held-out ones, and on events that only look like copies."""
     sentences = held_out_copies(db, project_id).sentences + repeats_note(db, project_id)
     return [f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences]

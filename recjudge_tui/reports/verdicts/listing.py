@@ -1,4 +1,4 @@
-"""The verdicts that match a filter as a table: the app's list of verdicts in words."""
+"""The verdicts that match a filter as a table, like the app's list of verdicts."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _row(row: VerdictRow, reason: str) -> Row:
 
 
 def _reasons(row: VerdictRow) -> Iterator[str]:
-    """Why the verdict is worth reading, the most telling reason first."""
+    """The reasons why the verdict is worth reading, most important first."""
     if row.failed:
         yield row.error_kind.replace("_", " ") or "failed"
     if row.reviewed and not row.triage.decision:

@@ -177,6 +177,10 @@ def test_each_person_stands_against_the_consensus_of_the_others(project: Project
     pairs = [sum(a == b for a, b in zip(one, other, strict=True)) for one, other in combinations(people, 2)]
     assert row["ceiling"] == pytest.approx(sum(pairs) / 24)
     assert row["ceiling_n"] == 24
+    assert "People: " not in str(row["note"])
+    kappa = only(agreement_table(project.db, project.id, options), stat="qwk")
+    assert (kappa["ci_low"] is None, kappa["ceiling_low"]) == (False, None)
+    assert "People: no interval: it needs at least 20 users" in str(kappa["note"])
 
 
 def test_people_named_by_the_user_are_the_only_ones_beside_a_person(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""Beside every rater made from others stands that its answer is taken to be right, and is not known to be."""
+"""Beside every rater made from others stands that it counts as right, although nobody has checked it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from recjudge_tui.store.verdicts.ratings import Rater
 from tests.support.drawn_project import drawn_project
 from tests.support.verdicts import Project
 
-ABOUT = " is made from other raters: its answer is taken to be right and is not known to be"
+ABOUT = " is made from other raters: it counts as right, although nobody has checked it"
 TOPIC = ("pairwise", "overall")
 
 

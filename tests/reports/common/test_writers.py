@@ -14,7 +14,16 @@ from rich.cells import cell_len
 from recjudge_tui.errors import StoreError, UsageError
 from recjudge_tui.importers.files.tables import long_fields
 from recjudge_tui.reports.common.stream import ExportFormat, write_rows
-from recjudge_tui.reports.common.table import FORMATS, Column, Row, Screen, Table, render, write_table
+from recjudge_tui.reports.common.table import (
+    FORMATS,
+    Column,
+    Row,
+    Screen,
+    Table,
+    render,
+    with_columns,
+    write_table,
+)
 from tests.support.hostile import HOSTILE
 
 TABLE = Table(
@@ -133,13 +142,15 @@ def test_markdown() -> None:
 
 def test_latex() -> None:
     assert render(TABLE, "latex").text == (
-        "% needs \\usepackage{booktabs}\n% has characters that need LuaLaTeX or XeLaTeX\n"
-        "\\begin{table}\n\\caption{Agreement \\& more}\n"
-        "\\begin{tabular}{llrrrrrl}\n\\toprule\n"
-        "Rater & Statistic & Value & CI low & CI high & Share & n & Note \\\\\n\\midrule\n"
-        "漢字 judge & qwk & 0.612 & 0.500 & 0.700 & 12.5 \\% & 1,204 & -- \\\\\n"
-        "=cmd\\_1 & ac2 & -- & -- & -- & -- & 0 & no item rated by both \\\\\n"
-        "\\bottomrule\n\\end{tabular}\n\\par\\footnotesize left out: 3 \\textbar{} 4\n\\end{table}\n"
+        "% needs \\usepackage{array,booktabs,siunitx}\n% has characters that need LuaLaTeX or XeLaTeX\n"
+        "\\begin{table*}\n\\caption{Agreement \\& more}\n\\label{tab:agreement-more}\n"
+        "\\centering\\small\n\\setlength{\\tabcolsep}{4pt}\n"
+        "\\begin{tabular}{@{}llS[table-format=1.3]rS[table-format=2.1]S[table-format=4.0]@{}}\n\\toprule\n"
+        "Rater & Statistic & {Value} & 95 \\% CI & {Share (\\%)} & {n} \\\\\n\\midrule\n"
+        "漢字 judge & qwk & 0.612 & {[}0.500, 0.700{]} & 12.5 & 1204 \\\\\n"
+        "=cmd\\_1 & ac2\\textsuperscript{1} & {--} & -- & {--} & 0 \\\\\n"
+        "\\bottomrule\n\\end{tabular}\n\\par\\smallskip\\footnotesize\\raggedright \\textsuperscript{1}no item"
+        " rated by both. left out: 3 \\textbar{} 4\n\\end{table*}\n"
     )
 
 
@@ -302,6 +313,17 @@ def test_a_table_refuses_nan(bad: float) -> None:
 def test_a_table_refuses_a_cell_without_a_column() -> None:
     with pytest.raises(ValueError, match="no column"):
         Table("t", (Column("a", "A"),), ({"b": 1},))
+
+
+def test_columns_are_chosen_by_name_or_heading_in_the_order_given() -> None:
+    (chosen,) = with_columns((TABLE,), ("n", "Rater", "n"))
+    assert [column.name for column in chosen.columns] == ["n", "rater"]
+    assert chosen.rows[0] == {"n": 1204, "rater": "漢字 judge"}
+    assert render(chosen, "csv").text.splitlines()[0] == "n,rater"
+    other = Table("Other", (Column("x", "X"),), ({"x": "1"},))
+    assert with_columns((TABLE, other), ("rater",))[1] == other
+    with pytest.raises(UsageError, match="no column “nope”"):
+        with_columns((TABLE, other), ("rater", "nope"))
 
 
 def test_unknown_format() -> None:

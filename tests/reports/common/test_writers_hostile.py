@@ -88,19 +88,23 @@ def test_markdown_keeps_its_columns_and_has_no_html_or_link(text: str) -> None:
 @each_text
 def test_latex_has_no_command_of_the_text(text: str) -> None:
     written = render(table_of(text), "latex").text
-    body = written[written.index(r"\begin{table}") :]
+    body = written[written.index(r"\begin{table") :]
     commands = set(re.findall(r"\\([a-zA-Z]+|.)", body))
     assert commands <= {
         "begin", "end", "caption", "toprule", "midrule", "bottomrule", "par", "footnotesize", "\\", "$", "&", "#", "_",
         "%", "{", "}", "textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar", "symbol",
-        "textasciigrave", "ldots", "textperiodcentered", "texttimes", "le", "ge", "pm", "to", "kappa", "alpha",
+        "textasciigrave", "ldots", "textperiodcentered", "texttimes", "le", "ge", "pm", "to", "kappa", "alpha", "rho", "tau",
+        "label", "centering", "small", "smallskip", "raggedright", "arraybackslash", "setlength", "tabcolsep", "allowbreak",
     }  # fmt: skip
     plain = re.sub(r"\\(?:[a-zA-Z]+(?:\{\})?|.)", "", body)
     assert plain.count("{") == plain.count("}")
     assert not set(plain) & set("#%_^~")
     assert body.count(r" \\" + "\n") == 3
     assert all(
-        re.sub(r"\\.", "", line).count("&") == 2 for line in body.splitlines() if line.endswith(r" \\")
+        # the second column has one value and stands in the caption
+        re.sub(r"\\.", "", line).count("&") == 1
+        for line in body.splitlines()
+        if line.endswith(r" \\")
     )
 
 

@@ -143,7 +143,7 @@ def test_users_whose_changes_cancel_leave_nothing_to_test(project: Project) -> N
     give(project, "ben", dict(zip(cases, [0.0, 2.0] * 4, strict=True)))
     row = only(compare(project))
     assert (row["changed"], row["p"], row["p_holm"]) == (8, None, None)
-    assert "no user has more changes one way" in str(row["note"])
+    assert "no user has more changes in one direction" in str(row["note"])
 
 
 def test_scores_without_labels_are_tested_by_signs_and_shown_in_bands(project: Project) -> None:
@@ -164,7 +164,7 @@ def test_scores_without_labels_are_tested_by_signs_and_shown_in_bands(project: P
         "lower",
     ]
     assert (row["test"], row["p"]) == ("sign, exact", pytest.approx(binomtest(up, up + down).pvalue))
-    estimate = mean_estimate(second - first, [f"u{at}" for at in range(60)], resamples=300)
+    estimate = mean_estimate(second - first, [f"u{at}" for at in range(60)], (-1.0, 1.0), resamples=300)
     assert (row["difference"], row["ci_low"]) == pytest.approx((estimate.value, estimate.ci_low))
     transitions = transitions_table(changes).rows
     assert [row["to"] for row in transitions[:5]] == ["0.8-1", "0.6-0.8", "0.4-0.6", "0.2-0.4", "0-0.2"]
@@ -225,6 +225,10 @@ def test_by_system_adds_up_and_several_tests_are_adjusted(project: Project) -> N
     assert sorted(float(str(row["p_holm"])) for row in rows) == pytest.approx(
         [min(2 * low, 1), max(2 * low, high)]
     )
+    low, high = sorted(float(str(row["p_symmetry"])) for row in rows)
+    assert sorted(float(str(row["p_symmetry_holm"])) for row in rows) == pytest.approx(
+        [min(2 * low, 1), min(1, max(2 * low, high))]
+    )
     assert len(transitions_table(split).rows) == 18
     assert len(cases_table(project.db, split).rows) == whole["changed"]
     assert any("some users have several cases" in note for note in summary_table(split).notes) is False
@@ -267,7 +271,9 @@ def test_runs_by_number_with_prompts_and_settings(project: Project, tmp_path: Pa
     first = judge_lists(project, "v1", dict.fromkeys(cases, 2.0))
     text = prompt_text(project.db, "pointwise-media")
     file = tmp_path / "mine.toml"
-    file.write_text(text.replace("Partial Match at best", "Partial Match at the very best"), encoding="utf-8")
+    file.write_text(
+        text.replace("a Partial Match at best", "a Partial Match at the very best"), encoding="utf-8"
+    )
     assert store_prompt(project.db, read_prompt(file)) == ("pointwise-media", 2)
     second = judge_lists(project, "v2", dict.fromkeys(cases, 1.0))
     more = judge_lists(project, "v2", {list_case(project, "later"): 0.0})

@@ -16,13 +16,13 @@ from recjudge_tui.reports.common.page import render_page
 from recjudge_tui.reports.common.table import FORMATS, Row, Screen, Table, render
 from recjudge_tui.reports.documents.passport import passport_page, passport_table
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_id
 from tests.support.hostile import HOSTILE
-from tests.support.runs import load, make_project, planned, ran, server_judge
+from tests.support.runs import load, make_project, plan_run, planned, ran, server_judge
 from tests.support.servers.process import ServerProcess, start
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
@@ -200,7 +200,8 @@ def test_failures_latency_and_the_served_model_of_a_real_server(db: Database) ->
     assert 0.02 <= median <= late
     assert the(table, "Price and latency", "price of 1,000 cases")["value"] == 0.0, "a server of one's own"
     assert "hash-judge" in str(the(table, "Judge", "served model")["text"])
-    assert the(table, "Judge", "prompt")["text"] == "pointwise-media@1"
+    digest = db.value("SELECT digest FROM prompts WHERE name = 'pointwise-media'")
+    assert the(table, "Judge", "prompt")["text"] == f"pointwise-media@1 (SHA-256 {digest[:12]})"
 
 
 def test_a_price_nobody_knows_and_a_judge_asked_nothing_are_not_zero(

@@ -10,12 +10,13 @@ import pytest
 
 from recjudge_tui.cli.app import COMMANDS, recjudge
 from recjudge_tui.domain.filters import parse_filter
-from recjudge_tui.reports.home.home import Home, project_home, with_next_part
+from recjudge_tui.reports.home.home import Home, with_next_part
 from recjudge_tui.reports.verdicts.listing import listed_verdicts
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_overview
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.app.projects import make_project
+from tests.support.homes import project_home
 
 
 def _size(path: Path, project: int, cases: str) -> int:

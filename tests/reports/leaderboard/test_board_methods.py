@@ -82,7 +82,7 @@ def test_places_without_an_island(project: Project) -> None:
 def test_systems_that_never_met_are_named(project: Project, method: str) -> None:
     battles(project, {("a", "b"): (3, 1, 2), ("b", "c"): (3, 1, 2)})
     (note,) = (note for note in board(project, method).notes if "never met" in note)
-    assert "1 of 3 pairs of systems never met (a and c): their places rest on different opponents" in note
+    assert "1 of 3 pairs of systems never met (a and c): their ranks depend on different opponents" in note
     battles(project, {("a", "c"): (0, 1, 0)})
     assert not any("never met" in note for note in board(project, method).notes)
 
@@ -121,7 +121,7 @@ def test_neighbours_that_are_separable_and_that_are_not(project: Project, method
     battles(project, {("x", "y"): (26, 4, 20), ("x", "z"): (40, 4, 6), ("y", "z"): (38, 6, 6)})
     notes = " ".join(board(project, method).notes)
     assert "x and y are not separable at n = 150" in notes
-    assert "more users would be enough" in notes
+    assert "if the observed shares are the true ones, about " in notes
     assert "y and z" not in notes
     assert "Connor" in notes
     assert "power 80%" in notes

@@ -159,9 +159,9 @@ def test_what_is_no_crowd(project: Project) -> None:
         board(crowd=("w1", "w1"))
     with pytest.raises(NotFoundError, match="no rater “w9”"):
         board(crowd=("w1", "w9"))
-    with pytest.raises(UsageError, match="elo makes no board of a crowd"):
+    with pytest.raises(UsageError, match="elo cannot rank by a crowd"):
         board(crowd=ALL, method="elo")
-    with pytest.raises(UsageError, match="of single raters or of a crowd"):
+    with pytest.raises(UsageError, match="single raters or a crowd, not both"):
         board(crowd=ALL, raters=("w1",))
-    with pytest.raises(UsageError, match="is not made of a crowd"):
+    with pytest.raises(UsageError, match="is not available for a crowd"):
         board("side-by-side", crowd=ALL)

@@ -39,7 +39,10 @@ def test_metrics_say_which_neighbours_differ(project_db: Path) -> None:
     notes = metrics_table(project.db, project.id, 1, metrics=["hit_rate"]).notes
     # als won 9 users and lost 1, or won all 9 that differ; three pairs are tested
     p = 2 * binomtest(9, 10).pvalue
-    assert notes[0] == f"hit_rate: als above pop (p = {p:.2g}); pop and txt are not separable (p = 1)"
+    assert notes[0] == (
+        f"hit_rate: als above pop (p = {p:.2g}; one more user at the other end of the scale would undo it);"
+        " pop and txt are not separable (p = 1)"
+    )
     assert "correction for 3 pairs of systems and metrics" in notes[1]
     table = metric_pairs_table(project.db, project.id, 1, metrics=["hit_rate"])
     claims = {(row["system"], row["opponent"]): row["separable"] for row in table.rows}
@@ -109,7 +112,8 @@ def test_the_four_aspects_of_explanations_are_counted_together(project_db: Path)
     )
     notes = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation")).notes
     claims = [note for note in notes if "above" in note]
-    assert claims[:4] == [f"anna, {aspect}: knn above pop (p = {4 * 2 / 2**9:.2g})" for aspect in aspects]
+    p = f"p = {4 * 2 / 2**9:.2g}; one more user at the other end of the scale would undo it"
+    assert claims[:4] == [f"anna, {aspect}: knn above pop ({p})" for aspect in aspects]
     assert "4 pairs of systems and aspects" in claims[4]
     pairs = arena_table(project.db, project.id, LeaderboardOptions("explanation"), "pairs")
     assert [(row["aspect"], row["p_holm"]) for row in pairs.rows] == [

@@ -100,7 +100,7 @@ def test_users_with_held_out_events_and_no_list_are_named(project: Project) -> N
     with project.db.transaction():
         add_events(import_target(project), [Event(user_id="u3", type="heldout_click", item_id="a")])
     table = metrics_table(project.db, project.id, 2)
-    assert "x: 1 users with held-out events have no list and are not counted" in table.notes
+    assert "x: 1 user with held-out events has no list and is not counted" in table.notes
     assert metric(table, "ndcg")["n"] == 2
 
 

@@ -47,11 +47,11 @@ def test_45_of_the_48_q_follow() -> None:
 
 
 @pytest.mark.parametrize(("dataset", "printed"), [("MovieLens", "1.9485"), ("MIND", "2.9501")])
-def test_q_is_cut_not_rounded(dataset: str, printed: str) -> None:
+def test_q_is_truncated_not_rounded(dataset: str, printed: str) -> None:
     (row,) = rows("Q", table="Table 2", dataset=dataset, judge="GPT-4o", system="NRMS")
     assert (row["printed"], row["result"]) == (printed, "follows")
     assert row["recomputed"] == pytest.approx(float(printed), abs=1e-4)
-    assert "cut" in str(row["note"])
+    assert "truncated" in str(row["note"])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A rater of one's own in the form of RecSys Arena's tables, counted by hand."""
+"""One of the user's own raters in the form of RecSys Arena's tables, counted by hand."""
 
 from __future__ import annotations
 

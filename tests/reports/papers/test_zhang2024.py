@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recjudge_tui.domain.published import ZHANG_ASPECTS
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.importers.zhang2024 import import_zhang2024
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.papers.zhang2024 import COST, PAPERS_WAY, ScoresSource, zhang_table
-from recjudge_tui.reports.papers.zhang_evaluators import ASPECTS, LEVELS, FillValues
+from recjudge_tui.reports.papers.zhang_evaluators import LEVELS, FillValues
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 from tests.support.verdicts import give, new_project, text_case
@@ -24,22 +25,32 @@ from tests.support.zhang_folder import joined_rows, write_joined, write_release
 Make = Callable[..., Table]
 
 
+def table_in(
+    scratch: Path,
+    folder: Path,
+    missing: FillValues = PAPERS_WAY,
+    own: ScoresSource | None = None,
+    raters: tuple[str, ...] = (),
+) -> Table:
+    """The table of the data in `folder`, which are imported to an empty folder."""
+    scratch.mkdir()
+    with connect(scratch / "r.db") as db:
+        import_zhang2024(db, "paper", folder, scratch)
+        released = ScoresSource(db, project_id(db, "paper"), "paper", markup=True)
+        return zhang_table(released, missing, own, raters)
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> Make:
-    def make(
-        folder: Path,
-        missing: FillValues = PAPERS_WAY,
-        own: ScoresSource | None = None,
-        raters: tuple[str, ...] = (),
-    ) -> Table:
-        scratch = tmp_path / f"scratch{len(list(tmp_path.iterdir()))}"
-        scratch.mkdir()
-        with connect(scratch / "r.db") as db:
-            import_zhang2024(db, "paper", folder, scratch)
-            released = ScoresSource(db, project_id(db, "paper"), "paper", markup=True)
-            return zhang_table(released, missing, own, raters)
+    return lambda *args, **more: table_in(tmp_path / f"scratch{len(list(tmp_path.iterdir()))}", *args, **more)
 
-    return make
+
+@pytest.fixture(scope="module")
+def papers_table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """The table of all the data of the paper, which takes three seconds."""
+    return table_in(
+        tmp_path_factory.mktemp("paper") / "scratch", Path(os.environ["RECJUDGE_DATA"]) / "zhang2024"
+    )
 
 
 def row_of(table: Table, evaluator: str, aspect: str, level: str) -> Row:
@@ -75,7 +86,7 @@ def test_three_levels_and_the_mean_of_the_aspects(table: Make, tmp_path: Path) -
     }
     for level in LEVELS:
         figures = []
-        for aspect in ASPECTS:
+        for aspect in ZHANG_ASPECTS:
             row = row_of(found, "Annotator-1", aspect, level)
             assert row["recomputed"] == by_group(rows, keys[level], aspect), (aspect, level)
             figures.append(row["recomputed"])
@@ -139,7 +150,7 @@ def test_raters_of_an_own_project_stand_below(table: Make, tmp_path: Path) -> No
     rows = joined_rows()
     project = new_project(tmp_path / "own.db", "mine")
     cases = [text_case(project, r["user_id"], r["movie_id"], r["explanation_type"]) for r in rows]
-    for aspect in ASPECTS:
+    for aspect in ZHANG_ASPECTS:
         truth = {case: float(row[aspect] or 3) for case, row in zip(cases, rows, strict=True)}
         judged = {case: float(row[f"{aspect}_1"]) for case, row in zip(cases, rows, strict=True)}
         give(project, "user", truth, protocol_name="explanation", kind="ground_truth", aspect=aspect)
@@ -164,7 +175,7 @@ def test_a_mean_over_few_groups_is_told(table: Make, tmp_path: Path) -> None:
     project = new_project(tmp_path / "own.db", "mine")
     cases = [text_case(project, r["user_id"], r["movie_id"], r["explanation_type"]) for r in rows]
     users = sorted({row["user_id"] for row in rows})
-    for aspect in ASPECTS:
+    for aspect in ZHANG_ASPECTS:
         truth = {case: float(row[aspect] or 3) for case, row in zip(cases, rows, strict=True)}
         give(project, "user", truth, protocol_name="explanation", kind="ground_truth", aspect=aspect)
         # one score for all of everybody but the first user
@@ -222,8 +233,8 @@ def test_every_average_is_the_mean_of_its_four_figures() -> None:
 
 
 @pytest.mark.data
-def test_the_papers_table_from_its_data(table: Make) -> None:
-    found = table(Path(os.environ["RECJUDGE_DATA"]) / "zhang2024")
+def test_the_papers_table_from_its_data(papers_table: Table) -> None:
+    found = papers_table
     results = Counter((row["section"], row["result"]) for row in found.rows)
     assert results["Annotation", "follows"] == 45
     assert (
@@ -237,8 +248,8 @@ def test_the_papers_table_from_its_data(table: Make) -> None:
 
 
 @pytest.mark.data
-def test_the_release_alone(table: Make, tmp_path: Path) -> None:
+def test_the_release_alone(papers_table: Table, table: Make, tmp_path: Path) -> None:
     source = Path(os.environ["RECJUDGE_DATA"]) / "zhang2024"
     for name in ("df_explanation_selected.csv", "third_party.csv"):
         (tmp_path / name).symlink_to(source / name)
-    assert annotation(table(tmp_path)) == annotation(table(source))
+    assert annotation(table(tmp_path)) == annotation(papers_table)

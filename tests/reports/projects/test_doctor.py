@@ -92,7 +92,7 @@ def test_the_table_counts_and_shows_text_safely() -> None:
 @pytest.mark.parametrize(
     ("looked", "state", "words"),
     [
-        (SOUND, "ok", "2.0 KiB, schema 3 of 3, whole, journal wal"),
+        (SOUND, "ok", "2.0 KiB, schema 3 of 3, intact, journal wal"),
         (SOUND._replace(schema=1), "warning", "schema 1 of 3"),
         (SOUND._replace(faults=("row 7 missing",)), "problem", "damaged: row 7 missing"),
         (None, "ok", "not created yet"),
@@ -206,7 +206,7 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
 
 def test_prices_and_runs_that_were_left(tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"
-    assert "no table" in prices_check(path, None).detail
+    assert "built-in list prices" in prices_check(path, None).detail
     path.touch()
     assert prices_check(path, None).detail == str(path)
     assert prices_check(path, UsageError("cannot be read")).state == "problem"

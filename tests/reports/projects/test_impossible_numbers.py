@@ -50,7 +50,7 @@ def test_every_report_stands_and_says_why_there_is_no_sum(
             table = json.loads(out)
             row = table["rows"][0]
             told = f"{row.get('note', '')} {table['notes']}"
-            assert "2 calls with a stored cost or number of tokens that cannot be" in told
+            assert "2 calls with an impossible stored cost or number of tokens" in told
             assert row["cost_usd" if column == "cost_usd" or "cost" in command else column] is None
     progress = run_progress(db, run)
     assert progress.cost_usd == (1.0 if column == "cost_usd" else 2.0)

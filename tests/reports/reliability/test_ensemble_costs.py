@@ -136,7 +136,7 @@ def test_without_a_judge_there_is_no_jury(project_db: Path) -> None:
         give(project, name, {list_case(project, "u"): 1.0})
     table = ensemble_costs_table(project.db, project.id, EnsembleCostOptions("anna"))
     assert table.rows == ()
-    assert table.notes == ("no judge shares a question with the truth",)
+    assert table.notes == ("no judge answered a question that the truth answered",)
 
 
 def test_the_command(project: Project) -> None:

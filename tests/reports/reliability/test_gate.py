@@ -75,7 +75,10 @@ def test_a_bound_on_agreement_is_that_of_the_agreement_report(project: Project) 
     assert check(project, "llm", Bound("qwk", value - 1e-6, False)).rows[0]["state"] == "not met"
     assert check(project, "llm", Bound("qwk", low, True), certain=True).rows[0]["state"] == "met"
     short = check(project, "llm", Bound("qwk", low + 1e-6, True), certain=True).rows[0]
-    assert (short["state"], short["note"]) == ("not met", "the figure meets the bound, its interval does not")
+    assert (short["state"], short["note"]) == (
+        "not met",
+        "the figure meets the bound, but its interval does not",
+    )
 
 
 def test_the_level_is_that_of_the_interval(project: Project) -> None:
@@ -295,9 +298,7 @@ def test_where_some_bounds_are_not_met_the_others_are_so_only_after_correction(p
         judge_pairs(project, "llm", {pair_case(project, f"u{at}"): (1.0, 1.0) for at in range(6, n)})
         options = GateOptions("llm", bounds, systems=("a", "b"), certain=True)
         table = gate_table(project.db, project.id, options)
-        assert any(f"{len(bounds)} bounds were looked at" in note for note in table.notes) == (
-            len(bounds) > 1
-        )
+        assert any(f"{len(bounds)} bounds were compared" in note for note in table.notes) == (len(bounds) > 1)
         return [row["state"] for row in table.rows]
 
     assert states(wins) == ["met"]
@@ -338,3 +339,31 @@ def test_unanimous_labels_have_no_kappa_and_few_perfect_ones_no_certain_one(proj
         give(project, "other", dict(zip(cases, labels, strict=True)), kind="judge")
         assert {row["state"] for row in check(project, "other", *bounds, certain=True).rows} == {"not met"}
         project.db.execute("DELETE FROM verdicts")
+
+
+@pytest.mark.parametrize(
+    ("users", "least", "certain", "note"),
+    [
+        (
+            4,
+            0.4,
+            True,
+            "the figure meets the bound, but without an interval that is not certain; no interval",
+        ),
+        (4, 0.4, False, "no interval"),
+        (4, 0.9, True, "no interval"),
+        (5, 0.4, True, "the figure meets the bound, but its interval does not"),
+        (5, 0.4, False, ""),
+        (5, 0.9, True, ""),
+    ],
+)
+def test_what_is_said_of_a_bound_that_is_not_met_with_certainty(
+    project: Project, users: int, least: float, certain: bool, note: str
+) -> None:
+    cases = [list_case(project, f"u {at}") for at in range(users)]
+    give(project, "people", dict(zip(cases, (0.0, 1.0, 2.0, 0.0, 1.0), strict=False)))
+    judge_lists(project, "llm", dict(zip(cases, (0.0, 2.0, 1.0, 0.0, 2.0), strict=False)))
+    (row,) = check(project, "llm", Bound("qwk", least, True), certain=certain).rows
+    assert (row["ci_low"] is None) == (users < 5)
+    said = str(row["note"])
+    assert said.startswith(note) if note else said == ""

@@ -162,7 +162,7 @@ def test_a_sample_that_is_none_is_pointed_out(project_db: Path) -> None:
     table = human_estimates_table(
         project.db, project.id, EstimateOptions("llm", "anna", "pointwise", measure="mean")
     )
-    assert any("unlike the others" in note for note in table.notes)
+    assert any("differently from the others" in note for note in table.notes)
 
 
 def test_all_labelled_and_none_labelled(project_db: Path) -> None:

@@ -35,7 +35,7 @@ def _number(value: float, column: Column) -> str:
     if column.kind == "int" or isinstance(value, int):
         return f"{value:,}"
     if 0 < abs(value) < 0.5 * 10**-column.decimals:
-        return f"{value:.0e}"  # a value that rounds to 0 is not 0
+        return f"{value:.0e}"  # a value that rounds to 0 must not be shown as 0
     text = f"{value:,.{column.decimals}f}" if abs(value) < 1e6 else f"{value:.4g}"
     return text.rstrip("0").rstrip(".") if column.trimmed and "." in text else text
 

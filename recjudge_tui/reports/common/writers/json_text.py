@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 
 from recjudge_tui.reports.common.table import Column, Screen, Table, TableText
@@ -19,15 +18,16 @@ def write(table: Table, _: Screen) -> TableText:
 
 
 def content(table: Table) -> dict[str, object]:
-    """The shape scripts rely on: title, columns, rows, notes, settings; every row has every column."""
+    """The shape scripts rely on: title, columns, rows, notes, settings, and facts if any; every row has every column."""
     names = [column.name for column in table.columns]
-    return {
+    whole: dict[str, object] = {
         "title": table.title,
         "columns": [{"name": c.name, "label": c.label, "kind": _kind(c)} for c in table.columns],
         "rows": [{name: row.get(name) for name in names} for row in table.rows],
         "notes": list(table.notes),
         "settings": dict(table.settings),
     }
+    return whole | {"facts": dict(table.facts)} if table.facts else whole
 
 
 def _kind(column: Column) -> str:
@@ -38,15 +38,6 @@ def _kind(column: Column) -> str:
 def dumped(value: dict[str, object]) -> str:
     """JSON text that is safe on a terminal."""
     return harmless(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)) + "\n"
-
-
-def finite(value: object) -> object:
-    """The value with null for NaN and infinite numbers, which JSON does not have."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list | tuple):
-        return [finite(part) for part in value]
-    return {name: finite(part) for name, part in value.items()} if isinstance(value, dict) else value
 
 
 def harmless(text: str) -> str:

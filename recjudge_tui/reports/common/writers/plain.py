@@ -44,7 +44,8 @@ def write(table: Table, screen: Screen) -> TableText:
 
     The two ends of an interval share a column, empty columns are left out, and notes of rows are printed below. If the
     table is too wide, it is reduced step by step: columns with the same text in all rows move above it, columns that
-    repeat another's values go, rows are grouped under a heading, and minor columns are hidden (and named below).
+    repeat another's values are dropped, rows are grouped under a heading, and minor columns are hidden (and named
+    below).
     """
     from rich.text import Text
 
@@ -205,7 +206,7 @@ def _hoisted(columns: list[_TextColumn]) -> tuple[list[_TextColumn], list[str]]:
 
 
 def _narrowest(column: _TextColumn, *, whole_words: bool = False) -> int:
-    """The least width of a column; a long word of a text may be broken unless they are to stay whole."""
+    """The minimum width of a column; a long word in a text may be broken unless words must stay whole."""
     from rich.cells import cell_len
 
     longest = max(map(cell_len, column.cells), default=0) if whole_words else _NARROWEST_TEXT
@@ -237,8 +238,10 @@ def _least(columns: list[_TextColumn], *, whole_words: bool = False) -> int:
 
 
 def _widths(columns: list[_TextColumn], width: int) -> list[int]:
-    """The widths of columns that fit: their least widths, without broken words if there is room; what is left goes to
-    the columns that lack least, so that few are wrapped."""
+    """The widths of columns that fit: their minimum widths, without broken words if there is room.
+
+    The remaining width goes to the columns that lack least, so that few are wrapped.
+    """
     whole_words = _least(columns, whole_words=True) <= width
     widths = [_narrowest(column, whole_words=whole_words) for column in columns]
     lacking = [_natural(column) - least for column, least in zip(columns, widths, strict=True)]

@@ -40,7 +40,7 @@ def draw_lines(figure: Figure, marks: Lines) -> None:
         ax.axhline(marks.even.value, color="0.5", linestyle=DASHED, linewidth=0.7, zorder=0)
     legend_above(figure, handles, [text(series.name) for series in marks.series], 4)
     step = max(round(len(marks.periods) * _TICK / figure.get_figwidth()), 1)
-    # a period in which the judge changed has its tick, and takes the room of its neighbours
+    # a period in which the judge changed always has its tick; its neighbours may lose theirs
     changed = {round(at): name for at, name in marks.changes.items()}
     places = [
         at

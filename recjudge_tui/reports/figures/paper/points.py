@@ -19,7 +19,7 @@ _MARGIN, _DETAILED_TICK, _TICK = 0.6, 0.62, 0.22
 
 
 def draw_scatter(figure: Figure, marks: Scatter) -> None:
-    """Points with their names beside them; a name moves to a place that is still free."""
+    """Points with their names beside them; a name moves to a free place."""
     points = [point for point in marks.points if point.y is not None]
     ax = figure.add_subplot()
     for at, point in enumerate(points):
@@ -129,7 +129,7 @@ def _bar_box(ax: Axes, point: Point) -> Box:
 
 
 def _place(ax: Axes, x: float, y: float) -> tuple[float, float]:
-    """In parts of the axes."""
+    """The position as a fraction of the axes."""
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     return (x - left) / (right - left), (y - low) / (high - low)
 

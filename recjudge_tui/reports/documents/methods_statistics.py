@@ -1,0 +1,87 @@
+"""How the figures of a project are computed, in sentences that cite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from recjudge_tui.reports.documents.cited_text import Sentence, cite
+from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
+from recjudge_tui.stats.defaults import RESAMPLES
+
+_WIN_SCORE = "Q = (wins + ties) / (losses + ties)"
+_KAPPA = {"qwk": "cohen1968", "kappa": "cohen1960"}
+
+
+class Evaluation(NamedTuple):
+    """The kinds of data behind a project's figures: verdicts on pairs, scores, labels of single lists or texts,
+    labels of people beside judges (`compared`: on a scale with labels, `correlated`: without), held-out events, Dawid
+    and Skene's juries.
+    """
+
+    pairs: bool = False
+    scores: bool = False
+    labels: bool = False
+    compared: bool = False
+    correlated: bool = False
+    held_out: bool = False
+    jury: bool = False
+
+
+def statistics_sentences(of: Evaluation) -> Iterator[Sentence]:
+    """The sentences, with the settings that reports use by default."""
+    yield (
+        (
+            "Users, not single verdicts, are the units of all intervals, which are at 95 %: the variance is that of the"
+            " jackknife over users "
+        ),
+        cite("efron1993"),
+        (
+            f" (with more than {RESAMPLES:,} users, over {RESAMPLES:,} random groups of users, seed 0), and intervals of"
+            " shares, means of bounded scales and coefficients are those of Clopper and Pearson for the effective number of"
+            " users "
+        ),
+        cite("clopper1934", "korn1998"),
+        ".",
+    )
+    if of.pairs:
+        yield (f"Systems are ranked by {_WIN_SCORE} ", cite("wu2024arena"), ".")
+        yield (
+            (
+                "Two systems are called different if an exact sign test over users, each counted once, has p < .05 after"
+                " Holm's correction over all pairs of systems compared "
+            ),
+            cite("holm1979"),
+            ".",
+        )
+    if of.labels:
+        yield ("Systems are described by the share of each label.",)
+    if of.scores or of.held_out:
+        yield (
+            "Two means are called different if the exact sign-flip test over users ",
+            cite("fisher1935"),
+            " has p < .05 after Holm's correction ",
+            cite("holm1979"),
+            ".",
+        )
+    if of.compared:
+        name = usual_statistic(labels=True)
+        label = STATISTICS[name].in_text.replace("κ", "kappa")
+        yield (
+            f"Agreement of a judge with people is {label} ",
+            cite(_KAPPA[name]),
+            " and percent agreement on the cases that both judged, beside the same figures between people.",
+        )
+    if of.correlated:
+        yield ("Agreement on scores is Pearson's and Spearman's correlation on the cases that both judged.",)
+    if of.held_out:
+        yield (
+            (
+                "Offline metrics compare each list with the held-out events of its own user and occasion; nDCG has linear"
+                " gains and a discount of log2(rank + 1) "
+            ),
+            cite("jarvelin2002"),
+            ".",
+        )
+    if of.jury:
+        yield ("Juries weigh their members by the model of Dawid and Skene ", cite("dawid1979"), ".")
