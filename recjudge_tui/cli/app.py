@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from recjudge_tui import __version__
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.settings import VERSION
 from recjudge_tui.system import drop_output, explained, forbid_core_dumps, open_streams
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ SECTIONS = {
         "cost": ("results.cost", "cost"),
         "outcome": ("results.outcome", "outcome"),
         "passport": ("results.passport", "passport"),
+        "methods": ("results.methods", "methods"),
         "gate": ("results.gate", "gate"),
         "report": ("results.report", "report"),
         "reproduce": ("results.reproduce", "reproduce"),
@@ -110,7 +112,7 @@ class LazyGroup(click.Group):
     cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.option("--db", metavar="FILE", help="The database file, for the app and for every command.")
-@click.version_option(__version__, prog_name="recjudge")
+@click.version_option(VERSION, prog_name="recjudge")
 @click.pass_context
 def recjudge(ctx: click.Context, db: str | None) -> None:
     """Let language models judge recommendations, and measure how far to trust them.
@@ -127,16 +129,25 @@ def recjudge(ctx: click.Context, db: str | None) -> None:
 
 
 def open_app(db: str | None, project: str | None = None) -> None:
-    """Open the app. Raises UsageError without a terminal."""
+    """Open the app. Raises UsageError without a terminal that can show it."""
     # the app draws on stderr
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise click.UsageError(
             "the app needs a terminal; “recjudge --help” lists the commands that work without one"
         )
+    refuse_dumb_terminal()
     from recjudge_tui.settings import database_path
     from recjudge_tui.tui.app import run_app
 
     run_app(database_path(db), project)
+
+
+def refuse_dumb_terminal() -> None:
+    """Raises UsageError where TERM says that the terminal cannot place text."""
+    if os.environ.get("TERM") == "dumb":
+        raise click.UsageError(
+            "the app cannot be shown with TERM=dumb; set TERM to the type of the terminal, such as xterm-256color"
+        )
 
 
 def open_annotation(path: Path, project_id: int, rater_id: int, protocol: str) -> None:

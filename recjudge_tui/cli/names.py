@@ -1,4 +1,4 @@
-"""Names that the database holds: the project to take when none is given, and what a shell completes.
+"""Names from the database: the project to use when none is given, and what a shell completes.
 
 A completion that cannot be made is empty: a shell has nowhere to show an error.
 """
@@ -21,27 +21,25 @@ PROJECT_VARIABLE = "RECJUDGE_PROJECT"
 
 
 def default_project() -> str | None:
-    """RECJUDGE_PROJECT, else the only project there is, which is said on stderr.
+    """RECJUDGE_PROJECT, else the only project there is, which is named on stderr.
 
     Raises click.UsageError without any project, and with several, whose names it says.
     """
-    named = os.environ.get(PROJECT_VARIABLE)
     ctx = click.get_current_context()
-    if named or ctx.resilient_parsing:
-        return named or None
-    projects = _read(ctx, _projects)
+    project, projects = _named_or_only("", lambda: [] if ctx.resilient_parsing else _read(ctx, _projects))
     if len(projects) > 1:
         raise click.UsageError(
             f"name the project with -p, or in {PROJECT_VARIABLE}; there are: {', '.join(projects)}", ctx
         )
-    if not projects:
+    if not project and not ctx.resilient_parsing:
         raise click.UsageError(
             "there is no project yet; “recjudge import FILE -p NAME --as items” creates one", ctx
         )
-    from recjudge_tui.domain.text import safe_text
+    if projects:
+        from recjudge_tui.domain.text import safe_text
 
-    click.echo(f"project: {safe_text(projects[0])}, the only one", err=True)
-    return projects[0]
+        click.echo(f"project: {safe_text(project)}, the only one", err=True)
+    return project or None
 
 
 def complete_project(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -85,6 +83,15 @@ def complete_run(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
     return _beginning(incomplete, _completed(ctx, lambda db: [str(row["id"]) for row in list_runs(db)]))
 
 
+def _named_or_only(option: str, projects: Callable[[], list[str]]) -> tuple[str, list[str]]:
+    """The option, else RECJUDGE_PROJECT, else the only project ("" for none or several); and the projects among which it
+    was looked for, empty where one was named."""
+    if named := option or os.environ.get(PROJECT_VARIABLE):
+        return named, []
+    names = projects()
+    return names[0] if len(names) == 1 else "", names
+
+
 def _projects(db: Database) -> list[str]:
     from recjudge_tui.store.projects.projects import project_names
 
@@ -95,12 +102,7 @@ def _of_project(ctx: click.Context, names: Callable[[Database, int], list[str]])
     from recjudge_tui.store.projects.projects import find_project
 
     def read(db: Database) -> list[str]:
-        known = _projects(db)
-        name = (
-            ctx.params.get("project")
-            or os.environ.get(PROJECT_VARIABLE)
-            or (known[0] if len(known) == 1 else "")
-        )
+        name, _ = _named_or_only(ctx.params.get("project") or "", lambda: _projects(db))
         identity = find_project(db, name)
         return [] if identity is None else names(db, identity)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from functools import wraps
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,10 +18,11 @@ from recjudge_tui.cli.names import (
     complete_systems,
     default_project,
 )
+from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.errors import UsageError
+from recjudge_tui.stats.defaults import RESAMPLES
 
 if TYPE_CHECKING:
-    from recjudge_tui.domain.run_options import RunOption
     from recjudge_tui.reports.common.page import Page
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.store.database import Database
@@ -28,7 +30,18 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "csv", "md", "latex", "html", "plain")
 _PLAIN = "recjudge.plain"
 _STDOUT = "recjudge.stdout"
+_COLUMNS = "recjudge.columns"
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class FiniteRange(click.FloatRange):
+    """A number within bounds; not NaN, which fits into any, and not infinite, which JSON cannot store."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 def db_option(command: Command) -> Command:
@@ -48,28 +61,29 @@ def _db_before_command() -> str | None:
 
 def project_option(command: Command) -> Command:
     """`-p PROJECT`, passed on as `project`; without it RECJUDGE_PROJECT, else the only project there is."""
-    return click.option(
-        "-p",
-        "--project",
-        required=True,
+    return _project_option(
+        f"The project's name. Default: {PROJECT_VARIABLE}, else the only project there is.",
         default=default_project,
-        metavar="PROJECT",
-        shell_complete=complete_project,
-        help=f"The project's name. Default: {PROJECT_VARIABLE}, else the only project there is.",
     )(command)
 
 
 def new_project_option(command: Command) -> Command:
     """`-p PROJECT` of a command that makes the project: without it RECJUDGE_PROJECT, and no guess."""
+    return _project_option(
+        f"The project's name; a new one is created. Default: {PROJECT_VARIABLE}.", envvar=PROJECT_VARIABLE
+    )(command)
+
+
+def _project_option(explanation: str, **attributes: Any) -> Callable[[Command], Command]:
     return click.option(
         "-p",
         "--project",
         required=True,
-        envvar=PROJECT_VARIABLE,
         metavar="PROJECT",
         shell_complete=complete_project,
-        help=f"The project's name; a new one is created. Default: {PROJECT_VARIABLE}.",
-    )(command)
+        help=explanation,
+        **attributes,
+    )
 
 
 def server_options(command: Command) -> Command:
@@ -77,8 +91,8 @@ def server_options(command: Command) -> Command:
     command = click.option(
         "--timeout",
         "timeout_s",
-        type=click.FloatRange(min=0, min_open=True),
-        default=120.0,
+        type=FiniteRange(min=0, min_open=True),
+        default=TIMEOUT_S,
         show_default=True,
         metavar="S",
         help="Timeout of each call, in seconds.",
@@ -87,7 +101,14 @@ def server_options(command: Command) -> Command:
 
 
 def address_options(command: Command) -> Command:
-    """Where a judge answers: `--base-url` as `base_urls`, and `--api-key-env`."""
+    """Where a judge answers: `--base-url` as `base_urls`, `--api-key-env`, and `--header-env` as `header_env`."""
+    command = click.option(
+        "--header-env",
+        multiple=True,
+        metavar="NAME=VAR",
+        callback=_headers,
+        help="Send the header NAME with the value of the environment variable VAR; repeat for several.",
+    )(command)
     command = click.option(
         "--api-key-env", metavar="NAME", default="", help="The environment variable that holds the key."
     )(command)
@@ -96,42 +117,14 @@ def address_options(command: Command) -> Command:
     )(command)
 
 
-def setting_options(
-    *wanted: str, protocols: Sequence[str] = (), **helps: str
-) -> Callable[[Command], Command]:
-    """The options of a run as `domain.run_options` declares them, passed on under the names of the settings.
-
-    Without `wanted`, all of them. The help shows the defaults of `protocols` (empty: of all). `helps` replaces the
-    help of an option by name.
-    """
-    from recjudge_tui.domain.protocols import offered
-    from recjudge_tui.domain.run_options import RUN_OPTIONS
-
-    shown = [o for o in RUN_OPTIONS.values() if o.flag and (not wanted or o.name in wanted)]
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(shown):
-            declared = _setting_option(option, protocols or offered(), helps.get(option.name, ""))
-            command = declared(command)
-        return command
-
-    return decorate
-
-
-def occasion_options(command: Command) -> Command:
-    """`--context`, `--from` and `--to` as a run has them, passed on as `occasions` (an OccasionFilter)."""
-    from recjudge_tui.domain.run_options import OCCASION_SETTINGS
-
-    @wraps(command)
-    def run(
-        *arguments: Any, contexts: tuple[str, ...], served_from: str, served_to: str, **options: Any
-    ) -> Any:
-        from recjudge_tui.domain.occasions import occasion_filter
-
-        chosen = occasion_filter(contexts, served_from, served_to)
-        return command(*arguments, occasions=chosen, **options)
-
-    return setting_options(*OCCASION_SETTINGS)(cast(Command, run))
+def _headers(
+    _: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    pairs = [tuple(part.strip() for part in text.partition("=")[::2]) for text in value]
+    if not all(name and variable for name, variable in pairs):
+        # what was given may hold a key, so it is not repeated
+        raise click.UsageError(f"{parameter.opts[0]}: write NAME=VAR, such as api-key=AZURE_OPENAI_API_KEY")
+    return tuple((name, variable) for name, variable in pairs)
 
 
 def systems_option(command: Command) -> Command:
@@ -139,7 +132,7 @@ def systems_option(command: Command) -> Command:
     return click.option(
         "--systems",
         metavar="A,B,...",
-        callback=_names,
+        callback=split_names,
         shell_complete=complete_systems,
         help="Only these systems; for pairs, both must be among them. Default: all.",
     )(command)
@@ -150,13 +143,15 @@ def raters_option(command: Command) -> Command:
     return click.option(
         "--raters",
         metavar="A,B,...",
-        callback=_names,
+        callback=split_names,
         shell_complete=complete_raters,
         help="Only these raters. Default: all.",
     )(command)
 
 
-def interval_options(resamples: int, none: str = "", seeds: str = "") -> Callable[[Command], Command]:
+def interval_options(
+    none: str = "", seeds: str = "", *, resamples: int = RESAMPLES
+) -> Callable[[Command], Command]:
     """`--resamples` and `--seed`; `none` is what else 0 leaves out, `seeds` what else the seed decides."""
 
     def decorate(command: Command) -> Command:
@@ -188,63 +183,9 @@ def segment_option(more: str = "") -> Callable[[Command], Command]:
     return click.option("--by", metavar="NAME", help=f"{more} {explanation}".strip())
 
 
-def _setting_option(
-    option: RunOption, protocols: Sequence[str], own_help: str
-) -> Callable[[Command], Command]:
-    text = own_help or " ".join(filter(None, (option.help, option.details)))
-    if option.by_protocol:
-        text += f"  [default: {option.defaults_text(protocols)}]"
-    settled = option.default not in (None, "", ()) and not option.by_protocol
-    attributes: dict[str, Any] = {"metavar": option.metavar or None, "help": text}
-    if option.name in ("systems", "baseline"):
-        attributes["shell_complete"] = complete_systems
-    if option.type is bool:
-        negates = option.flag.startswith("--no-") and option.default is True
-        attributes |= {"is_flag": True, "default": False if negates else option.default}
-        attributes |= {"show_default": "/" in option.flag}
-        if negates:
-            attributes["callback"] = _opposite
-    elif option.type is dict:
-        attributes |= {"multiple": True, "callback": _words}
-    elif option.repeated:
-        attributes["multiple"] = True
-    elif option.type is tuple:
-        attributes["callback"] = _names
-    else:
-        attributes |= {"type": _click_type(option), "show_default": settled}
-        attributes |= {"default": option.default} if settled else {}
-    return click.option(option.flag, option.name, **attributes)
-
-
-def _click_type(option: RunOption) -> click.ParamType[Any] | type:
-    if option.choices:
-        return click.Choice(option.choices)
-    bounds = option.bounds
-    if not bounds:
-        return option.type
-    least, most = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
-    if option.type is int:
-        return click.IntRange(None if least is None else int(least), None if most is None else int(most))
-    return click.FloatRange(least, most, min_open="gt" in bounds, max_open="lt" in bounds)
-
-
-def _opposite(_: click.Context, __: click.Parameter, value: bool) -> bool:
-    return not value
-
-
-def _names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+def split_names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """The callback of an option whose value is `A,B,...`."""
     return names(value)
-
-
-def _words(_: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
-    """NAME=WORD of each, as a mapping."""
-    words = {}
-    for text in value:
-        name, sign, word = text.partition("=")
-        if not sign or not name.strip() or not word.strip():
-            raise click.UsageError(f"{parameter.opts[0]} {text}: write NAME=WORD, such as item=book")
-        words[name.strip()] = word.strip()
-    return words
 
 
 def output_option(metavar: str = "FILE", *, required: bool = False) -> Callable[[Command], Command]:
@@ -271,8 +212,15 @@ def stdout_asked() -> bool:
 
 
 def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command:
-    """`--format` (or `--plain`) and `-o`, passed on as `fmt` and `out`."""
+    """`--format` (or `--plain`) and `-o`, passed on as `fmt` and `out`; `--columns` is for `put_table` and `put_page`."""
     command = output_option()(command)
+    command = click.option(
+        "--columns",
+        metavar="A,B,...",
+        expose_value=False,
+        callback=_keep_columns,
+        help="Only these columns, in this order, by the names that JSON has or by their headings.",
+    )(command)
     command = plain_option(command)
     return click.option(
         "--format",
@@ -294,6 +242,18 @@ def plain_option(command: Command) -> Command:
         help="Output for screen readers: one paragraph per row, “label: value” lines, words instead of "
         "symbols.",
     )(command)
+
+
+def _keep_columns(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    ctx.meta[_COLUMNS] = names(value)
+
+
+def _chosen_columns(*tables: Table) -> tuple[Table, ...]:
+    from recjudge_tui.reports.common.table import with_columns
+
+    context = click.get_current_context(silent=True)
+    wanted: tuple[str, ...] = context.meta.get(_COLUMNS, ()) if context else ()
+    return with_columns(tables, wanted) if wanted else tables
 
 
 def _keep_plain(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -321,6 +281,7 @@ def put_table(table: Table, fmt: str | None, out: Path | None) -> None:
     from recjudge_tui.reports.common.stream import save_table
     from recjudge_tui.reports.common.table import write_table
 
+    (table,) = _chosen_columns(table)
     if out is None:
         write_table(table, format_of(fmt, out))
         return
@@ -338,7 +299,7 @@ def put_page(page: Page, fmt: str | None, out: Path | None) -> None:
         raise click.UsageError(
             "this report has several parts, and Parquet holds one table; use .json or .html"
         )
-    write_page(page, known, out)
+    write_page(replace(page, tables=_chosen_columns(*page.tables)), known, out)
     if out is not None:
         narrate(f"written to {out}")
 

@@ -13,7 +13,8 @@ import click
 if TYPE_CHECKING:
     from recjudge_tui.domain.run import Progress
 
-PLAIN_EVERY_S = 10.0
+# how often a line is written where there is no terminal
+PLAIN_EVERY_S = 60.0
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
     ("code", "words", "says"),
     [
         (2, ["nonsense"], "No such command 'nonsense'"),
-        (2, ["run", "pointwise"], "Missing option"),
+        (2, ["run", "pointwise"], "no judge is named"),
         (2, ["run", "pointwise", "-p", "films", "--judge", "oracle"], "no judge “oracle”"),
         (2, ["run", "pointwise", "-p", "films", "--judge", "rules", "--systems", "x"], "no lists by “x”"),
         (

@@ -80,6 +80,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     ),
     "outcome show": HERE,
     "plan": (*HERE, "--protocol", "pairwise", "--rater", QWEN),
+    "methods": HERE,
     "passport": (*HERE, QWEN),
     "gate": (*HERE, "--rater", QWEN, "--truth", ANNA, "--at-least", "percent=0"),
     "doctor": HERE,

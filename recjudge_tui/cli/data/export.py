@@ -10,28 +10,22 @@ import click
 
 from recjudge_tui.cli.data.figure import figure_options, put_figure, refuse_figure_options
 from recjudge_tui.cli.names import complete_raters
-from recjudge_tui.cli.options import (
-    db_option,
-    names,
-    narrate,
-    occasion_options,
-    output_option,
-    project_option,
-)
+from recjudge_tui.cli.options import db_option, names, narrate, output_option, project_option
 from recjudge_tui.cli.report_command import open_project
+from recjudge_tui.cli.setting_options import occasion_options
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.occasions import OccasionFilter
     from recjudge_tui.reports.common.stream import ExportFormat
     from recjudge_tui.reports.projects.ranking_files import RankingFormat
 
-_WHAT = ("verdicts", "calls", "flags", "cases", "labels", "images", "lists", "qrels")
+EXPORTS = ("verdicts", "calls", "flags", "cases", "labels", "images", "lists", "qrels")
 _FORMATS = ("csv", "jsonl", "json", "parquet", "trec", "ranx")
 
 
 @click.command()
 @project_option
-@click.argument("what", type=click.Choice(_WHAT), required=False)
+@click.argument("what", type=click.Choice(EXPORTS), required=False)
 @click.option(
     "--format",
     "fmt",
@@ -94,7 +88,7 @@ def export(
     if figure is not None:
         if what or fmt or filter_text:
             raise click.UsageError(
-                "--figure exports no rows: leave out the rows to export, --format and --filter"
+                "--figure draws a picture and exports no rows: leave out WHAT, --format and --filter"
             )
         put_figure(
             project, figure, out, db, values, columns, caption, occasions, names(systems), names(raters)
@@ -102,7 +96,7 @@ def export(
         return
     refuse_figure_options({**values, "raters": raters})
     if what is None:
-        raise click.UsageError(f"say what to export: {', '.join(_WHAT)}, or --figure NAME")
+        raise click.UsageError(f"say what to export: {', '.join(EXPORTS)}, or --figure NAME")
     _put_rows(project, what, fmt, out, filter_text, names(systems), occasions, db)
 
 

@@ -50,7 +50,7 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
     "conditions",
     multiple=True,
     metavar="COLUMN=VALUE",
-    help="Only the rows with this value; of one column several are alternatives, several columns must all fit.",
+    help="Only rows with this value. Repeat it: values of one column are alternatives, and all columns must match.",
 )
 @click.option("--fetch-images", is_flag=True, help="Fetch the images that items name by http(s) address.")
 @click.option(
@@ -118,6 +118,11 @@ def import_(
             dry_run=dry_run,
             progress=advance,
         )
+    _tell(summaries, dry_run)
+
+
+def _tell(summaries: Sequence[ImportSummary], dry_run: bool) -> None:
+    """What was stored and left out on stderr, and of a dry run the first rows on stdout."""
     for line in summaries[0].aside:
         narrate(line)
     for summary in summaries:
@@ -175,14 +180,14 @@ def _summary_lines(summary: ImportSummary, dry_run: bool) -> Iterator[str]:
         else:
             number = "" if dry_run else f" · import {file.import_id}"
             yield (
-                f"{file.path}: {file.read:,} rows read, {file.stored:,} {verb}, {file.skipped:,} skipped,"
-                f" {file.unchanged:,} unchanged · layout {file.layout}{number}"
+                f"{file.path}: {file.read:,} row{'' if file.read == 1 else 's'} read, {file.stored:,} {verb},"
+                f" {file.skipped:,} skipped, {file.unchanged:,} unchanged · layout {file.layout}{number}"
             )
             if file.columns:
                 yield f"  columns: {file.columns}"
             yield from (f"  {remark}" for remark in file.remarks)
     yield from summary.warnings
-    total = sum(summary.warning_kinds.values())
+    total = summary.warning_count
     if total > len(summary.warnings):
         yield f"… and {total - len(summary.warnings):,} more warnings"
     for kind, count in summary.warning_kinds.items():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import db_option, narrate, open_db
+from recjudge_tui.cli.options import FiniteRange, db_option, narrate, open_db
 from recjudge_tui.cli.report_command import report_command
 from recjudge_tui.files import scratch_folder
 
@@ -189,7 +189,8 @@ def collect(run_id: int, give_up: bool, db: str | None) -> None:
     required=True,
     metavar="FILE",
     type=_file,
-    help="Result lines are appended to it. To stdout (-) they go at the end, and nothing can be continued.",
+    help="Result lines are appended to it. With stdout (-), they come at the end, and the command cannot be "
+    "continued.",
 )
 @click.option(
     "--base-url", "urls", multiple=True, required=True, metavar="URL", help="A server; repeat for several."
@@ -206,7 +207,7 @@ def collect(run_id: int, give_up: bool, db: str | None) -> None:
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     default=600.0,
     show_default=True,
     metavar="S",

@@ -25,9 +25,9 @@ def judge() -> None:
 @click.option("--base-url", metavar="URL", default="", help="The Ollama server to ask.")
 @report_command
 def list_(database: Database, base_url: str) -> Table:
-    """List the judges available here: built in, on the Ollama server, and used before.
+    """List the judges available here: built in, on Ollama and other servers of this machine, and used before.
 
-    Of an API key, it shows the variable's name and whether it is set, never the key.
+    For an API key, it shows the variable's name and whether it is set, never the key.
 
     \b
     Example:
@@ -47,6 +47,7 @@ def test(
     spec: str,
     base_urls: tuple[str, ...],
     api_key_env: str,
+    header_env: tuple[tuple[str, str], ...],
     timeout_s: float,
     db: str | None,
     fmt: str | None,
@@ -71,7 +72,7 @@ def test(
     from recjudge_tui.reports.projects.judges import probe_table
     from recjudge_tui.store.runs.judges import save_capabilities
 
-    judge_spec = JudgeSpec(spec=spec, base_urls=base_urls, api_key_env=api_key_env)
+    judge_spec = JudgeSpec(spec=spec, base_urls=base_urls, api_key_env=api_key_env, header_env=header_env)
     with open_db(db) as database:
         try:
             capabilities = probe(judge_spec, timeout_s)

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from recjudge_tui.cli.names import complete_raters
-from recjudge_tui.cli.options import db_option, names, open_db, put_table, table_options
-from recjudge_tui.domain.protocols import SAER
+from recjudge_tui.cli.options import FiniteRange, db_option, names, open_db, put_table, table_options
+from recjudge_tui.domain.protocols import OVERALL, SAER
+from recjudge_tui.stats.defaults import ALPHA, DIFFERENCES, POWER
 
-_RATE = click.FloatRange(0, 1)
-_INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
+_RATE = FiniteRange(0, 1)
+_INNER = FiniteRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command()
@@ -26,7 +27,7 @@ _INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="pairwise, arena: win rates; pointwise, explanation: shares of the best label.",
 )  # fmt: skip
 @click.option(
-    "--difference", "differences", default="0.05,0.1,0.2", show_default=True, metavar="D,...",
+    "--difference", "differences", default=",".join(map(str, DIFFERENCES)), show_default=True, metavar="D,...",
     help="The difference to detect: of the win rate from one half (0.05: 55 %), or between two shares.",
 )  # fmt: skip
 @click.option(
@@ -42,31 +43,32 @@ _INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--share", type=_RATE, metavar="S", help="The second system's share of the label. Default: 0.5."
 )
 @click.option(
-    "--correlation", type=click.FloatRange(-1, 1), metavar="R",
+    "--correlation", type=FiniteRange(-1, 1), metavar="R",
     help="The correlation of one user's labels for the two systems. Default: 0.",
 )  # fmt: skip
-@click.option(
-    "--cases-per-user", type=click.FloatRange(1), metavar="M", help="Cases of each user. Default: 1."
-)
+@click.option("--cases-per-user", type=FiniteRange(1), metavar="M", help="Cases of each user. Default: 1.")
 @click.option(
     "--icc", type=_RATE, metavar="R", help="Intraclass correlation of one user's cases. Default: 0."
 )
 @click.option(
     "--power",
     type=_INNER,
-    default=0.8,
+    default=POWER,
     show_default=True,
     metavar="P",
     help="The probability of detecting the difference.",
 )
 @click.option(
-    "--alpha", type=_INNER, default=0.05, show_default=True, metavar="A", help="Two-sided significance level."
+    "--alpha",
+    type=_INNER,
+    default=ALPHA,
+    show_default=True,
+    metavar="A",
+    help="Two-sided significance level.",
 )
 @click.option("--systems", metavar="A,B", help="In a project: only these two. --share is that of B.")
 @click.option("--rater", metavar="R", shell_complete=complete_raters, help="In a project: only this rater.")
-@click.option(
-    "--aspect", default="overall", show_default=True, metavar="A", help="In a project: this aspect."
-)
+@click.option("--aspect", default=OVERALL, show_default=True, metavar="A", help="In a project: this aspect.")
 @db_option
 @table_options
 def plan(
@@ -90,9 +92,9 @@ def plan(
 ) -> None:
     """Compute how many cases it takes to show a difference. With a project, also what its cases could have shown.
 
-    Uses Connor (1987) for McNemar's test, times the design effect of several cases per user (Kish 1965). With -p,
-    it measures the values that you leave out in the project's verdicts: ties, position consistency, shares and
-    the intraclass correlation.
+    Plans for the exact sign test over users, each counted once, for the system that most of the user's cases favour;
+    beyond a few thousand users, by Connor's formula for McNemar's test (1987). With -p, it measures the values that you
+    leave out in the project's verdicts: ties, position consistency, shares and the intraclass correlation.
 
     \b
     Example:
@@ -100,7 +102,8 @@ def plan(
       recjudge plan -p movies --systems new,old --rater rules --power 0.9
       recjudge plan --protocol pointwise --share 0.5 --difference 0.1
     """
-    from recjudge_tui.reports.reliability.sample_size import PlanOptions, assumed_table, project_plan
+    from recjudge_tui.reports.reliability.plan_options import PlanOptions
+    from recjudge_tui.reports.reliability.sample_size import assumed_table, project_plan
     from recjudge_tui.store.projects.projects import project_id
 
     options = PlanOptions(

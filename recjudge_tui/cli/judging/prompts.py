@@ -74,7 +74,7 @@ def show(name: str, case_id: int | None, as_published: bool, db: str | None) -> 
 @click.argument("file", type=click.Path(path_type=Path))
 @db_option
 def copy(name: str, file: Path, db: str | None) -> None:
-    """Copy a prompt to a file, so that you can make your own. The copy is named like the file.
+    """Copy a prompt to a file, so that you can make your own. The copy gets the file's name.
 
     \b
     Example:
@@ -155,7 +155,7 @@ def add(file: Path, db: str | None) -> None:
 @click.argument("name", metavar="NAME[@VERSION]", shell_complete=complete_prompt)
 @db_option
 def delete(name: str, db: str | None) -> None:
-    """Delete a prompt of your own, or one version of it. What a run has used stays.
+    """Delete a prompt of your own, or one version of it. Versions that a run used are kept.
 
     \b
     Example:
@@ -174,7 +174,10 @@ def delete(name: str, db: str | None) -> None:
 @click.argument("name", metavar="NAME[@VERSION]", shell_complete=complete_prompt)
 @click.option("--case", "case_id", type=int, required=True, metavar="ID", help="The case to ask about.")
 @click.option(
-    "--judge", "spec", required=True, metavar="SPEC", help="The judge to ask, as in “recjudge run”."
+    "--judge",
+    "spec",
+    metavar="SPEC",
+    help="The judge to ask, as in “recjudge run”. Default: the judge under [run] in the settings file.",
 )
 @click.option("--order", type=click.Choice(("ab", "ba")), help="Pairs: which system's list comes first.")
 @server_options
@@ -183,10 +186,11 @@ def try_(
     database: Database,
     name: str,
     case_id: int,
-    spec: str,
+    spec: str | None,
     order: Literal["ab", "ba"] | None,
     base_urls: tuple[str, ...],
     api_key_env: str,
+    header_env: tuple[tuple[str, str], ...],
     timeout_s: float,
 ) -> ReportWithExit:
     """Ask a judge about one case and print the result. Nothing is stored.
@@ -198,12 +202,12 @@ def try_(
     Example:
       recjudge prompt try pairwise-media --case 12 --judge ollama:llama3.1:8b
     """
-    from recjudge_tui.domain.judge import JudgeSpec
+    from recjudge_tui.cli.judging.judge_choice import chosen_judge
     from recjudge_tui.prompting.trial import try_prompt
     from recjudge_tui.reports.projects.trial import trial_table
     from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
 
-    judge = JudgeSpec(spec=spec, base_urls=base_urls, api_key_env=api_key_env)
+    judge = chosen_judge(spec, base_urls, api_key_env, header_env)
     load_shipped(database)
     _, version, chosen = get_prompt(database, name)
     trial = try_prompt(database, chosen, case_id, judge, order, timeout_s=timeout_s)

@@ -17,15 +17,9 @@ from recjudge_tui.cli.judging.start import (
     work_here,
 )
 from recjudge_tui.cli.names import complete_prompt, complete_raters
-from recjudge_tui.cli.options import (
-    ProtocolChoice,
-    address_options,
-    names,
-    narrate,
-    project_option,
-    setting_options,
-)
+from recjudge_tui.cli.options import ProtocolChoice, address_options, names, narrate, project_option
 from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.setting_options import setting_options
 from recjudge_tui.domain.adversarial import ADVERSARIAL
 from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.domain.protocols import SAER
@@ -171,8 +165,8 @@ def injected(
 ) -> Table | None:
     """Plant known faults into real lists, and measure how many a judge finds.
 
-    N users are drawn, equally many from each system. Into a list of each, one fault of every kind that the user's
-    record allows is planted at a random place, each in a copy of its own: a variant of another item, an item the user
+    N users are drawn, equally many from each system. For each user, one fault of every kind that the user's record
+    allows is planted at a random rank, each in a separate copy of the list: a variant of another item, an item the user
     has, a refill that comes too early, a second durable good, an item that is off-category. The judge sees each copy
     as an ordinary list. The issues are those of SAER (Liu et al., SIGIR 2026).
 
@@ -340,7 +334,12 @@ def _no_run(options: dict[str, Any]) -> None:
 def _judge_spec(spec: str, options: dict[str, Any]) -> JudgeSpec:
     from recjudge_tui.domain.judge import JudgeSpec
 
-    return JudgeSpec(spec=spec, base_urls=options["base_urls"], api_key_env=options["api_key_env"])
+    return JudgeSpec(
+        spec=spec,
+        base_urls=options["base_urls"],
+        api_key_env=options["api_key_env"],
+        header_env=options["header_env"],
+    )
 
 
 def _judged(

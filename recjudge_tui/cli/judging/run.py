@@ -12,33 +12,69 @@ import click
 from recjudge_tui.cli.judging.start import plan_and_tell, work_and_print
 from recjudge_tui.cli.names import complete_prompt
 from recjudge_tui.cli.options import (
+    FiniteRange,
     ProtocolChoice,
     address_options,
     db_option,
     names,
     narrate,
     project_option,
-    setting_options,
     table_options,
 )
 from recjudge_tui.cli.report_command import open_project
-from recjudge_tui.domain.run_options import SAER_NAME
+from recjudge_tui.cli.setting_options import setting_options
+from recjudge_tui.domain.protocols import SAER, decidable, offered, protocol_facts
+from recjudge_tui.domain.run_options import SAER_NAME, summary_of
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.judging.saer import Mode
+    from recjudge_tui.domain.judge import JudgeSpec
     from recjudge_tui.runs.plan.plan import RunRequest
     from recjudge_tui.store.database import Database
 
 
-@click.command()
+def _about(method: str) -> str:
+    """What a method judges, and the paper that it is from."""
+    published = protocol_facts(SAER[0] if method == SAER_NAME else method).published
+    return summary_of(method) + (f" ({published.paper.partition(' (')[0]})" if published else "")
+
+
+_LIST = "\n".join(f"{name:<12} {_about(name)}" for name in (*offered(), SAER_NAME))
+_HELP = f"""Judge lists or explanations with a published method.
+
+\b
+{_LIST}
+
+Prints the estimate, then progress, then one line: run id, done, failed, cost. Resume an
+interrupted run with “recjudge runs resume ID”; calls that have an answer are not repeated. Runs of one judge with
+the same prompt and settings belong to one rater; cases it has judged are left out, unless you add --again. saer prints
+its page instead (--format, -o); to resume it, run the same command again. With saer, --limit and
+--sample count users, --budget covers both stages, and --prompt may name one prompt for each stage: A,B.
+--until decided ({", ".join(decidable())}) stops when the systems can be told apart: after every user
+it checks the win rate (ties count half) or the difference between shares of the best label, with the
+betting confidence sequence of Waudby-Smith and Ramdas (2024).
+
+\b
+Example:
+  recjudge run pairwise -p movies --judge rules
+  recjudge run saer -p movies --judge rules --systems als,pop
+  recjudge run pointwise -p movies --judge ollama:llama3.1:8b --sample 200
+  recjudge run pairwise -p movies --judge openai:gpt-4o --until decided --margin 0.1
+  recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --profile llm
+  recjudge run explanation -p movies --judge ollama:qwen2.5:14b --shots personal
+  recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --as-published --dry-run
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("protocol", type=ProtocolChoice(SAER_NAME))
 @project_option
 @click.option(
     "--judge",
     "spec",
-    required=True,
     metavar="SPEC",
-    help="rules, random, replay:FILE, ollama:, openai:, anthropic:, bedrock:MODEL",
+    help="rules, random, replay:FILE, ollama:, openai:, anthropic:, bedrock:MODEL. Default: the judge under [run] in the"
+    " settings file (recjudge config path).",
 )
 @address_options
 @click.option("--name", "rater", metavar="RATER", default="", help="The rater's name. Default: the judge's.")
@@ -59,7 +95,7 @@ if TYPE_CHECKING:
 @click.option("--detach", is_flag=True, help="Run in the background; “recjudge runs show ID” shows progress.")
 @click.option(
     "--drop-poor-over",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     metavar="X",
     help="saer: do not compare systems in pairs if more than this share of their lists is rated Poor (0.5: half)."
     " The authors of SAER warn against this. Default: every system is compared.",
@@ -69,9 +105,10 @@ if TYPE_CHECKING:
 def run(
     protocol: str,
     project: str,
-    spec: str,
+    spec: str | None,
     base_urls: tuple[str, ...],
     api_key_env: str,
+    header_env: tuple[tuple[str, str], ...],
     rater: str,
     prompt: str,
     dry_run: bool,
@@ -83,55 +120,41 @@ def run(
     out: Path | None,
     **options: object,
 ) -> None:
-    """Judge lists or explanations with a published method.
-
-    \b
-    pointwise    each list alone: Good, Partial or Poor Match, flagged items (SAER)
-    pairwise     two lists, both orders: Set 1, Set 2 or Tie (SAER)
-    arena        two lists, the judge plays the user, six aspects (RecSys Arena)
-    absolute     each list alone, 0 to 1 (RecSys Arena)
-    explanation  each explanation text, 1 to 5 on four aspects (Zhang et al.)
-    saer         pointwise on every list, then pairwise on the same users, and one page about both (SAER)
-
-    Prints the estimate, then progress, then one line: run id, done, failed, cost. Resume an
-    interrupted run with “recjudge runs resume ID”; calls that have an answer are not repeated. Runs of one judge with
-    the same prompt and settings belong to one rater; cases it has judged are left out, unless you add --again. saer prints
-    its page instead (--format, -o); to resume it, run the same command again. With saer, --limit and
-    --sample count users, --budget covers both stages, and --prompt may name one prompt for each stage: A,B.
-    --until decided (pointwise, pairwise, arena) stops when the systems can be told apart: after every user
-    it checks the win rate (ties count half) or the difference between shares of the best label, with the
-    betting confidence sequence of Waudby-Smith and Ramdas (2024).
-
-    \b
-    Example:
-      recjudge run pairwise -p movies --judge rules
-      recjudge run saer -p movies --judge rules --systems als,pop
-      recjudge run pointwise -p movies --judge ollama:llama3.1:8b --sample 200
-      recjudge run pairwise -p movies --judge openai:gpt-4o --until decided --margin 0.1
-      recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --profile llm
-      recjudge run explanation -p movies --judge ollama:qwen2.5:14b --shots personal
-      recjudge run arena -p movies --judge openai:gpt-4o --baseline popularity --as-published --dry-run
-    """
-    from recjudge_tui.cli.judging.saer import Mode, run_saer
-    from recjudge_tui.domain.judge import JudgeSpec
+    from recjudge_tui.cli.judging.judge_choice import chosen_judge
+    from recjudge_tui.cli.judging.saer import Mode
     from recjudge_tui.runs.plan.plan import RunRequest
     from recjudge_tui.runs.plan.settings import settings_for
-    from recjudge_tui.runs.saer.request import saer_request
 
-    judge = JudgeSpec(spec=spec, base_urls=base_urls, api_key_env=api_key_env)
+    judge = chosen_judge(spec, base_urls, api_key_env, header_env)
     mode = Mode(dry_run, plan_only, detach, fmt, out)
     if protocol == SAER_NAME:
         with open_project(db, project) as (database, identity):
-            request = saer_request(
-                database, identity, judge, prompts=names(prompt), drop_poor_over=drop_poor_over, **options
-            )
-            run_saer(database, identity, request, rater, mode)
+            _run_saer(database, identity, judge, rater, names(prompt), mode, drop_poor_over, **options)
         return
     if drop_poor_over is not None or fmt or out:
         raise click.UsageError("--drop-poor-over, --format and -o are only for “recjudge run saer”")
     settings = settings_for(protocol, **options)
     with open_project(db, project) as (database, identity):
         _run_protocol(database, RunRequest(identity, judge, settings, rater, prompt), mode)
+
+
+def _run_saer(
+    database: Database,
+    project_id: int,
+    judge: JudgeSpec,
+    rater: str,
+    prompts: tuple[str, ...],
+    mode: Mode,
+    drop_poor_over: float | None,
+    **options: object,
+) -> None:
+    from recjudge_tui.cli.judging.saer import run_saer
+    from recjudge_tui.runs.saer.request import saer_request
+
+    request = saer_request(
+        database, project_id, judge, prompts=prompts, drop_poor_over=drop_poor_over, **options
+    )
+    run_saer(database, project_id, request, rater, mode)
 
 
 def _run_protocol(database: Database, request: RunRequest, mode: Mode) -> None:

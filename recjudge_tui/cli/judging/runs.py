@@ -9,7 +9,7 @@ import click
 
 from recjudge_tui.cli.judging.start import work_and_print
 from recjudge_tui.cli.names import complete_run
-from recjudge_tui.cli.options import db_option, narrate, open_db, table_options
+from recjudge_tui.cli.options import FiniteRange, db_option, narrate, open_db, table_options
 from recjudge_tui.cli.report_command import report_command
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 budget_option = click.option(
     "--budget",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     metavar="USD",
     help="A new budget for the whole run, including what it has spent.",
 )
@@ -174,7 +174,7 @@ def concurrency(run_id: int, calls: int, db: str | None) -> None:
 @click.argument("name", metavar="NAME")
 @db_option
 def rename(run_id: int, name: str, db: str | None) -> None:
-    """Give a run a name of your own, shown beside its number. An empty NAME takes it away.
+    """Give a run a name of your own, shown beside its number. An empty NAME removes it.
 
     \b
     Example:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def config() -> None:
-    """Show your settings: theme, name and keys of the app."""
+    """Show your settings: theme, name, judge and keys."""
 
 
 @config.command()
@@ -95,6 +95,14 @@ def _settings_table(loaded: SettingsFile, rows: tuple[KeyRow, ...], theme: str) 
         },
         {"setting": "reader", "value": reader, "from": "shipped" if reader == "reader" else named},
     ]
+    judge = preferences.judge
+    settings.append(
+        {
+            "setting": "judge",
+            "value": " ".join((judge.spec, *judge.base_urls, judge.api_key_env)).strip() if judge else "none",
+            "from": f"{file}:{judge.line}" if judge else "shipped",
+        }
+    )
     for row in moved:
         settings.append({"setting": row.id, "value": ", ".join(row.keys), "from": f"{file}:{row.line}"})
     columns = (Column("setting", "setting"), Column("value", "value"), Column("from", "from"))

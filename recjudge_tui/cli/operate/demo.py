@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from recjudge_tui.cli.options import db_option, narrate, open_db
+from recjudge_tui.domain.protocols import OVERALL
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.records import ImportKind
@@ -37,11 +38,11 @@ class _ProtocolSummary(NamedTuple):
 
 
 # one rater gives one verdict on a case, and pairs are judged twice; all aspects of two projects would fill the screen,
-# “recjudge leaderboard” prints them; the built-in judge reads no meaning: without a history it has nothing to go by
+# “recjudge leaderboard” prints them; the built-in judge reads no meaning: without a history it has no evidence
 _SHOWN = {
     "pointwise": _ProtocolSummary("people-strict"),
     "pairwise": _ProtocolSummary("people-conservative"),
-    "arena": _ProtocolSummary("people-conservative", rater="rules-arena", aspect="overall"),
+    "arena": _ProtocolSummary("people-conservative", rater="rules-arena", aspect=OVERALL),
     "absolute": _ProtocolSummary(),
     "explanation": _ProtocolSummary(aspect="satisfaction", history=100),
 }
@@ -66,7 +67,7 @@ def demo(tables: bool, no_tui: bool, db: str | None) -> None:
 
     The data is synthetic and the judge is built in. The results are printed first.
 
-    Creates the projects synthetic-shop and synthetic-films. Running it again judges nothing twice. The built-in
+    Creates the projects synthetic-shop and synthetic-films. If you run it again, nothing is judged twice. The built-in
     judge “rules” is not a language model; it is the published list guidelines written as code.
 
     \b
@@ -122,7 +123,7 @@ def _judge(database: Database, project: str) -> None:
 
 
 def _print_summary(database: Database) -> None:
-    """What was judged, a leaderboard, the judge's agreement beside that of people, and what to do next."""
+    """Print what was judged, a leaderboard, the agreement of the judge and of people, and the next steps."""
     from dataclasses import replace
 
     from recjudge_tui.reports.common.table import write_table
@@ -155,9 +156,7 @@ def _agreement_line(database: Database, project: int, people: str) -> str:
     from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
     from recjudge_tui.stats.agreement.registry import STATISTICS
 
-    options = AgreementOptions(
-        "pairwise", "overall", raters=("rules", people), truth=people, stats=("kappa",)
-    )
+    options = AgreementOptions("pairwise", OVERALL, raters=("rules", people), truth=people, stats=("kappa",))
     row = agreement_table(database, project, options).rows[0]
 
     def figure(name: str, low: str, high: str) -> str:
@@ -190,7 +189,7 @@ def _print_tables(database: Database, project: str) -> None:
     for name, shown in _SHOWN.items():
         if shown.consensus:
             raters = (*ANNOTATORS, shown.consensus, shown.rater or "rules")
-            options = AgreementOptions(protocol=name, aspect="overall", raters=raters)
+            options = AgreementOptions(protocol=name, aspect=OVERALL, raters=raters)
             tables.append(agreement_table(database, identity, options))
     scores = AgreementOptions(
         protocol=with_unit("explanation")[0], truth="user", raters=(*ANNOTATORS, "rules"), stats=("pearson",)

@@ -36,7 +36,7 @@ def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path 
 
     Also the database, the terminal, extras and abandoned runs. Exit 1 on a problem.
 
-    With -p, list the texts in a project's data that try to give a judge orders, close a frame, look like template
+    With -p, list the texts in a project's data that try to give a judge instructions, close a frame, look like template
     syntax, hide characters or are very long, and how many cases show each. Nothing is changed.
 
     \b

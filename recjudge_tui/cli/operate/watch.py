@@ -27,7 +27,7 @@ class WatchGroup(click.Group):
 
 @click.group(cls=WatchGroup, context_settings={"ignore_unknown_options": True})
 def watch() -> None:
-    """Import and judge what is new, nightly. Reports trend and gate, in one command for cron or CI.
+    """Import new files and judge new cases, nightly. Reports trend and gate, in one command for cron or CI.
 
     \b
     Example:
@@ -63,9 +63,9 @@ def init(project: str, file: Path | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Print what a night would do and stop.")
 @db_option
 def run(file: Path | None, project: str | None, dry_run: bool, db: str | None) -> None:
-    """Do what FILE.toml describes, and only what is left of it (docs/nightly.md).
+    """Do the work that FILE.toml describes and that is not done yet (docs/nightly.md).
 
-    Imports the files that are new or changed, judges what has no verdict yet, and writes the trend and the gate.
+    Imports new and changed files, judges cases without a verdict, and writes the trend and the gate.
     Exit code: 0 the gate is met, 3 it is not, 1 something failed or the gate cannot be determined, 130 interrupted;
     the same command resumes. “run” may be left out.
 

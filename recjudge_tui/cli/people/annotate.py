@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.app import open_adjudication, open_annotation
+from recjudge_tui.cli.app import open_adjudication, open_annotation, refuse_dumb_terminal
 from recjudge_tui.cli.names import complete_prompt
 from recjudge_tui.cli.options import (
+    FiniteRange,
     ProtocolChoice,
     db_option,
     names,
@@ -20,6 +21,7 @@ from recjudge_tui.cli.options import (
     project_option,
 )
 from recjudge_tui.cli.report_command import open_project, project_report
+from recjudge_tui.domain.run_options import SEED
 
 if TYPE_CHECKING:
     from recjudge_tui.annotation.task_files import TaskFormat
@@ -57,12 +59,12 @@ def annotate() -> None:
 @click.option("--per-case", type=click.IntRange(min=1), metavar="K", help="Annotators per case. Default: 2.")
 @click.option(
     "--overlap",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     metavar="SHARE",
     help="All annotators judge this share of the cases. Each of the other cases goes to one annotator.",
 )
 @click.option(
-    "--seed", type=int, default=7, show_default=True, help="Seed for drawing cases, annotators and orders."
+    "--seed", type=int, default=SEED, show_default=True, help="Seed for drawing cases, annotators and orders."
 )
 @click.option("--systems", metavar="A,B,...", help="Only lists or texts of these systems.")
 @db_option
@@ -162,7 +164,7 @@ def open_(project: str, annotator: str, protocol: str | None, db: str | None) ->
 @click.option(
     "--format",
     "fmt",
-    type=click.Choice(["csv", "label-studio", "argilla"]),
+    type=click.Choice(tuple(_BESIDE)),
     default="csv",
     show_default=True,
     help="csv: a sheet with a row for each question. The others: tasks in the tool's own format.",
@@ -174,9 +176,9 @@ def export_(
 ) -> None:
     """Export an annotator's open tasks, to be judged in a spreadsheet or a labelling tool.
 
-    As in the app, the names of systems are hidden, and lists come in the order of the assignment. Next to FILE goes what
-    is needed besides: the guidelines (csv), the labelling interface (label-studio) or the settings (argilla).
-    “recjudge import --as labels” takes the answers back (docs/annotating.md).
+    As in the app, the names of systems are hidden, and lists come in the order of the assignment. A second file next
+    to FILE has the guidelines (csv), the labelling interface (label-studio) or the settings (argilla). “recjudge
+    import --as labels” reads the answers (docs/annotating.md).
 
     \b
     Example:
@@ -236,3 +238,4 @@ def adjudicate(project: str, protocol: str, rule: Rule | None, name: str, db: st
 def _need_terminal() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise click.UsageError("annotating needs a terminal")
+    refuse_dumb_terminal()

@@ -9,6 +9,8 @@ import click
 from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import db_option, narrate, project_option
 from recjudge_tui.cli.report_command import open_project, project_report
+from recjudge_tui.domain.roles import IMPORTED
+from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
@@ -91,13 +93,13 @@ def rename(name: str, new_name: str, project: str, db: str | None) -> None:
 
 @rater.command()
 @click.argument("name", shell_complete=complete_raters)
-@click.argument("kind", type=click.Choice(["annotator", "ground_truth", "judge"]))
+@click.argument("kind", type=click.Choice(IMPORTED))
 @project_option
 @db_option
 def kind(name: str, kind: RaterKind, project: str, db: str | None) -> None:
-    """Say what an imported rater is: a person, the users themselves, or a language model.
+    """Set what an imported rater is: a person, the users themselves, or a language model.
 
-    A file of labels says it in a column rater_kind. Where it does not, a name such as gpt-4o means a judge.
+    A file of labels can say so in a column rater_kind. If it does not, a name such as gpt-4o means a judge.
 
     \b
     Example:
@@ -119,8 +121,8 @@ def kind(name: str, kind: RaterKind, project: str, db: str | None) -> None:
     type=click.Choice(["strict", "conservative", "majority", "median"]),
     required=True,
     help="strict: the harsher label (single lists); conservative: any disagreement is a tie (pairs);"
-    " majority: the label of more than half of those who voted, a split vote gives no verdict; median: the middle of an"
-    " ordered scale, none where it lies between two labels.",
+    " majority: the label of more than half of those who voted, a split vote gives no verdict; median: the "
+    "middle vote on an ordered scale, no verdict if it lies between two labels.",
 )
 @click.option(
     "--quorum", type=int, metavar="N", help="How many raters must have judged a case. Default: all."
@@ -171,7 +173,7 @@ def ensemble(
 ) -> None:
     """Combine several raters into one (a jury), or update it.
 
-    Raters are combined where they answered the same aspect on the same scale. A case gets a verdict if at least
+    Raters are combined on aspects that they answered on the same scale. A case gets a verdict if at least
     --quorum of them have a value. The output counts the cases left out and those decided without every rater.
     “recjudge cost --truth” shows which jury is worth its cost.
 
@@ -194,7 +196,7 @@ def ensemble(
 @click.option(
     "--k",
     type=click.IntRange(min=1),
-    default=10,
+    default=TOP_K,
     show_default=True,
     help="Use the first K items of a list; auc uses all candidates.",
 )

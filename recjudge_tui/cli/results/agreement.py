@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from recjudge_tui.cli.names import complete_raters
-from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option, systems_option
+from recjudge_tui.cli.options import names, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.setting_options import occasion_options
 from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH
 from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
 
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
 @click.option(
     "--together",
     is_flag=True,
-    help="Show how far all people, or all of --raters, agree as a group, even if not everyone judged every case. --stat:"
+    help="Show how well all people, or all of --raters, agree as a group, even if not everyone judged every case. --stat:"
     f" {', '.join(MANY_RATERS)}; all.",
 )
 @click.option(
@@ -105,16 +106,12 @@ def agreement(
     missing_truth: float | None,
     missing_judge: float | None,
     as_published: bool,
-    confusion: bool,
-    by_label: bool,
-    together: bool,
-    ensembles: bool,
-    benchmark: bool,
     systems: tuple[str, ...],
     by: str | None,
     occasions: OccasionFilter,
+    **tables: bool,
 ) -> Table:
-    """Show how far raters agree on the cases both judged. Intervals are over users, at 95 %.
+    """Show how well raters agree on the cases that both judged. Intervals are over users, at 95 %.
 
     Missing and failed verdicts are left out and counted in the notes. The column People is the human ceiling: the
     same statistic between people.
@@ -131,35 +128,15 @@ def agreement(
       recjudge agreement -p movies --benchmark --raters rules,anna,ben --truth people,people-pairs
     """
     from recjudge_tui.reports.common.pairing import AgreementOptions
-    from recjudge_tui.reports.common.segments import segmented
 
-    by_system = by == "system"
-    table = _one_table(confusion, by_label, together, ensembles, benchmark)
-    _check_fit(
-        table,
-        {
-            "--protocol": protocol,
-            "--aspect": aspect,
-            "--truth": truth,
-            "--stat": stats,
-            "--level": levels != "dataset",
-            "--missing-truth": missing_truth is not None,
-            "--missing-judge": missing_judge is not None,
-            "--as-published": as_published,
-            "--systems": systems,
-            "--by": by,
-            "--by system": by_system,
-            "--context, --from and --to": any(occasions),
-        },
-    )
+    table = _one_table(tables)
+    _check_fit(table)
     if as_published:
         if (missing_truth, missing_judge) != (None, None):
             raise click.UsageError("--as-published sets --missing-truth and --missing-judge; leave these out")
         missing_truth, missing_judge = MISSING_TRUTH, MISSING_JUDGE
     if table == "benchmark":
-        from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
-
-        return benchmark_table(database, project_id, names(raters), names(truth))
+        return _benchmark_table(database, project_id, names(raters), names(truth))
     options = AgreementOptions(
         protocol=protocol,
         aspect=aspect,
@@ -169,17 +146,37 @@ def agreement(
         levels=names(levels) or ("dataset",),
         missing_truth=missing_truth,
         missing_judge=missing_judge,
-        by_system=by_system,
+        by_system=by == BY_SYSTEM,
         readers=readers,
     )
+    return _segmented(
+        database, project_id, table, options, None if by == BY_SYSTEM else by, occasions, systems
+    )
+
+
+def _segmented(
+    database: Database,
+    project_id: int,
+    table: str,
+    options: AgreementOptions,
+    by: str | None,
+    occasions: OccasionFilter,
+    systems: tuple[str, ...],
+) -> Table:
+    from recjudge_tui.reports.common.segments import segmented
 
     def compared(chosen: CaseSelection) -> Table:
-        of_segment = replace(options, selection=chosen)
-        return _TABLES[table](database, project_id, of_segment)
+        return _TABLES[table](database, project_id, replace(options, selection=chosen))
 
-    return segmented(
-        database, project_id, compared, by=None if by_system else by, occasions=occasions, systems=systems
-    )
+    return segmented(database, project_id, compared, by=by, occasions=occasions, systems=systems)
+
+
+def _benchmark_table(
+    database: Database, project_id: int, raters: tuple[str, ...], truths: tuple[str, ...]
+) -> Table:
+    from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
+
+    return benchmark_table(database, project_id, raters, truths)
 
 
 def _confusion_table(database: Database, project_id: int, options: AgreementOptions) -> Table:
@@ -221,6 +218,24 @@ _TABLES = {
     "together": _together_table,
     "ensembles": _ensembles_table,
 }
+BY_SYSTEM = "system"
+# whether the command line has an option, from its parameters
+_PRESENT: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+    "--protocol": lambda given: bool(given["protocol"]),
+    "--aspect": lambda given: bool(given["aspect"]),
+    "--truth": lambda given: bool(given["truth"]),
+    "--stat": lambda given: bool(given["stats"]),
+    "--level": lambda given: given["levels"] != "dataset",
+    "--missing-truth": lambda given: given["missing_truth"] is not None,
+    "--missing-judge": lambda given: given["missing_judge"] is not None,
+    "--as-published": lambda given: bool(given["as_published"]),
+    "--systems": lambda given: bool(given["systems"]),
+    "--by": lambda given: bool(given["by"]),
+    "--by system": lambda given: given["by"] == BY_SYSTEM,
+    "--context, --from and --to": lambda given: any(
+        given[name] for name in ("contexts", "served_from", "served_to")
+    ),
+}
 # the options that a table has no use for
 _UNFIT = {
     "confusion": ("--by system",),
@@ -235,16 +250,9 @@ _UNFIT = {
 }  # fmt: skip
 
 
-def _one_table(confusion: bool, by_label: bool, together: bool, ensembles: bool, benchmark: bool) -> str:
+def _one_table(tables: Mapping[str, bool]) -> str:
     """The table that was asked for, "" for the usual one. Raises UsageError for more than one."""
-    asked = {
-        "confusion": confusion,
-        "by-label": by_label,
-        "together": together,
-        "ensembles": ensembles,
-        "benchmark": benchmark,
-    }
-    chosen = [name for name, wanted in asked.items() if wanted]
+    chosen = [name.replace("_", "-") for name, wanted in tables.items() if wanted]
     if len(chosen) > 1:
         raise click.UsageError(
             f"{' and '.join(f'--{name}' for name in chosen)} are different tables: choose one"
@@ -252,10 +260,11 @@ def _one_table(confusion: bool, by_label: bool, together: bool, ensembles: bool,
     return chosen[0] if chosen else ""
 
 
-def _check_fit(table: str, given: Mapping[str, object]) -> None:
-    """Raise UsageError for an option that the table has no use for."""
+def _check_fit(table: str) -> None:
+    """Raise UsageError for an option on the command line that the table has no use for."""
+    given = click.get_current_context().params
     for option in _UNFIT.get(table, ()):
-        if given[option]:
+        if _PRESENT[option](given):
             rule = (
                 "can be combined only with --raters and --truth"
                 if table == "benchmark"

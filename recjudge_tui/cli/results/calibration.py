@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.names import complete_raters
-from recjudge_tui.cli.options import db_option, project_option, put_table, table_options
+from recjudge_tui.cli.options import FiniteRange, db_option, project_option, put_table, table_options
 from recjudge_tui.cli.report_command import open_project
+from recjudge_tui.stats.defaults import BINS, COVERAGE
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
@@ -29,7 +30,7 @@ TABLES = ("error", "reliability", "sets", "cases")
 @click.option("--protocol", metavar="P", help="pointwise, pairwise, ... Default: all that both answered.")
 @click.option("--aspect", metavar="A", help="Only this aspect.")
 @click.option(
-    "--coverage", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.9, show_default=True,
+    "--coverage", type=FiniteRange(0, 1, min_open=True, max_open=True), default=COVERAGE, show_default=True,
     help="How often a label set should contain the reference label.",
 )  # fmt: skip
 @click.option(
@@ -40,7 +41,7 @@ TABLES = ("error", "reliability", "sets", "cases")
 @click.option(
     "--bins",
     type=click.IntRange(1, 100),
-    default=10,
+    default=BINS,
     show_default=True,
     help="The number of confidence bins.",
 )
@@ -72,7 +73,7 @@ def calibration(
     error: expected calibration error before and after calibration. reliability: how often verdicts of each
     confidence are right. sets: label sets, which contain the reference label as often as --coverage says (split
     conformal prediction over users; Lee, Barber and Willett 2023). cases: the cases with more than one possible
-    label, which are worth a look first. A case is calibrated on the labels of other users.
+    label, which should be read first. A case is calibrated on the labels of other users.
 
     \b
     Example:

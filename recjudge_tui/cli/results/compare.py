@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.names import complete_raters
-from recjudge_tui.cli.options import narrate, occasion_options, project_option
+from recjudge_tui.cli.options import narrate, project_option
 from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.setting_options import occasion_options
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.report_command import Report
@@ -76,7 +77,9 @@ def compare(
     options = ChangeOptions(first, second, protocol, aspect, by == "system")
     if which == "prompt":
         if any(occasions):
-            raise click.UsageError("--table prompt is about no cases: leave out --context, --from and --to")
+            raise click.UsageError(
+                "--table prompt does not depend on cases: leave out --context, --from and --to"
+            )
         prompt = compare_raters(database, project_id, options).prompt
         return lambda fmt: _diff(prompt) if fmt == "text" else prompt_table(prompt)
 

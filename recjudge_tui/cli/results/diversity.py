@@ -9,6 +9,7 @@ import click
 from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import project_option
 from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
     help="Test instead whether raters favour uniform lists more than this rater does.",
 )
 @click.option(
-    "--k", type=click.IntRange(1), default=10, show_default=True, help="How many items of a list count."
+    "--k", type=click.IntRange(1), default=TOP_K, show_default=True, help="How many items of a list count."
 )
 @project_report
 def diversity(database: Database, project_id: int, rater: str, truth: str | None, k: int) -> Table:
-    """Show how varied each system's lists are. And how they were rated (pointwise, absolute).
+    """Show how varied each system's lists are. Also shows how they were rated (pointwise, absolute).
 
     ild: how much the items of a list differ in their categories, pair by pair. title_ild: the same for the words of
     their titles. near_duplicates: the share of items that repeat an item above them, or have 60 % of the title words

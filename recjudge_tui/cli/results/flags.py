@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.names import complete_raters
-from recjudge_tui.cli.options import (
-    interval_options,
-    names,
-    occasion_options,
-    project_option,
-    segment_option,
-    systems_option,
-)
+from recjudge_tui.cli.options import interval_options, names, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.setting_options import occasion_options
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.occasions import OccasionFilter
@@ -54,10 +48,10 @@ if TYPE_CHECKING:
 @click.option(
     "--agreement",
     is_flag=True,
-    help="How far raters flag the same items: precision, recall, F1, kappa, and the same issue.",
+    help="How often raters flag the same items: precision, recall, F1, kappa, and the same issue.",
 )
 @click.option("--truth", metavar="RATER", help="--agreement: compare everyone with this rater.")
-@interval_options(2000)
+@interval_options()
 @systems_option
 @segment_option("“system” (the default); “rank”: the share of items at each place of the lists.")
 @occasion_options

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.names import complete_raters
-from recjudge_tui.cli.options import FORMATS, names, project_option
+from recjudge_tui.cli.options import FORMATS, FiniteRange, names, project_option
 from recjudge_tui.cli.report_command import ReportWithExit, project_report
+from recjudge_tui.stats.defaults import LEVEL
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
@@ -61,7 +62,7 @@ MACHINE_FORMATS = ("junit", "github")
 )
 @click.option("--aspect", metavar="A", help="Only this aspect. Default: all; each must meet the bounds.")
 @click.option(
-    "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
+    "--level", type=FiniteRange(0, 1, min_open=True, max_open=True), default=LEVEL, show_default=True,
     metavar="L", help="Confidence level of the intervals.",
 )  # fmt: skip
 @partial(project_report, formats=(*FORMATS, *MACHINE_FORMATS))

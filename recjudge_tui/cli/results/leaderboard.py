@@ -9,14 +9,17 @@ import click
 
 from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import (
+    FiniteRange,
     interval_options,
     names,
-    occasion_options,
     project_option,
     segment_option,
     systems_option,
 )
 from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.setting_options import occasion_options
+from recjudge_tui.domain.published import RECSYS_ARENA
+from recjudge_tui.stats.defaults import K_FACTOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     "--raters",
     metavar="A,B,...",
     shell_complete=complete_raters,
-    help="Only these raters, a board each. Default: all but readers.",
+    help="Only these raters, with one leaderboard each. Default: all but readers.",
 )
 @click.option("--readers", is_flag=True, help="Include readers, who overrode single verdicts in the app.")
 @click.option(
@@ -71,7 +74,7 @@ if TYPE_CHECKING:
     help="How bt counts a tie: Davidson's model, or half a win for each.",
 )
 @click.option(
-    "--k-factor", type=click.FloatRange(0, min_open=True), default=4.0, show_default=True, help="Elo's K."
+    "--k-factor", type=FiniteRange(0, min_open=True), default=K_FACTOR, show_default=True, help="Elo's K."
 )
 @click.option(
     "--orders",
@@ -81,9 +84,13 @@ if TYPE_CHECKING:
     help="Average Elo over this many random orders of the verdicts; 0: use the order of the cases.",
 )
 @click.option(
-    "--k", type=click.IntRange(1), default=5, show_default=True, help="Cutoff of the offline metrics."
-)
-@interval_options(2000, " and no tests of means", "; also for the random orders of --orders")
+    "--k",
+    type=click.IntRange(1),
+    default=RECSYS_ARENA.settings["top_k"],
+    show_default=True,
+    help="Cutoff of the offline metrics.",
+)  # fmt: skip
+@interval_options(" and no tests of means", "; also for the random orders of --orders")
 @systems_option
 @segment_option()
 @occasion_options
@@ -116,8 +123,8 @@ def leaderboard(
     tested over the users of both systems. bt is the Bradley-Terry model. elo is Elo ratings, which depend on the order
     of the cases. On both scales, 400 points are odds of 10:1 and the mean is 1000.
 
-    Of more than 10 systems, the text shows the pairs of the first 4 and the last 4; --systems chooses others, and the
-    other formats have all pairs.
+    With more than 10 systems, the text output shows the pairs of the first 4 and the last 4; --systems chooses
+    others, and the other formats have all pairs.
 
     \b
     Example:

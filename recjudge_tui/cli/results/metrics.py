@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import names, occasion_options, project_option, segment_option, systems_option
+from recjudge_tui.cli.options import names, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.setting_options import occasion_options
+from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.occasions import OccasionFilter
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 @click.command()
 @project_option
 @click.option(
-    "--k", type=click.IntRange(1), default=10, show_default=True, help="How many items of a list count."
+    "--k", type=click.IntRange(1), default=TOP_K, show_default=True, help="How many items of a list count."
 )
 @click.option(
     "--metrics", "wanted", metavar="A,B,...", help="Only these metrics, in this order. Default: all."
@@ -53,8 +55,8 @@ def metrics(
     items, map_min by at most K of them. AUC uses all scored candidates of the file, regardless of K.
 
     The notes below the table say which neighbours in the ranking by a metric differ: an exact sign-flip test over the
-    users of both systems, with Holm's correction for all pairs and metrics of the table. The fewer metrics you ask for,
-    the more it can show.
+    users of both systems, with Holm's correction for all pairs and metrics of the table. With fewer metrics, the test
+    can show more.
 
     \b
     Example:

@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import (
-    db_option,
-    names,
-    narrate,
-    project_option,
-)
+from recjudge_tui.cli.options import FiniteRange, db_option, names, narrate, project_option
 from recjudge_tui.cli.report_command import open_project, project_report
+from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.stats.defaults import ALPHA
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
@@ -118,13 +115,13 @@ def _warn_of_unknown(database: Database, project_id: int, experiment: Outcome) -
 )
 @click.option(
     "--aspect",
-    default="overall",
+    default=OVERALL,
     show_default=True,
     metavar="A",
     help="Use the raters' verdicts on this aspect.",
 )
 @click.option(
-    "--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True,
+    "--alpha", type=FiniteRange(0, 1, min_open=True, max_open=True), default=ALPHA, show_default=True,
     help="An experiment with p below this counts as decided.",
 )  # fmt: skip
 @project_report

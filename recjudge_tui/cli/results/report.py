@@ -17,6 +17,7 @@ from recjudge_tui.cli.options import (
     systems_option,
 )
 from recjudge_tui.cli.report_command import open_project
+from recjudge_tui.stats.defaults import PAGE_RESAMPLES
 
 _SECTIONS = (
     "about", "runs", "leaderboards", "agreement", "shares", "metrics", "flags", "position", "failures", "cost",
@@ -34,7 +35,7 @@ _SECTIONS = (
     type=click.Choice(_SECTIONS),
     help="Only this section; repeatable. Default: all.",
 )
-@interval_options(1000, " and no tests of means")
+@interval_options(resamples=PAGE_RESAMPLES, none=" and no tests of means")
 @systems_option
 @raters_option
 @db_option

@@ -45,7 +45,7 @@ def _score(_context: click.Context, _option: click.Parameter, value: float) -> f
     "--baseline",
     metavar="SYSTEM",
     default="",
-    help="The system of the project that takes FM's place (arena).",
+    help="The system of the project that replaces FM as the baseline (arena).",
 )
 @click.option("--aspect", metavar="A", help="Only this aspect of Table 1 (zhang2024), “average” included.")
 @click.option(
@@ -79,7 +79,7 @@ def reproduce(
 
     Every figure of the paper's tables is a row: as printed, recomputed, whether it follows, and if not, why. saer and
     arena are recomputed from the printed figures; zhang2024 from the released data, given with --data or imported into a
-    project. With --rater, a judge of your own stands below the printed ones. The exit code is 0 whether the figures
+    project. With --rater, a judge of your own is shown below the printed ones. The exit code is 0 whether the figures
     follow or not.
 
     \b

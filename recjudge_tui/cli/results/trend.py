@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.names import complete_raters
-from recjudge_tui.cli.options import (
-    interval_options,
-    names,
-    project_option,
-    setting_options,
-)
+from recjudge_tui.cli.options import interval_options, names, project_option
 from recjudge_tui.cli.report_command import project_report
-from recjudge_tui.domain.periods import OVER, Over
+from recjudge_tui.cli.setting_options import setting_options
+from recjudge_tui.domain.occasions import OVER, Over
+from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
     type=click.Choice(OVER),
     default="day",
     show_default=True,
-    help="Days, ISO weeks or months (UTC) in which lists were served, or the imports that brought them.",
+    help="Days, ISO weeks or months (UTC) in which lists were served, or the imports in which they came.",
 )
 @click.option(
     "--systems", "--system", metavar="A,B,...",
@@ -44,12 +41,12 @@ if TYPE_CHECKING:
     help="Offline metrics to show; “none” for none. Default: ndcg, where events are held out.",
 )  # fmt: skip
 @click.option(
-    "--k", type=click.IntRange(1), default=10, show_default=True, help="How many items of a list count in metrics."
+    "--k", type=click.IntRange(1), default=TOP_K, show_default=True, help="How many items of a list count in metrics."
 )  # fmt: skip
 @setting_options("contexts")
 @click.option("--from", "since", metavar="PERIOD", default="", help="The first period, such as 2026-03.")
 @click.option("--to", "until", metavar="PERIOD", default="", help="The last period, such as 2026-03-31.")
-@interval_options(2000)
+@interval_options()
 @project_report
 def trend(
     database: Database,

@@ -84,7 +84,7 @@ def test_a_trec_run_keeps_the_order_of_the_lists(films: Path, tmp_path: Path, ca
         "u01 Q0 i8 2 1.0 mf_knn",
     ]
     assert "5 rows written" in err
-    assert "1 lists have no scores that fall with the rank" in err
+    assert "1 lists have no scores that decrease with the rank" in err
     assert "the run is named mf_knn" in err
     _imported(capsys, films, path)
     wanted = {user: items for (user, system), items in _lists(films, "films").items() if system == "mf knn"}

@@ -96,9 +96,9 @@ def test_the_page_about_figures_has_each_with_its_options() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("verdicts", "--figure", "runs", "-o", "a.svg"), "--figure exports no rows"),
-        (("--figure", "runs", "--format", "csv", "-o", "a.svg"), "--figure exports no rows"),
-        (("--figure", "runs", "--filter", "label:A", "-o", "a.svg"), "--figure exports no rows"),
+        (("verdicts", "--figure", "runs", "-o", "a.svg"), "--figure draws a picture and exports no rows"),
+        (("--figure", "runs", "--format", "csv", "-o", "a.svg"), "--figure draws a picture and exports no rows"),
+        (("--figure", "runs", "--filter", "label:A", "-o", "a.svg"), "--figure draws a picture and exports no rows"),
         (("--figure", "runs"), "a figure needs a file"),
         (("--figure", "runs", "--rater", "good", "-o", "a.svg"), "--figure runs has no option --rater"),
         (("verdicts", "--truth", "anna"), "--truth needs --figure NAME"),

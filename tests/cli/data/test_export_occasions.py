@@ -78,7 +78,11 @@ def test_a_filter_and_the_options_hold_both(visits: Path, capsys: Capture) -> No
         (("cases", "--from", "2024-06-01", "--to", "2024-05-01"), 2, "is after --to"),
         (("qrels", "--context", "desk"), 1, "no context “desk” in this project"),
         (("verdicts", "--filter", "context:home", "--context", "cart"), 2, "in the filter say the same"),
-        (("--figure", "confusion", "--filter", "context:home"), 2, "--figure exports no rows"),
+        (
+            ("--figure", "confusion", "--filter", "context:home"),
+            2,
+            "--figure draws a picture and exports no rows",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -95,3 +99,4 @@ def test_a_run_file_has_the_lists_of_the_context(visits: Path, capsys: Capture) 
     assert done == 0, err
     assert {line.split()[0].split("|")[1] for line in out.splitlines()} == {"home"}
     assert len(out.splitlines()) == len(USERS) * 3
+    assert "queries are named user|context|served_at" in err

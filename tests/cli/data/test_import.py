@@ -129,7 +129,7 @@ def test_the_standard_input(tmp_path: Path, packed: bool) -> None:
     [
         (
             b"user,item\n1,2\n",
-            r"cannot tell what stdin holds .*recjudge import - -p p --as lists --system NAME",
+            r"cannot tell what stdin contains .*recjudge import - -p p --as lists --system NAME",
         ),
         (b"item_id,title\n1,\n", r"nothing in stdin could be imported as items .*stdin:2: title is empty"),
         (b"", r"stdin is empty"),

@@ -104,6 +104,14 @@ def test_what_cannot_be_tried(db: Database, words: tuple[object, ...], code: int
     assert told in err
 
 
+def test_without_a_judge_that_of_the_settings_is_asked(db: Database, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[run]\njudge = "rules"\n', encoding="utf-8")
+    words = ("prompt", "try", "pairwise-media", "--case", case(db), "--db", db.path)
+    code, out, err = ran(*words, env={"RECJUDGE_CONFIG": str(tmp_path)})
+    assert (code, err) == (0, "judge: rules (config.toml:2)\n")
+    assert "overall" in out
+
+
 def test_lint_names_the_line_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     assert ran("prompt", "copy", "pairwise-media", path, "--db", tmp_path / "x.db")[0] == 0

@@ -11,9 +11,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import click
 import pytest
 
+from recjudge_tui.cli.judging.run import run
 from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.protocols import offered
+from recjudge_tui.domain.run_options import SAER_NAME
+from recjudge_tui.judges.registry import built_in
 from recjudge_tui.runs.engine.pipeline import UNSAVED_A_WORKER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
@@ -42,14 +47,58 @@ def test_a_run_prints_the_estimate_then_one_line_for_scripts(db: Database) -> No
     assert out == "run 1 done: 6 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n"
     assert err.splitlines() == [
         "rules · prompt pointwise-media@1 · 6 cases, 6 calls",
-        "cost $0 (not a language model) · time unknown until the first run of this judge",
+        "cost $0 (no language model) · time unknown until the first run of this judge",
         (
-            "it is not known what is recommended here: the prompt says things “films, series, books or music”, did “watched,"
-            " read or heard”; --domain films|books|music|news|places|shop changes that"
+            "the domain of this project is unknown: the prompt says things “films, series, books or music”, did “watched,"
+            " read or heard”; choose one with --domain films|books|music|news|places|shop"
         ),
         "left out: 2 × user without history",
     ]
     assert len(verdicts(db, 1)) == 6
+
+
+def test_the_help_names_every_judge_and_method() -> None:
+    (judge,) = (parameter for parameter in run.params if parameter.name == "spec")
+    assert isinstance(judge, click.Option)
+    for provider in built_in():
+        name, colon, _ = provider.form.partition(":")
+        assert f"{name}{colon}" in str(judge.help)
+    assert run.help is not None
+    assert [name for name in (*offered(), SAER_NAME) if f"\n{name} " not in run.help] == []
+
+
+def test_a_run_without_a_judge_takes_that_of_the_settings(db: Database, tmp_path: Path) -> None:
+    words = ("run", "pointwise", "-p", "films", "--top", 4, "--db", db.path)
+    settings, here = tmp_path / "config.toml", {"RECJUDGE_CONFIG": str(tmp_path)}
+    code, _, err = ran(*words, env=here)
+    assert code == 2
+    assert "--judge SPEC" in err
+    settings.write_text('[run]\njudge = "random"\n', encoding="utf-8")
+    code, out, err = ran(*words, env=here)
+    assert (code, err.splitlines()[0]) == (0, "judge: random (config.toml:2)")
+    assert out.startswith("run 1 done: 6 done")
+    code, _, err = ran(*words, "--judge", "rules", env=here)
+    assert (code, err.splitlines()[0].split(" · ")[0]) == (0, "rules")
+    settings.write_text("[run]\njudge = 3\n", encoding="utf-8")
+    code, _, err = ran(*words, env=here)
+    assert code == 2
+    assert "config.toml:2: “judge” must be text" in err
+
+
+@pytest.mark.parametrize("option", ["--budget", "--timeout", "--temperature", "--rpm", "--tpm", "--margin"])
+@pytest.mark.parametrize("number", ["nan", "inf", "1e999"])
+def test_a_number_that_is_none_or_endless_is_wrong_usage(db: Database, option: str, number: str) -> None:
+    code, _, err = ran("run", "pairwise", "-p", "films", "--judge", "rules", option, number, "--db", db.path)
+    assert (code, "Invalid value for" in err, option in err) == (2, True, True)
+    assert db.value("SELECT count(*) FROM runs") == 0
+
+
+def test_an_endless_timeout_of_an_earlier_run_harms_no_later_one(db: Database) -> None:
+    words = ("run", "pointwise", "-p", "films", "--judge", "rules", "--db", db.path)
+    assert ran(*words)[0] == 0
+    db.execute("UPDATE runs SET settings = json_set(settings, '$.timeout_s', NULL)")
+    for again in (("runs", "show", 1, "--db", db.path), (*words, "--again")):
+        assert ran(*again)[0] == 0
 
 
 @pytest.mark.parametrize(("key", "code", "runs"), [("y", 0, 2), ("n", 130, 1)])
@@ -77,7 +126,7 @@ def test_at_a_terminal_it_asks_before_it_judges_again(db: Database, key: str, co
 def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess) -> None:
     words = """run pairwise -p films --judge openai:hash-judge --name mine --prompt pairwise-media@1 --systems pop,als
       --top 3 --history 2 --history-days 9 --as-of 2024-05-04 --no-history --sample 2 --stratify activity --seed 11 --no-swap
-      --concurrency 3 --timeout 5 --repeats 1 --temperature 0 --budget 5 --rpm 6000 --tpm 9000000
+      --concurrency 3 --timeout 5 --repeats 1 --temperature 0 --max-tokens 300 --budget 5 --rpm 6000 --tpm 9000000
       --no-cache --profile none""".split()
     code, out, err = ran(*words, "--base-url", openai_server.url, "--db", db.path)
     assert (code, out) == (0, "run 1 done: 2 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n"), (
@@ -91,7 +140,7 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
         "served_to": "", "top_k": 3, "history": 2,
         "history_days": 9, "as_of": "2024-05-04", "no_history": True, "limit": None, "sample": 2, "seed": 11,
         "stratify": "activity", "until": "", "margin": None, "swap": False,
-        "concurrency": 3, "timeout_s": 5.0, "max_tokens": 2048, "use_cache": False, "again": False,
+        "concurrency": 3, "timeout_s": 5.0, "max_tokens": 300, "sending": {}, "use_cache": False, "again": False,
         "repeats": 1, "temperature": 0.0, "budget_usd": 5.0, "requests_per_minute": 6000.0,
         "tokens_per_minute": 9000000.0, "aspects": "multi", "shots": "none", "examples_from": "",
         "keep_example_pair": False, "profile": "none", "variables": {}, "domain": "", "images": False,

@@ -37,16 +37,20 @@ def test_show_says_what_holds_and_from_where(folder: Path, monkeypatch: pytest.M
     assert json.loads(said)["rows"] == [
         {"setting": "theme", "value": "recjudge", "from": "shipped"},
         {"setting": "reader", "value": "reader", "from": "shipped"},
+        {"setting": "judge", "value": "none", "from": "shipped"},
     ]
     assert "which does not exist yet" in said
-    text = '[app]\ntheme = "recjudge-light"\nreader = "Ada"\n[keys]\ncases.sort = "f8"\n'
+    text = (
+        '[app]\ntheme = "recjudge-light"\nreader = "Ada"\n[run]\njudge = "rules"\n[keys]\ncases.sort = "f8"\n'
+    )
     (folder / "config.toml").write_text(text, encoding="utf-8")
     code, said, _ = run("config", "show", "--format", "json")
     assert code == 0
     assert json.loads(said)["rows"] == [
         {"setting": "theme", "value": "recjudge-light", "from": "config.toml:2"},
         {"setting": "reader", "value": "Ada", "from": "config.toml"},
-        {"setting": "cases.sort", "value": "f8", "from": "config.toml:5"},
+        {"setting": "judge", "value": "rules", "from": "config.toml:5"},
+        {"setting": "cases.sort", "value": "f8", "from": "config.toml:7"},
     ]
     monkeypatch.setenv("RECJUDGE_READER", "Bea")
     _, said, _ = run("config", "show", "--format", "json")

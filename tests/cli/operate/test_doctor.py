@@ -243,3 +243,22 @@ def test_an_unknown_project_is_an_error(project_db: Path) -> None:
     code, rows, said = asked(project_db, "-p", "nothing")
     assert (code, rows) == (1, [])
     assert "no project “nothing”" in said
+
+
+def test_doctor_shows_the_proxy_without_its_password_and_the_certificates(tmp_path: Path) -> None:
+    authorities = tmp_path / "authorities.pem"
+    environment = {
+        "HTTPS_PROXY": f"http://user:{PLANTED}@127.0.0.1:9",
+        "NO_PROXY": "127.0.0.1,localhost",
+        "SSL_CERT_FILE": str(authorities),
+    }
+    authorities.write_text("", encoding="utf-8")
+    code, rows, output = asked(tmp_path / "films.db", **environment)
+    checks = {row["what"]: row for row in rows}
+    assert checks["proxy"]["state"] == "ok"
+    assert "HTTPS_PROXY http://127.0.0.1:9" in checks["proxy"]["detail"]
+    assert "not for 127.0.0.1,localhost" in checks["proxy"]["detail"]
+    assert PLANTED not in output
+    assert (code, checks["certificates"]["state"]) == (1, "problem")
+    assert str(authorities) in checks["certificates"]["detail"]
+    assert "SSL_CERT_FILE" in checks["certificates"]["next_step"]

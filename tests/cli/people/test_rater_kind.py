@@ -37,7 +37,7 @@ def test_figures_of_runs_are_computed_anew(project_db: Path) -> None:
         assert stored_agreements(db) == []
 
 
-@pytest.mark.parametrize(("make", "why"), [("metric", "kind metric"), ("run", "A run asked it")])
+@pytest.mark.parametrize(("make", "why"), [("metric", "kind metric"), ("run", "A run used it")])
 def test_what_recjudge_made_stays_what_it_is(project_db: Path, make: str, why: str) -> None:
     make_project(project_db)
     with connect(project_db) as db:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,7 @@ OTHERS = {
     "project show", "imports list", "cases filters list", "cases list", "cases show", "verdicts list", "verdicts log",
     "prompt try", "run", "runs list", "runs show", "batch status", "rater list", "annotate export",
     "annotate status", "metrics", "robustness injected", "trend", "outcome add", "reproduce", "export", "doctor",
+    "methods",
 }  # fmt: skip
 # cells that say when and at what cost, and ids
 _NOT_FIGURES = {"seconds", "case_id", "verdict_a", "verdict_b"}
@@ -84,12 +87,23 @@ def run(db: Database, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     return lambda words: ran(capsys, *shlex.split(words))
 
 
+@pytest.fixture(scope="module")
+def kept() -> Iterator[sqlite3.Connection]:
+    """A database in memory for what `judged` made first; empty until then."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        yield connection
+
+
 @pytest.fixture
-def judged(db: Database, run: Run) -> Database:
-    """Everybody judged the lists of one import."""
+def judged(db: Database, run: Run, kept: sqlite3.Connection) -> Database:
+    """Everybody judged the lists of one import. Made once, which takes a second; each test has a copy of its own."""
+    if kept.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        kept.backup(db.connection)
+        return db
     make_films(db)
     judge_generation(db, run, 1)
     assert run(OUTCOME)[0] == 0
+    db.connection.backup(kept)
     return db
 
 

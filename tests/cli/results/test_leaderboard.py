@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.reports.leaderboard.arena import TABLES
-from recjudge_tui.stats.ranking.elo import K_FACTOR
-from recjudge_tui.stats.resampling.jackknife import RESAMPLES
+from recjudge_tui.stats.defaults import K_FACTOR, RESAMPLES
 from tests.support.battles import battles
 from tests.support.verdicts import new_project
 
@@ -48,7 +47,7 @@ def test_every_table_for_both_protocols_of_pairs(db: str, name: str, protocol: s
 
 def test_the_options_of_bt_and_elo_reach_the_report(db: str) -> None:
     half = found(db, "--method", "bt", "--ties", "half", "--resamples", "30", "--seed", "7")
-    assert half["settings"].pop("neighbours")
+    assert half["facts"]["neighbours"]
     assert half["settings"] == {
         "protocol": "arena", "method": "bt", "resamples": 30, "seed": 7, "ties": "half",
     }  # fmt: skip

@@ -42,18 +42,22 @@ SEEN_FROM_A_SIDE = (
     "compare good poor",
     "compare good poor --by system",
     "compare good poor --table transitions",
+    "cost",
     "cost --truth anna --rule dawid-skene",
+    "diversity",
     "gate --rater good --truth anna --at-least qwk=0.1 --at-least alpha_ordinal=0.1",
     "gate --rater good --against poor --truth anna",
     "calibration --rater good --truth anna --show error",
+    "plan",
+    "plan --protocol pointwise --systems {sys-als},{sys-pop}",
+    "robustness position --rater good",
+    "trend --over day",
 )
 REPORTS = (
     *SEEN_FROM_A_SIDE,
     "calibration --rater good --truth anna --show reliability",
     "calibration --rater good --truth anna --show sets",
-    "cost",
     "cost --truth anna",
-    "diversity",
     "diversity --truth anna",
     "estimate --rater good --truth anna --protocol pairwise --measure win_rate",
     "estimate --rater good --truth anna --protocol pointwise",
@@ -72,15 +76,14 @@ REPORTS = (
     "passport good",
     "plan --systems {sys-als},{sys-pop}",
     "rater list",
+    "robustness ablation --raters anna,ben",
     "robustness position",
-    "robustness position --rater good",
-    "trend --over day",
 )
 # not reports on verdicts, or reports of what is shown word for word, side by side or elsewhere
 OTHERS = {
     "batch status", "cases filters list", "cases list", "cases show", "config keys", "config show", "doctor",
-    "annotate status", "export", "imports list", "judge list", "judge test", "outcome add", "outcome show",
-    "project list", "project show", "prompt list", "prompt try", "reproduce", "robustness ablation",
+    "annotate status", "export", "imports list", "judge list", "judge test", "methods", "outcome add", "outcome show",
+    "project list", "project show", "prompt list", "prompt try", "reproduce",
     "robustness adversarial", "robustness injected",
     "run", "runs list", "runs show", "runs work-group", "verdicts list", "verdicts log",
 }  # fmt: skip
@@ -314,7 +317,9 @@ def _key(row: Row) -> str:
 def _one_way(row: Row, words: str, turned: bool) -> Row:
     """The row as seen from the first of its two systems in the order of `SYSTEMS`."""
     row = dict(row)
-    turned = turned and row.get("protocol") == "pairwise"
+    # the rows of a trend are about the system that they name, but for a judge's own drift
+    sided = not words.startswith("trend") or row.get("figure") == "anchor_shift"
+    turned = turned and row.get("protocol") == "pairwise" and sided
     for column in ("system", "of"):
         first, vs, second = str(row.get(column)).partition(" vs ")
         if vs and first > second:
@@ -354,7 +359,7 @@ def _turned(row: Row, words: str) -> Row:
     if words.startswith("plan"):
         signed.remove("difference")  # what is to be detected
     rates = ["win_rate"]
-    if row.get("stat") == "bias" or row.get("figure") == "bias" or words == "label-sets":
+    if row.get("stat") == "bias" or row.get("figure") in ("bias", "anchor_shift") or words == "label-sets":
         signed.append("value")
     elif row.get("measure") == "win_rate" or row.get("figure") == "win_rate":
         rates.append("value")

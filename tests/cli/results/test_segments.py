@@ -79,7 +79,7 @@ def test_the_groups_together_are_the_whole(visits: Path, capsys: Capture, report
     groups = parts["settings"]["segments"]
     assert {row["segment"] for row in parts["rows"]} <= set(groups)
     assert _sums(parts["rows"], keys, counts) == _sums(whole["rows"], keys, counts)
-    assert any(note.startswith(f"{len(groups)} groups were looked at") for note in parts["notes"])
+    assert any(note.startswith(f"{len(groups)} groups were compared") for note in parts["notes"])
 
 
 @pytest.mark.parametrize("report", REPORTS)
