@@ -1,4 +1,4 @@
-"""The apps for annotators: one screen, its keys and its help. Nothing else of the project is visible there."""
+"""The apps for annotators: one screen with its keys and its help. They show nothing else of the project."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from textual.app import SystemCommand
 from textual.screen import Screen
 
 from recjudge_tui.errors import RecjudgeError
@@ -14,7 +13,8 @@ from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.annotate.judging import JudgingScreen
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.kit.signals import leaving_cleanly
+from recjudge_tui.tui.frame.palette import Command
+from recjudge_tui.tui.frame.signals import leaving_cleanly
 
 
 class SingleScreenApp(RecjudgeApp):
@@ -42,8 +42,8 @@ class SingleScreenApp(RecjudgeApp):
         else:
             self.exit()
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        for command in super().get_system_commands(screen):
+    def commands(self, screen: Screen[Any]) -> Iterable[Command]:
+        for command in super().commands(screen):
             if not command.title.startswith("Go to"):
                 yield command
 

@@ -10,13 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
-from textual._context import active_message_pump
 from textual.actions import ActionParseResult
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.driver import Driver
@@ -31,17 +29,19 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect, file_identity, file_is_gone
 from recjudge_tui.store.projects.projects import project_id, project_name, project_names
 from recjudge_tui.store.runs.progress import ActiveRun, active_runs
+from recjudge_tui.system import share_one_heap
+from recjudge_tui.tui.frame.driver import lenient
+from recjudge_tui.tui.frame.keys_screen import EVERYWHERE, KeyHelp, keys_of
+from recjudge_tui.tui.frame.late_errors import is_coming, is_ours, is_too_late
+from recjudge_tui.tui.frame.line_filters import AsciiOnly, Harmless
+from recjudge_tui.tui.frame.palette import Command, Palette, actions, places, themes
+from recjudge_tui.tui.frame.signals import leaving_cleanly, signals_held
+from recjudge_tui.tui.frame.themes import THEMES, ReadableDim, chosen_theme
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import GONE, Confirm, ErrorDialog
-from recjudge_tui.tui.kit.driver import lenient
 from recjudge_tui.tui.kit.glyphs import ascii_wanted
-from recjudge_tui.tui.kit.keys_screen import KeyHelp, keys_of
-from recjudge_tui.tui.kit.line_filters import AsciiOnly, Harmless
 from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.kit.signals import leaving_cleanly
-from recjudge_tui.tui.kit.themes import THEMES, ReadableDim, chosen_theme
-from recjudge_tui.tui.palette import actions, places
 from recjudge_tui.tui.projects.screen import ProjectsScreen
 
 POLL_S = 1.0
@@ -49,8 +49,8 @@ _LOOK_AGAIN_S = 3.0
 
 
 class RecjudgeApp(App[None]):
-    """`RecjudgeApp(db_path, "movies")` opens the home of that project above the list of projects, as it does where there is
-    only one project.
+    """`RecjudgeApp(db_path, "movies")` opens the home of that project above the list of projects. Without a name, a
+    file with a single project opens on its home, too.
 
     The app polls the runs only while one is active. It notices a run started elsewhere when it regains the focus or a
     key is pressed, so an idle app does nothing at all.
@@ -109,7 +109,7 @@ class RecjudgeApp(App[None]):
         return make_screen("home", self._open_first)
 
     def _only_project(self) -> int | None:
-        """The project of a file that has one."""
+        """The project of a file that has exactly one; else None."""
         names = project_names(self.db)
         return names[0][0] if len(names) == 1 else None
 
@@ -162,11 +162,11 @@ class RecjudgeApp(App[None]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """What the toolkit's own widgets cannot do, such as page up in an empty list, does nothing."""
+        """What the toolkit's own widgets, or a screen that is not there yet, cannot do does nothing."""
         try:
             return await super().run_action(action, default_namespace, namespaces)
         except GONE as error:
-            if is_ours(error):
+            if is_ours(error) and not is_coming(self.screen):
                 raise
             return True
 
@@ -182,11 +182,10 @@ class RecjudgeApp(App[None]):
             self.action_leave_app()
 
     def _has_lost_its_data(self) -> bool:
-        """Whether the file or the project was deleted or replaced. The user is told and taken back.
-
-        The connection still reaches a deleted file: what a key decides would be written there and lost.
+        """Whether the file or the project was deleted or replaced. If so, a message is shown and the app returns to
+        the projects. The connection still works on a deleted file, so decisions would be written there and lost.
         """
-        # on the list of projects a project is under the cursor, but not open
+        # on the list of projects, the project under the cursor is not open
         opened = [
             screen.project_id
             for screen in self.screen_stack
@@ -202,7 +201,7 @@ class RecjudgeApp(App[None]):
             self.call_later(self.leave_project, error)
             return True
         except RecjudgeError:
-            return False  # the key itself will meet it
+            return False  # the action of the key will report the error
         return False
 
     async def leave_project(self, error: RecjudgeError) -> None:
@@ -240,17 +239,22 @@ class RecjudgeApp(App[None]):
             self.push_screen(KeyHelp(keys_of(self.screen)))
 
     def action_command_palette(self) -> None:
-        from recjudge_tui.tui.kit.palette import Palette, is_palette
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(tuple(self.commands(self.screen))), self._run_command)
 
-        if not is_palette(self.screen):
-            self.push_screen(Palette())
-
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+    def commands(self, screen: Screen[Any]) -> Iterable[Command]:
         """The actions available now, the screens to go to, and the theme."""
         yield from actions(self, screen)
         yield from places(self, screen, self.active)
-        yield SystemCommand("Theme", "Change the colours; the choice is saved", self.action_change_theme)
-        yield SystemCommand("Quit", "Leave recjudge; active runs continue", self.action_leave_app)
+        of_app = (("Theme", "", self.action_change_theme), ("Quit", "ctrl+q", self.action_leave_app))
+        yield from (Command(EVERYWHERE, *row) for row in of_app)
+
+    def _run_command(self, command: Command | None) -> None:
+        if command is not None:
+            self.call_later(command.run)
+
+    def action_change_theme(self) -> None:
+        self.push_screen(Palette(tuple(themes(self)), "Theme"), self._run_command)
 
     # ---- the user's settings
 
@@ -264,9 +268,9 @@ class RecjudgeApp(App[None]):
             self._show_faults(faults)
 
     def _settled_keys(self, _: Database) -> tuple[dict[str, str], list[Fault]]:
-        """The keymap, and the problems with the keys that it leaves out."""
-        from recjudge_tui.tui.kit.bindings import bindings_of
-        from recjudge_tui.tui.kit.keymap import keymap_for, settle
+        """The keymap, and the problems with keys that it leaves out."""
+        from recjudge_tui.tui.frame.bindings import bindings_of
+        from recjudge_tui.tui.frame.keymap import keymap_for, settle
 
         bindings = bindings_of(RecjudgeApp)
         settled, wrong = settle(self._settings.preferences.keys, bindings)
@@ -301,13 +305,15 @@ class RecjudgeApp(App[None]):
         cannot be started, SuspendNotSupported where the terminal cannot be lent.
         """
         self._draft = draft
-        with self.suspend(), subprocess.Popen(command, stdin=subprocess.PIPE if text else None) as program:
-            self._program = program
-            try:
-                # it may end before it has read everything
-                program.communicate(text.encode("utf-8", "replace") or None)
-            finally:
-                self._program = None
+        with self.suspend():
+            with signals_held():  # a signal is for the program from its first instruction on
+                self._program = program = subprocess.Popen(command, stdin=subprocess.PIPE if text else None)
+            with program:
+                try:
+                    # the program may end before it has read everything
+                    program.communicate(text.encode("utf-8", "replace") or None)
+                finally:
+                    self._program = None
         return program.returncode
 
     def borrower(self) -> subprocess.Popen[bytes] | None:
@@ -322,7 +328,7 @@ class RecjudgeApp(App[None]):
             raise SystemExit(code) from None
 
     def what_remains(self) -> str:
-        """For users whose app ended without asking them: the runs that go on, and the draft that was being edited."""
+        """A text for users whose app ended without asking: the runs that continue, and the draft being edited."""
         runs = ", ".join(str(run.run_id) for run in self.active)
         lines = [f"Run {runs} continues without the app; “recjudge runs stop ID” stops it."] if runs else []
         if self._draft is not None and self._draft.exists():
@@ -330,7 +336,7 @@ class RecjudgeApp(App[None]):
         return "\n".join(lines)
 
     def _handle_exception(self, error: Exception) -> None:
-        if isinstance(error, GONE) and not active_message_pump.get().is_attached:
+        if isinstance(error, GONE) and is_too_late(error):
             return  # a screen that was closed before it was there, or an app that is leaving
         self.fault = self.fault or error
         super()._handle_exception(error)
@@ -340,7 +346,7 @@ class RecjudgeApp(App[None]):
         self._close_messages_no_wait()
 
     def panic(self, *renderables: Any) -> None:
-        self.fault = self.fault or RecjudgeError("the terminal cannot be read any more")
+        self.fault = self.fault or RecjudgeError("the terminal can no longer be read")
         self._close_messages_no_wait()
 
 
@@ -351,16 +357,9 @@ if TYPE_CHECKING:
     _HOST: type[Host] = RecjudgeApp
 
 
-def is_ours(error: BaseException) -> bool:
-    """Whether any code of recjudge below the frame that caught the error had a part in it."""
-    frames = list(walk_tb(error.__traceback__))[1:]
-    return any(str(frame.f_globals.get("__name__")).startswith("recjudge_tui") for frame, _ in frames)
-
-
 def _living_runs(db: Database) -> list[ActiveRun]:
-    """The runs that a process is working on; a run whose process died is not among them."""
-    runs = active_runs(db)
-    if not runs:
+    """The runs that a process is working on, without runs whose process died."""
+    if not (runs := active_runs(db)):
         return []
     from recjudge_tui.runs.control.lease import is_active
 
@@ -369,8 +368,8 @@ def _living_runs(db: Database) -> list[ActiveRun]:
 
 def checked_settings(loaded: SettingsFile) -> tuple[tuple[KeyRow, ...], str, tuple[Fault, ...]]:
     """All bindings with their keys, the theme to use, and all problems in the settings."""
-    from recjudge_tui.tui.kit.bindings import bindings_of
-    from recjudge_tui.tui.kit.keymap import key_rows
+    from recjudge_tui.tui.frame.bindings import bindings_of
+    from recjudge_tui.tui.frame.keymap import key_rows
 
     rows, wrong = key_rows(loaded.preferences.keys, bindings_of(RecjudgeApp))
     theme, fault = chosen_theme(loaded.preferences.theme)
@@ -381,8 +380,9 @@ def checked_settings(loaded: SettingsFile) -> tuple[tuple[KeyRow, ...], str, tup
 def run_app(db_path: Path, project: str | None = None) -> None:
     """Open the app in this terminal and return when the user leaves it.
 
-    Raises whatever brought the app down, with the terminal restored; SystemExit for a signal.
+    Restores the terminal and raises the exception that ended the app, or SystemExit after a signal.
     """
+    share_one_heap()
     app = RecjudgeApp(db_path, project)
     try:
         with leaving_cleanly(app.leave_at_once, app.borrower):
@@ -396,6 +396,5 @@ def run_app(db_path: Path, project: str | None = None) -> None:
 
 
 def _tell(text: str) -> None:
-    if text:
-        with suppress(OSError):
-            sys.stderr.write(f"{text}\n")
+    with suppress(OSError):
+        sys.stderr.write(f"{text}\n" if text else "")

@@ -24,10 +24,10 @@ from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
+from recjudge_tui.tui.frame.line_filters import Harmless
 from recjudge_tui.tui.kit.dialogs import ErrorDialog, Notice
-from recjudge_tui.tui.kit.line_filters import Harmless
 from recjudge_tui.tui.kit.registry import make_screen, screen_names
-from recjudge_tui.tui.prompts.draft import DraftDialog
+from recjudge_tui.tui.prompts.editing import DraftDialog
 from recjudge_tui.tui.prompts.editor import Draft
 from tests.support.app.driving import press, running, settle, shown
 from tests.support.app.hostile import ALL, FORBIDDEN
@@ -106,6 +106,7 @@ WALKS = {
         "AgreementScreen FiguresScreen ChoiceForm CasesScreen",
         _of("agreement"),
     ),
+    "outcomes": Walk("tab j enter j k escape enter 4", "AgreementScreen OutcomeChoice CasesScreen", _of("agreement")),
     "compare": Walk(
         "j l m right escape s tab j J p escape e escape o escape enter", "CompareScreen ChoiceForm", _of("compare")
     ),

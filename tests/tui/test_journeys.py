@@ -29,6 +29,25 @@ async def test_first_look_to_the_first_reasoning_in_two_keys(project_db: Path) -
         assert "run:1   queue:any" in shown(pilot)
         assert "WHY YOU SEE THIS" in shown(pilot)
         assert "Reasoning (als first" in shown(pilot)
+        # one pane: the list is a strip, which unfolds and folds
+        assert "◂ 1/5 ▸  u0 · als vs cooc · qwen2.5:14b" in shown(pilot)
+        assert "A only: Heat 2" in shown(pilot)
+        await press(pilot, "tab")
+        assert shown(pilot).splitlines()[3].startswith(" ─ Reasoning (als first")
+        await press(pilot, "enter")
+        assert "5 of 18" in shown(pilot)
+        await press(pilot, "enter")
+        assert "◂ 1/5 ▸" in shown(pilot)
+        await press(pilot, "escape", "q")
+        assert "verdicts to read" in shown(pilot)
+
+
+async def test_a_folded_list_that_opened_so_is_left_with_one_key(project_db: Path) -> None:
+    make_project(project_db)
+    for key in ("q", "escape"):
+        async with running(project_db, app_class=RecjudgeApp) as pilot:
+            await press(pilot, "enter", key)
+            assert "verdicts to read" in shown(pilot)
 
 
 async def test_thirty_decisions_with_the_reasoning_in_view(project_db: Path) -> None:
@@ -38,6 +57,7 @@ async def test_thirty_decisions_with_the_reasoning_in_view(project_db: Path) -> 
         for at in range(30):
             await press(pilot, "cx"[at % 2])
             assert "─ Reasoning (" in shown(pilot)
+            assert f"✓ {at + 1} {('accepted', 'dismissed')[at % 2]}" in shown(pilot)
         await press(pilot, "q")
         await until(pilot, lambda: "7 verdicts to read" in shown(pilot))
     with connect(project_db) as db:
@@ -72,7 +92,7 @@ async def test_leaderboard_to_cases_and_back_in_three_keys(project_db: Path) -> 
 async def test_a_project_without_anything_left_to_decide_opens_on_the_run(project_db: Path) -> None:
     judge(project_db, import_lists(project_db, users=2), "pairwise")
     async with running(project_db, app_class=RecjudgeApp) as pilot:
-        assert "✓ nothing waits" in shown(pilot)
+        assert "✓ nothing to read" in shown(pilot)
         await press(pilot, "enter")
         assert "run:1" in shown(pilot)
         assert "queue:" not in shown(pilot)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recjudge_tui.tui.cases.screen import CasesScreen
+from recjudge_tui.tui.cases.strip import CaseStrip
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.home.board import HomeBoard
 from recjudge_tui.tui.kit.dialogs import AskLine
@@ -26,6 +27,13 @@ async def test_rows_are_clicked(project_db: Path) -> None:
         await pilot.click(HomeBoard, offset=(6, 1))
         await settle(pilot)
         assert isinstance(pilot.app.screen, CasesScreen)
+        # a click on an arrow goes to the next case, one beside them unfolds the list
+        assert "1/5 ▸" in shown(pilot)
+        await pilot.click(CaseStrip, offset=(6, 0))
+        await settle(pilot)
+        assert "2/5 ▸" in shown(pilot)
+        await pilot.click(CaseStrip, offset=(40, 0))
+        await settle(pilot)
         await pilot.click(VerdictList, offset=(4, 3))
         await settle(pilot)
         assert pilot.app.screen.query_one(VerdictList).cursor == 3

@@ -26,7 +26,7 @@ from recjudge_tui.tui.kit.choice import Choice
 from recjudge_tui.tui.kit.dialogs import Notice
 from recjudge_tui.tui.kit.judge_picker import BUILT_IN, JudgePicker, KnownJudge
 from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.prompts.draft import DraftDialog
+from recjudge_tui.tui.prompts.editing import DraftDialog
 from recjudge_tui.tui.prompts.editor import Draft
 from tests.support.annotators import PROJECT, desk
 from tests.support.app.driving import press, running, settle, shown, until

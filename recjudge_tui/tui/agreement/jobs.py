@@ -9,8 +9,9 @@ from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.selection import CaseSelection
+from recjudge_tui.reports.common.estimate_cells import FEWEST_CASES
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms
+from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms, with_few_labels
 from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 
@@ -18,7 +19,8 @@ DEFAULT_LEVEL = "dataset"
 
 
 class AgreementChoice(NamedTuple):
-    """What the user chose to see; empty or None where the default holds. `readers`: with those who override verdicts."""
+    """What the user chose to see; empty or None where the default holds. `readers`: with those who override verdicts, and
+    with people who have labelled only a few cases."""
 
     topic: Topic | None = None
     stat: str = ""
@@ -52,60 +54,71 @@ def load_agreement(
     choice: AgreementChoice,
     occasions: OccasionFilter = EVERY_OCCASION,
 ) -> Agreement:
-    """The tables about the topic chosen on these occasions, or about the project's first if there is none of that name.
+    """The tables about the chosen topic on these occasions, or about the project's first topic if the chosen one does
+    not exist.
 
-    An empty statistic means quadratic weighted kappa, or Pearson's correlation for scores. If the method does not fit the
-    topic, the default is used, and so it is for a level over groups that the statistic does not have.
-    Loads NumPy and SciPy and resamples, so call it in a worker. Raises NotFoundError for an unknown context.
+    An empty statistic means quadratic weighted kappa, or Pearson's correlation for scores. The default is used if the
+    method does not fit the topic, or the statistic does not have the chosen level. Loads NumPy and SciPy and
+    resamples, so call it in a worker. Raises NotFoundError for an unknown context.
     """
     from recjudge_tui.reports.agreement.agreement import agreement_table
     from recjudge_tui.reports.common.pairing import AgreementOptions
-    from recjudge_tui.reports.common.scales import categories, is_people
+    from recjudge_tui.reports.common.scales import categories, is_people, is_reader
     from recjudge_tui.reports.common.segments import segmented
-    from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
+    from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
     from recjudge_tui.store.verdicts.ratings import project_raters
 
     raters = project_raters(db, project_id)
     topics = project_topics(db, project_id)
     people = frozenset(rater.name for rater in raters.values() if is_people(rater))
-    chosen = choice.topic if choice.topic in topics else next(iter(topics), None)
-    stat, level = choice.stat, choice.level
-    if chosen is None:
+    topic = choice.topic if choice.topic in topics else next(iter(topics), None)
+    if topic is None:
         return Agreement((), None, choice.stat, choice.level, people, (), "", None, None)
-    ordered = chosen not in categories(db, project_id)
-    stat = stat or usual_statistic(not protocol_facts(chosen.protocol).scores, ordered=ordered)
-    level = level if STATISTICS[stat].correlation else DEFAULT_LEVEL
-    fitting = tuple(
-        name for name, ranking in METHODS.items() if ranking.of_pairs == compares_lists(chosen.protocol)
-    )
+    stat, level, methods, method = _fitting(choice, topic, ordered=topic not in categories(db, project_id))
+    few = frozenset[str]() if choice.readers else with_few_labels(db, project_id, topic)
+    kept = tuple(name for name, rater in raters.items() if name not in few and not is_reader(rater))
+    shown = kept if few else ()
     ranking = LeaderboardOptions(
-        chosen.protocol,
-        aspect=chosen.aspect,
-        method=choice.method if choice.method in fitting else "" if ordered else "share",
-        readers=choice.readers,
+        topic.protocol, aspect=topic.aspect, method=method, readers=choice.readers, raters=shown
     )
     compared = AgreementOptions(
-        chosen.protocol, chosen.aspect, stats=(stat,), levels=(level,), readers=choice.readers
+        topic.protocol, topic.aspect, stats=(stat,), levels=(level,), readers=choice.readers, raters=shown
     )
 
     def ranked(cases: CaseSelection) -> Table:
-        return leaderboard_table(db, project_id, replace(ranking, selection=cases))
+        table = leaderboard_table(db, project_id, replace(ranking, selection=cases))
+        return replace(table, notes=(*_left_out(few), *table.notes))
 
     def paired(cases: CaseSelection) -> Table:
         return agreement_table(db, project_id, replace(compared, selection=cases))
 
     board = segmented(db, project_id, ranked, occasions=occasions)
-    return Agreement(
-        topics,
-        chosen,
-        stat,
-        level,
-        people,
-        fitting,
-        str(board.settings.get("method", "")),
-        segmented(db, project_id, paired, occasions=occasions),
-        board,
-        occasions,
+    pairs = segmented(db, project_id, paired, occasions=occasions)
+    used = str(board.settings.get("method", ""))
+    return Agreement(topics, topic, stat, level, people, methods, used, pairs, board, occasions)
+
+
+def _fitting(
+    choice: AgreementChoice, topic: Topic, *, ordered: bool
+) -> tuple[str, str, tuple[str, ...], str]:
+    """The statistic and its level, the methods of ranking that fit the topic, and the one to use (empty: the usual)."""
+    from recjudge_tui.reports.leaderboard.leaderboard import METHODS
+
+    facts = protocol_facts(topic.protocol)
+    stat = choice.stat or usual_statistic(not facts.scores, ordered=ordered)
+    level = choice.level if STATISTICS[stat].correlation else DEFAULT_LEVEL
+    of_pairs = compares_lists(topic.protocol)
+    methods = tuple(name for name, ranking in METHODS.items() if ranking.of_pairs == of_pairs)
+    method = choice.method if choice.method in methods else "" if ordered else "share"
+    return stat, level, methods, method
+
+
+def _left_out(few: frozenset[str]) -> tuple[str, ...]:
+    if not few:
+        return ()
+    names = ", ".join(sorted(few))
+    return (
+        f"without {names}: fewer than {FEWEST_CASES} labels; to include them, press m and count overrides",
     )
 
 
@@ -115,11 +128,14 @@ def pair_filter(agreement: Agreement, rater_a: str, rater_b: str) -> str:
     return VerdictFilter((*_terms(agreement), *judges, Term("why", ":", "disagree"))).text()
 
 
-def board_filter(agreement: Agreement, row: Row) -> str:
-    """The verdicts behind one row of the ranking; without a system, all of its rater."""
+def board_filter(agreement: Agreement, row: Row, outcome: str = "system") -> str:
+    """The filter for the verdicts behind one row of the ranking; without a system, for all verdicts of its rater.
+
+    `outcome`: only `won`, `tied` or `lost` ones.
+    """
     terms = [
         Term(term, ":", str(row[key]))
-        for term, key in (("judge", "rater"), ("system", "system"))
+        for term, key in (("judge", "rater"), (outcome, "system"))
         if key in row
     ]
     return VerdictFilter((*_terms(agreement), *terms)).text()

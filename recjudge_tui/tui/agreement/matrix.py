@@ -1,4 +1,4 @@
-"""The agreement of every pair of raters as the cells of a matrix, and of one pair as a sentence. No widget in here."""
+"""The agreement of every pair of raters as the cells of a matrix, and of one pair as a sentence. Contains no widget."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def ceiling_line(table: Table, stat: str, rater: str, people: frozenset[str], lo
 
 
 def notes_about(table: Table, row: Row | None) -> list[str]:
-    """The notes of a table that are about the pair of raters, or the rater, of this row, and those about all of them."""
+    """The notes of a table about the rater or the pair of raters of this row, and the notes about all raters."""
     if row is None:
         return list(table.notes)
     if "rater_a" in row:
@@ -96,7 +96,7 @@ def _names(note: str, pair: tuple[str, str]) -> bool:
 
 
 def n_range(rows: Iterable[Row]) -> str:
-    """`n=40`, or `n=38 to 40` where pairs of raters share different numbers of cases."""
+    """`n=40`, or `n=38 to 40` if pairs of raters share different numbers of cases."""
     counts = sorted({n for row in rows if isinstance(n := row["n"], int)})
     if not counts:
         return ""

@@ -1,4 +1,7 @@
-"""The ranking of systems as the lines of a table: scores with their intervals, or shares of labels. No widget in here."""
+"""The ranking of systems as the lines of a table: scores with their intervals, or shares of labels.
+
+Contains no widget.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from rich.cells import cell_len
 from rich.text import Text
 
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.label_shares import shares_sentence
 from recjudge_tui.reports.figures.leaderboard import EVEN, system_sentence
@@ -19,12 +22,12 @@ from recjudge_tui.reports.figures.words import METHOD_NAMES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS
 from recjudge_tui.tui.agreement.matrix import short_number
 from recjudge_tui.tui.kit.charts import interval, is_ascii, place_of, tick
-from recjudge_tui.tui.kit.glyphs import Glyphs, fit, number, plural, short_label
+from recjudge_tui.tui.kit.glyphs import Glyphs, fit, number, short_label
 
 OF_PAIRS = tuple(name for name, method in METHODS.items() if method.of_pairs)
 _SCORE_HEADS = {"q": "Q", "mean": "mean"}
 _COUNT_HEADS = ("W", "T (flips)", "L")
-# what a narrow panel leaves out, first to last; a number is never cut
+# columns that a narrow panel leaves out, in this order; numbers are never cut
 _LEFT_OUT = ("fail", "interval", "n", "T (flips)", "W", "L")
 NUMBER_HEADS = ("#", *_SCORE_HEADS.values(), "score", *_COUNT_HEADS, "fail", "n")
 _WIDEST, _NARROWEST = 40, 8
@@ -34,8 +37,7 @@ _SHADE_STYLES = ("green", "yellow", "red", "magenta")
 
 
 class RankingLine(NamedTuple):
-    """A line: the cells of the columns, or `text` over all of them; the row of the report that it is about; its
-    sentence."""
+    """A line: the cells of the columns, or `text` across all of them; its row of the report; its sentence."""
 
     cells: Sequence[Text]
     row: Row
@@ -70,10 +72,10 @@ def ranking(table: Table, width: int, look: Glyphs) -> Ranking:
 
 
 def _by_rater(table: Table, cells: Sequence[Sequence[Text]], look: Glyphs) -> tuple[RankingLine, ...]:
-    """The systems below the name of their rater, and below two that cannot be told apart what that would take."""
+    """The systems by rater; below two that are not separable, the number of users needed."""
     close = {
         (fact["rater"], fact["aspect"], fact["lower"]): fact
-        for fact in cast("list[dict[str, Any]]", table.settings.get("neighbours", []))
+        for fact in cast("list[dict[str, Any]]", table.facts.get("neighbours", []))
         if not fact["separable"] and fact["p"] is not None
     }
     lines: list[RankingLine] = []
@@ -108,13 +110,19 @@ def _answer(fact: Mapping[str, Any], look: Glyphs) -> str:
     more = fact["more"]
     if fact["contrary"]:
         return f"  {corner} more users prefer {one_line(fact['lower'], 30)} to {one_line(fact['upper'], 30)} head to head"
-    needed = "; no practical number of users would do" if more is None else f"; ~{plural(more, 'more user')}"
+    needed = (
+        "; no practical number of users would be enough"
+        if more is None
+        else f"; ~{quantity(more, 'more user')}"
+    )
     counts = f"{number(fact['won'])} won, {number(fact['tied'])} tied, {number(fact['lost'])} lost"
     return f"  {corner} not separable: {counts}{needed}"
 
 
 def columns(ranking: Ranking) -> tuple[list[Text], list[list[Text]]]:
-    """The headings and the lines as cells of exact widths, with their padding, so that a text can run over all of them."""
+    """The headings and the lines as cells of exact widths, with their padding, so that a text can extend across all
+    of them.
+    """
     lines = [line.cells for line in ranking.lines if line.text is None]
     heads = [Text(head, justify="right" if head in NUMBER_HEADS else "left") for head in ranking.heads]
     widths = [
@@ -203,7 +211,7 @@ def _axis(bounds: tuple[float, float], even: float | None, room: int) -> str:
 
 
 def _without(widths: dict[str, int], width: int) -> set[str]:
-    """The columns that a panel `width` cells wide has no room for."""
+    """The columns that do not fit a panel `width` cells wide."""
     left_out: set[str] = set()
     for head in _LEFT_OUT:
         if _table_width(widths, left_out) <= width:
@@ -213,7 +221,7 @@ def _without(widths: dict[str, int], width: int) -> set[str]:
 
 
 def _table_width(widths: dict[str, int], left_out: Collection[str]) -> int:
-    """With a cell of padding on either side of every column, and the scroll bar."""
+    """The width with a cell of padding on both sides of every column, and the scroll bar."""
     return sum(cells + 2 for head, cells in widths.items() if head not in left_out) + 1
 
 

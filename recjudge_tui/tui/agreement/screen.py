@@ -31,6 +31,7 @@ from recjudge_tui.tui.agreement.jobs import (
     pair_filter,
 )
 from recjudge_tui.tui.agreement.matrix import ceiling_line, matrix, n_range, notes_about, pair_sentence
+from recjudge_tui.tui.agreement.outcomes import OutcomeChoice
 from recjudge_tui.tui.agreement.ranking import OF_PAIRS, Ranking, RankingLine, columns, ranking
 from recjudge_tui.tui.figures.grid import TableCell
 from recjudge_tui.tui.figures.render import content_of
@@ -41,10 +42,9 @@ from recjudge_tui.tui.kit.occasion_screen import OccasionScreen
 from recjudge_tui.tui.kit.steady_table import FigureTable
 from recjudge_tui.tui.kit.top_bar import TopBar
 
-_EMPTY = """Nothing was judged yet.
+_EMPTY = """Nothing has been judged yet.
 
-To import labels, press i on the Projects screen.
-To start a run, press r there."""
+Press i to import labels, and r, then n, to start a run."""
 _LONGEST_NOTES = 12
 _FEW = f"?: fewer than {FEWEST_CASES} cases"
 _READERS = [(str(False), "left out"), (str(True), "counted as raters")]
@@ -74,6 +74,7 @@ class AgreementScreen(OccasionScreen):
         Binding("e", "export", "export", id="agreement.export"),
         Binding("J", "scroll_details(2)", "scroll the details down", show=False, id="agreement.details_down"),
         Binding("K", "scroll_details(-2)", "scroll the details up", show=False, id="agreement.details_up"),
+        Binding("r", "runs", "runs", show=False, id="agreement.runs"),
         Binding("R", "compute", "compute again", show=False, id="agreement.compute"),
         Binding("P", "paper", "the paper's table", show=False, id="agreement.paper"),
         *COMMON,
@@ -283,12 +284,21 @@ class AgreementScreen(OccasionScreen):
         row = self._row()
         if row is None or self.agreement is None:
             return
+        if self._on_board and row.get("wins") is not None and "system" in row:
+            self.app.push_screen(OutcomeChoice(row), partial(self._open_outcome, row=row))
+            return
         filter_text = (
             board_filter(self.agreement, row)
             if self._on_board
             else pair_filter(self.agreement, str(row["rater_a"]), str(row["rater_b"]))
         )
         self.app.push_screen(CasesScreen(self.project_id, filter_text))
+
+    def _open_outcome(self, outcome: str | None, row: Row) -> None:
+        from recjudge_tui.tui.cases.screen import CasesScreen
+
+        if outcome is not None and self.agreement is not None:
+            self.app.push_screen(CasesScreen(self.project_id, board_filter(self.agreement, row, outcome)))
 
     def action_choose(self) -> None:
         from recjudge_tui.tui.kit.choice_form import ChoiceField, ChoiceForm
@@ -311,7 +321,7 @@ class AgreementScreen(OccasionScreen):
         if chosen is None:
             return
         topic = agreement.topics[int(chosen["topic"])]
-        # another question has a default statistic of its own, unless one was chosen with it
+        # another question has its own default statistic, unless the user chose one with it
         use_default = topic != agreement.topic and chosen["stat"] == agreement.stat
         self._choice = AgreementChoice(
             topic,

@@ -1,4 +1,4 @@
-"""Cases on which annotators differ, shown to a third person with each answer but without names."""
+"""Shows cases on which annotators differ to a third person, with each answer but without names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from recjudge_tui.domain.annotation import AspectQuestion, CaseAnswers
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.tui.annotate.jobs import Decision, next_decision, settle_and_go_on
 from recjudge_tui.tui.annotate.judging import JudgingScreen
 from recjudge_tui.tui.annotate.text import ballots_content
-from recjudge_tui.tui.kit.glyphs import glyphs, plural
+from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 
@@ -71,7 +71,7 @@ class AdjudicateScreen(JudgingScreen):
             f"Previous case: {one_line(self.decision.previous, 400)}\n\n" if self.decision.previous else ""
         )
         if dispute is None:
-            settled = plural(self.decision.queue.disputed, "case")
+            settled = quantity(self.decision.queue.disputed, "case")
             outcome = (
                 "The annotators agree on every case."
                 if not self.decision.queue.disputed
@@ -86,6 +86,7 @@ class AdjudicateScreen(JudgingScreen):
     def leave_now(self) -> None:
         if self.decision is not None and self.decision.queue.left:
             self.app.notify(
-                f"{plural(len(self.decision.queue.left), 'case')} left; your decisions are stored", timeout=4
+                f"{quantity(len(self.decision.queue.left), 'case')} left; your decisions are stored",
+                timeout=4,
             )
         self.host.leave_screen()

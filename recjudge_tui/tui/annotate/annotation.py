@@ -1,4 +1,7 @@
-"""One person's cases, one after the other, blind; once all are judged, everybody's verdicts can be revealed."""
+"""Blind annotation: one person's cases, one after the other.
+
+Once all are judged, everybody's verdicts can be revealed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from recjudge_tui.domain.annotation import AspectQuestion, CaseAnswers
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.store.annotation.tasks import rater_assignment
 from recjudge_tui.tui.annotate.jobs import (
     View,
@@ -22,7 +25,7 @@ from recjudge_tui.tui.annotate.jobs import (
 from recjudge_tui.tui.annotate.judging import JudgingScreen
 from recjudge_tui.tui.annotate.text import reveal_content
 from recjudge_tui.tui.kit.dialogs import Confirm
-from recjudge_tui.tui.kit.glyphs import glyphs, plural
+from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 
@@ -45,7 +48,7 @@ class AnnotationScreen(JudgingScreen):
     def on_mount(self) -> None:
         self._go(partial(first_view, rater_id=self.rater_id, protocol=self.protocol))
 
-    # ---- coming and going
+    # ---- opening and leaving
 
     def _go(self, job: partial[View] | partial[View | None]) -> None:
         self.busy = True
@@ -147,7 +150,7 @@ class AnnotationScreen(JudgingScreen):
     def leave_now(self) -> None:
         if self.view is not None:
             assignment = rater_assignment(self.host.db, self.rater_id, self.protocol)
-            left = f"{plural(assignment.open, 'case')} left; " if assignment.open else "no cases left; "
+            left = f"{quantity(assignment.open, 'case')} left; " if assignment.open else "no cases left; "
             self.app.notify(f"{left}your verdicts are stored", timeout=4)
         self.host.leave_screen()
 
@@ -174,7 +177,10 @@ def _own_words(view: View, aspect: str) -> str:
 
 
 def _end(view: View) -> Content:
-    """No figure of agreement: it would tell a blind annotator how the others answer."""
+    """The text after the last case.
+
+    It has no figure of agreement, which would tell a blind annotator how others answered.
+    """
     assignment = view.assignment
     skipped = f", {assignment.skipped} skipped" if assignment.skipped else ""
     lines = [f"All your cases are judged: {assignment.done} given{skipped}."]

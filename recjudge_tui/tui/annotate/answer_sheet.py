@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from recjudge_tui.domain.annotation import AspectAnswer, AspectQuestion, CaseAnswers, ItemFlag
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.kit.glyphs import fit, glyphs
 
@@ -104,7 +105,7 @@ class AnswerSheet(Widget):
 
     def judged(self) -> CaseAnswers:
         """The answers so far in the order of the questions, but the overall verdict first, if there is one."""
-        ordered = sorted(self.questions, key=lambda question: question.aspect != "overall")
+        ordered = sorted(self.questions, key=lambda question: question.aspect != OVERALL)
         given = [self._answers[q.aspect] for q in ordered if q.aspect in self._answers]
         return CaseAnswers(tuple(given), self.flags, self.note)
 

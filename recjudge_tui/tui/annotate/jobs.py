@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class View(NamedTuple):
-    """What stands on the screen of one annotator: a case, or none where all are settled. `others` and `systems` (in the
+    """The content of an annotator's screen: a case, or none if all are settled. `others` and `systems` (in the
     order shown) are empty until the case is revealed."""
 
     assignment: Assignment
@@ -41,7 +41,7 @@ class View(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What stands on the screen of a third person; `previous`: who gave which verdict on the case just decided."""
+    """The content of a third person's screen; `previous`: who gave which verdict on the case just decided."""
 
     queue: Queue
     dispute: Dispute | None

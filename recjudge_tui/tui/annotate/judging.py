@@ -62,8 +62,8 @@ class JudgingScreen(BaseScreen):
             for key in _KEYS
         ],
         *[
-            Binding(key, f"answer({said!r})", "part of a number", show=False, id=f"judging.{key}")
-            for key, said in _NAMED.items()
+            Binding(key, f"answer({answer!r})", "part of a number", show=False, id=f"judging.{key}")
+            for key, answer in _NAMED.items()
         ],
         Binding("j,down", "aspect(1)", "next question", show=False, id="judging.down"),
         Binding("k,up", "aspect(-1)", "previous question", show=False, id="judging.up"),
@@ -88,7 +88,7 @@ class JudgingScreen(BaseScreen):
         self.project_id = project_id
         self.shown: ShownCase | None = None
         self.time = ActiveTime()
-        # between a confirmed answer and the next case, keys give no answers
+        # between a confirmed answer and the next case, keys are ignored
         self.busy = True
         self._leaving = False
         self._title = name
@@ -165,7 +165,7 @@ class JudgingScreen(BaseScreen):
 
     @on(events.Unmount)
     def _let_it_be_stored(self, event: events.Unmount) -> None:
-        """A verdict that is being stored is not interrupted, whatever ends the screen."""
+        """Wait until a verdict that is being stored is written, however the screen ends."""
         if self.busy and self.shown is not None:
             event.prevent_default()
 
@@ -240,7 +240,7 @@ class JudgingScreen(BaseScreen):
         self.query_one(AnswerSheet).drop_flag()
 
     def action_leave(self) -> None:
-        """Store what is being stored; ask about unconfirmed input."""
+        """Leave: wait for a verdict that is being stored, and ask about unconfirmed input."""
         if self.busy and self.shown is not None:
             self._leaving = True
         elif self.query_one(AnswerSheet).changed and self.shown is not None:
@@ -286,7 +286,7 @@ class JudgingScreen(BaseScreen):
         return self.query_one("#guidelines" if narrow else "#shown", VerticalScroll)
 
 
-# a longer time without a key is a pause, and none of it counts
+# a longer time without a key is a pause and does not count
 PAUSE_S = 120.0
 
 

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual.content import Content
 
-from recjudge_tui.domain.annotation import AspectQuestion
+from recjudge_tui.domain.annotation import MOST_EVENTS, AspectQuestion
+from recjudge_tui.domain.event_types import RATING
 from recjudge_tui.domain.material import ItemView, Material, ShownEvent, UserView
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.tui.cases.case.lists import item_words
-from recjudge_tui.tui.kit.glyphs import Glyphs, fit
+from recjudge_tui.tui.kit.glyphs import Glyphs, fit, wrapped
+from recjudge_tui.tui.kit.text_pane import LONGEST_TEXT
 
 if TYPE_CHECKING:
     from recjudge_tui.annotation.adjudication import Ballot
     from recjudge_tui.store.annotation.other_annotators import OtherVerdict
 
-LONGEST = 12_000
 _GAP = 2
 _USER = 40
 _BESIDE = 110
-_MOST_EVENTS = 100
+# a list of more lines than this pushes the user out of a small terminal
+_LONG_LIST = 8
+_BRIEF = 2
 _ABSTRACT = 400
 
 
@@ -35,7 +37,8 @@ def shown_content(material: Material, width: int, symbols: Glyphs) -> Content:
         room = width - _USER - 2 * _GAP
         left = list(_user(material.user, _USER, symbols))
         return Content("\n").join(_beside(left, list(_judged(material, room, symbols)), _USER + 2 * _GAP))
-    return Content("\n").join([*what, Content(""), *_user(material.user, width, symbols)])
+    brief = _brief(material.user, width, symbols) if len(what) > _LONG_LIST else ()
+    return Content("\n").join([*brief, *what, Content(""), *_user(material.user, width, symbols)])
 
 
 def titles_of(material: Material, symbols: Glyphs) -> dict[str, str]:
@@ -50,7 +53,7 @@ def titles_of(material: Material, symbols: Glyphs) -> dict[str, str]:
 
 def guidelines_content(text: str) -> Content:
     """The guidelines with their headings highlighted."""
-    lines = safe_text(text[: 10 * LONGEST]).split("\n")
+    lines = safe_text(text[: 10 * LONGEST_TEXT]).split("\n")
     return Content("\n").join(
         Content.styled(line.lstrip("# "), "bold $accent") if line.startswith("#") else Content(line)
         for line in lines
@@ -78,7 +81,7 @@ def reveal_content(
     )
     for rater, reasoning in reasonings:
         lines.append(Content.styled(one_line(rater, 40), "bold"))
-        lines.append(Content(safe_text(reasoning[:LONGEST]).strip()))
+        lines.append(Content(safe_text(reasoning[:LONGEST_TEXT]).strip()))
     return Content("\n").join(lines)
 
 
@@ -100,7 +103,7 @@ def ballots_content(
     for number, ballot in enumerate(ballots, 1):
         if ballot.note:
             head = (f"annotator {number}: ", "bold")
-            lines.append(Content.assemble(head, safe_text(ballot.note[:LONGEST]).strip()))
+            lines.append(Content.assemble(head, safe_text(ballot.note[:LONGEST_TEXT]).strip()))
     return Content("\n").join([*lines, Content("")])
 
 
@@ -137,7 +140,7 @@ def _judged(material: Material, width: int, symbols: Glyphs) -> Iterator[Content
         yield _rule("Recommended", width, symbols)
         yield Content.styled(item_words(material.explanation.item, symbols), "bold")
         yield _rule("Explanation", width, symbols)
-        yield Content(safe_text(material.explanation.text[:LONGEST]).strip())
+        yield Content(safe_text(material.explanation.text[:LONGEST_TEXT]).strip())
     if not material.slates:
         return
     column = (width - _GAP * (len(material.slates) - 1)) // len(material.slates)
@@ -156,7 +159,7 @@ def _judged(material: Material, width: int, symbols: Glyphs) -> Iterator[Content
 
 def _item(item: ItemView, rank: int, width: int, shared: bool, symbols: Glyphs) -> list[Content]:
     """The item's text, wrapped under its number; `=` marks an item that is in both lists."""
-    lines = wrap(item_words(item, symbols), max(width - 5, 12)) or [""]
+    lines = wrapped(item_words(item, symbols), max(width - 5, 12)) or [""]
     head_lines = [
         Content.styled(
             f"{'=' if shared else ' '}{rank:2} {line}" if at == 0 else f"    {line}",
@@ -165,7 +168,9 @@ def _item(item: ItemView, rank: int, width: int, shared: bool, symbols: Glyphs) 
         for at, line in enumerate(lines)
     ]
     abstract = one_line(item.attributes.get("abstract", ""), _ABSTRACT)
-    return head_lines + [Content.styled(f"    {line}", "dim") for line in wrap(abstract, max(width - 5, 12))]
+    return head_lines + [
+        Content.styled(f"    {line}", "dim") for line in wrapped(abstract, max(width - 5, 12))
+    ]
 
 
 def _beside_all(blocks: Sequence[Sequence[Content]], column: int) -> Iterator[Content]:
@@ -191,7 +196,7 @@ def _user(user: UserView, width: int, symbols: Glyphs) -> Iterator[Content]:
         ("prefers ", "; ".join(user.preferences)),
     )
     for head, text in attributes:
-        for at, line in enumerate(wrap(one_line(text, LONGEST), max(width - len(head), 12))):
+        for at, line in enumerate(wrapped(one_line(text, LONGEST_TEXT), max(width - len(head), 12))):
             yield Content.assemble((head if at == 0 else " " * len(head), "dim"), line)
     events = (
         ("history", user.history),
@@ -202,21 +207,35 @@ def _user(user: UserView, width: int, symbols: Glyphs) -> Iterator[Content]:
     for title, shown_events in events:
         if shown_events:
             yield Content.styled(f"{title} ({len(shown_events)}), newest first", "bold")
-            for event in shown_events[:_MOST_EVENTS]:
+            for event in shown_events[:MOST_EVENTS]:
                 yield from _event(event, width, symbols)
     if not (facts or user.browsed or user.preferences or user.history or user.searches or user.clicks):
         yield Content.styled("no data about this user", "dim")
 
 
+def _brief(user: UserView, width: int, symbols: Glyphs) -> Iterator[Content]:
+    """The newest events in two lines above a list that leaves no room for them below."""
+    events = [*user.history, *user.searches, *user.clicks]
+    names = [
+        one_line(event.item.title, 40) if event.item else f"“{one_line(event.text, 40)}”" for event in events
+    ]
+    lines = wrapped(f" {symbols.dot} ".join([*user.preferences, *names]), max(width - 2, 12))
+    if lines:
+        yield _rule("User, in short", width, symbols)
+        yield from map(Content, lines[: _BRIEF - 1])
+        if len(lines) >= _BRIEF:
+            yield Content(lines[_BRIEF - 1] + (f" {symbols.cut}" if len(lines) > _BRIEF else ""))
+
+
 def _event(event: ShownEvent, width: int, symbols: Glyphs) -> Iterator[Content]:
     """Day, kind, value and the item's text, wrapped under the day."""
     what = item_words(event.item, symbols) if event.item else f"“{one_line(event.text, 200)}”"
-    value = f" {event.value:g}" if event.value is not None and event.type == "rating" else ""
+    value = f" {event.value:g}" if event.value is not None and event.type == RATING else ""
     kind = "rated" if value else one_line(event.type, 20)
     head = " ".join(part for part in (one_line(event.timestamp[:10], 10), f"{kind}{value}") if part)
-    for at, line in enumerate(wrap(f"{head}: {what}", max(width - 2, 12), subsequent_indent="  ")):
+    for at, line in enumerate(wrapped(f"{head}: {what}", max(width - 4, 12))):
         cut = len(head) + 1 if at == 0 else 0
-        yield Content.assemble((line[:cut], "dim"), line[cut:])
+        yield Content.assemble("  " if at else "", (line[:cut], "dim"), line[cut:])
 
 
 def _rule(title: str, width: int, symbols: Glyphs) -> Content:

@@ -1,4 +1,4 @@
-"""What can be written from the cases: one case as text, in a file or in the pager, and the list as a table."""
+"""Output of cases: one case as text, in a file or in the pager, and the list as a table."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 
 from recjudge_tui.domain.filters import VerdictFilter
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.settings import user_path
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.cases.verdict_pane import list_verdicts
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.exporting import WrittenFile
-from recjudge_tui.tui.kit.glyphs import case_number, glyphs, plural
+from recjudge_tui.tui.kit.glyphs import case_number, glyphs
 from recjudge_tui.tui.kit.host import Host
 
 if TYPE_CHECKING:
@@ -28,10 +29,22 @@ if TYPE_CHECKING:
 _WIDTH = 100
 _LONGEST = 10_000_000
 
+EXPORT_HINT = (
+    "The listed verdicts are written to this file. Its ending sets the format: "
+    ".csv .jsonl .json .md .tex .html .txt .parquet"
+)
+
 
 def copy_case(screen: BaseScreen, case: CaseDetail) -> None:
-    screen.app.copy_to_clipboard(_text(case))
-    screen.notify("The case is copied.", markup=False)
+    copy_text(screen, _text(case))
+
+
+def copy_text(screen: BaseScreen, text: str) -> None:
+    """Copy through the terminal. Some terminals ignore this silently, so the message names the method and the
+    alternative.
+    """
+    screen.app.copy_to_clipboard(text)
+    screen.notify("Copied through the terminal (OSC 52). Y saves it to a file.", markup=False)
 
 
 def page_case(screen: BaseScreen, case: CaseDetail) -> None:
@@ -55,7 +68,7 @@ def ask_to_save(
     def save(name: str | None) -> None:
         if name is None:
             return
-        path = Path(name).expanduser()
+        path = user_path(name)
         try:
             _write_new(path, text(path))
         except RecjudgeError as error:
@@ -89,12 +102,12 @@ def _text(case: CaseDetail) -> str:
 def export_list(
     db: Database, path: Path, project_id: int, chosen: VerdictFilter, sort: str, only: tuple[int, ...] | None
 ) -> WrittenFile:
-    """Write the listed verdicts; the list is read again, so that it holds all of them."""
+    """Write the listed verdicts; the list is read again, so that it is complete."""
     from recjudge_tui.reports.verdicts.export import save_verdicts
 
     ids = list_verdicts(db, project_id, chosen, sort, only).ids
     written = save_verdicts(db, project_id, chosen.text(), path, ids=ids)
-    return WrittenFile(path, plural(written.rows, "verdict"), (note,) if (note := written.says()) else ())
+    return WrittenFile(path, quantity(written.rows, "verdict"), (note,) if (note := written.says()) else ())
 
 
 def page(host: Host, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property, partial
 from typing import ClassVar
 
+from rich.cells import set_cell_size
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -25,7 +26,7 @@ from recjudge_tui.store.projects.saved_filters import (
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.dialogs import AskLine, Confirm, Dialog
 from recjudge_tui.tui.kit.host import host_of
-from recjudge_tui.tui.kit.key_names import key_hint, key_name
+from recjudge_tui.tui.kit.key_line import key_hint, key_name
 from recjudge_tui.tui.kit.option_list import Options
 
 _NAME_CELLS = 24
@@ -92,7 +93,7 @@ class SavedFilters(Dialog[str | None]):
         self.background.stop()
 
     def _show(self, filters: list[SavedFilter], select: str = "", toast: str = "") -> None:
-        """Show the filters, with the cursor on the one named `select`, or where it was."""
+        """Show the filters, with the cursor on the one named `select`, or at its old position."""
         self.filters = filters
         self.set_class(not filters, "-empty")
         names = self.query_one(FilterNames)
@@ -154,4 +155,4 @@ class SavedFilters(Dialog[str | None]):
 
 def _option_text(saved: SavedFilter) -> Content:
     name = one_line(saved.name, min(_NAME_CELLS, LONGEST_NAME))
-    return Content.assemble((name.ljust(_NAME_CELLS), "bold"), "  ", one_line(saved.filter, 200))
+    return Content.assemble((set_cell_size(name, _NAME_CELLS), "bold"), "  ", one_line(saved.filter, 200))

@@ -1,6 +1,6 @@
 """Cases: every verdict of a project, filtered and sorted, with the case behind each.
 
-The screen holds the keys and connects its parts: the filter, the list, the case beside it, triage and what can be written.
+The screen handles the keys and connects its parts: the filter, the list, the case beside it, triage and output.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input
 
 from recjudge_tui.domain.filters import HINT, Term, VerdictFilter, parse_filter
-from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.store.verdicts.listing import newest_judged_run, next_undecided
 from recjudge_tui.store.verdicts.triage_log import Action
-from recjudge_tui.tui.cases.case.panel import CasePanel
-from recjudge_tui.tui.cases.output import copy_case, export_list, page_case, save_case
+from recjudge_tui.tui.cases.case.panel import CasePanel, ListsInShort, read_case
+from recjudge_tui.tui.cases.output import EXPORT_HINT, copy_case, export_list, page_case, save_case
 from recjudge_tui.tui.cases.saved_filters import SavedFilters
+from recjudge_tui.tui.cases.strip import CaseStrip
 from recjudge_tui.tui.cases.triage import LogWrite, Triage
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.cases.verdict_pane import VerdictPane
@@ -32,38 +31,26 @@ from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.completion import Values
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar
+from recjudge_tui.tui.kit.importing import IMPORT, ImportScreen
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 if TYPE_CHECKING:
     from recjudge_tui.store.verdicts.case_detail import CaseDetail
 
+# below this many columns triage is one pane
+ONE_PANE = 100
 _GONE = "This verdict no longer exists: its run or import was deleted in the meantime."
 _DETAIL_DELAY_S = 0.04
 _FIRST_DETAIL_DELAY_S = 0.15
-_EXPORT_HINT = (
-    "The listed verdicts are written to this file. Its ending sets the format: "
-    ".csv .jsonl .json .md .tex .html .txt .parquet"
-)
-
-
 _ABOUT_VERDICTS = (
-    "decide",
-    "override",
-    "annotate",
-    "keep",
-    "next_undecided",
-    "copy",
-    "save",
-    "page",
-    "export",
-    "sent",
-)
+    "decide", "override", "annotate", "keep", "next_undecided", "copy", "save", "page", "export", "sent",
+)  # fmt: skip
 
 
-class CasesScreen(ExportScreen):
-    """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure; without a filter, on the queue
-    of the newest run, or on all verdicts where no judge has run.
+class CasesScreen(ExportScreen, ImportScreen):
+    """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure; without a filter it
+    opens on the queue of the newest run, or on all verdicts if no judge has run.
 
     With `only`, it lists nothing but the verdicts on these cases, and `name` describes them in the top line.
     """
@@ -90,14 +77,17 @@ class CasesScreen(ExportScreen):
         Binding("P", "sent", "sent/raw", id="cases.sent"),
         Binding("J", "scroll_case(3)", "scroll the case down", show=False, id="cases.scroll_down"),
         Binding("K", "scroll_case(-3)", "scroll the case up", show=False, id="cases.scroll_up"),
+        Binding("enter", "unfold", "list", show=False, id="cases.unfold"),
+        Binding("tab", "next_part", "next panel, or next part of the case", show=False, id="cases.next_part"),
         Binding("right", "step(1)", "next verdict", show=False, id="cases.step_next"),
         Binding("left", "step(-1)", "previous verdict", show=False, id="cases.step_previous"),
+        IMPORT,
         Binding("r", "open('runs')", "runs", show=False, id="cases.launch"),
         Binding("a", "open('agreement')", "agreement", show=False, id="cases.agreement"),
         Binding("d", "open('compare')", "compare raters", show=False, id="cases.compare"),
         Binding("p", "open('prompts')", "prompts", show=False, id="cases.prompts"),
         Binding("l", "open('annotate')", "label cases yourself", show=False, id="cases.annotate"),
-        *COMMON,
+        *[key for key in COMMON if not (isinstance(key, Binding) and key.id == "app.next_panel")],
     ]
 
     def __init__(
@@ -115,7 +105,10 @@ class CasesScreen(ExportScreen):
         self.panel = CasePanel(id="case")
         self.triage = Triage(self, project_id, self.rows, self._triage_changed)
         self._asked_for = filter_text
-        # filters to open on, one after the other, until one shows a verdict
+        # None until a list is shown
+        self._was_narrow: bool | None = None
+        self._folded_by_itself = False
+        # filters to try when opening, until one shows a verdict
         self._first_looks: list[str] = []
         self._read_again = False
         self._delay: Timer | None = None
@@ -126,9 +119,11 @@ class CasesScreen(ExportScreen):
         yield FilterBar(
             _chips, f'{HINT} "free text"', values=partial(_filter_values, project_id=self.project_id)
         )
+        yield CaseStrip()
         with Horizontal(id="triage"):
             yield self.pane
             yield self.panel
+        yield ListsInShort()
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -136,7 +131,7 @@ class CasesScreen(ExportScreen):
         if self._asked_for is None and self.pane.only is None:
             run = newest_judged_run(self.host.db, self.project_id)
         if run is not None:
-            self._first_looks = [f"run:{run} queue:any", "queue:any", f"run:{run}"]
+            self._first_looks = [f"run:{run.id} queue:any", "queue:any", f"run:{run.id}"]
             self._look_first()
         elif self._asked_for:
             self._apply(self._asked_for)
@@ -150,24 +145,27 @@ class CasesScreen(ExportScreen):
             self.query_one(FilterBar).apply(text)
 
     def _look_first(self) -> bool:
-        """Open on the next filter that may have something to read; False when all were tried."""
+        """Try the next filter on opening; False when all were tried."""
         if not self._first_looks:
             return False
         self._apply(self._first_looks.pop(0))
         return True
 
-    @on(VerdictPane.Listed)
+    @on(VerdictPane.ListShown)
     def _listed(self) -> None:
         if not self.rows.ids and self._look_first():
             return
         self._first_looks.clear()
+        if self._was_narrow is None:
+            self._fold_by_room()
         if not self.rows.ids:
-            self.panel.show_case(None, self._empty())
+            self.panel.show_case(None, self.pane.reason_for_none())
         elif self._read_again:
             self._read_case()
         self._read_again = False
         self.refresh_bindings()
-        self._say_why()
+        self.panel.show_reason(self.pane.queue_reason())
+        self._say_where()
 
     @on(FilterBar.Applied)
     def _filter(self, message: FilterBar.Applied) -> None:
@@ -186,6 +184,12 @@ class CasesScreen(ExportScreen):
     def _run_ended(self) -> None:
         self._read_case()
 
+    def action_import(self) -> None:
+        self.ask_import(self.project_title(self.project_id))
+
+    def imported(self, project: str) -> None:
+        self.pane.relist(follow=True)
+
     def action_filter(self) -> None:
         self.query_one(FilterBar).open()
 
@@ -200,7 +204,7 @@ class CasesScreen(ExportScreen):
         self.pane.next_order()
 
     def action_queue(self) -> None:
-        """Show the queue of what the filter lets through, or all of that."""
+        """Switch between the queue and all verdicts of the filter."""
         chosen = self.pane.chosen.without("queue")
         if not self.pane.in_queue:
             chosen = VerdictFilter((*chosen.terms, Term("queue", ":", "any")))
@@ -219,16 +223,6 @@ class CasesScreen(ExportScreen):
             self.notify("Every verdict after this one has a decision.", markup=False)
         else:
             self.rows.go_to(verdict_id)
-
-    def _empty(self) -> str:
-        if self.pane.in_queue:
-            return (
-                "The queue is empty: every disagreement, flip, uncertain verdict and failure has a decision.\n"
-                "Q shows all verdicts; / flag:any shows those with flagged items."
-            )
-        if self.pane.chosen:
-            return "No verdict matches. Press / to change the filter, backspace to remove its last part."
-        return "No verdicts yet. Press r to start a run. To import labels, press i on the Projects screen."
 
     # ---- triage
 
@@ -255,6 +249,7 @@ class CasesScreen(ExportScreen):
             self.rows.reload()
             self._read_case()
         self.pane.count_decisions()
+        self.query_one(CaseStrip).show_decision(write.decision)
 
     # ---- the case beside it
 
@@ -263,41 +258,76 @@ class CasesScreen(ExportScreen):
         """Read the case when the cursor has come to rest."""
         if self._delay is not None:
             self._delay.stop()
-        self._say_why()
+        self.panel.show_reason(self.pane.queue_reason())
+        self._say_where()
         # reading the first case imports a lot, which would delay the first paint
         first = self.panel.case is None
         self._delay = self.set_timer(_FIRST_DETAIL_DELAY_S if first else _DETAIL_DELAY_S, self._read_case)
 
-    def _say_why(self) -> None:
-        """In the queue: why the verdict is in it."""
-        reason = self.pane.queue_reason()
-        self.panel.border_subtitle = Content(f"reason: {reason}" if reason else "")
-
     def _read_case(self) -> None:
-        verdict_id = self.rows.cursor_id
-        if verdict_id is not None:
-            job = partial(_case, verdict_id=verdict_id)
+        if (verdict_id := self.rows.cursor_id) is not None:
+            job = partial(read_case, verdict_id=verdict_id)
             self.background.start("case", job, partial(self._show_case, verdict_id))
 
     def _show_case(self, verdict_id: int, case: CaseDetail | None) -> None:
         if verdict_id == self.rows.cursor_id:
             self.panel.show_case(case, _GONE)
+            self.query_one(ListsInShort).show(case)
+
+    # ---- one pane: the list folded to a strip above the case
 
     @on(VerdictList.Opened)
     def _open_case(self) -> None:
         self.add_class("-reading")
         self.panel.focus()
+        self.refresh_bindings()
+
+    def on_resize(self) -> None:
+        if self._was_narrow is not None:
+            self._fold_by_room()
+
+    def _fold_by_room(self) -> None:
+        """Fold the list if there is no room for two panes, so that the reasoning is visible; else unfold it."""
+        narrow = self.app.size.width < ONE_PANE
+        if narrow == self._was_narrow:
+            return
+        self._was_narrow = narrow
+        if not narrow and self._folded_by_itself:
+            self.action_unfold()
+        elif narrow and self.rows.has_focus and self.rows.ids and self.pane.in_queue:
+            self._open_case()
+            self._folded_by_itself = True
+
+    @on(CaseStrip.ListRequest)
+    def action_unfold(self) -> None:
+        self._folded_by_itself = False
+        self.remove_class("-reading")
+        self.rows.focus()
+        self.refresh_bindings()
+
+    @on(CaseStrip.Step)
+    def _step(self, message: CaseStrip.Step) -> None:
+        self.action_step(message.rows)
+
+    def _say_where(self) -> None:
+        self.query_one(CaseStrip).show(self.rows.cursor, len(self.rows.ids), self.rows.cursor_row)
+
+    def action_next_part(self) -> None:
+        """Go to the next part of the case if it fills the screen, else to the next panel."""
+        if self.has_class("-reading"):
+            self.panel.to_next_part()
+        else:
+            self.app.action_focus_next()
 
     def action_peel(self) -> None:
-        if self.has_class("-reading") or self.panel.has_focus:
-            self.remove_class("-reading")
-            self.rows.focus()
+        if (self.has_class("-reading") or self.panel.has_focus) and not self._folded_by_itself:
+            self.action_unfold()
         else:
             super().action_peel()
 
     def action_leave(self) -> None:
-        if self.has_class("-reading"):
-            self.action_peel()
+        if self.has_class("-reading") and not self._folded_by_itself:
+            self.action_unfold()
         else:
             super().action_leave()
 
@@ -331,7 +361,7 @@ class CasesScreen(ExportScreen):
             sort=self.pane.sort,
             only=self.pane.only,
         )
-        self.ask_file("verdicts.csv", _EXPORT_HINT, write)
+        self.ask_file("verdicts.csv", EXPORT_HINT, write)
 
     # ---- other screens
 
@@ -345,6 +375,8 @@ class CasesScreen(ExportScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
             return action in ("peel", "app.command_palette")
+        if action == "unfold":
+            return self.has_class("-reading")
         if action in _ABOUT_VERDICTS:
             return self.is_mounted and bool(self.rows.ids)
         return super().check_action(action, parameters)
@@ -361,12 +393,3 @@ def _filter_values(db: Database, project_id: int) -> Values:
     from recjudge_tui.store.verdicts.filter_values import filter_values
 
     return filter_values(db, project_id)
-
-
-def _case(db: Database, verdict_id: int) -> CaseDetail | None:
-    from recjudge_tui.store.verdicts.case_detail import case_detail
-
-    try:
-        return case_detail(db, verdict_id)
-    except NotFoundError:
-        return None

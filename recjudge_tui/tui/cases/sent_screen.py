@@ -1,4 +1,4 @@
-"""What was sent for one verdict and what came back, to read, to copy and to try again."""
+"""Shows what was sent for one verdict and what came back, to read, copy or try again."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.domain.text import money, one_line, quantity, safe_text
 from recjudge_tui.store.database import Database
-from recjudge_tui.tui.cases.output import ask_to_save
+from recjudge_tui.tui.cases.output import ask_to_save, copy_text
 from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen
-from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, glyphs, number, plural
+from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, glyphs, number
 from recjudge_tui.tui.kit.key_line import KeyLine
-from recjudge_tui.tui.kit.text_pane import TextPane
+from recjudge_tui.tui.kit.text_pane import LONGEST_PROMPT, TextPane
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 if TYPE_CHECKING:
     from recjudge_tui.prompting.sent import SentCall, SentVerdict
 
-_LONGEST = 60_000
 _NONE = "No model was asked for this verdict: a person gave it, or it was imported or made from others."
 
 
@@ -40,7 +39,7 @@ class SentScreen(BaseScreen):
         Binding("2", "copy('json')", "copy JSON", id="sent.copy_json"),
         Binding("3", "copy('curl')", "copy curl", id="sent.copy_curl"),
         Binding("Y", "save", "save", id="sent.save"),
-        Binding("p", "prompt", "edit the prompt, try it on this case", id="sent.prompt"),
+        Binding("p", "prompt", "try the prompt", id="sent.prompt"),
         *COMMON,
     ]
 
@@ -50,7 +49,7 @@ class SentScreen(BaseScreen):
         self.sent: SentVerdict | None = None
 
     def compose(self) -> ComposeResult:
-        yield TopBar("recjudge", self.project_title(self.project_id), "Sent and came back")
+        yield TopBar("recjudge", self.project_title(self.project_id), "Request and reply")
         yield TextPane()
         yield KeyLine()
 
@@ -86,11 +85,10 @@ class SentScreen(BaseScreen):
         if not text:
             self.notify("This judge is not asked over HTTP, so there is no curl command.", markup=False)
             return
-        self.app.copy_to_clipboard(text)
-        self.notify("Copied through the terminal (OSC 52). Y saves it to a file.", markup=False)
+        copy_text(self, text)
 
     def action_save(self) -> None:
-        hint = "A new file for what was sent and came back; .json writes JSON, .sh curl commands, else text."
+        hint = "A new file for the request and the reply; .json writes JSON, .sh curl commands, else text."
         ask_to_save(self, "Save", hint, f"sent-{self.verdict_id}.txt", self._file_text)
 
     def _file_text(self, path: Path) -> str:
@@ -110,7 +108,7 @@ def _read(db: Database, verdict_id: int) -> SentVerdict | None:
 
 
 def _content(sent: SentVerdict, width: int, symbols: Glyphs) -> Iterator[Content]:
-    """What came back stands before what was sent, because prompts are long."""
+    """The content. Replies come before requests, because prompts are long."""
     for call in sent.calls:
         rest = symbols.rule * max(width - len(call.title()) - 4, 0)
         yield Content.assemble(
@@ -120,7 +118,7 @@ def _content(sent: SentVerdict, width: int, symbols: Glyphs) -> Iterator[Content
         if call.state == "failed":
             kind = one_line(call.error_kind.replace("_", " "), 40)
             yield Content.assemble(
-                (f"{symbols.failed} {kind}: ", "bold $error"), safe_text(call.error[:_LONGEST])
+                (f"{symbols.failed} {kind}: ", "bold $error"), safe_text(call.error[:LONGEST_PROMPT])
             )
         yield from _part("came back", call.reply, symbols)
         if call.thinking:
@@ -144,14 +142,14 @@ def _content(sent: SentVerdict, width: int, symbols: Glyphs) -> Iterator[Content
 
 def _part(name: str, text: str, symbols: Glyphs) -> Iterator[Content]:
     yield Content.styled(f"{symbols.crumb} {name}", "bold")
-    yield Content(safe_text(text[:_LONGEST]).expandtabs(4) or "(empty)")
-    if len(text) > _LONGEST:
-        yield Content.styled(f"({number(len(text) - _LONGEST)} more characters: Y saves all)", "dim")
+    yield Content(safe_text(text[:LONGEST_PROMPT]).expandtabs(4) or "(empty)")
+    if len(text) > LONGEST_PROMPT:
+        yield Content.styled(f"({number(len(text) - LONGEST_PROMPT)} more characters: Y saves all)", "dim")
 
 
 def _numbers(call: SentCall, symbols: Glyphs) -> str:
     figures = call.numbers
-    parts = [plural(call.attempts, "attempt")]
+    parts = [quantity(call.attempts, "attempt")]
     for name, unit in (
         ("tokens_in", "tokens in"),
         ("tokens_out", "out"),
@@ -162,7 +160,7 @@ def _numbers(call: SentCall, symbols: Glyphs) -> str:
     if (seconds := figures["latency_s"]) is not None:
         parts.append(f"{seconds:.2f} s")
     if (cost := figures["cost_usd"]) is not None:
-        parts.append(f"${cost:.6f}".rstrip("0").rstrip("."))
+        parts.append(money(cost))
     parts += ["a stored reply was used"] if call.cached else []
     parts += [f"read as {call.parsed_by}"] if call.parsed_by else []
     parts += [f"ended by {one_line(call.stop, 20)}"] if call.stop else []

@@ -1,4 +1,7 @@
-"""Triage: decisions, notes and tags on the verdict under the cursor, undone with one key, kept as labels or examples."""
+"""Triage: decisions, notes and tags on the verdict under the cursor.
+
+One key undoes them; verdicts can be kept as labels or examples.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.config_file import reader_name
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.labels import LABELLED, keep_as_label, verdict_to_keep
@@ -17,11 +20,12 @@ from recjudge_tui.store.verdicts.triage_log import Action, LogEntry, record, und
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import AskLine
-from recjudge_tui.tui.kit.glyphs import case_number, plural, short_label
+from recjudge_tui.tui.kit.glyphs import case_number, number, short_label
 
 if TYPE_CHECKING:
     from recjudge_tui.store.verdicts.answer_choices import Choices
 
+_DECIDED: dict[Action, str] = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 _UNDONE = {
     "accept": "accepting",
     "dismiss": "dismissing",
@@ -38,13 +42,15 @@ _TEXTS: dict[Action, tuple[str, str]] = {
 class LogWrite(NamedTuple):
     """A row added to the triage log, or the error that prevented it. `show` is a verdict to go to.
 
-    `verdicts`: a verdict of the reader was added, changed or removed.
+    `verdicts`: a verdict of the reader was added, changed or removed. `decision` is the place in the list and what was
+    decided there.
     """
 
     toast: str
     show: int | None = None
     error: RecjudgeError | None = None
     verdicts: bool = False
+    decision: str = ""
 
 
 class Triage:
@@ -96,7 +102,10 @@ class Triage:
     def decide(self, action: Action) -> None:
         verdict_id = self._under_cursor()
         if verdict_id is not None:
-            self._write(partial(_record, verdict_id=verdict_id, reader=reader_name(), action=action))
+            place = self._rows.cursor + 1
+            self._write(
+                partial(_record, verdict_id=verdict_id, reader=reader_name(), action=action, place=place)
+            )
             self._rows.action_move(1)
 
     def override(self) -> None:
@@ -109,7 +118,7 @@ class Triage:
         from recjudge_tui.tui.cases.triage_dialogs import OverrideDialog
 
         rows = verdict_rows(self._screen.host.db, [verdict_id])
-        # the cursor may have moved on while the choices were read
+        # the cursor may have moved while the choices were read
         if not rows or verdict_id != self._rows.cursor_id:
             return
         whose = f"case {case_number(rows[0].case_id)}, {one_line(rows[0].rater, 24)}"
@@ -122,7 +131,7 @@ class Triage:
             message = f"Overridden to {short_label(label)}. + keeps it as an example or label; u undoes it."
             job = partial(
                 _record, verdict_id=verdict_id, reader=reader_name(), action="override", label=label,
-                value=value, message=message,
+                value=value, message=message, place=self._rows.cursor + 1,
             )  # fmt: skip
             self._write(job)
             self._rows.action_move(1)
@@ -205,10 +214,11 @@ def _written(db: Database, job: Callable[[Database], LogWrite]) -> LogWrite:
 
 def _record(
     db: Database, verdict_id: int, reader: str, action: Action, text: str = "", label: str = "",
-    value: float | None = None, message: str = "",
+    value: float | None = None, message: str = "", place: int = 0,
 ) -> LogWrite:  # fmt: skip
     record(db, verdict_id, reader, action, text=text, label=label, value=value)
-    return LogWrite(message, verdicts=action == "override")
+    decision = f"{number(place)} {_DECIDED[action]}" if action in _DECIDED else ""
+    return LogWrite(message, verdicts=action == "override", decision=decision)
 
 
 def _undo(db: Database, project_id: int, reader: str) -> LogWrite:
@@ -221,7 +231,7 @@ def _undo(db: Database, project_id: int, reader: str) -> LogWrite:
 
 def _keep_label(db: Database, verdict_id: int, reader: str) -> LogWrite:
     count = keep_as_label(db, verdict_id, reader)
-    message = f"“{LABELLED}” has {plural(count, 'verdict')} now; it is a rater to measure by."
+    message = f"“{LABELLED}” has {quantity(count, 'verdict')} now; you can measure judges against it."
     return LogWrite(message, verdicts=True)
 
 

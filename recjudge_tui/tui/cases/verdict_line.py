@@ -1,4 +1,4 @@
-"""One verdict in one line: which columns the verdicts need, which of them fit a width, and their content."""
+"""One verdict in one line: the columns that the verdicts need, those that fit a width, and their content."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 
 from recjudge_tui.domain.occasions import occasion_text
-from recjudge_tui.domain.protocols import protocol_facts, smallest_disagreement
+from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disagreement
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.verdicts.listing import VerdictRow
 from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, fraction, middle, score, short_label
 
 _MARK = 2
-# the columns in order, and the most cells that each is given; `why` takes the rest
+# the columns in order with their maximum width in cells; `why` takes the rest
 _WIDEST = {
     "case": 7,
     "user": 14,
@@ -29,15 +29,14 @@ _WIDEST = {
 }
 _NARROWEST = {"systems": 11, "rater": 6, "user": 5, "judge": 6, "people": 5, "occasion": 11}
 _LEAST_WHY = 14
-# what a narrow list leaves out, first to last
+# columns that a narrow list leaves out, in this order
 _LEFT_OUT = ("case", "rater", "people", "user", "sure")
 _HEADS = {"sure": "sure", "systems": "systems", "rater": "rater"}
 
 
 class Needs(NamedTuple):
-    """The cells that the widest content of each column takes; 0 for a column that is empty in every row.
-
-    `raters` are those seen: one alone needs no column.
+    """The width of the widest content of each column; 0 for a column that is empty in every row. `raters` are the
+    raters seen: a single one needs no column.
     """
 
     user: int = 0
@@ -65,7 +64,7 @@ class Needs(NamedTuple):
 Columns = dict[str, int]
 
 
-@lru_cache(maxsize=16)  # asked for again for every line
+@lru_cache(maxsize=16)  # called for every line
 def columns_for(width: int, needs: Needs) -> Columns:
     """Column -> its cells with a space, for a list `width` cells wide; `why` last."""
     rater = max(map(cell_len, needs.raters)) if len(needs.raters) > 1 else 0
@@ -90,14 +89,14 @@ def columns_for(width: int, needs: Needs) -> Columns:
         if sum(columns.values()) <= room:
             break
         columns.pop(name, None)
-    # what became free goes back to the names
+    # freed space goes back to the names
     wider = {name: min(max(wanted[name], len(name)), _WIDEST[name]) + 1 for name in columns}
     columns = _squeezed(wider, room)
     return {**columns, "why": max(width - _MARK - sum(columns.values()), 4)}
 
 
 def _squeezed(columns: Columns, room: int) -> Columns:
-    """The columns with names shortened as far as `room` asks for, and no further than _NARROWEST."""
+    """The columns with names shortened as far as `room` requires, but not below _NARROWEST."""
     squeezed = dict(columns)
     for name, least in _NARROWEST.items():
         if name in squeezed:
@@ -162,8 +161,8 @@ def why(row: VerdictRow) -> str:
 def _against_people(row: VerdictRow) -> str:
     if row.rater_kind not in REVIEWED or row.value is None or row.failed:
         return ""
-    least, people = smallest_disagreement(row.protocol), sum(said.n for said in row.people)
-    apart = sum(said.n for said in row.people if abs(said.value - row.value) >= least)
+    least, people = smallest_disagreement(row.protocol), sum(label_count.n for label_count in row.people)
+    apart = sum(label_count.n for label_count in row.people if abs(label_count.value - row.value) >= least)
     return "" if not apart else "against people" if apart == people else f"against {apart} of {people} people"
 
 
@@ -190,7 +189,7 @@ def _systems(row: VerdictRow, width: int, symbols: Glyphs) -> str:
 def _label(row: VerdictRow, width: int, symbols: Glyphs) -> str:
     text = short_label(row.label) if protocol_facts(row.protocol).labels else ""
     label = symbols.failed if row.failed else one_line(text, 30) or score(row.value, symbols)
-    if row.aspect == "overall":
+    if row.aspect == OVERALL:
         return label
     aspect = one_line(row.aspect, 40).replace("_", " ")
     room = max(width - cell_len(label) - 1, 2)
@@ -201,13 +200,13 @@ def _label(row: VerdictRow, width: int, symbols: Glyphs) -> str:
 def _people(row: VerdictRow, symbols: Glyphs) -> str:
     """`A A` or `Good×2 Poor`: what each person said, the most frequent answer first."""
     given = []
-    for said in row.people:
-        label = one_line(short_label(said.label), 12) or score(said.value, symbols)
-        short = len(label) == 1 and said.n < 4
+    for label_count in row.people:
+        label = one_line(short_label(label_count.label), 12) or score(label_count.value, symbols)
+        short = len(label) == 1 and label_count.n < 4
         given.append(
-            " ".join([label] * said.n)
+            " ".join([label] * label_count.n)
             if short
-            else label + (f"{symbols.times}{said.n}" if said.n > 1 else "")
+            else label + (f"{symbols.times}{label_count.n}" if label_count.n > 1 else "")
         )
     return " ".join(given)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -19,8 +18,8 @@ from textual.strip import Strip
 from recjudge_tui.store.verdicts.listing import VerdictRow
 from recjudge_tui.tui.cases.verdict_line import Columns, Needs, columns_for, verdict_cells
 from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.kit.windows import Windows
 
-WINDOW = 128
 KEPT_WINDOWS = 24
 
 
@@ -55,7 +54,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         """`enter` on a verdict."""
 
     class Resized(Message):
-        """From now on a line has other `columns`."""
+        """Lines have other `columns` from now on."""
 
     class WantsLast(Message):
         """The user asked for the end of the list."""
@@ -63,16 +62,22 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, read: Callable[[Sequence[int]], list[VerdictRow]], *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._read = read
-        self._windows: OrderedDict[int, dict[int, VerdictRow]] = OrderedDict()
+        self._windows: Windows[VerdictRow] = Windows(KEPT_WINDOWS, self._read_window)
         self._announced: int | None = None
-        # what the rows read so far need; a column that one of them needs stays until there is another list
+        # the columns needed by the rows read so far; a column stays until another list is shown
         self._needs = Needs()
+        # the style of the text; Textual computes it anew whenever it is asked
+        self._base: Style | None = None
         self.ids: array[int] = array("q")
         self.cursor = 0
 
     @property
     def cursor_id(self) -> int | None:
         return self.ids[self.cursor] if self.cursor < len(self.ids) else None
+
+    @property
+    def cursor_row(self) -> VerdictRow | None:
+        return self._row(self.cursor) if self.cursor < len(self.ids) else None
 
     def show(
         self, ids: array[int], *, follow: bool = True, stay: bool = True, anchor: int | None = None
@@ -124,16 +129,14 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
             return None
 
     def _row(self, place: int) -> VerdictRow | None:
-        number, within = divmod(place, WINDOW)
-        if number not in self._windows:
-            ids = self.ids[number * WINDOW : (number + 1) * WINDOW]
-            rows = self._read(ids)
-            self._windows[number] = {row.verdict_id: row for row in rows}
-            self._widen(rows)
-            while len(self._windows) > KEPT_WINDOWS:
-                self._windows.popitem(last=False)
-        self._windows.move_to_end(number)
-        return self._windows[number].get(self.ids[number * WINDOW + within])
+        return self._windows.row(place)
+
+    def _read_window(self, start: int, count: int) -> list[VerdictRow | None]:
+        ids = self.ids[start : start + count]
+        rows = self._read(ids)
+        self._widen(rows)
+        by_id = {row.verdict_id: row for row in rows}
+        return [by_id.get(verdict_id) for verdict_id in ids]
 
     def _widen(self, rows: Sequence[VerdictRow]) -> None:
         needs = self._needs.with_rows(rows, glyphs())
@@ -146,8 +149,14 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
     def columns(self) -> Columns:
         return columns_for(max(self.size.width - 1, 1), self._needs)
 
+    def notify_style_update(self) -> None:
+        self._base = None
+        super().notify_style_update()
+
     def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
+        if self._base is None:
+            self._base = self.rich_style
+        width, base = self.size.width, self._base
         place = y + self.scroll_offset.y
         if place >= len(self.ids):
             return Strip.blank(width, base)

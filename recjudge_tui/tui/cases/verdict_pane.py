@@ -1,4 +1,4 @@
-"""The pane with the list of verdicts: its filter and order, its first page, the rest, and additions by a run."""
+"""The pane with the list of verdicts: its filter and order, its first page, the full list, and additions by a run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class VerdictPane(Vertical):
     until the first list is read.
     """
 
-    class Listed(Message):
+    class ListShown(Message):
         """The whole list is shown."""
 
     class Moved(Message):
@@ -159,18 +159,18 @@ class VerdictPane(Vertical):
         self._title()
         self._decided_before = None
         self.count_decisions()
-        self.post_message(self.Listed())
+        self.post_message(self.ListShown())
 
     # ---- filter and order
 
     def choose(self, chosen: VerdictFilter) -> None:
-        """List what this filter lets through; nothing is read again where it is the filter of the list shown."""
+        """List the verdicts that match this filter; nothing is read again if it is the filter of the list shown."""
         if chosen != self.chosen or self.total is None:
             self.chosen = chosen
             self.relist(follow=self.total is not None, stay=False, first=True)
 
     def list_if_never_listed(self) -> None:
-        """Read the list where none was read, because it was opened on a filter that has a fault."""
+        """Read the list if none was read because the filter on opening was invalid."""
         if self.total is None and not self._listing:
             self.relist(follow=False)
 
@@ -189,6 +189,17 @@ class VerdictPane(Vertical):
         rows = self.rows
         return Queue(rows.ids, self._starts).reason(rows.cursor) if self._starts and rows.ids else ""
 
+    def reason_for_none(self) -> str:
+        """The reason why nothing is listed, and the key that helps."""
+        if self.in_queue:
+            return (
+                "The queue is empty: every disagreement, flip, uncertain verdict and failure has a decision.\n"
+                "Q shows all verdicts; / flag:any shows those with flagged items."
+            )
+        if self.chosen:
+            return "No verdict matches. Press / to change the filter, backspace to remove its last part."
+        return "No verdicts yet. Press r, then n, to start a run, and i to import labels."
+
     # ---- an active run
 
     def follow_runs(self, active: Sequence[ActiveRun]) -> None:
@@ -202,7 +213,7 @@ class VerdictPane(Vertical):
             self._list_more()
 
     def _list_more(self) -> None:
-        """What is new comes at the end if sorted by id, anywhere in other orders."""
+        """Add new verdicts: at the end if sorted by id, anywhere in other orders."""
         ids = self.rows.ids
         if self.sort != "id" or self.in_queue or self.only is not None or not ids:
             self.relist(follow=True)
@@ -237,13 +248,13 @@ class VerdictPane(Vertical):
 
     @on(VerdictList.Moved)
     def _moved(self, message: VerdictList.Moved) -> None:
-        # Textual keeps from the screen what a list posts while its parent shows rows in it
+        # Textual does not pass on messages of a list to the screen while its parent shows rows in it
         message.stop()
         self.post_message(self.Moved())
 
     @on(VerdictList.WantsLast)
     def _wants_last(self) -> None:
-        """The user asked for the end while only the beginning is read."""
+        """The user asked for the end, but only the beginning has been read."""
         self._to_last = self._listing
 
     @on(VerdictList.Resized)

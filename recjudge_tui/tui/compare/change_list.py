@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -21,8 +20,8 @@ from textual.widget import Widget
 from recjudge_tui.store.verdicts.changes import ChangedCase
 from recjudge_tui.tui.compare.text import case_cells, case_head
 from recjudge_tui.tui.kit.glyphs import ascii_wanted, glyphs
+from recjudge_tui.tui.kit.windows import Windows
 
-WINDOW = 128
 KEPT_WINDOWS = 8
 
 
@@ -73,7 +72,7 @@ class ChangeList(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, read: Callable[[Sequence[int]], list[ChangedCase]], *, list_id: str) -> None:
         super().__init__(id=list_id)
         self._read = read
-        self._windows: OrderedDict[int, dict[int, ChangedCase]] = OrderedDict()
+        self._windows: Windows[ChangedCase] = Windows(KEPT_WINDOWS, self._read_window)
         self.ids: array[int] = array("q")
         self.cursor = 0
         self._ordered = True
@@ -94,14 +93,12 @@ class ChangeList(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def _row(self, place: int) -> ChangedCase | None:
-        at, within = divmod(place, WINDOW)
-        if at not in self._windows:
-            ids = self.ids[at * WINDOW : (at + 1) * WINDOW]
-            self._windows[at] = {row.case_id: row for row in self._read(ids)}
-            while len(self._windows) > KEPT_WINDOWS:
-                self._windows.popitem(last=False)
-        self._windows.move_to_end(at)
-        return self._windows[at].get(self.ids[at * WINDOW + within])
+        return self._windows.row(place)
+
+    def _read_window(self, start: int, count: int) -> list[ChangedCase | None]:
+        ids = self.ids[start : start + count]
+        by_id = {row.case_id: row for row in self._read(ids)}
+        return [by_id.get(case_id) for case_id in ids]
 
     def render_line(self, y: int) -> Strip:
         width, base = self.size.width, self.rich_style

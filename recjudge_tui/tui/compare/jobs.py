@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,7 +36,8 @@ class ComparisonRequest(NamedTuple):
 
 class Comparison(NamedTuple):
     """The two sides on one question. `changes`, `part`, `summary` and `transitions` are None if they share no
-    question. `offered` are all possible sides, `questions` those that the two share."""
+    question. `offered` are all possible sides, `questions` those that the two share; `p_holm` and `p_symmetry_holm` of
+    the summary adjust for all of these."""
 
     offered: tuple[tuple[str, str], ...]
     request: ComparisonRequest
@@ -80,13 +82,17 @@ def compared(db: Database, project_id: int, request: ComparisonRequest) -> Compa
     options = ChangeOptions(request.first, request.second, selection=CaseSelection(request.occasions))
     changes = compare_on(db, project_id, sides, (pair,), options)
     summary = about_occasions(summary_table(changes), request.occasions)
+    adjusted = changes
+    if len(pairs) > 1:
+        adjusted = compare_on(db, project_id, sides, pairs, replace(options, resamples=0))
+    tested = summary_table(adjusted).rows[pairs.index(pair) if len(pairs) > 1 else 0]
     return Comparison(
         offered,
         request._replace(question=(pair.protocol, pair.aspect)),
         pairs,
         changes,
         changes.parts[0],
-        summary.rows[0],
+        summary.rows[0] | {name: tested[name] for name in ("p_holm", "p_symmetry_holm")},
         summary.notes,
         about_occasions(transitions_table(changes), request.occasions),
         changed_ids(db, changes.compared(pair)),

@@ -1,4 +1,4 @@
-"""Two raters case by case: which verdicts changed, whether by chance, each case, and how the prompts differ."""
+"""Compares two raters case by case: the changed verdicts, a test, each case, and the differences of the prompts."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from recjudge_tui.tui.kit.top_bar import TopBar
 _DIFF, _LISTED = "prompts.diff", "changed-cases.csv"
 _NOBODY = """Nothing has been judged yet.
 
-Press r to start a run. To import labels, press i on the Projects screen."""
+Press r, then n, to start a run, and i to import labels."""
 _ALONE = """A comparison needs two raters who answered the same question, and there are none yet.
 
-Press r to start a run with another judge, or with another prompt under a rater name of its own."""
+Press r to start a run with another judge, or with another prompt under another rater name."""
 _APART = """These two raters have no question in common.
 
 Press m to choose others, or r to start a run."""
@@ -150,7 +150,7 @@ class CompareScreen(OccasionScreen):
     def _show_grid(self, comparison: Comparison) -> None:
         assert comparison.part is not None
         names = " to ".join(one_line(name, 24) for name in self._names(comparison))
-        title = f"{names}: said (down), now says (across)"
+        title = f"{names}: before (down), now (across)"
         self.query_one("#grid-pane").border_title = Content(one_line(title, max(self.size.width - 6, 20)))
         self.query_one(ChangeGrid).fill(words.grid_cells(comparison.part) if comparison.part.levels else [])
 
@@ -170,7 +170,9 @@ class CompareScreen(OccasionScreen):
     def _show_summary(self, comparison: Comparison) -> None:
         assert comparison.summary is not None
         symbols = glyphs()
-        lines = words.summary_words(comparison.summary, self._names(comparison), symbols)
+        lines = words.summary_words(
+            comparison.summary, self._names(comparison), len(comparison.questions), symbols
+        )
         lines += [Content.styled(f"{symbols.dot} {one_line(note, 300)}", "dim") for note in comparison.notes]
         self.query_one("#summary-text", Static).update(Content("\n").join(lines))
         self.query_one("#summary").scroll_home(animate=False)
@@ -299,7 +301,7 @@ class CompareScreen(OccasionScreen):
         self._compute(self._request._replace(first=self._request.second, second=self._request.first))
 
     def action_prompt(self) -> None:
-        """To the prompts and back; in a wide window they are beside the list anyway."""
+        """Switch to the prompts and back; in a wide window they are beside the list anyway."""
         away = self.query_one("#prompt").has_focus
         self.set_class(not away, "-prompt")
         self.query_one(ChangeList if away else "#prompt").focus()
@@ -307,9 +309,6 @@ class CompareScreen(OccasionScreen):
     def action_scroll_text(self, lines: int) -> None:
         prompt = self.query_one("#prompt")
         (prompt if prompt.display else self.query_one("#summary")).scroll_relative(y=lines, animate=False)
-
-    def action_runs(self) -> None:
-        self.open_screen("runs", self.project_id)
 
     def action_peel(self) -> None:
         if self.has_class("-prompt"):
@@ -339,7 +338,7 @@ class CompareScreen(OccasionScreen):
 def _write(
     db: Database, path: Path, comparison: Comparison, cell: Cell | None, name: str, what: str
 ) -> WrittenFile:
-    """`name` is the proposed file name, which says what is written."""
+    """Write a file; `name` is the proposed file name, which also says what to write."""
     assert comparison.changes is not None
     assert comparison.transitions is not None
     if name == _DIFF:

@@ -1,4 +1,4 @@
-"""The words and cells of the screen that compares two raters. No widget in here."""
+"""The texts and cells of the screen that compares two raters. Contains no widget."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.store.verdicts.changes import Cell, ChangedCase
+from recjudge_tui.tui.kit.charts import ABOVE, BELOW, COUNTS, shaded
 from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, number, short_label
-from recjudge_tui.tui.kit.shades import ABOVE, BELOW, COUNTS, shaded
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.compare.changes import Part
@@ -63,8 +63,10 @@ def cell_at(part: Part, row: int, column: int) -> tuple[str, Cell] | None:
     return f"{first_label} to {now}", Cell(*a, *b)
 
 
-def summary_words(row: Row, names: tuple[str, str], symbols: Glyphs) -> list[Content]:
-    """How many changed and in which direction; the test; the means; and the cases not in n, if any."""
+def summary_words(row: Row, names: tuple[str, str], questions: int, symbols: Glyphs) -> list[Content]:
+    """Sentences on the number and direction of changes, the test, adjusted for all `questions`, the means, and the
+    cases not in n, if any.
+    """
     first, second = (one_line(name, 24) for name in names)
     parts = ((f"only {first}", row["only_a"]), (f"only {second}", row["only_b"]), ("failed", row["failed"]))
     outside = ", ".join(f"{name} {count}" for name, count in parts if count)
@@ -74,7 +76,7 @@ def summary_words(row: Row, names: tuple[str, str], symbols: Glyphs) -> list[Con
     ways = "" if row["up"] is None else f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}"
     return [
         Content.assemble((f"{row['changed']} of {row['n']} changed ({row['share']:.1%})", "bold"), ways),
-        _test(row, symbols),
+        _test(row, questions, symbols),
         Content(_means(row)),
         *apart,
     ]
@@ -84,15 +86,17 @@ def _note(row: Row) -> Content:
     return Content.styled(one_line(row["note"], 300), "$warning")
 
 
-def _test(row: Row, symbols: Glyphs) -> Content:
+def _test(row: Row, questions: int, symbols: Glyphs) -> Content:
     if row["test"] is None:
         return _note(row)
     words = f"{row['test']}: "
     if row["statistic"] is not None:
         words += f"chi-sq {row['statistic']:.2f}, df {row['df']}, "
-    rest = "" if row["p_symmetry"] is None else f" {symbols.dot} symmetry {_p(row['p_symmetry'])}"
+    symmetry = row["p_symmetry_holm"]
+    rest = "" if symmetry is None else f" {symbols.dot} symmetry {_p(symmetry)}"
+    rest += f" {symbols.dot} Holm's correction for {questions} questions" if questions > 1 else ""
     note = f" {symbols.dot} {one_line(row['note'], 200)}" if row["note"] else ""
-    return Content.assemble(words, (_p(row["p"]), "bold"), rest, (note, "$warning"))
+    return Content.assemble(words, (_p(row["p_holm"]), "bold"), rest, (note, "$warning"))
 
 
 def _p(p: object) -> str:

@@ -1,1 +1,1 @@
-"""The data of a project: what was imported, and what a judge will see of it."""
+"""The data of a project: the imported data, and the part that a judge will see."""

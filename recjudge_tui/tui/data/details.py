@@ -1,4 +1,4 @@
-"""One row of the data whole: of a user what a judge will see, of an item its image, of a list its items."""
+"""The details of one row of data: for a user what a judge will see, for an item its image, for a list its items."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.browsing import DATA_KINDS, DataRow, count_rows, data_columns, data_rows
 from recjudge_tui.tui.data.details import details
+from recjudge_tui.tui.data.window_table import WindowTable
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.filter_bar import FilterBar
 from recjudge_tui.tui.kit.glyphs import number
@@ -25,10 +26,9 @@ from recjudge_tui.tui.kit.importing import ImportScreen
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.text_pane import TextPane
 from recjudge_tui.tui.kit.top_bar import TopBar
-from recjudge_tui.tui.kit.window_table import WindowTable
 
 _REST_S = 0.06
-# kind -> the term of a filter that the verdicts about its row have
+# kind -> the filter term for the verdicts about a row of this kind
 _VERDICTS = {
     "users": "user",
     "lists": "user",
@@ -39,14 +39,19 @@ _VERDICTS = {
 }
 
 
-class _Shown(NamedTuple):
+class _Rows(NamedTuple):
+    """How many rows of a kind there are."""
+
     kind: str
     rows: int
 
 
 class DataScreen(ImportScreen):
-    """`DataScreen(project_id, "items")`. `enter` opens the verdicts about the row; the pane beside shows it whole, of a user
-    what a judge will see."""
+    """`DataScreen(project_id, "items")`.
+
+    `enter` opens the verdicts about the row; the pane beside the table shows the row in full; for a user, what a
+    judge will see.
+    """
 
     AUTO_FOCUS = "WindowTable"
     CSS = """
@@ -98,7 +103,7 @@ class DataScreen(ImportScreen):
         job = partial(_counted, project_id=self.project_id, kind=self.kind, wanted=self._wanted)
         self.background.start("count", job, self._show_rows)
 
-    def _show_rows(self, shown: _Shown) -> None:
+    def _show_rows(self, shown: _Rows) -> None:
         others = " ".join(f"[{kind}]" if kind == shown.kind else kind for kind in DATA_KINDS)
         box = self.query_one("#rows")
         box.border_title = Content(f"{shown.kind} ({number(shown.rows)})")
@@ -127,7 +132,7 @@ class DataScreen(ImportScreen):
         self.query_one(WindowTable).focus()
 
     def action_import(self) -> None:
-        self.ask_import(self.name_of_project)
+        self.ask_import(self.project_title(self.project_id))
 
     def imported(self, project: str) -> None:
         self._count()
@@ -155,8 +160,8 @@ class DataScreen(ImportScreen):
         job = partial(details, project_id=self.project_id, kind=self.kind, row=DataRow(*row))
         self.background.start("details", job, self._show_details)
 
-    def _show_details(self, found: tuple[str, Content]) -> None:
-        title, text = found
+    def _show_details(self, details: tuple[str, Content]) -> None:
+        title, text = details
         pane = self.query_one(TextPane)
         pane.border_title = Content(title)
         pane.show(lambda _: text)
@@ -174,8 +179,8 @@ class DataScreen(ImportScreen):
         self.open_screen("cases", self.project_id, filter_text=VerdictFilter((term,)).text())
 
 
-def _counted(db: Database, project_id: int, kind: str, wanted: str) -> _Shown:
-    return _Shown(kind, count_rows(db, project_id, kind, wanted))
+def _counted(db: Database, project_id: int, kind: str, wanted: str) -> _Rows:
+    return _Rows(kind, count_rows(db, project_id, kind, wanted))
 
 
 def _empty(kind: str, *, filtered: bool) -> str:

@@ -1,4 +1,4 @@
-"""Two plots with a line for each mark, drawn with characters: stacked bars and a forest plot. No widget in here."""
+"""Two plots with a line for each mark, drawn with characters: stacked bars and a forest plot. Contains no widget."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def forest(marks: Forest, chosen: int, width: int, height: int, look: Glyphs) ->
 
 
 def _value(estimate: Estimate, look: Glyphs, *, with_interval: bool = True) -> str:
-    """The value with its interval; a dash where it is undefined."""
+    """The value with its interval; a dash if it is undefined."""
     if estimate.value is None:
         return look.none
     if not with_interval or estimate.low is None or estimate.high is None:

@@ -10,8 +10,8 @@ from textual.coordinate import Coordinate
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.marks import Grid, GridCell
 from recjudge_tui.reports.figures.words import UNDEFINED
+from recjudge_tui.tui.kit.charts import ABOVE, BELOW, COUNTS, shaded
 from recjudge_tui.tui.kit.glyphs import Glyphs
-from recjudge_tui.tui.kit.shades import ABOVE, BELOW, COUNTS, shaded
 
 _SUM_NAME = "all"
 # `shaded` picks the strongest shade for any share just below 1
@@ -19,7 +19,7 @@ _STRONGEST = 0.999
 
 
 class TableCell(NamedTuple):
-    """A cell and the row of the report it shows; None where there is none."""
+    """A cell and its row of the report; None if there is none."""
 
     text: Text
     row: Row | None
@@ -32,7 +32,7 @@ class CellTable(NamedTuple):
     lines: tuple[tuple[str, tuple[TableCell, ...]], ...]
 
     def at(self, place: Coordinate) -> TableCell | None:
-        """The cell at a place; None outside of the table."""
+        """The cell at a position; None outside of the table."""
         inside = place.row < len(self.lines) and place.column < len(self.heads)
         return self.lines[place.row][1][place.column] if inside else None
 

@@ -58,8 +58,8 @@ def load_figure(
     """A figure about a topic on these occasions with the chosen values; a value that no longer exists is replaced by the
     first one.
 
-    `chosen["topic"]` is the number of another topic. `switch`: about the first other topic that the figure can be drawn
-    of, where it cannot be drawn of this one.
+    `chosen["topic"]` is the number of another topic. `switch`: if the figure cannot be drawn for this topic, use the
+    first topic for which it can.
     """
     topics = project_topics(db, project_id)
     place = chosen.get("topic", "")

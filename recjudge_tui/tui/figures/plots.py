@@ -1,4 +1,4 @@
-"""Plots drawn with characters: named points, a curve with its intervals, several lines. No widget in here."""
+"""Plots drawn with characters: named points, a curve with its intervals, several lines. Contains no widget."""
 
 from __future__ import annotations
 

@@ -74,6 +74,7 @@ class FiguresScreen(OccasionScreen):
         Binding("tab", "turn(1)", "figure", key_display="0-9", priority=True, id="views.next"),
         Binding("shift+tab", "turn(-1)", "previous figure", show=False, priority=True, id="views.previous"),
         Binding("m", "choose", "choose", id="views.choose"),
+        Binding("r", "runs", "runs", show=False, id="views.runs"),
         Binding("e", "export", "export", id="views.export"),
         Binding("J", "scroll_details(2)", "scroll the details down", show=False, id="views.details_down"),
         Binding("K", "scroll_details(-2)", "scroll the details up", show=False, id="views.details_up"),

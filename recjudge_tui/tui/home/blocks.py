@@ -1,10 +1,13 @@
-"""What the home of a project says, block by block."""
+"""The texts of a project's home, block by block."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.common.estimate_cells import few_cases
 from recjudge_tui.reports.home.gaps import Gap, Step
@@ -25,13 +28,12 @@ from recjudge_tui.tui.home.lines import (
     width_of,
 )
 from recjudge_tui.tui.kit.charts import interval, spark
-from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number
-from recjudge_tui.tui.kit.run_states import stored_state
+from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number, stored_state
 
 if TYPE_CHECKING:  # the app starts without NumPy
     from recjudge_tui.reports.home.judged import Board, BoardLine
 
-# where each remedy begins, and its key
+# the screen and key for each remedy
 REMEDIES: dict[str, tuple[str, Opens]] = {
     "import": ("i", Opens("import")),
     "judge": ("n", Opens("launch")),
@@ -44,7 +46,7 @@ _SYSTEMS = 6
 
 
 def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
-    """What is left to do, in order, with the key and the command line of each step."""
+    """The remaining steps, in order, each with its key and command line."""
     lines: list[Line] = []
     for at, step in enumerate(steps, start=1):
         key, opens = REMEDIES[step.remedy]
@@ -59,7 +61,7 @@ def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
 
 
 def attention(home: Home, width: int, look: Glyphs) -> Block:
-    """The queue by reason. The total opens it at its first reasoning."""
+    """The queue by reason. Enter on the total opens the queue at its first reasoning."""
     queue = home.queue
     if queue is None:
         return Block("To read", (line(Cell(" "), Cell("the queue: counting", DIM, Opens("cases"))),))
@@ -67,7 +69,7 @@ def attention(home: Home, width: int, look: Glyphs) -> Block:
         return Block(
             "Needs a reader",
             (
-                line(Cell(" "), Cell(f"{look.done} nothing waits", GOOD, Opens("cases"))),
+                line(Cell(" "), Cell(f"{look.done} nothing to read", GOOD, Opens("cases"))),
                 pushed_right(
                     [Cell("   "), Cell("every flip, split and failure is decided", DIM)], [], width, look
                 ),
@@ -116,46 +118,46 @@ def _run(run: NewestRun, active: ActiveRun | None, width: int, look: Glyphs) -> 
     who = Cell(f"{run.run_id} {one_line(run.rater, 30)}", PLAIN, Opens("monitor", str(run.run_id)))
     left = [Cell(f" {glyph} ", style), who, Cell(f" {run.protocol}", DIM)]
     if sum(cell.width for cell in (*left, *right)) >= width:
-        # the protocol goes before the name of the judge
+        # the protocol is dropped before the name of the judge
         left = left[:2]
     return pushed_right(left, right, width, look)
 
 
 def trust(home: Home, width: int, look: Glyphs) -> Block | None:
-    """Agreement with people beside the human ceiling, and how often the order decides."""
+    """Agreement with people beside the human ceiling, and how often the order decides the verdict."""
     lines = [*_agreement(home, width, look), *_flips(home, width, look)]
     return Block("Can the judge be trusted", tuple(lines)) if lines else None
 
 
 def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
-    found = home.agreement
-    if found is None:
+    agreement = home.agreement
+    if agreement is None:
         return [line(Cell(" "), Cell("agreement with people: computing", DIM))] if _has_labels(home) else []
-    if not found.judge:
+    if not agreement.judge:
         if not _has_labels(home):
             return [_missing(Gap("no labels of people to check it against", "label"), width, look)]
         return [line(Cell(" "), Cell("people labelled none of its cases", DIM, Opens("agreement")))]
-    few = few_cases(found.n)
-    value = "undefined" if found.value is None else f"{found.value:.2f}"
+    few = few_cases(agreement.n)
+    value = "undefined" if agreement.value is None else f"{agreement.value:.2f}"
     judge = pushed_right(
         [
             Cell(" "),
             Cell(
-                f"{one_line(found.judge, 24)}{look.dot}{one_line(found.people, 24)}",
+                f"{one_line(agreement.judge, 24)}{look.dot}{one_line(agreement.people, 24)}",
                 PLAIN,
-                Opens("cases", found.cases),
+                Opens("cases", agreement.cases),
             ),
         ],
-        [Cell(value, PLAIN), Cell(f"  n={number(found.n)}", WARN if few else DIM)],
+        [Cell(value, PLAIN), Cell(f"  n={number(agreement.n)}", WARN if few else DIM)],
         width,
         look,
     )
-    lines = [line(Cell(f" {found.stat}", DIM)), judge]
-    if found.ceiling is not None:
-        right = [Cell(f"{found.ceiling:.2f}", PLAIN), Cell(f"  n={number(found.ceiling_n)}", DIM)]
+    lines = [line(Cell(f" {agreement.stat}", DIM)), judge]
+    if agreement.ceiling is not None:
+        right = [Cell(f"{agreement.ceiling:.2f}", PLAIN), Cell(f"  n={number(agreement.ceiling_n)}", DIM)]
         ceiling = Cell(f"people{look.dot}people (ceiling)", PLAIN, Opens("agreement"))
         lines.append(pushed_right([Cell(" "), ceiling], right, width, look))
-    known = [value for value in found.by_run if value is not None]
+    known = [value for value in agreement.by_run if value is not None]
     if len(known) > 1:
         drawn = spark([max(value, 0.0) for value in known], 8, look, top=1.0)
         lines.append(
@@ -179,40 +181,40 @@ def _flips(home: Home, width: int, look: Glyphs) -> list[Line]:
 
 
 def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
-    """The ranking in short, with what it does not separate."""
-    found = home.board
-    if found is None:
+    """The ranking in short, with the pairs it does not separate."""
+    board = home.board
+    if board is None:
         waits = home.totals is not None and home.totals.verdicts
         return (
             Block("Leaderboard", (line(Cell(" "), Cell("computing", DIM, Opens("agreement"))),))
             if waits
             else None
         )
-    if found.topic is None or not found.lines:
+    if board.topic is None or not board.lines:
         return None
-    alike = {(pair.upper, pair.lower): pair for pair in found.alike}
-    shown = found.lines[:_SYSTEMS]
+    alike = {(pair.upper, pair.lower): pair for pair in board.alike}
+    shown = board.lines[:_SYSTEMS]
     lines: list[Line] = []
     for at, row in enumerate(shown):
-        lines.append(_system(row, found, width, look))
+        lines.append(_system(row, board, width, look))
         pair = alike.get((row.system, shown[at + 1].system)) if at + 1 < len(shown) else None
         if pair is not None:
             more = "" if pair.more is None else f": ~{number(pair.more)} more users"
-            said = Cell(f"not separable{more}", WARN, Opens("agreement"))
-            lines.append(pushed_right([Cell("    "), said], [], width, look))
-    if len(found.lines) > len(shown):
-        rest = quantity(len(found.lines) - len(shown), "more system")
+            close = Cell(f"not separable{more}", WARN, Opens("agreement"))
+            lines.append(pushed_right([Cell("    "), close], [], width, look))
+    if len(board.lines) > len(shown):
+        rest = quantity(len(board.lines) - len(shown), "more system")
         lines.append(line(Cell("    "), Cell(rest, DIM, Opens("agreement"))))
-    elif found.tested and not found.alike:
+    elif board.tested and not board.alike:
         lines.append(
             line(Cell("    "), Cell(f"{look.done} every neighbour is separable", GOOD, Opens("agreement")))
         )
-    about = found.topic.protocol if found.topic.aspect == "overall" else found.topic.text()
-    return Block(f"Leaderboard: {one_line(about, 30)} by {one_line(found.rater, 24)}", tuple(lines))
+    about = board.topic.protocol if board.topic.aspect == OVERALL else board.topic.text()
+    return Block(f"Leaderboard: {one_line(about, 30)} by {one_line(board.rater, 24)}", tuple(lines))
 
 
 def _system(row: BoardLine, board: Board, width: int, look: Glyphs) -> Line:
-    """`1 als  Q 1.07 ├──●──┤ 158/101/141`: what does not fit whole goes, the counts first."""
+    """`1 als  Q 1.07 ├──●──┤ 158/101/141`: parts that do not fit are dropped, the counts first."""
     value = look.none if row.value is None else f"{row.value:.0%}" if _is_share(board) else f"{row.value:.2f}"
     right = [Cell(f"{value} ")]
     counts = ""
@@ -239,62 +241,63 @@ def _is_share(board: Board) -> bool:
 
 def flags(home: Home, width: int, look: Glyphs) -> Block | None:
     """The share of each system's lists with a flagged item, by kind."""
-    found = home.flags
-    if found is None or not found.kinds:
+    shares = home.flags
+    if shares is None or not shares.kinds:
         return None
-    shown = found.systems[: max((width - 17) // 9, 1)]
+    shown = shares.systems[: max((width - 17) // 9, 1)]
     kind_width = width - 1 - 9 * len(shown)
-    more = len(found.systems) - len(shown)
+    more = len(shares.systems) - len(shown)
     head = f"of lists{f', {more} more systems' if more else ''}"
-    names = [Cell(middle(one_line(name, 40), 8, look).rjust(9), DIM) for name in shown]
+    short = [middle(one_line(name, 40), 8, look) for name in shown]
+    names = [Cell(" " * (9 - cell_len(name)) + name, DIM) for name in short]
     lines: list[Line] = [
         (Cell(" "), Cell(fit(head, kind_width, look), DIM, Opens("figure", "flags")), *names)
     ]
-    for kind, by_system in found.kinds[:6]:
+    for kind, by_system in shares.kinds[:6]:
         cells = [Cell(" "), Cell(fit("any kind" if kind == "any" else one_line(kind, 60), kind_width, look))]
         for system in shown:
             count = by_system.get(system)
             if count is None:
                 cells.append(Cell(look.none.rjust(9), DIM))
             else:
-                text = f"{count.share:.0%}"
+                text = look.none if count.share is None else f"{count.share:.0%}"
                 cells += [Cell(" " * (9 - len(text))), Cell(text, PLAIN, Opens("cases", count.cases))]
         lines.append(tuple(cells))
-    return Block(f"Flagged by {one_line(found.rater, 24)}", tuple(lines))
+    return Block(f"Flagged by {one_line(shares.rater, 24)}", tuple(lines))
 
 
 def trend(home: Home, width: int, look: Glyphs) -> Block | None:
     """The judged figure of each system over time."""
-    found = home.trend
-    if found is None or not found.lines:
+    trends = home.trend
+    if trends is None or not trends.lines:
         return None
     lines = []
-    for series in found.lines[:4]:
+    for series in trends.lines[:4]:
         drawn = spark([max(value, 0.0) for value in series.values], max(width - 34, 6), look)
         right = [Cell(f"{drawn} "), Cell(f"{series.values[0]:.2f} to {series.values[-1]:.2f}", DIM)]
         name = Cell(one_line(series.system, 30), PLAIN, Opens("figure", "trend"))
         lines.append(pushed_right([Cell(" "), name], right, width, look))
-    figure = found.figure.replace("_", " ")
+    figure = trends.figure.replace("_", " ")
     return Block(
-        f"{figure.capitalize()} by {found.over}, {found.periods[0]} to {found.periods[-1]}", tuple(lines)
+        f"{figure.capitalize()} by {trends.over}, {trends.periods[0]} to {trends.periods[-1]}", tuple(lines)
     )
 
 
 def data(home: Home, width: int, look: Glyphs) -> Block:
-    """What there is, and what is missing with the key that brings it."""
-    found = home.data
-    if found is None:
+    """The project's data, and for missing data the key that adds it."""
+    counts = home.data
+    if counts is None:
         return Block("Data", (line(Cell(" "), Cell("counting", DIM)),))
     figures = [
-        (found.users, "users", "users"),
-        (found.items_described, "items", "items"),
-        (len(found.systems), "systems", "systems"),
-        (found.lists, "lists", "lists"),
-        (found.events, "events", "events"),
-        (found.held_out, "held out", "events"),
-        (found.labels, "labels", "labels"),
-        *([(found.images, "images", "items")] if found.images else []),
-        *([(found.explanations, "texts", "texts")] if found.explanations else []),
+        (counts.users, "users", "users"),
+        (counts.items_described, "items", "items"),
+        (len(counts.systems), "systems", "systems"),
+        (counts.lists, "lists", "lists"),
+        (counts.events, "events", "events"),
+        (counts.held_out, "held out", "events"),
+        (counts.labels, "labels", "labels"),
+        *([(counts.images, "images", "items")] if counts.images else []),
+        *([(counts.explanations, "texts", "texts")] if counts.explanations else []),
     ]
     digits = max(len(number(count)) for count, *_ in figures)
     across = max(width // (digits + 11), 1)
@@ -305,7 +308,7 @@ def data(home: Home, width: int, look: Glyphs) -> Block:
             figure = Cell(f"{number(count):>{digits}} {noun}", PLAIN if count else DIM, Opens("data", kind))
             cells += [Cell("  "), figure, Cell(" " * max(width // across - figure.width - 2, 0))]
         lines.append(tuple(cells))
-    if found.contexts or found.last_served:
+    if counts.contexts or counts.last_served:
         lines.append(
             pushed_right([Cell(" "), Cell(_occasions(home), PLAIN, Opens("data", "lists"))], [], width, look)
         )
@@ -315,11 +318,11 @@ def data(home: Home, width: int, look: Glyphs) -> Block:
 
 def _occasions(home: Home) -> str:
     assert home.data is not None
-    found, parts = home.data, []
-    if found.contexts:
-        parts.append(f"{number(found.contexts)} named occasions")
-    if found.last_served:
-        first, last = found.first_served[:10], found.last_served[:10]
+    counts, parts = home.data, []
+    if counts.contexts:
+        parts.append(f"{number(counts.contexts)} named occasions")
+    if counts.last_served:
+        first, last = counts.first_served[:10], counts.last_served[:10]
         parts.append(f"served {first}" if first == last else f"served {first} to {last}")
     return ", ".join(parts)
 

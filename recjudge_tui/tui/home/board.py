@@ -19,7 +19,7 @@ from recjudge_tui.tui.home.lines import BAD, DIM, GOOD, TITLE, WARN, Line, Opens
 
 
 class Figure(NamedTuple):
-    """A cell that opens something, and where it stands. `column` is -1 for the part across all columns."""
+    """A cell that opens something, and its position. `column` is -1 for the part across all columns."""
 
     column: int
     y: int
@@ -29,7 +29,9 @@ class Figure(NamedTuple):
 
 
 class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows a `Layout`. The cursor belongs to what a figure opens, so it stays there when figures arrive or move."""
+    """Shows a `Layout`. The cursor stays on the same figure, identified by what it opens, when figures arrive or
+    move.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"home--{style}" for style in (TITLE, DIM, GOOD, WARN, BAD, "cursor")
@@ -72,7 +74,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
         self._layout = Layout((), (), 1, Opens("cases"))
         self._figures: tuple[Figure, ...] = ()
         self._at = 0
-        # until the user moves it, the cursor goes to what the layout names
+        # until the user moves it, the cursor is on the figure that the layout names
         self._moved = False
 
     @property
@@ -86,7 +88,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
         wanted = before.opens if self._moved and before is not None else layout.first
         places = [at for at, figure in enumerate(self._figures) if figure.opens == wanted]
         if self._moved and before is not None and len(places) > 1:
-            # several figures open the same: the nearest one
+            # if several figures open the same, take the nearest one
             places.sort(key=lambda at: _distance(self._figures[at], before.x, before.y))
         self._at = (
             places[0] if places else min(self._at, max(len(self._figures) - 1, 0)) if self._moved else 0
@@ -203,7 +205,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
         return figure.x + max(figure.column, 0) * (self._layout.width + GAP)
 
     def _begins_block(self, figure: Figure) -> bool:
-        """Whether no figure stands between it and the title above it."""
+        """Whether there is no figure between this one and the title above it."""
         top = len(self._layout.top)
         lines = self._layout.top if figure.column < 0 else self._layout.columns[figure.column]
         offset = 0 if figure.column < 0 else top
@@ -227,7 +229,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
         if here is None or not height:
             return
         if here.y < top + 1:
-            # with its title
+            # scroll its title into view, too
             self.scroll_to(y=max(here.y - 1, 0), animate=False, force=True)
         elif here.y >= top + height:
             self.scroll_to(y=here.y - height + 1, animate=False, force=True)

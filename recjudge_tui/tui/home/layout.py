@@ -1,4 +1,4 @@
-"""Where each block of the home stands: beside each other on wide screens, below each other on narrow ones."""
+"""The positions of the home's blocks: side by side on wide screens, below each other on narrow ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from recjudge_tui.tui.home.lines import Block, Line, Opens, stacked_blocks
 from recjudge_tui.tui.kit.glyphs import Glyphs
 
 GAP = 2
-# the least width of a screen -> the number of columns
+# the minimum width of a screen -> the number of columns
 _COLUMNS = ((156, 3), (76, 2), (0, 1))
 
 
 class Layout(NamedTuple):
-    """`top` is across the whole width; below it stand the columns, each `width` cells wide. `first` is what the cursor
-    begins on."""
+    """`top` spans the whole width; below it are the columns, each `width` cells wide.
+
+    `first` is the figure on which the cursor starts.
+    """
 
     top: tuple[Line, ...]
     columns: tuple[tuple[Line, ...], ...]
@@ -45,10 +47,11 @@ def laid_out(
         top = (*stacked_blocks([blocks.checklist(steps, across, look)], across, look, spaced=False), ())
         first = blocks.REMEDIES[next(step.remedy for step in steps if not step.done)][1]
     groups = _groups(home, active, count, width, look)
-    if len(groups) == 1 and count > 1:
-        # nothing stands beside it
-        width = across
-        groups = _groups(home, active, 1, width, look)
+    while len(groups) < count and count > 1:
+        # instead of empty columns, fewer and wider ones
+        count = max(len(groups), 1)
+        width = (across - GAP * (count - 1)) // count
+        groups = _groups(home, active, count, width, look)
     columns = tuple(stacked_blocks(group, width, look, spaced=spaced) for group in groups)
     return Layout(top, columns, width, first)
 
@@ -56,7 +59,7 @@ def laid_out(
 def _groups(
     home: Home, active: Sequence[ActiveRun], count: int, width: int, look: Glyphs
 ) -> list[list[Block]]:
-    """The blocks of each column; of one column in the order of their importance."""
+    """The blocks of each column; a single column has them in the order of importance."""
     judged = home.totals is not None and home.totals.verdicts > 0
     queue = blocks.attention(home, width, look) if judged or home.totals is None else None
     runs = blocks.runs(home, active, width, look)
@@ -68,8 +71,7 @@ def _groups(
     wanted: list[list[Block | None]] = {
         1: [[queue, board, trust, runs, flags, trend, data]],
         2: [[queue, trust, runs, trend], [board, flags, data]],
-        3: [[queue, runs, data], [board, trust], [flags, trend]],
+        3: [[queue, runs], [board, trust], [flags, trend, data]],
     }[count]
     groups = [[block for block in group if block is not None] for group in wanted]
-    # nothing stands beside an empty column
     return [group for group in groups if group]

@@ -1,4 +1,4 @@
-"""The home of a project as lines of cells: what each says, and what it opens. No widget in here."""
+"""The home of a project as lines of cells with their texts and what they open. Contains no widget."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ TITLE, DIM, GOOD, WARN, BAD, PLAIN = "title", "dim", "good", "warn", "bad", ""
 
 
 class Opens(NamedTuple):
-    """What `enter` opens: a screen by name (of the registry, or `import`, `figure`), and what it is opened with: a filter
-    of verdicts, the number of a run, a kind of data, or the name of a figure."""
+    """The target of `enter`: a screen by name (of the registry, or `import`, `figure`), and its argument: a filter of
+    verdicts, the number of a run, a kind of data, or the name of a figure.
+    """
 
     screen: str
     argument: str = ""
@@ -50,8 +51,10 @@ def line(*cells: Cell) -> Line:
 
 
 def pushed_right(left: Sequence[Cell], right: Sequence[Cell], width: int, look: Glyphs) -> Line:
-    """The cells at both ends of a line. The last cell on the left is cut where there is no room; those on the right are
-    figures and stay whole."""
+    """The cells at both ends of a line.
+
+    If there is no room, the last cell on the left is cut; those on the right are figures and are never cut.
+    """
     room = max(width - width_of(right) - (1 if right else 0), 0)
     kept = list(left)
     if width_of(kept) > room and kept:

@@ -1,4 +1,4 @@
-"""The home of a project: what is here, what the judges found, how far to trust them, and what needs a reader."""
+"""The home of a project: its data, its judges' results, their agreement with people, and what needs a reader."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.worker import get_current_worker
 
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.home.home import RUNS_NAMED, Home, with_next_part
@@ -23,13 +24,14 @@ from recjudge_tui.tui.kit.importing import ImportScreen
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
-# screen -> what an argument of `Opens` is to it
+# screen -> the meaning of the argument of `Opens`
 _ARGUMENTS = {"cases": "filter_text", "data": "kind"}
 
 
 class HomeScreen(ImportScreen):
-    """`HomeScreen(project_id)`. A worker reads the home part by part; leaving the screen ends it, and coming back goes on,
-    or begins again if something was written meanwhile."""
+    """`HomeScreen(project_id)`. A worker reads the home part by part; leaving the screen stops it; returning
+    continues, or starts again if something was written meanwhile.
+    """
 
     AUTO_FOCUS = "HomeBoard"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -51,7 +53,7 @@ class HomeScreen(ImportScreen):
         super().__init__()
         self.project_id = project_id
         self.name_of_project = ""
-        # what is being read, and what is shown: the newest of each part
+        # the home being read, and the home shown: the newest of each part
         self._reading = Home()
         self.home = Home()
         self._seen: tuple[int, int] | None = None
@@ -80,11 +82,27 @@ class HomeScreen(ImportScreen):
         self._read_on()
 
     def _read_on(self) -> None:
-        if self._reading.missing_part is not None:
+        if self._reading.missing_part is None:
+            return
+        if self._reading.is_read_apart:
+            job = self._read_apart
+        else:
             job = partial(with_next_part, project_id=self.project_id, home=self._reading)
-            self.background.start("home", job, self._show_part)
+        self.background.start("home", job, self._show_part)
+
+    def _read_apart(self, db: Database) -> Home:
+        from recjudge_tui.reports.home.apart import with_later_parts
+
+        left, arrived = get_current_worker(), partial(self.call_later, self._take_part)
+        return with_later_parts(
+            db, self.project_id, self._reading, arrived=arrived, left=lambda: left.is_cancelled
+        )
 
     def _show_part(self, home: Home) -> None:
+        self._take_part(home)
+        self._read_on()
+
+    def _take_part(self, home: Home) -> None:
         self._reading = home
         newer = {f.name: value for f in fields(Home) if (value := getattr(home, f.name)) is not None}
         self.home = replace(self.home, **newer)
@@ -92,7 +110,6 @@ class HomeScreen(ImportScreen):
             totals = f"{quantity(home.totals.verdicts, 'verdict')} on {quantity(home.totals.cases, 'case')}"
             self.query_one(TopBar).show(right=totals)
         self._show()
-        self._read_on()
 
     @on(HomeBoard.Resized)
     def _show(self) -> None:
@@ -117,6 +134,9 @@ class HomeScreen(ImportScreen):
         self.home = replace(self.home, runs=runs)
         self._show()
 
+    def action_import(self) -> None:
+        self.ask_import(self.project_title(self.project_id))
+
     def imported(self, project: str) -> None:
         self.action_read_again()
 
@@ -131,9 +151,6 @@ class HomeScreen(ImportScreen):
 
     def action_verdicts(self) -> None:
         self.open_screen("cases", self.project_id, filter_text="")
-
-    def action_import(self) -> None:
-        self.ask_import(self.name_of_project)
 
     def _go_to(self, opens: Opens) -> None:
         if opens.screen == "import":

@@ -1,1 +1,1 @@
-"""What screens share. Imports neither a screen nor the app."""
+"""The common part of screens. Imports neither a screen nor the app."""

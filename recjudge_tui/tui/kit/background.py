@@ -84,7 +84,8 @@ class Background:
             fault = error
             self._node.call_later(deliver_if_newest, lambda: failed(fault))
         except Exception as error:  # noqa: BLE001 - the top of a thread
-            self._node.call_later(self._show_error, _own_fault(error))
+            own_fault = _own_fault(error)
+            self._node.call_later(deliver_if_newest, lambda: self._show_error(own_fault))
         else:
             self._node.call_later(deliver_if_newest, lambda: show(result))
 
@@ -102,7 +103,7 @@ class Background:
 
 
 def _own_fault(error: Exception) -> RecjudgeError:
-    """A bug in recjudge must neither end the app nor go unnoticed."""
+    """Report a bug in recjudge without ending the app."""
     return RecjudgeError(
         "something went wrong inside recjudge",
         f"{type(error).__name__}: {error}",

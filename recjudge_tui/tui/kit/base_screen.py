@@ -1,4 +1,4 @@
-"""What every screen of the app shares: the top line, background work and the keys that leave it."""
+"""The base of every screen of the app: the top line, background work and the keys that leave it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,14 @@ COMMON: list[BindingType] = [
 
 # for forms, whose fields take letters as text: only esc leaves them
 FORM: list[BindingType] = [
-    replace(one, show=one.id == "app.peel", key_display="esc" if one.id == "app.peel" else one.key_display)
-    if isinstance(one, Binding) and one.id in ("app.peel", "app.back")
-    else one
-    for one in COMMON
+    replace(
+        binding,
+        show=binding.id == "app.peel",
+        key_display="esc" if binding.id == "app.peel" else binding.key_display,
+    )
+    if isinstance(binding, Binding) and binding.id in ("app.peel", "app.back")
+    else binding
+    for binding in COMMON
 ]
 
 
@@ -64,15 +68,15 @@ class BaseScreen(Screen[None]):
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         """Called about once a second while a run is active, and once more when the last one has ended."""
-        for bar in self.query(TopBar):  # none when the app has begun to end
+        for bar in self.query(TopBar):  # there is no screen when the app has begun to close
             bar.show(active=len(active))
 
     def project_title(self, project_id: int) -> str:
-        """The project's name. If it was deleted a moment ago, the screen is left and the user is told."""
+        """The project's name. If it was just deleted, the screen closes with a message."""
         try:
             return project_name(self.host.db, project_id)
         except NotFoundError as error:
-            # not in this screen: it cannot wait for its own end
+            # not in this screen, because it cannot wait for its own end
             self.app.call_later(self.host.leave_project, error)
             return "a deleted project"
 
@@ -80,7 +84,7 @@ class BaseScreen(Screen[None]):
         self.host.leave_screen()
 
     def action_peel(self) -> None:
-        """Close the innermost thing that is open; a screen with nothing open goes back."""
+        """Close the innermost open part of the screen; go back if nothing is open."""
         self.host.leave_screen()
 
     def open_screen(self, name: str, identity: int, **more: object) -> None:

@@ -1,4 +1,4 @@
-"""Suggestions for a filter line: keys of the grammar, then values known in the project. No widget in here."""
+"""Suggestions for a filter line: keys of the grammar, then values known in the project. Contains no widget."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.tui.kit.key_names import key_hint
+from recjudge_tui.tui.kit.key_line import key_hint
 
 _LONGEST = 4000
-# what the toolkit raises for widgets, rows and screens that are not there yet or any more
+# errors that Textual raises for widgets, rows and screens that do not exist yet or any more
 GONE = (LookupError, QueryError, ScreenStackError)
 
 
@@ -29,13 +29,14 @@ def plain(text: object) -> Content:
 
 
 def is_on_top(screen: Screen[Any]) -> bool:
-    """Whether it is the screen that has the keys, and is not below another one or already closed."""
+    """Whether the screen receives the keys: it is not below another one and not closed."""
     return screen.app.screen_stack[-1:] == [screen]
 
 
 class Dialog(ModalScreen[ScreenResultType]):
-    """A window over a screen. It is closed once: a second key that comes before it is gone would close the screen
-    below it."""
+    """A window over a screen. It is closed only once: a second key that arrives before it is gone would close the
+    screen below.
+    """
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         return super().dismiss(result) if is_on_top(self) else AwaitComplete()

@@ -7,26 +7,28 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.settings import user_path
 from recjudge_tui.store.database import Database
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import AskLine
-from recjudge_tui.tui.kit.glyphs import plural
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.common.table import Table
 
 
 def format_hint(what: str) -> str:
-    """What a dialog says of the file: `what` is such as “The table is”."""
+    """The text of a dialog about the file; `what` is, for example, “The table is”."""
     from recjudge_tui.reports.common.table import ENDINGS
 
     return f"{what} written to this file. Its ending sets the format: {' '.join(ENDINGS)}"
 
 
 class WrittenFile(NamedTuple):
-    """What an export wrote. `what` is such as “12 rows”; `notes` are for the user, for instance about defused cells."""
+    """The result of an export. `what` is, for example, “12 rows”; `notes` are for the user, for instance about
+    defused cells.
+    """
 
     path: Path
     what: str
@@ -41,7 +43,7 @@ def note_text(notes: tuple[str, ...]) -> str:
     """The first note, which counts the defused cells, and the number of further notes; a toast has room for one."""
     if not notes:
         return ""
-    more = f" ({plural(len(notes) - 1, 'more note')}: in .html, .md and .txt)" if notes[1:] else ""
+    more = f" ({quantity(len(notes) - 1, 'more note')}: in .html, .md and .txt)" if notes[1:] else ""
     return f" {one_line(notes[0], 160)}{more}"
 
 
@@ -58,7 +60,7 @@ class ExportScreen(BaseScreen):
 
     def _write_to(self, name: str | None, write: Callable[[Database, Path], WrittenFile]) -> None:
         if name is not None:
-            path = Path(name).expanduser()
+            path = user_path(name)
             self.background.start("export", lambda db: write(db, path), self._show_written)
 
     def _show_written(self, written: WrittenFile) -> None:
@@ -68,7 +70,7 @@ class ExportScreen(BaseScreen):
 def write_table(db: Database, path: Path, make: Callable[[Database], Table]) -> WrittenFile:
     """Make the table and write it; raises what `export_table` raises."""
     table = make(db)
-    return WrittenFile(path, plural(len(table.rows), "row"), export_table(table, path))
+    return WrittenFile(path, quantity(len(table.rows), "row"), export_table(table, path))
 
 
 def export_table(table: Table, path: Path) -> tuple[str, ...]:

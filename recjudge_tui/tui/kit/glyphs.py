@@ -1,4 +1,4 @@
-"""Glyphs with their ASCII fallback; numbers, times and bars as text. No widgets."""
+"""Glyphs with their ASCII fallback, states of runs; numbers, times and bars as text. No widgets."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
+from textual.content import Content
 
 
 class Glyphs(NamedTuple):
@@ -28,18 +29,15 @@ class Glyphs(NamedTuple):
     bar: str
     eighths: str
     cut: str
-    border: str
     first: str
     swapped: str
     times: str
 
 
 UNICODE = Glyphs(
-    "✓", "▲", "✗", "▶", "✓", "‖", "■", "·", "▸", "·", "–", "─", "█", " ▏▎▍▌▋▊▉", "…", "round", "◂", "⇄", "×"
+    "✓", "▲", "✗", "▶", "✓", "‖", "■", "·", "▸", "·", "–", "─", "█", " ▏▎▍▌▋▊▉", "…", "◂", "⇄", "×"
 )
-ASCII = Glyphs(
-    "v", "^", "x", ">", "v", "=", "#", ".", ">", "-", "-", "-", "#", " ", "~", "ascii", "<", "<>", "x"
-)
+ASCII = Glyphs("v", "^", "x", ">", "v", "=", "#", ".", ">", "-", "-", "-", "#", " ", "~", "<", "<>", "x")
 
 
 def ascii_wanted() -> bool:
@@ -52,6 +50,30 @@ def ascii_wanted() -> bool:
 
 def glyphs() -> Glyphs:
     return ASCII if ascii_wanted() else UNICODE
+
+
+class StateLook(NamedTuple):
+    """`style` is a Rich colour, empty for none."""
+
+    glyph: str
+    word: str
+    style: str
+
+    def text(self) -> str:
+        return f"{self.glyph} {self.word}"
+
+
+def stored_state(state: str, symbols: Glyphs) -> StateLook | None:
+    """The look of a state of a run that no process works on; None for an unknown state."""
+    return {
+        # no process works on it, otherwise it would be among the active ones
+        "running": StateLook(symbols.paused, "interrupted", "yellow"),
+        "done": StateLook(symbols.done, "done", ""),
+        "paused": StateLook(symbols.paused, "paused", "yellow"),
+        "stopped": StateLook(symbols.stopped, "stopped", "yellow"),
+        "failed": StateLook(symbols.failed, "failed", "red"),
+        "planned": StateLook(symbols.empty, "planned", ""),
+    }.get(state)
 
 
 def number(value: int) -> str:
@@ -106,15 +128,16 @@ def short_label(label: str) -> str:
     return label.removesuffix(" Match")
 
 
-def plural(count: int, singular: str, many: str | None = None) -> str:
-    return f"{number(count)} {singular if count == 1 else many or singular + 's'}"
-
-
 def fit(text: str, width: int, symbols: Glyphs) -> str:
     """The text in exactly `width` cells, ending in a cut sign if it is longer."""
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     return set_cell_size(text, width - 1) + symbols.cut if width > 0 else ""
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most `width` cells, broken at spaces where there are any; none for an empty text."""
+    return [line.plain for line in Content(text).wrap(width)] if text else []
 
 
 def middle(text: str, width: int, symbols: Glyphs) -> str:

@@ -19,7 +19,7 @@ class Host(Protocol):
     db: Database
     db_path: Path
     active: list[ActiveRun]
-    # (screen, project) -> what the user chose there, until the app ends
+    # (screen, project) -> the user's choices there, until the app ends
     chosen: dict[tuple[str, int], object]
 
     def show_error(self, error: RecjudgeError) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -14,6 +15,7 @@ from textual.widgets import Input, Label, Select, Static
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.settings import user_path
 from recjudge_tui.tui.kit.dialogs import Dialog
 
 # the first choice: import everything that is recognised in the files
@@ -73,13 +75,13 @@ class ImportForm(Dialog[ImportRequest | None]):
             return
         chosen = self.query_one("#import-kind", Select).value
         kind = next((kind for kind in IMPORT_KINDS if kind == chosen), None)
-        self.dismiss(ImportRequest((Path(path).expanduser(),), kind, project, system or None))
+        self.dismiss(ImportRequest((user_path(path),), kind, project, system or None))
 
 
 def _fault(path: str, project: str) -> tuple[str, str] | None:
     if not path:
         return "import-path", "Name a file or a folder."
-    if not Path(path).expanduser().exists():
+    if not os.path.exists(user_path(path)):  # noqa: PTH110 - pathlib raises for a name that is too long
         return "import-path", "There is no such file or folder."
     if not project:
         return "import-project", "Name a project."

@@ -1,9 +1,11 @@
-"""Import from any screen: ask for a file, import it in the background, say what was stored."""
+"""Import from any screen: ask for a file, import it in the background, report what was stored."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
+
+from textual.binding import Binding
 
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.store.database import Database
@@ -16,15 +18,21 @@ if TYPE_CHECKING:
 
 
 class ImportResult(NamedTuple):
-    """What an import did: its project, a toast, and what it warns of, line by line."""
+    """The result of an import: its project, a toast, and its warnings line by line."""
 
     project: str
     toast: str
     warnings: str
 
 
+# for the bindings of screens without a key of their own for it
+IMPORT = Binding("i", "import", "import", show=False, id="app.import")
+
+
 class ImportScreen(BaseScreen):
-    """A screen that can import: its binding of `i` calls `ask_import`, and `imported` says that there is more data."""
+    """A screen that can import: its binding of `i` calls `ask_import`, and `imported` is called when there is new
+    data.
+    """
 
     def ask_import(self, project: str) -> None:
         """Ask for a file or a folder to import, proposing this project."""

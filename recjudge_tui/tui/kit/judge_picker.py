@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from recjudge_tui.config_file import read_preferences
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import project_judges
@@ -22,7 +23,6 @@ from recjudge_tui.tui.kit.dialogs import AskLine, Dialog
 from recjudge_tui.tui.kit.option_list import Options, move_cursor
 
 _SPEC_CELLS = 32
-_FORMS = "ollama:MODEL, openai:MODEL, anthropic:MODEL, bedrock:MODEL, replay:FILE"
 _NO_SERVER = (
     "No model server answers on this machine: Ollama, llama.cpp, vLLM, LM Studio. One way: ollama serve"
 )
@@ -42,7 +42,7 @@ class KnownJudge(NamedTuple):
 
 
 class LocalJudges(NamedTuple):
-    """What was found by looking: the models of servers on this machine, then the vendors whose keys are set. `places`:
+    """The judges found on this machine: the models of its servers, then the vendors whose keys are set. `places`:
     base URLs (none: the provider's default server) -> `Ollama localhost:11434 ✓ 2 models`, without the sign."""
 
     judges: tuple[KnownJudge, ...]
@@ -51,11 +51,14 @@ class LocalJudges(NamedTuple):
 
 
 BUILT_IN = (KnownJudge("rules", "built in, no model"), KnownJudge("random", "built in, a baseline"))
+CONFIGURED = "your settings"
 _ANOTHER = KnownJudge("", "type its name")
 
 
 def known_judges(db: Database, project_id: int) -> tuple[KnownJudge, ...]:
-    """The judges used in the project before, then the built-in ones."""
+    """The judge of the settings file, those used in the project before, then the built-in ones."""
+    default = read_preferences().preferences.judge
+    first = [KnownJudge(default.spec, CONFIGURED, default.base_urls, default.api_key_env)] if default else []
     used = [
         KnownJudge(
             row["spec"], "used before", tuple(json.loads(row["base_urls"] or "[]")), row["api_key_env"] or ""
@@ -63,7 +66,9 @@ def known_judges(db: Database, project_id: int) -> tuple[KnownJudge, ...]:
         for row in project_judges(db, project_id)
         if row["spec"] not in [judge.spec for judge in BUILT_IN]
     ]
-    return (*used, *BUILT_IN)
+    places = [(judge.spec, judge.base_urls) for judge in first]
+    rest = [judge for judge in (*used, *BUILT_IN) if (judge.spec, judge.base_urls) not in places]
+    return (*first, *rest)
 
 
 def local_judges() -> LocalJudges:
@@ -129,7 +134,7 @@ class JudgePicker(Dialog[KnownJudge | None]):
         if judge.is_whole:
             self.dismiss(judge)
         else:
-            self.app.push_screen(AskLine("Judge", _FORMS, judge.spec), self._typed)
+            self.app.push_screen(AskLine("Judge", _forms(), judge.spec), self._typed)
 
     def _typed(self, spec: str | None) -> None:
         if spec is not None:
@@ -149,6 +154,13 @@ class JudgePicker(Dialog[KnownJudge | None]):
     def _hint(self) -> Content:
         lines = [one_line(self._note, 200)] if self._note else []
         return Content("\n".join([*lines, "enter choose   esc close"]))
+
+
+def _forms() -> str:
+    """How judges are written that are not chosen by their name alone."""
+    from recjudge_tui.judges.registry import built_in
+
+    return ", ".join(provider.form for provider in built_in() if ":" in provider.form)
 
 
 def _shown(judge: KnownJudge) -> str:

@@ -1,10 +1,12 @@
-"""The last line of a screen: the keys that can be pressed now."""
+"""Shows keys: the last line of a screen, with the keys active now, and hints in dialogs."""
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from textual import events
+from textual.app import App
+from textual.binding import Binding
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
@@ -20,10 +22,9 @@ class KeyHint(NamedTuple):
 
 
 class KeyLine(Widget, can_focus=False):
-    """Key and description side by side; a click presses the key. What does not fit whole is left to the list of keys.
-
-    One widget that draws text: a widget for each key, made anew whenever the focus moves, took a third of the time
-    of every screen.
+    """Key and description side by side; a click presses the key. Hints that do not fit are only in the list of keys.
+    It is one widget that draws text: a widget for each key, recreated whenever the focus moves, took a third of the
+    time of every screen.
     """
 
     ALLOW_SELECT = False
@@ -59,7 +60,7 @@ class KeyLine(Widget, can_focus=False):
             self.refresh()
 
     def _active_hints(self) -> tuple[KeyHint, ...]:
-        """One hint an action, in the order of the bindings."""
+        """One hint per action, in the order of the bindings."""
         hints: dict[str, KeyHint] = {}
         for _, binding, enabled, _ in self.screen.active_bindings.values():
             if binding.show and binding.action not in hints:
@@ -70,7 +71,7 @@ class KeyLine(Widget, can_focus=False):
         return tuple(hints.values())
 
     def _places(self) -> list[tuple[int, KeyHint]]:
-        """The hints that fit whole, each with the column it begins in."""
+        """The hints that fit, each with the column it begins in."""
         places = []
         column = 0
         for hint in self._hints:
@@ -87,3 +88,15 @@ class KeyLine(Widget, can_focus=False):
         for column, hint in self._places():
             if column <= event.x < column + hint.text.cell_length:
                 self.app.simulate_key(hint.key)
+
+
+def key_name(app: App[Any], binding: str, shipped: str) -> str:
+    """The key to press for a binding; `shipped` is its shipped key as hints write it."""
+    mapped: dict[str, str] = getattr(app, "own_keys", {})
+    keys = mapped.get(binding)
+    return app.get_key_display(Binding(keys.split(",")[0], "", "")) if keys else shipped
+
+
+def key_hint(app: App[Any], *parts: tuple[str, str, str]) -> str:
+    """A line of hints from (binding, shipped key, description): `esc close   enter accept`."""
+    return "   ".join(f"{key_name(app, binding, shipped)} {does}" for binding, shipped, does in parts)

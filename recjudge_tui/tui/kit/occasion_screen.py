@@ -1,4 +1,6 @@
-"""A screen whose figures are about chosen occasions: a filter of contexts and times, as the list of verdicts has it."""
+"""A screen whose figures are about chosen occasions: a filter of contexts and times, like that of the list of
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,18 @@ from recjudge_tui.store.occasions import known_occasions
 from recjudge_tui.tui.kit.completion import Values
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar
+from recjudge_tui.tui.kit.importing import IMPORT, ImportScreen
 
 
-class OccasionScreen(ExportScreen):
-    """It yields `occasion_bar()` and computes its figures again in `occasions_changed`. It says with `occasions_shown`
-    that they are on the screen, and with `occasions_refused` that they cannot be computed."""
+class OccasionScreen(ExportScreen, ImportScreen):
+    """It yields `occasion_bar()` and computes its figures again in `occasions_changed`.
+
+    It calls `occasions_shown` when they are on the screen, and `occasions_refused` when they cannot be computed.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", key_display="/", id="occasions.filter"),
+        IMPORT,
     ]
     project_id: int
 
@@ -41,7 +47,7 @@ class OccasionScreen(ExportScreen):
 
     @property
     def takes_keys(self) -> bool:
-        """Whether keys are for the screen: no dialog is open, and nobody types a filter."""
+        """Whether keys belong to the screen: no dialog is open, and no filter is being typed."""
         return self.is_current and not isinstance(self.focused, Input)
 
     def occasion_bar(self) -> FilterBar:
@@ -79,6 +85,15 @@ class OccasionScreen(ExportScreen):
         if action == "filter":
             return self._any_occasions or bool(self.occasion_text)
         return super().check_action(action, parameters)
+
+    def action_runs(self) -> None:
+        self.open_screen("runs", self.project_id)
+
+    def action_import(self) -> None:
+        self.ask_import(self.project_title(self.project_id))
+
+    def imported(self, project: str) -> None:
+        self.occasions_changed()
 
     def action_filter(self) -> None:
         self._focus_before = self.focused

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from textual import events
-from textual.command import CommandList
 from textual.widgets import OptionList
 
 
 class Options(OptionList):
     """A click on an option that is gone, because the list was filled again after it was painted, does nothing."""
-
-    def _on_click(self, event: events.Click) -> None:  # type: ignore[override]
-        drop_late_click(self, event)
-
-
-class PaletteOptions(CommandList):
-    """The list of the command palette, with the same care."""
 
     def _on_click(self, event: events.Click) -> None:  # type: ignore[override]
         drop_late_click(self, event)

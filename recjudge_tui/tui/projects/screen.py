@@ -163,7 +163,9 @@ class ProjectsScreen(ExportScreen, ImportScreen):
             self._compare()
 
     def _compare(self) -> None:
-        """One job at a time: it keeps its results, and polling the runs must not restart it."""
+        """Compare runs with people, one job at a time: it stores its results, and polling the runs must not restart
+        it.
+        """
         self._comparing = True
         self.background.start("compare", _compare, self._show_agreement)
 

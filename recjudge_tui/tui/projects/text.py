@@ -5,15 +5,16 @@ from __future__ import annotations
 from rich.text import Text
 from textual.content import Content
 
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.agreement.by_run import ProjectAgreement, RunFigure
 from recjudge_tui.reports.common.estimate_cells import few_cases
+from recjudge_tui.stats.agreement.registry import STATISTICS
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.projects.panel import ProjectPanel
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.kit.charts import spark
-from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, number, plural
-from recjudge_tui.tui.kit.run_states import stored_state
+from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, number, stored_state
 
 # numbers are right-aligned: headings and cells are padded to the same width
 PROJECT_COLUMNS = ("name", "  cases", "verdicts", " flagged", "agreement", "last run", "state")
@@ -68,7 +69,7 @@ def _agreement(agreement: ProjectAgreement | None, symbols: Glyphs) -> str:
 
 def _agreement_lines(agreement: ProjectAgreement, symbols: Glyphs) -> list[str]:
     """The statistic, the raters and n; then the values run by run, the newest first."""
-    stat = {"qwk": "quadratic weighted κ", "pearson": "Pearson's r"}[agreement.stat]
+    stat = STATISTICS[agreement.stat].in_text
     value = "undefined: all labels are the same" if agreement.value is None else f"{agreement.value:.2f}"
     who = f"{one_line(agreement.judge, 24)} with {one_line(agreement.people, 24)}"
     few = " (too few)" if few_cases(agreement.n) else ""
@@ -138,19 +139,19 @@ def _shares(panel: ProjectPanel, width: int, symbols: Glyphs) -> str:
     shown = panel.shares[:5]
     room = max((width - 16) // len(shown) - 14, 3)
     bars = [f"{one_line(s.label, 12)} {s.share:.0%} {bar(s.share, room, symbols)}" for s in shown]
-    aspect = "" if panel.aspect == "overall" else f" {one_line(panel.aspect, 20)}"
+    aspect = "" if panel.aspect == OVERALL else f" {one_line(panel.aspect, 20)}"
     return f"{one_line(panel.protocol, 12)}{aspect}  " + "  ".join(bars)
 
 
 def _marks(panel: ProjectPanel, symbols: Glyphs) -> str:
     parts = []
     if panel.disagreements:
-        parts.append(f"{plural(panel.disagreements, 'case')} on which judges disagree")
+        parts.append(f"{quantity(panel.disagreements, 'case')} on which judges disagree")
     if panel.flips:
-        parts.append(f"{plural(panel.flips, 'flip')} when the order is swapped")
+        parts.append(f"{quantity(panel.flips, 'flip')} when the order is swapped")
     if panel.failed_calls:
         share = panel.failed_calls / panel.finished_calls
-        parts.append(f"{plural(panel.failed_calls, 'failed call')} ({share:.1%})")
+        parts.append(f"{quantity(panel.failed_calls, 'failed call')} ({share:.1%})")
     if not parts:
-        return "no disagreements, no flips, no failed calls"
+        return "judges do not disagree with each other, no flips, no failed calls"
     return f"{symbols.marked} " + f" {symbols.dot} ".join(parts)

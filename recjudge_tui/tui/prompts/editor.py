@@ -90,7 +90,7 @@ def look_at_draft(path: Path, original: str, exit_code: int) -> Draft:
 
 
 def drop_draft(path: Path) -> None:
-    """Remove a draft that is stored or holds nothing new. Other files that the editor created there stay."""
+    """Remove a draft that is stored or unchanged. Other files that the editor created there stay."""
     path.unlink(missing_ok=True)
     if not any(path.parent.iterdir()):
         path.parent.rmdir()

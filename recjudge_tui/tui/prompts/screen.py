@@ -235,7 +235,7 @@ class PromptsScreen(EditingScreen):
         self.query_one(TextPane).focus()
 
     def _turn_to(self, view: View) -> None:
-        """Change the view of the pane; opens it if only the list is visible."""
+        """Change the view of the pane, and open the pane if only the list is visible."""
         self.view = view
         if not self.query_one(TextPane).display:
             self._open_pane()
@@ -324,7 +324,7 @@ class PromptsScreen(EditingScreen):
         if current is None:
             return
         others = [(row["id"], prompt_label(row)) for row in self.rows if row["id"] != current["id"]]
-        # prompts of the same protocol first: a comparison with other protocols says little
+        # prompts of the same protocol first, because comparisons with other protocols are rarely useful
         others.sort(key=lambda other: self._by_id(other[0])["protocol"] != current["protocol"])
         self.app.push_screen(PromptPicker(others), self._compare)
 

@@ -12,8 +12,8 @@ from textual.content import Content
 from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.tui.kit.glyphs import Glyphs, number
+from recjudge_tui.tui.kit.text_pane import LONGEST_PROMPT
 
-LONGEST = 60_000
 LONGEST_LINE = 8_000
 MOST_CHANGED_LINES = 2_000
 
@@ -54,7 +54,7 @@ def toml_content(text: str, width: int) -> Content:
 def rendered_content(messages: Sequence[Message], width: int, symbols: Glyphs) -> Content:
     """The messages of a request, each under its role, with data tags and headings highlighted."""
     parts: list[Content] = []
-    left = LONGEST
+    left = LONGEST_PROMPT
     for message in messages:
         head = f"{symbols.rule * 3} {message.role} {symbols.rule * 3} {_HEADS.get(message.role, '')}"
         parts.append(Content.styled(head.rstrip(), "bold $accent"))
@@ -147,7 +147,7 @@ def _wrapped(line: Content, width: int) -> list[Content]:
     return list(line.wrap(width)) if line.plain else [Content("")]
 
 
-def _cut(text: str, longest: int = LONGEST) -> tuple[str, int]:
+def _cut(text: str, longest: int = LONGEST_PROMPT) -> tuple[str, int]:
     """The text up to a maximum length, with long lines cut, and the number of characters left out."""
     shown = "\n".join(line[:LONGEST_LINE] for line in text[:longest].split("\n"))
     return shown, len(text) - len(shown)

@@ -14,10 +14,9 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Label
 
-from recjudge_tui.domain.calls import Order
+from recjudge_tui.domain.calls import Order, Trial
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.domain.trial import Trial
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.prompting.trial import try_prompt
 from recjudge_tui.store.database import Database

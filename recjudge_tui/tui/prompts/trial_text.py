@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from textual.content import Content
 
-from recjudge_tui.domain.calls import Flag, Reply
-from recjudge_tui.domain.text import one_line, safe_text
-from recjudge_tui.domain.trial import Trial
+from recjudge_tui.domain.calls import Flag, Reply, Trial
+from recjudge_tui.domain.roles import BUILT_IN
+from recjudge_tui.domain.text import money, one_line, safe_text
 from recjudge_tui.tui.kit.glyphs import Glyphs, fraction, number, score
-
-LONGEST = 12_000
-_KINDS = {"rules": "built in, not a language model", "random": "by chance, not a language model"}
+from recjudge_tui.tui.kit.text_pane import LONGEST_TEXT
 
 
 def trial_content(trial: Trial, whose: str, symbols: Glyphs) -> Content:
@@ -27,7 +25,7 @@ def trial_content(trial: Trial, whose: str, symbols: Glyphs) -> Content:
 def _outcome(trial: Trial, symbols: Glyphs) -> Iterator[Content]:
     if trial.parsed is None:
         yield Content.styled(f"{symbols.failed} no answer: {one_line(trial.error_kind, 40)}", "bold $error")
-        yield Content(safe_text(trial.error[:LONGEST]).expandtabs(4))
+        yield Content(safe_text(trial.error[:LONGEST_TEXT]).expandtabs(4))
         return
     for answer in trial.parsed.answers:
         label = one_line(answer.label, 60)
@@ -40,7 +38,7 @@ def _outcome(trial: Trial, symbols: Glyphs) -> Iterator[Content]:
             f"{symbols.done} ", (one_line(answer.aspect, 40), "bold"), "  ", (label, "bold $accent"), value, (sure, "dim")
         )  # fmt: skip
         if answer.reasoning:
-            yield Content(f"  {safe_text(answer.reasoning[:LONGEST]).expandtabs(4)}")
+            yield Content(f"  {safe_text(answer.reasoning[:LONGEST_TEXT]).expandtabs(4)}")
     for flag in trial.parsed.flags:
         yield Content.assemble(
             (f"{symbols.marked} {one_line(flag.issue, 60)}", "bold $warning"),
@@ -60,18 +58,13 @@ def _titled(trial: Trial, flag: Flag) -> str:
 def _took(trial: Trial, symbols: Glyphs) -> Iterator[Content]:
     reply = trial.reply
     model = f" ({one_line(reply.model, 40)})" if reply is not None and reply.model else ""
-    kind = f", {_KINDS[trial.rater_kind]}" if trial.rater_kind in _KINDS else ""
+    kind = f", {BUILT_IN[trial.rater_kind]}" if trial.rater_kind in BUILT_IN else ""
     rows = [("judge", f"{one_line(trial.judge, 60)}{model}{kind}")]
-    if reply is not None and trial.rater_kind not in _KINDS:
+    if reply is not None and trial.rater_kind not in BUILT_IN:
         usage = reply.usage
         counted = [symbols.none if count is None else number(count) for count in (usage.input, usage.output)]
         rows.append(("tokens", f"{counted[0]} in, {counted[1]} out"))
-        rows.append(
-            (
-                "cost",
-                "unknown" if trial.cost_usd is None else f"${trial.cost_usd:,.6f}".rstrip("0").rstrip("."),
-            )
-        )
+        rows.append(("cost", "unknown" if trial.cost_usd is None else money(trial.cost_usd)))
     attempts = f"{number(trial.attempts)} {'attempt' if trial.attempts == 1 else 'attempts'}"
     latency = reply.latency_s if reply is not None else None
     rows.append(("time", f"{latency:.2f} s, {attempts}" if latency is not None else attempts))
@@ -87,6 +80,6 @@ def _reply_lines(reply: Reply, symbols: Glyphs) -> Iterator[Content]:
         if text or name == "reply":
             yield Content("")
             yield Content.styled(f"{symbols.rule * 3} {name}", "bold $accent")
-            yield Content(safe_text(text[:LONGEST]).expandtabs(4) or "(empty)")
-            if len(text) > LONGEST:
-                yield Content.styled(f"({number(len(text) - LONGEST)} more characters)", "dim")
+            yield Content(safe_text(text[:LONGEST_TEXT]).expandtabs(4) or "(empty)")
+            if len(text) > LONGEST_TEXT:
+                yield Content.styled(f"({number(len(text) - LONGEST_TEXT)} more characters)", "dim")

@@ -1,4 +1,4 @@
-"""What the launch form offers: judges, systems and prompts."""
+"""The choices of the launch form: judges, systems and prompts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from recjudge_tui.tui.kit.judge_picker import KnownJudge, known_judges
 
 
 class Choices(NamedTuple):
-    """What the form can offer. `systems` made lists, `explainers` explanations; `prompts` are (protocol,
-    NAME@VERSION), newest versions first; `domains` are by name. `by_data` are the settings that only some data calls
-    for: those of occasions where it has any, the domain where it is unknown, whether to show images where items have
-    some, whether to judge again where there are runs."""
+    """The choices of the form. `systems` made lists, `explainers` made explanations; `prompts` are (protocol,
+    NAME@VERSION), newest versions first; `domains` are by name. `by_data` are settings that only some data needs:
+    occasions if there are any, the domain if it is unknown, showing images if items have some, judging again if there
+    are runs.
+    """
 
     judges: tuple[KnownJudge, ...]
     systems: tuple[str, ...]

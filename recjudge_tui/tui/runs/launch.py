@@ -1,4 +1,4 @@
-"""New run in three questions: compare what, who judges, how many; below them the totals, the first prompt and the start."""
+"""The form of a new run: what to compare, which judge, how many cases; then totals, first prompt and start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from textual.widgets import Button, Input, Label, Static
 from textual.worker import get_current_worker
 
 from recjudge_tui.domain.protocols import compares_lists, with_unit
-from recjudge_tui.domain.run_options import RUN_OPTIONS
+from recjudge_tui.domain.run_options import RUN_OPTIONS, summary_of
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
@@ -39,7 +39,6 @@ from recjudge_tui.tui.runs.launch_form import (
     form_words,
     hint_of,
     read_form,
-    summary_of,
 )
 from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
 from recjudge_tui.tui.runs.launch_questions import HowMany
@@ -145,7 +144,7 @@ class LaunchScreen(BaseScreen):
         self.query_one("#field-protocol").focus()
         self.background.start("choices", partial(choices, project_id=self.project_id), self._show_choices)
 
-    # ---- what there is to choose
+    # ---- the choices
 
     def _show_choices(self, choices: Choices) -> None:
         self.choices = choices
@@ -198,7 +197,7 @@ class LaunchScreen(BaseScreen):
         try:
             return read_form(self.values())
         except FieldError as error:
-            # a number of cases stands in the third question
+            # the third question contains the number of cases
             name = "until" if error.field == self.query_one(HowMany).kind else error.field
             self.query_one(f"#row-{name}").add_class("-wrong")
             self._complain(error)
@@ -312,12 +311,12 @@ class LaunchScreen(BaseScreen):
 
     @on(Button.Pressed, "#start")
     def action_start(self) -> None:
-        """Ask once where it costs money or replaces verdicts; start the run as it was counted."""
+        """Ask once if the run costs money or replaces verdicts; then start the run as it was counted."""
         request, expected = None if self._starting else self._request(), self.estimated
         if request is None:
             return
         if expected is None:
-            # what it costs is asked about first
+            # ask about the cost first
             self._start_when_counted = True
             if self._debounce is not None:
                 self._debounce.stop()

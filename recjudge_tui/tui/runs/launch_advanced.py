@@ -1,4 +1,4 @@
-"""All options of a run, below the three questions of its form: one row for each field, shown where it applies."""
+"""All options of a run, below the three questions of its form: one row for each field that applies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from recjudge_tui.tui.runs.launch_form import (
 )
 from recjudge_tui.tui.runs.launch_text import advanced_summary
 
-# the third question holds these, unless it is answered with “until decided”
+# the third question contains these, unless its answer is “until decided”
 COUNTS = ("limit", "sample")
 _FIELDS = tuple(field for field in FIELDS if field.name not in QUESTIONS)
 
@@ -50,7 +50,9 @@ class AdvancedFields(Vertical):
         return {field.name: _value(self.query_one(f"#field-{field.name}")) for field in _FIELDS}
 
     def focus_first(self) -> None:
-        self.query_one(f"#field-{self._shown()[0].name}").focus()
+        """Focus the first field; there is none before the choices are read."""
+        if shown := self._shown():
+            self.query_one(f"#field-{shown[0].name}").focus()
 
     def _shown(self) -> list[Field]:
         return [field for field in _FIELDS if self.query_one(f"#row-{field.name}").display]
@@ -79,14 +81,14 @@ class AdvancedFields(Vertical):
         self.query_one("#field-key", Input).value = key_variable
 
     def ask_address(self, needed: bool) -> None:
-        """Ask for an address and a key where the judge may need them."""
+        """Show the fields for address and key if the judge may need them."""
         for name in ADDRESS:
             self.query_one(f"#row-{name}").display = needed or bool(
                 self.query_one(f"#field-{name}", Input).value
             )
 
     def summary(self, protocol: str) -> str:
-        """What is set, in one line."""
+        """The settings in one line."""
         values = self.values()
         shown = {field.name: values[field.name] for field in self._shown() if field.name in RUN_OPTIONS}
         usual = {name: _usual(FIELD_BY_NAME[name]) for name in shown}
@@ -95,7 +97,7 @@ class AdvancedFields(Vertical):
 
 
 def _usual(field: Field) -> str:
-    """The value that a field has at first."""
+    """The initial value of a field."""
     return field.choices[0][0] if field.choices else field.initial
 
 

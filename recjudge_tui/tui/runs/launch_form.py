@@ -1,4 +1,4 @@
-"""The fields of the run form, and how their texts become a request. No widget in here.
+"""The fields of the run form, and how their texts become a request. Contains no widget.
 
 The fields of the settings come from their declaration in `domain.run_options`; those of the judge and of SAER are
 here.
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import SAER, offered, protocol_facts
 from recjudge_tui.domain.run_options import OCCASION_SETTINGS, RUN_OPTIONS, SAER_NAME, RunOption
+from recjudge_tui.domain.sending import sending_options
 from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.tui.runs.launch_request import LaunchRequest
@@ -84,8 +85,9 @@ def choices_of(field: Field) -> tuple[tuple[str, str], ...]:
 def is_asked(
     field: Field, protocol: str, by_data: Collection[str] = BY_DATA, *, decided: bool = True
 ) -> bool:
-    """Whether the form has this field for a run of the protocol; of the fields that only some data calls for, those
-    in `by_data`. `decided`: the run stops when the comparison is decided, perhaps at a width."""
+    """Whether the form has this field for a run of the protocol; fields that only some data needs must be in
+    `by_data`. `decided`: the run stops when the comparison is decided, perhaps at a width.
+    """
     if field.name == "drop":
         return protocol == SAER_NAME
     if field.name == "margin" and not decided:
@@ -96,20 +98,12 @@ def is_asked(
 
 
 def hint_of(name: str) -> str:
-    """What the form says while a field or a button of this name has the focus."""
+    """The hint while the field or button of this name has the focus."""
     return _HINTS.get(name) or (FIELD_BY_NAME[name].hint if name in FIELD_BY_NAME else "")
 
 
-def summary_of(protocol: str) -> str:
-    """What a protocol judges, and how often it asks."""
-    if protocol == SAER_NAME:
-        return "each list alone, then in pairs; two runs"
-    facts = protocol_facts(protocol)
-    return f"{facts.summary}, both orders" if facts.of_pairs else facts.summary
-
-
 def default_text(name: str, protocol: str) -> str:
-    """What an empty setting means for a run of the protocol."""
+    """The meaning of an empty setting for a run of the protocol."""
     return str(getattr(protocol_facts(_one_protocol(protocol)), name))
 
 
@@ -119,14 +113,14 @@ def _one_protocol(name: str) -> str:
 
 
 _FLAG = re.compile(r"--[a-z][a-z-]*")
-# the options of the command line that the form has a field for -> what the form calls it
+# options of the command line -> the names of their fields in the form
 _LABELS = {
     flag: option.label for option in RUN_OPTIONS.values() if option.label for flag in option.flag.split("/")
 }
 
 
 def form_words(text: str) -> str:
-    """The text with the form's names of options: “judge again” where the command line has --again."""
+    """The text with the form's names of options: “judge again” instead of --again."""
     return _FLAG.sub(lambda flag: f"“{_LABELS[flag[0]]}”" if flag[0] in _LABELS else flag[0], text)
 
 
@@ -185,13 +179,15 @@ def _read(option: RunOption, text: str) -> Any:
         return _whole(option, text.strip())
     if option.type is float:
         return _number(option, text.strip())
+    if option.as_json:
+        return _sending(option, text)
     if option.type is dict:
         return _words(option, text)
     return text.strip() or None
 
 
 def _separated(text: str) -> tuple[str, ...]:
-    """Names between commas; one that holds a comma is written in quotes."""
+    """Names separated by commas; a name with a comma is written in quotes."""
     names = next(csv.reader([text], skipinitialspace=True), [])
     return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
@@ -237,6 +233,14 @@ def _words(option: RunOption, text: str) -> dict[str, str]:
             )
         words[name.strip()] = word.strip()
     return words
+
+
+def _sending(option: RunOption, text: str) -> dict[str, Any]:
+    """KEY=JSON, separated by semicolons, as a mapping."""
+    try:
+        return sending_options(filter(None, (part.strip() for part in text.split(";"))))
+    except UsageError as error:
+        raise FieldError(option.name, error.title, error.cause, error.next_step) from error
 
 
 def _share(field: str, text: str) -> float | None:

@@ -1,4 +1,4 @@
-"""The second question of the run form: the judges there are, the servers found by looking, and the test of one."""
+"""The second question of the run form: the known judges, the servers found on this machine, and a test of the judge."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from recjudge_tui.tui.runs.launch_request import tested_judge
 
 
 class JudgeQuestion(Horizontal):
-    """The judge and, beside it, what is known of it. Posts `Choice.Changed` of its field `field-judge`."""
+    """The judge and, beside it, a line about it. Posts `Choice.Changed` of its field `field-judge`."""
 
     DEFAULT_CSS = """
     JudgeQuestion #field-judge { width: auto; min-width: 16; max-width: 44; }
@@ -77,11 +77,12 @@ class JudgeQuestion(Horizontal):
             self.app.screen.show(self.known(), local.note)
 
     def known(self) -> list[KnownJudge]:
-        """Those used before, the models and keys found here, the built-in ones."""
+        """The judges used before, those found on this machine, and the built-in ones."""
         here = self.local.judges if self.local is not None else ()
         places = {(judge.spec, judge.base_urls) for judge in self._used}
-        found = [judge for judge in here if (judge.spec, judge.base_urls) not in places]
-        return [*self._used, *found, *BUILT_IN]
+        local = [judge for judge in here if (judge.spec, judge.base_urls) not in places]
+        used = [judge.spec for judge in self._used]
+        return [*self._used, *local, *(judge for judge in BUILT_IN if judge.spec not in used)]
 
     def _offer(self) -> None:
         """Offer the judges known so far; the first one is chosen as long as the user has chosen none."""
@@ -111,7 +112,7 @@ class JudgeQuestion(Horizontal):
         self._is_chosen = self._is_chosen or self._field.has_focus
         self._show_about()
 
-    # ---- what is known of it
+    # ---- the line about it
 
     def _show_about(self) -> None:
         judge, about = self.judge, self.judge.source

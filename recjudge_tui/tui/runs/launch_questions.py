@@ -21,7 +21,7 @@ _SAMPLE = "200"
 
 
 class JudgeChoice(Choice):
-    """One of the known judges; enter asks for the whole list."""
+    """A choice among the known judges; enter opens the whole list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "list", "judges", id="choice.list"),
@@ -40,7 +40,7 @@ class JudgeChoice(Choice):
         return self._judges[self.value]
 
     def offer_judges(self, judges: Sequence[KnownJudge]) -> None:
-        """Offer these, and the chosen one where it is none of them."""
+        """Offer these judges, and the chosen one if it is not among them."""
         chosen = self._judges.get(self.value)
         whole = [judge for judge in judges if judge.is_whole]
         if chosen is not None and all(_key(chosen) != _key(judge) for judge in whole):
@@ -53,7 +53,7 @@ class JudgeChoice(Choice):
         self._judges = {_key(judge): judge} | self._judges
         self.offer([(key, one_line(known.spec, 60)) for key, known in self._judges.items()])
         self.choose(_key(judge))
-        # a message that a parent makes, as after a dialog, would not get past it
+        # a message created by a parent, as after a dialog, would not reach the screen
         self.call_later(self._say_changed)
 
     def _say_changed(self) -> None:
@@ -87,15 +87,9 @@ class HowMany(Choice):
         return self._count if self.kind in ("sample", "limit") else ""
 
     def fit(self, *, decidable: bool, cases: int | None) -> None:
-        """Offer what the protocol has; `cases` is the number of all cases, None as long as it is unknown."""
+        """Offer the choices that the protocol has; `cases` is the number of all cases, None while it is unknown."""
         self._decidable, self._all = decidable, cases
         self._offer()
-
-    def set_count(self, kind: HowManyKind, count: str) -> None:
-        self._count = count
-        self._offer()
-        self.choose(kind)
-        self.post_message(self.Changed(self, kind))
 
     def _offer(self) -> None:
         shown = number(int(self._count)) if self._count else "…"
@@ -133,7 +127,7 @@ class HowMany(Choice):
         self.post_message(self.Changed(self, self.value))
 
     def render(self) -> Content:
-        """The chosen one between arrows, the others beside it where there is room."""
+        """The chosen answer between arrows, the others beside it if there is room."""
         chosen = super().render()
         others = [text for value, text in self._options if value != self.value]
         rest = f"   {f' {glyphs().dot} '.join(others)}"

@@ -1,4 +1,4 @@
-"""The run that the launch form describes: its estimate, and its start. No widget in here."""
+"""The run that the launch form describes: its estimate, and its start. Contains no widget."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def expected_run(
 
 
 def judged_again(request: LaunchRequest) -> LaunchRequest:
-    """The request for new verdicts in place of those there are."""
+    """The request to judge again and replace the existing verdicts."""
     again = {"again": True}
     return request._replace(
         settings=request.settings.model_copy(update=again), options=request.options | again
@@ -115,7 +115,7 @@ def _both_stages(plan: SaerPlan) -> ExpectedRun:
 
 
 def tested_judge(db: Database, judge: JudgeSpec) -> Capabilities | RecjudgeError:
-    """Ask the judge three small questions and store what it supports; what is known of images stays."""
+    """Ask the judge three small questions and store what it supports; the stored result on images is kept."""
     from recjudge_tui.prompting.probe import probe
 
     try:

@@ -50,7 +50,7 @@ _LONGEST_ERROR = 2000
 
 
 class MonitorScreen(BaseScreen):
-    """Polls the run while a process works on it, and not otherwise."""
+    """Polls the run only while a process works on it."""
 
     CSS = """
     MonitorScreen .pane { border: round $primary; border-title-color: $accent; padding: 0 1; height: auto; }
@@ -317,7 +317,8 @@ class MonitorScreen(BaseScreen):
 
     def action_stop(self) -> None:
         text = (
-            "Calls in flight are finished and stored; the rest stays open. Resuming it asks only for these."
+            "Calls in flight are finished and stored; the others stay open and are asked when the run is "
+            "resumed."
         )
         question = Confirm(f"Stop run {self.run_id}?", text, "stop", "let it run")
         self.app.push_screen(question, self._stop)

@@ -6,13 +6,13 @@ import time
 from typing import NamedTuple
 
 from recjudge_tui.domain.run import Wanted
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import RunError
 from recjudge_tui.reports.projects.run_progress import RunWatch, run_watch
 from recjudge_tui.runs import start
 from recjudge_tui.runs.control.lease import is_active, stop_and_wait
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import set_wanted
-from recjudge_tui.tui.kit.glyphs import plural
 
 
 class RunSnapshot(NamedTuple):
@@ -57,4 +57,4 @@ def retry(db: Database, run_id: int) -> str:
     if not count:
         raise RunError(f"run {run_id} has no failed calls")
     start.detach(db, run_id)
-    return f"{plural(count, 'failed call')} will be asked again."
+    return f"{quantity(count, 'failed call')} will be asked again."

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Input, Static
 
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import money, one_line
 from recjudge_tui.reports.projects.run_differences import run_differences
 from recjudge_tui.runs.control.lease import is_active, refuse_when_active
 from recjudge_tui.store.database import Database, StoredRow
@@ -25,6 +25,7 @@ from recjudge_tui.tui.kit.dialogs import Confirm
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, glyphs, number
+from recjudge_tui.tui.kit.importing import IMPORT, ImportScreen
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.steady_table import SteadyTable
 from recjudge_tui.tui.kit.top_bar import TopBar
@@ -66,7 +67,7 @@ class RunTable(SteadyTable):
     ]
 
 
-class RunsScreen(ExportScreen):
+class RunsScreen(ExportScreen, ImportScreen):
     CSS = """
     RunsScreen #runs { height: 1fr; border: round $primary; border-title-color: $accent; }
     RunsScreen DataTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
@@ -83,6 +84,7 @@ class RunsScreen(ExportScreen):
         Binding("j", "move(1)", "next", show=False, id="runs.down"),
         Binding("k", "move(-1)", "previous", show=False, id="runs.up"),
         Binding("slash", "filter", "filter", key_display="/", id="runs.filter"),
+        IMPORT,
         *COMMON,
     ]
 
@@ -107,6 +109,12 @@ class RunsScreen(ExportScreen):
         self.query_one(DataTable).focus()
 
     def on_screen_resume(self) -> None:
+        self._read()
+
+    def action_import(self) -> None:
+        self.ask_import(self.project_title(self.project_id))
+
+    def imported(self, project: str) -> None:
         self._read()
 
     def _read(self) -> None:
@@ -233,7 +241,7 @@ class RunsScreen(ExportScreen):
 def run_cells(run: ListedRun, look: Glyphs, *, wide: bool = True) -> list[Text]:
     row, finished = run.row, run.row["done"] + run.row["failed"]
     share = f" {finished / row['calls']:.0%}" if row["calls"] and finished < row["calls"] else ""
-    cost = look.none if row["cost_usd"] is None else f"${row['cost_usd']:,.2f}"
+    cost = look.none if row["cost_usd"] is None else money(row["cost_usd"])
     rater = one_line(row["rater"], 24) if row["rater"] != row["judge"] else ""
     cells = {
         "run": Text(str(row["id"]), justify="right"),

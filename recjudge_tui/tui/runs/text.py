@@ -11,7 +11,7 @@ from textual.content import Content
 from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import money, one_line
 from recjudge_tui.reports.projects.estimate import cost_range
 from recjudge_tui.reports.projects.run_progress import RunWatch, eta_s, seconds_until
 from recjudge_tui.store.runs.progress import FinishedCall
@@ -139,7 +139,7 @@ def estimate_content(watch: RunWatch, look: Glyphs) -> Content:
     calls = dot.join([f"{number(progress.calls)} calls", *how])
     if watch.estimate is None:
         return _facts(("plan", calls))
-    used = "" if progress.cost_usd is None else f"; ${progress.cost_usd:,.2f} so far"
+    used = "" if progress.cost_usd is None else f"; {money(progress.cost_usd)} so far"
     facts = [
         ("plan", calls),
         ("tokens", tokens_expected(watch.estimate, look)),
@@ -215,17 +215,20 @@ def waiting_text(watch: RunWatch, look: Glyphs) -> str:
 
 
 def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
-    """`W/T/L als 12/5/3 · text 3/5/12   ▲ 61% flip with the order: position decides`, with as many systems as fit."""
+    """`W/T/L als 12/5/3 · text 3/5/12   ▲ 61% of 44 flip with the order`, with as many systems as fit.
+
+    A share without a claim: while a run goes on it is looked at again and again, which no interval allows for.
+    """
     marked = watch.marked
     parts: list[str] = []
     flips = ""
     if marked.both_orders:
         share = marked.flips / marked.both_orders
-        decides = ": position decides" if share > 0.5 else ""
-        flips = f"   {look.marked if share else look.dot} {share:.0%} flip with the order{decides}"
+        flips = f"   {look.marked if share else look.dot} {share:.0%} of {number(marked.both_orders)} flip with the order"
     room = width - cell_len(flips) - 6
-    for one in watch.standings:
-        text = f"{one_line(one.system, 24)} {number(one.won)}/{number(one.tied)}/{number(one.lost)}"
+    for standing in watch.standings:
+        counts = (standing.won, standing.tied, standing.lost)
+        text = f"{one_line(standing.system, 24)} {'/'.join(map(number, counts))}"
         room -= cell_len(text) + 3
         if room < 0 and parts:
             break

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.store.verdicts.triage_log import record
 from recjudge_tui.tui.agreement.matrix import ceiling_line, notes_about, short_number
+from recjudge_tui.tui.agreement.outcomes import OutcomeChoice
 from recjudge_tui.tui.agreement.ranking import Ranking, RankingLine, columns
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.cases.screen import CasesScreen
@@ -31,13 +33,24 @@ from tests.support.app.driving import SIZES, press, running, shown, until
 from tests.support.app.lists import import_labels, import_lists, judge
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `rated` keeps the project that it made first; nothing is there until then."""
+    return tmp_path_factory.mktemp("rated") / "recjudge.db"
+
+
 @pytest.fixture
-def rated(project_db: Path) -> Path:
-    """Six pairs judged by the rules and labelled by two people; their lists judged one by one, too."""
-    project = import_lists(project_db, users=6)
-    judge(project_db, project, "pairwise")
-    judge(project_db, project, "pointwise")
-    import_labels(project_db)
+def rated(project_db: Path, kept: Path) -> Path:
+    """Six pairs judged by the rules and labelled by two people; their lists judged one by one, too. Made once, and copied
+    for each test."""
+    if not kept.exists():
+        project = import_lists(project_db, users=6)
+        judge(project_db, project, "pairwise")
+        judge(project_db, project, "pointwise")
+        import_labels(project_db)
+        shutil.copy(project_db, kept)
+    else:
+        shutil.copy(kept, project_db)
     return project_db
 
 
@@ -75,11 +88,11 @@ async def test_the_details_give_interval_and_n_of_the_figure(rated: Path) -> Non
     rows = expected(rated)
     async with running(rated) as pilot:
         await open_screen(pilot)
-        row = rows["rules", "anna"]
-        wanted = f"rules with anna: Quadratic weighted κ {row['value']:.3f} [{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
-        await until(pilot, lambda: wanted in shown(pilot))
         await press(pilot, "down", "right")
-        await until(pilot, lambda: "anna with bert (people with each other: human ceiling)" in shown(pilot))
+        row = rows["anna", "bert"]
+        who = "anna with bert (people with each other: human ceiling)"
+        wanted = f"{row['value']:.3f} [{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
+        await until(pilot, lambda: who in shown(pilot) and wanted in shown(pilot))
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -125,11 +138,23 @@ async def test_enter_on_a_figure_opens_the_cases_behind_it(rated: Path) -> None:
         await press(pilot, "tab", "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
         assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise judge:rules"
+        # what a system won, tied and lost is listed apart, as many as the ranking counts
         await press(pilot, "q", "j", "enter")
+        assert isinstance(pilot.app.screen, OutcomeChoice)
+        row = pilot.app.screen._row
+        counts = {"won": row["wins"], "tied": row["ties"], "lost": row["losses"], "system": row["n"]}
+        await press(pilot, "escape")
+        for key, (term, count) in zip("1234", counts.items(), strict=True):
+            await press(pilot, "enter", key)
+            assert isinstance(pilot.app.screen, CasesScreen)
+            assert (
+                pilot.app.screen.pane.chosen.text() == f"protocol:pairwise judge:rules {term}:{row['system']}"
+            )
+            assert len(pilot.app.screen.rows.ids) == count
+            await press(pilot, "q")
+        await press(pilot, "enter", "j", "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
-        chosen = pilot.app.screen.pane.chosen.text()
-        assert chosen.startswith("protocol:pairwise judge:rules system:")
-        assert "6 of" in shown(pilot)
+        assert "tied:" in pilot.app.screen.pane.chosen.text()
 
 
 async def test_the_leaderboard_shows_the_rows_of_the_report(rated: Path) -> None:
@@ -244,7 +269,7 @@ async def test_nothing_judged_names_the_next_key(project_db: Path) -> None:
         create_project(db, "empty")
     async with running(project_db) as pilot:
         await open_screen(pilot)
-        await until(pilot, lambda: "Nothing was judged yet" in shown(pilot))
+        await until(pilot, lambda: "Nothing has been judged yet" in shown(pilot))
         await press(pilot, "m", "e", "tab")
         assert isinstance(pilot.app.screen, AgreementScreen)
 
@@ -311,7 +336,7 @@ async def test_a_consensus_is_said_to_be_taken_for_right(rated: Path, size: tupl
         make_consensus(db, 1, "crowd", "conservative", ["anna", "bert"])
     async with running(rated, size=size) as pilot:
         await open_screen(pilot)
-        about = "crowd is made from other raters: its answer is taken to be right"
+        about = "crowd is made from other raters: it counts as right"
         await until(pilot, lambda: about in " ".join(shown(pilot).split()))
 
 

@@ -16,7 +16,7 @@ from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.tui.annotate.screen import AnnotateScreen
 from recjudge_tui.tui.annotation_app import adjudication_app
 from tests.support.annotators import PROJECT, assigned, films, judges, verdicts
-from tests.support.app.driving import press, running, settle, shown, type_text
+from tests.support.app.driving import driven, press, running, settle, shown, type_text
 
 
 @pytest.fixture
@@ -46,8 +46,7 @@ async def deciding(path: Path, size: tuple[int, int] = (80, 24)) -> AsyncIterato
         project = project_id(db, PROJECT)
         rater = start_adjudication(db, project, "pairwise", "cy")
     app = adjudication_app(path, project, rater, "pairwise")
-    async with app.run_test(size=size, notifications=True) as pilot:
-        await settle(pilot)
+    async with driven(app, size) as pilot:
         yield pilot
 
 

@@ -271,3 +271,19 @@ async def test_a_pager_that_is_not_there_is_named(project_db: Path, monkeypatch:
         assert "the pager “no-such-pager” is not installed" in shown(pilot)
         with pytest.raises(RecjudgeError, match="no-such-pager"):
             page(pilot.app, "text")
+
+
+async def test_the_list_folds_and_comes_back_with_the_room(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies", (120, 40)) as pilot:
+        await filter_by(pilot, "queue:any")
+        screen, first = pilot.app.screen, cursor(pilot)
+        for width, folded in ((80, True), (120, False), (80, True)):
+            await pilot.resize_terminal(width, 30)
+            await settle(pilot)
+            assert screen.has_class("-reading") is folded
+        await press(pilot, "enter")
+        await pilot.resize_terminal(70, 30)
+        await settle(pilot)
+        assert not screen.has_class("-reading")
+        assert cursor(pilot) == first is not None

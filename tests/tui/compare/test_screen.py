@@ -106,7 +106,7 @@ async def test_it_opens_on_the_two_newest_runs(judged: Path, size: tuple[int, in
         row = summary_table(compare_raters(db, 1, ChangeOptions("v1", "v2"))).rows[0]
     async with opened(judged, size) as (pilot, _):
         text = shown(pilot)
-        assert "v1 to v2: said (down), now says (across)" in text
+        assert "v1 to v2: before (down), now (across)" in text
         grid = [line.strip("│ ").split() for line in text.splitlines() if line.startswith("│ ")]
         assert ["Good", "[5]", "-15", "0", "20"] in grid
         assert ["Partial", "0", "0", "-10", "10"] in grid
@@ -251,7 +251,10 @@ async def test_escape_peels_one_layer(judged: Path) -> None:
 async def test_empty_states_name_the_next_key(project_db: Path) -> None:
     project = new_project(project_db)
     async with opened(project_db) as (pilot, screen):
-        assert "Nothing has been judged yet. Press r to start a run" in words(pilot)
+        assert (
+            "Nothing has been judged yet. Press r, then n, to start a run, and i to import labels"
+            in words(pilot)
+        )
         await press(pilot, "m", "s", "o", "p", "e", "backspace")
         assert pilot.app.screen is screen
     case = list_case(project, "u")
@@ -284,8 +287,11 @@ async def test_several_questions_and_scores_without_labels(project_db: Path) -> 
     scored = [list_case(project, f"u{at}") for at in range(30)]
     for name, step in (("carl", 0.03), ("dora", 0.031)):
         give(project, name, {c: round(at * step, 3) for at, c in enumerate(scored)}, protocol_name="absolute")
+    row = summary_table(compare_raters(project.db, 1, ChangeOptions("anna", "ben"))).rows[0]
     async with opened(project_db) as (pilot, screen):
         assert "explanation accuracy (2 questions)" in shown(pilot)
+        adjusted = 2 * float(str(row["p_symmetry"]))
+        assert f"p 1.0000 · symmetry p {adjusted:.4f} · Holm's correction for 2 questions" in words(pilot)
         assert "higher" in shown(pilot)
         await compared(pilot, screen, "m", "down", "down", "right", "enter")
         assert "explanation persuasiveness" in shown(pilot)
@@ -366,7 +372,7 @@ def test_words_of_what_is_undefined() -> None:
         "failed": 2,
         "note": "why not",
     }
-    text = Content("\n").join(summary_words(row, ("anna", "ben"), UNICODE)).plain
+    text = Content("\n").join(summary_words(row, ("anna", "ben"), 1, UNICODE)).plain
     assert text == "n 0\nwhy not\nnot in n: only anna 3, failed 2"
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recjudge_tui.reports.home.home import project_home
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.browsing import DATA_KINDS, count_rows, data_rows
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.data.screen import DataScreen
+from recjudge_tui.tui.data.window_table import WindowTable
 from recjudge_tui.tui.kit.registry import make_screen
 from recjudge_tui.tui.kit.text_pane import TextPane
-from recjudge_tui.tui.kit.window_table import WindowTable
 from tests.support.app.driving import filter_by, press, running, settle, shown, until
 from tests.support.app.lists import import_labels, import_lists
 from tests.support.app.projects import make_explanations, make_project
+from tests.support.homes import project_home
 
 
 def test_a_window_holds_what_the_home_counts(project_db: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.tui.prompts.draft import DraftDialog
+from recjudge_tui.tui.prompts.editing import DraftDialog
 from recjudge_tui.tui.prompts.editor import editor_command, look_at_draft, write_draft
 from tests.support.app.driving import press, shown
 from tests.support.app.lists import import_lists, judge
@@ -243,7 +243,7 @@ from pathlib import Path
 path = Path(sys.argv[-1])
 print("EDITOR-ASKS", sys.stdin.isatty(), sys.stdout.isatty(), flush=True)
 word = input()
-path.write_text(path.read_text(encoding="utf-8").replace("You score", word).replace("you score", word), encoding="utf-8")
+path.write_text(path.read_text(encoding="utf-8").replace("score the list", word), encoding="utf-8")
 """,
         encoding="utf-8",
     )
@@ -259,7 +259,7 @@ path.write_text(path.read_text(encoding="utf-8").replace("You score", word).repl
         drain(child)
         child.send(b"E")
         child.expect(b"EDITOR-ASKS True True")
-        child.send(b"you weigh\r")
+        child.send(b"weigh the list\r")
         child.expect(b"Stored as my-absolute-media@1")
         drain(child)
         child.send(b"\x11")

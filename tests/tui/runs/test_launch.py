@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from recjudge_tui.config_file import config_path
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.runs.plan.settings import settings_for
@@ -53,6 +54,12 @@ async def test_the_form_tells_the_way_out_while_a_field_has_the_keys(project_db:
         screen.query_one("#field-name", Input).focus()
         await pilot.pause()
         assert "esc back" in shown(pilot).splitlines()[-1]
+        # where nothing is to be set, nothing gets the focus
+        for row in screen.query("AdvancedFields .row"):
+            row.display = False
+        screen.action_advanced()
+        screen.action_advanced()
+        assert screen.has_class("-advanced")
 
 
 async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(project_db: Path) -> None:
@@ -77,6 +84,18 @@ async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(pro
     assert (row["state"], row["done"], row["failed"]) == ("done", 6, 0)
     log = project_db.with_name(f"{project_db.name}.runs.log").read_text(encoding="utf-8")
     assert "run 1 done: 6 done" in log
+
+
+async def test_the_judge_of_the_settings_is_the_first_choice(project_db: Path) -> None:
+    import_lists(project_db)
+    config_path().parent.mkdir(parents=True, exist_ok=True)
+    config_path().write_text('[run]\njudge = "random"\n', encoding="utf-8")
+    async with running(project_db) as pilot:
+        screen = await open_form(pilot)
+        question = screen.query_one(JudgeQuestion)
+        await until(pilot, lambda: question.judge.source == "your settings")
+        assert question.judge.spec == "random"
+        assert [known.spec for known in question.known()].count("random") == 1
 
 
 async def test_the_estimate_follows_the_form_and_writes_nothing(project_db: Path) -> None:
@@ -246,7 +265,7 @@ async def test_a_paid_run_asks_once_with_its_cost_and_budget(project_db: Path) -
         await until(pilot, lambda: "This cannot run" in shown(pilot), 20)
         await fill(pilot, screen, judge="openai:of-nobody", budget_usd="")
         await press(pilot, "f5")
-        assert "Without a price no budget can be kept" in shown(pilot)
+        assert "Without a price, a budget cannot be enforced" in shown(pilot)
     assert runs(project_db) == []
 
 

@@ -16,7 +16,7 @@ from recjudge_tui.reports.projects.run_differences import run_differences
 from recjudge_tui.reports.projects.run_progress import standings_of
 from recjudge_tui.runs.control.detach import start_detached
 from recjudge_tui.runs.control.lease import acquire, is_active, stop_and_wait
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.progress import ActiveRun, FinishedCall, VerdictCount
@@ -29,7 +29,7 @@ from recjudge_tui.tui.runs.monitor import MonitorScreen
 from recjudge_tui.tui.runs.text import call_line
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.lists import import_lists, judge, plan
-from tests.support.runs import ran
+from tests.support.runs import plan_run, ran
 from tests.support.servers.process import ServerProcess, start
 
 
@@ -59,6 +59,17 @@ async def open_monitor(pilot: Pilot[Any], run_id: int) -> MonitorScreen:
 
 def done(screen: MonitorScreen) -> int:
     return screen.view.watch.progress.done if screen.view else 0
+
+
+async def test_a_screen_that_is_closed_while_it_opens_is_no_fault(project_db: Path) -> None:
+    run_id = plan(project_db, import_lists(project_db, users=2), "http://127.0.0.1:9")
+    async with running(project_db) as pilot:
+        screen = MonitorScreen(run_id)
+        pilot.app.push_screen(screen)
+        screen._pruning = True
+        await until(pilot, lambda: not screen.is_running or screen.is_mounted)
+        assert pilot.app.fault is None
+        assert not screen.children
 
 
 async def test_pause_resume_and_stop(project_db: Path, slow_server: ServerProcess) -> None:
@@ -153,7 +164,9 @@ async def test_a_server_that_is_gone_is_named_with_the_next_try(project_db: Path
             async with running(project_db) as pilot:
                 screen = await open_monitor(pilot, run_id)
                 await until(pilot, lambda: done(screen) >= 2, 20)
-                await until(pilot, lambda: "W/T/L als " in shown(pilot) and "% flip with" in shown(pilot))
+                await until(
+                    pilot, lambda: "W/T/L als " in shown(pilot) and " flip with the order" in shown(pilot)
+                )
                 server.stop()
                 port = server.url.rpartition(":")[2]
                 await until(pilot, lambda: f"waiting: no connection to :{port}, " in shown(pilot), 20)

@@ -7,30 +7,30 @@ from collections.abc import Iterator
 
 from textual.content import Content
 
-from recjudge_tui.domain.protocols import protocol_facts, question_of, smallest_disagreement
+from recjudge_tui.domain.protocols import OVERALL, protocol_facts, question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, REVIEWED
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.store.verdicts.attention import LOW_CONFIDENCE
 from recjudge_tui.store.verdicts.case_detail import CaseDetail, Opinion
 from recjudge_tui.tui.cases.case.reasoning import chosen_system
-from recjudge_tui.tui.kit.glyphs import Glyphs, bar, fraction, plural, score
+from recjudge_tui.tui.kit.glyphs import Glyphs, bar, fraction, score
 
 _MOST_ANSWERS = 4
 
 
 def head(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
     """`llama: embedding .41   people: cooccurrence ×2`, then the reasons to look at it."""
-    label = f"{symbols.failed} failed" if case.failed else _said(case, symbols)
+    label = f"{symbols.failed} failed" if case.failed else _label(case, symbols)
     parts: list[str | tuple[str, str]] = [
         (f"{one_line(case.rater, 30)}: ", ""),
         (label, "bold $error" if case.failed else "bold"),
     ]
-    if case.aspect != "overall":
+    if case.aspect != OVERALL:
         parts.append(f" on {one_line(case.aspect.replace('_', ' '), 26)}")
     if case.confidence is not None:
         parts.append((f" {fraction(case.confidence, '')}", "dim"))
-    if said := _people(case, symbols):
-        parts.append(f"   people: {said}")
+    if people := _people(case, symbols):
+        parts.append(f"   people: {people}")
     yield Content.assemble(*parts)
     if reasons := list(reasons_to_look(case)):
         yield Content.assemble(
@@ -39,7 +39,7 @@ def head(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
 
 
 def reasons_to_look(case: CaseDetail) -> Iterator[str]:
-    """The most telling first."""
+    """The reasons to look at the case, most important first."""
     if case.rater_kind in REVIEWED and case.value is not None and not case.failed:
         least, value = smallest_disagreement(case.protocol), case.value
         others = [o for o in _on_the_question(case) if o.value is not None and not o.mine]
@@ -61,7 +61,7 @@ def reasons_to_look(case: CaseDetail) -> Iterator[str]:
     if case.failed:
         yield "a call failed"
     if flagged := sum(flag.mine for flag in case.flags):
-        yield f"{plural(flagged, 'flag')} on items"
+        yield f"{quantity(flagged, 'flag')} on items"
 
 
 def _share(apart: int, people: int) -> str:
@@ -80,20 +80,20 @@ def _on_the_question(case: CaseDetail) -> list[Opinion]:
 
 
 def _people(case: CaseDetail, symbols: Glyphs) -> str:
-    """`cooccurrence ×2, tie`; empty where no person judged the case."""
+    """`cooccurrence ×2, tie`, in the order of the list; empty where no person judged the case."""
     given = Counter(
-        chosen_system(case, o.label) or score(o.value, symbols)
+        (o.value, chosen_system(case, o.label) or score(o.value, symbols))
         for o in _on_the_question(case)
-        if o.rater_kind in FIRST_HAND and not o.mine
+        if o.rater_kind in FIRST_HAND and not o.mine and o.value is not None
     )
+    shown = sorted(given.items(), key=lambda entry: (-entry[1], -entry[0][0]))[:_MOST_ANSWERS]
     return ", ".join(
-        answer + (f" {symbols.times}{count}" if count > 1 else "")
-        for answer, count in given.most_common(_MOST_ANSWERS)
+        answer + (f" {symbols.times}{count}" if count > 1 else "") for (_, answer), count in shown
     )
 
 
-def _said(case: CaseDetail, symbols: Glyphs) -> str:
-    """What was chosen in words; a number with a bar on a scale from 0 to 1."""
+def _label(case: CaseDetail, symbols: Glyphs) -> str:
+    """The choice in words, or a number with a bar on a scale from 0 to 1."""
     if case.kind == "explanation" and case.rater_kind != "metric":
         return f"{score(case.value, symbols)} of {protocol_facts(case.protocol).high:g}"
     if case.label and protocol_facts(case.protocol).labels:

@@ -1,4 +1,4 @@
-"""The images that a judge was shown, drawn with half blocks: two pixels a cell, in any terminal with colours."""
+"""The images that a judge was shown, drawn with half blocks (two pixels per cell) in any terminal with colours."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ Drawing = tuple[Content, ...]
 
 
 def images(case: CaseDetail, width: int, symbols: Glyphs, *, draw: bool) -> Iterator[Content]:
-    """The images shown, each under the letter and rank and the title of its item; the names alone where they cannot be
-    drawn or are not to be."""
+    """The images shown, each under the letter and rank and the title of its item; only the names if they cannot or
+    should not be drawn.
+    """
     named = list(_named(case))
     columns = max((width + _GAP) // (WIDTH + _GAP), 1)
     drawings = [_drawing(item, case.images) if draw and symbols != ASCII else () for _, item in named]
@@ -69,7 +70,7 @@ def drawn(content: bytes) -> Drawing:
         with Image.open(BytesIO(content), formats=("JPEG",)) as picture:
             picture.thumbnail((WIDTH, HEIGHT * 2))
             pixels = picture.convert("RGB")
-    except OSError:  # somebody changed the file of the database
+    except OSError:  # the file of the database was changed by another program
         return ()
     columns, rows = pixels.size
     data = pixels.tobytes()

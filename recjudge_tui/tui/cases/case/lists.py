@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from textwrap import wrap
 from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
 
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.store.verdicts.case_detail import CaseDetail, CaseFlag
-from recjudge_tui.tui.kit.glyphs import Glyphs, fit, plural
+from recjudge_tui.tui.kit.glyphs import Glyphs, fit, wrapped
 
 _GAP = 2
 _SHARED = "="
@@ -28,7 +27,7 @@ _LONGEST_ALIGNED = 500
 
 
 class _Cell(NamedTuple):
-    """One place in one list: `rank` from 1; `other` is the rank of the item in the other list."""
+    """One item in one list: `rank` from 1; `other` is the rank of the item in the other list."""
 
     item: ItemView
     rank: int
@@ -41,6 +40,25 @@ def lists_title(case: CaseDetail) -> str:
     first, second = ({item.item_id for item in slate.items} for _, slate in case.slates[:2])
     shared = len(first & second)
     return f"Lists, {_SHARED} in both: {shared}" if shared else "Lists, no item in both"
+
+
+def lists_in_short(case: CaseDetail, width: int, symbols: Glyphs) -> Content | None:
+    """`A only: Heat, Fargo… │ B only: Alien… │ 3 shared`; None if no two lists were compared."""
+    if len(case.slates) != 2:
+        return None
+    a, b = (slate.items for _, slate in case.slates)
+    ids = [{item.item_id for item in items} for items in (a, b)]
+    shared = f"{len(ids[0] & ids[1])} shared"
+    bar = " │ "
+    room = (width - cell_len(shared) - 2 * cell_len(bar)) // 2
+    sides = [
+        f"{letter} only: "
+        + (", ".join(one_line(i.title, 60) for i in items if i.item_id not in other) or symbols.none)
+        for letter, items, other in (("A", a, ids[1]), ("B", b, ids[0]))
+    ]
+    return Content.assemble(
+        *(part for side in sides for part in (fit(side, room, symbols), (bar, "dim"))), shared
+    )
 
 
 def history_beside(case: CaseDetail, width: int) -> bool:
@@ -68,9 +86,9 @@ def lists(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
             for flag in raised:
                 yield from _flag(flag, width)
     if case.flags_beyond:
-        beyond = plural(case.flags_beyond, "flag")
+        beyond = quantity(case.flags_beyond, "flag")
         yield Content.styled(
-            f"not shown: {beyond} of other raters on places that this verdict did not see", "dim"
+            f"not shown: {beyond} of other raters on ranks that this verdict did not see", "dim"
         )
 
 
@@ -169,5 +187,5 @@ def _flag(flag: CaseFlag, width: int) -> Iterator[Content]:
     """Issue and reason, indented under the item, wrapped by hand to keep the indent."""
     order = f", Set 1 = {one_line(flag.set_one, 30)}" if flag.set_one else ""
     text = f"{one_line(flag.issue, 60)}: {one_line(flag.reason, 1200)} ({one_line(flag.rater, 30)}{order})"
-    for line in wrap(text, max(width - 6, 12)) or [""]:
+    for line in wrapped(text, max(width - 6, 12)) or [""]:
         yield Content.styled(f"     {line}", "$warning" if flag.mine else "dim")

@@ -1,4 +1,4 @@
-"""What a judge said about a case in each order, with the systems' names in place of the letters it was shown."""
+"""A judge's reasoning on a case in each order, with the systems' names in place of the letters it was shown."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from recjudge_tui.domain.text import one_line, safe_text
+from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.store.verdicts.case_detail import CallAnswer, CaseDetail
-from recjudge_tui.tui.kit.glyphs import Glyphs, plural
+from recjudge_tui.tui.kit.glyphs import Glyphs
 
-# how prompts and judges speak of the two lists, in the order shown
+# the names of the two lists in prompts and replies, in the order shown
 _SHOWN = re.compile(r"\b(?:list|set|system|slate|option|recommender)\s+([A1]|[B2])\b", re.IGNORECASE)
 _NAME = 24
 
@@ -35,7 +35,7 @@ def reasonings(
 
 
 def chosen_system(case: CaseDetail, label: str) -> str:
-    """The system that a label of a pair stands for; the label where it names none."""
+    """The system that a pair's label means; the label itself if it means none."""
     systems = dict(zip("AB", (name for name, _ in case.slates), strict=False))
     return one_line(systems.get(label, label), _NAME)
 
@@ -60,7 +60,7 @@ def _title(case: CaseDetail, answer: CallAnswer, at: int, several: bool) -> str:
 
 def _body(case: CaseDetail, answer: CallAnswer, symbols: Glyphs, longest: int) -> Iterator[Content]:
     if answer.failed:
-        tries = plural(answer.attempts, "attempt")
+        tries = quantity(answer.attempts, "attempt")
         kind = one_line(answer.error_kind.replace("_", " "), 40)
         yield Content.assemble((f"{symbols.failed} {kind}", "$error"), f" after {tries}")
     text = cut_text(answer.error if answer.failed else answer.reasoning, longest)
@@ -76,8 +76,8 @@ def _named(case: CaseDetail, answer: CallAnswer, text: str) -> Content:
         names.reverse()
     parts: list[str | tuple[str, str]] = []
     end = 0
-    for found in _SHOWN.finditer(text):
-        second = found.group(1).upper() in ("B", "2")
-        parts += [text[end : found.end()], (f" ({one_line(names[second], _NAME)})", "dim")]
-        end = found.end()
+    for match in _SHOWN.finditer(text):
+        second = match.group(1).upper() in ("B", "2")
+        parts += [text[end : match.end()], (f" ({one_line(names[second], _NAME)})", "dim")]
+        end = match.end()
     return Content.assemble(*parts, text[end:])

@@ -8,15 +8,14 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from textual.content import Content
 
-from recjudge_tui.domain.protocols import protocol_facts, smallest_disagreement
-from recjudge_tui.domain.roles import BASELINES
+from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disagreement
+from recjudge_tui.domain.roles import WITHOUT_OPINION
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.verdicts.case_detail import CallAnswer, CaseDetail, Opinion
 from recjudge_tui.tui.kit.glyphs import Glyphs, bar, fit, score
 
 Part = tuple[str, str]
 
-OVERALL = "overall"
 _BAR = 5
 _ASPECT = 26
 _MOST_COLUMNS = 60
@@ -58,7 +57,7 @@ def spread(case: CaseDetail, aspect: str) -> float | None:
     values = [
         o.value
         for o in case.opinions
-        if o.aspect == aspect and o.value is not None and o.rater_kind not in BASELINES
+        if o.aspect == aspect and o.value is not None and o.rater_kind not in WITHOUT_OPINION
     ]
     return max(values) - min(values) if len(values) > 1 else None
 
@@ -104,7 +103,9 @@ def _score_head(case: CaseDetail, aspect: str, symbols: Glyphs) -> Content:
 
 def _aspect_cells(case: CaseDetail, aspect: str, symbols: Glyphs) -> list[list[Part]]:
     opinions = [opinion for opinion in case.opinions if opinion.aspect == aspect]
-    opinions.sort(key=lambda opinion: (opinion.rater_kind != "ground_truth", opinion.rater_kind in BASELINES))
+    opinions.sort(
+        key=lambda opinion: (opinion.rater_kind != "ground_truth", opinion.rater_kind in WITHOUT_OPINION)
+    )
     truth = next((o.value for o in opinions if o.rater_kind == "ground_truth" and o.value is not None), None)
     return [_score_cell(opinion, truth, symbols) for opinion in opinions]
 
@@ -122,10 +123,10 @@ def _score_cell(opinion: Opinion, truth: float | None, symbols: Glyphs) -> list[
     if opinion.rater_kind == "ground_truth":
         away, style = "user", "bold"
     elif truth is not None and not metric and opinion.value != truth:
-        # disagreeing with a random baseline means nothing
+        # disagreement with a random baseline has no meaning
         far = (
             abs(opinion.value - truth) >= smallest_disagreement(opinion.protocol)
-            and opinion.rater_kind not in BASELINES
+            and opinion.rater_kind not in WITHOUT_OPINION
         )
         sign = "+" if opinion.value > truth else "-"
         away = f"{sign}{score(abs(opinion.value - truth), symbols)}{' ' + symbols.marked if far else ''}"

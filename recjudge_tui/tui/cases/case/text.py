@@ -18,8 +18,8 @@ from recjudge_tui.tui.cases.case.lists import event_line, history_beside, item_w
 from recjudge_tui.tui.cases.case.reasoning import cut_text, reasonings
 from recjudge_tui.tui.cases.case.scores import aspect_words, raters, raters_title
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, case_number, score
+from recjudge_tui.tui.kit.text_pane import LONGEST_TEXT
 
-LONGEST = 12_000
 _SHOWN_EVENTS = 25
 _DONE = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 Line = Content | str
@@ -27,7 +27,7 @@ Section = tuple[str, Iterable[Line]]
 
 
 def case_content(
-    case: CaseDetail, width: int, symbols: Glyphs, longest: int = LONGEST, *, draw: bool = True
+    case: CaseDetail, width: int, symbols: Glyphs, longest: int = LONGEST_TEXT, *, draw: bool = True
 ) -> Content:
     """The whole case, laid out for `width` cells. Texts longer than `longest` are cut and marked as cut; without `draw`
     images are named."""
@@ -40,7 +40,7 @@ def case_content(
     if case.images:
         shown.append(("Images shown", images(case, width, symbols, draw=draw)))
     everybody = (raters_title(case), [*raters(case, width, symbols), _how(case, symbols)])
-    # scores and aspects are what such a verdict is about; a single label each is soon said
+    # scores and aspects are the main content of such a verdict; single labels need little room
     early = case.kind == "explanation" or len(case.aspects) > 1
     sections: list[Section] = [
         ("", [*head(case, symbols), *([Content(cut_text(case.note, longest))] if case.note else [])]),
@@ -74,7 +74,7 @@ def _rule(title: str, width: int, symbols: Glyphs) -> Content:
 
 
 def _triage(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Line]:
-    """The readers' actions on the verdict, oldest first, without those taken back."""
+    """The readers' actions on the verdict, oldest first, without undone ones."""
     for entry in case.triage:
         if entry.active:
             change = (
@@ -94,8 +94,8 @@ def _reasoning(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Sect
     if not case.answers:
         made = "none: this verdict was not made by a run" if case.run_id is None else "none stored"
         yield "Reasoning", [Content.styled(made, "dim")]
-    for said in reasonings(case, case.answers, symbols, longest):
-        yield said.title, said.body
+    for reasoning in reasonings(case, case.answers, symbols, longest):
+        yield reasoning.title, reasoning.body
 
 
 def _other_reasoning(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Section]:
@@ -104,8 +104,8 @@ def _other_reasoning(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterato
     for aspect in case.aspects:
         answers = [answer for answer in case.run_answers if answer.aspect == aspect and aspect != case.aspect]
         if any((answer.call, answer.reasoning) not in own for answer in answers):
-            for said in reasonings(case, answers, symbols, longest):
-                yield f"{said.title} on {aspect_words(aspect)}", said.body
+            for reasoning in reasonings(case, answers, symbols, longest):
+                yield f"{reasoning.title} on {aspect_words(aspect)}", reasoning.body
 
 
 def _how(case: CaseDetail, symbols: Glyphs) -> Content:

@@ -11,8 +11,8 @@ from textual.theme import Theme
 
 from recjudge_tui.domain.preferences import Setting
 from recjudge_tui.tui.app import RecjudgeApp
+from recjudge_tui.tui.frame.themes import DEFAULT, THEMES, ReadableDim, chosen_theme, theme_names
 from recjudge_tui.tui.kit.dialogs import ErrorDialog
-from recjudge_tui.tui.kit.themes import DEFAULT, THEMES, ReadableDim, chosen_theme, theme_names
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ from textual.pilot import Pilot
 from recjudge_tui.domain.preferences import KeySetting
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.app import RecjudgeApp
-from recjudge_tui.tui.kit.bindings import bindings_of
+from recjudge_tui.tui.frame.bindings import bindings_of
+from recjudge_tui.tui.frame.keymap import key_rows, keymap_for, settle, written
 from recjudge_tui.tui.kit.dialogs import Confirm, ErrorDialog
 from recjudge_tui.tui.kit.filter_line import FilterLine
-from recjudge_tui.tui.kit.keymap import key_rows, keymap_for, settle, written
 from recjudge_tui.tui.kit.registry import make_screen
 from recjudge_tui.tui.projects.screen import ProjectsScreen
 from tests.support.app.driving import press, running, shown, type_text, until
@@ -171,7 +172,7 @@ async def test_the_keys_of_the_file_hold_and_are_shown(project_db: Path, config_
         await press(pilot, "escape", "colon")
         await type_text(pilot, "filter")
         await pilot.pause(0.3)
-        await until(pilot, lambda: "key f7" in shown(pilot))
+        await until(pilot, lambda: re.search(r"Filter +f7 ", shown(pilot)))
         await press(pilot, "escape", "q")
         assert not isinstance(pilot.app.screen, ProjectsScreen)
         await press(pilot, "f4")
@@ -262,14 +263,14 @@ async def test_hints_name_the_keys_that_hold(project_db: Path, config_folder: Pa
 async def test_the_palette_goes_to_every_screen(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
-        titles = [command.title for command in pilot.app.get_system_commands(pilot.app.screen)]
+        titles = [command.title for command in pilot.app.commands(pilot.app.screen)]
         assert {"Go to projects", "Go to runs", "Go to agreement", "Theme", "Quit"} <= set(titles)
         await press(pilot, "colon")
         await type_text(pilot, "go to runs")
         await pilot.pause(0.3)
         await press(pilot, "enter")
         await until(pilot, lambda: type(pilot.app.screen).__name__ == "RunsScreen")
-        titles = [command.title for command in pilot.app.get_system_commands(pilot.app.screen)]
+        titles = [command.title for command in pilot.app.commands(pilot.app.screen)]
         assert "Go to cases" in titles
         assert "Go to runs" not in titles
         await press(pilot, "colon")
@@ -278,7 +279,7 @@ async def test_the_palette_goes_to_every_screen(project_db: Path) -> None:
         await press(pilot, "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ProjectsScreen))
         await settled(pilot)
-        titles = [command.title for command in pilot.app.get_system_commands(pilot.app.screen)]
+        titles = [command.title for command in pilot.app.commands(pilot.app.screen)]
         assert {"Go to cases", "Go to runs"} <= set(titles)
         assert titles.count("Go to projects") == 0
 

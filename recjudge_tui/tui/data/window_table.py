@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -18,8 +17,8 @@ from textual.strip import Strip
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.kit.glyphs import fit, glyphs
+from recjudge_tui.tui.kit.windows import Windows
 
-WINDOW = 128
 _KEPT_WINDOWS = 16
 _LONGEST = 200
 # (key, cells) of a row
@@ -29,7 +28,7 @@ TableRow = tuple[str, tuple[str, ...]]
 class WindowTable(ScrollView, can_focus=True, inherit_bindings=False):
     """`show(columns, count, read)` shows `count` rows; `read(offset, limit)` gives a window of them.
 
-    A column is (name, whether it is a number). Numbers stay whole; of the texts the widest are cut.
+    A column is (name, whether it is a number). Numbers are never cut; the widest texts are.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"window-table--head", "window-table--cursor"}
@@ -63,7 +62,9 @@ class WindowTable(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self._columns: tuple[tuple[str, bool], ...] = ()
         self._read: Callable[[int, int], Sequence[TableRow]] = lambda _, __: ()
-        self._windows: OrderedDict[int, Sequence[TableRow]] = OrderedDict()
+        self._windows: Windows[TableRow] = Windows(
+            _KEPT_WINDOWS, lambda start, count: self._read(start, count)
+        )
         self.count = 0
         self.cursor = 0
 
@@ -87,18 +88,10 @@ class WindowTable(ScrollView, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved())
 
     def _row(self, place: int) -> TableRow | None:
-        number, within = divmod(place, WINDOW)
-        if not 0 <= place < self.count:
-            return None
-        if number not in self._windows:
-            self._windows[number] = self._read(number * WINDOW, WINDOW)
-            while len(self._windows) > _KEPT_WINDOWS:
-                self._windows.popitem(last=False)
-        window = self._windows[number]
-        return window[within] if within < len(window) else None
+        return self._windows.row(place) if 0 <= place < self.count else None
 
     def _widths(self, shown: Sequence[TableRow]) -> list[int]:
-        """The widths of the columns for these rows: numbers whole, and the room that is left for the texts."""
+        """The widths of the columns for these rows: full numbers, and the remaining room for the texts."""
         widths = [
             max([cell_len(name), *(cell_len(one_line(row[1][at], _LONGEST)) for row in shown)])
             for at, (name, _) in enumerate(self._columns)
@@ -114,7 +107,7 @@ class WindowTable(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         width, base, top = self.size.width, self.rich_style, self.scroll_offset.y
-        # the heading stays where it is
+        # the heading does not scroll
         rows = [row for at in range(self.size.height - 1) if (row := self._row(top + at)) is not None]
         widths = self._widths(rows)
         if y == 0:

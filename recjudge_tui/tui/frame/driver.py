@@ -1,4 +1,4 @@
-"""The terminal's driver, which goes on after bytes that are no UTF-8."""
+"""The terminal's driver, which continues after bytes that are not UTF-8."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Leaving on a signal: whatever signal ends the app, the terminal is restored; and no app outlives its terminal."""
+"""Ends the app on a signal: the terminal is always restored, and no app continues after its terminal is gone."""
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -18,7 +19,7 @@ from typing import Any
 # the app, and the program that has the terminal, get this many seconds to leave by themselves; then the terminal is
 # restored without them
 PATIENCE_S = 1.5
-# the same where there is no terminal left to restore
+# the same if there is no terminal left to restore
 _GONE_PATIENCE_S = 1.2
 # a SIGHUP of the system for a terminal that went away comes within this time
 _SIGHUP_DELAY_S = 0.2
@@ -43,8 +44,8 @@ def leaving_cleanly(
 
     If it has not ended after PATIENCE_S, or at a second signal, the terminal is restored by writing to it and
     the process ends at once. While a `program` has the terminal, SIGINT belongs to it; the other signals end it as
-    well. A terminal that goes away counts as SIGHUP, also where the system sends none. Call it in the main thread; the
-    previous handlers are restored. Raises SystemExit with the exit code after a signal.
+    well. A terminal that disappears counts as SIGHUP, even if the system does not send one. Call it in the main
+    thread; the previous handlers are restored. Raises SystemExit with the exit code after a signal.
     """
     before = _terminal_settings()
     exit_codes: list[int] = []
@@ -81,12 +82,28 @@ def leaving_cleanly(
         if not exit_codes:
             raise
     finally:
+        # searching the garbage of a whole app as the interpreter ends takes up to a second on a busy machine
+        gc.freeze()
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in handlers.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
     if exit_codes:
         _settle(before)
         raise SystemExit(exit_codes[0])
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Within the block, signals wait; they are handled after it. Call it in the main thread."""
+    waiting: list[int] = []
+    handlers = {number: signal.signal(number, lambda caught, _: waiting.append(caught)) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        for held in waiting:
+            signal.raise_signal(held)
 
 
 @contextmanager
@@ -113,7 +130,7 @@ def _terminal_watched(hang_up: Callable[[], None]) -> Iterator[None]:
 
 def _wait_for_hangup(terminal: int, stopped: int, hang_up: Callable[[], None]) -> None:
     poll = select.poll()
-    # without events to wait for, poll reports nothing but that the other end is closed
+    # without events to wait for, poll only reports that the other end is closed
     for descriptor in (terminal, stopped):
         poll.register(descriptor, 0)
     events = dict(poll.poll())

@@ -1,4 +1,4 @@
-"""The keys that users set for themselves: which of them can be used, and what is wrong with the others."""
+"""Users' own keys: which of them can be used, and what is wrong with the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.binding import Binding
 from textual.keys import Keys
 
 from recjudge_tui.domain.preferences import Fault, KeyRow, KeySetting
-from recjudge_tui.tui.kit.bindings import Bindings
+from recjudge_tui.tui.frame.bindings import Bindings
 
 Keymap = dict[str, tuple[str, ...]]
 
@@ -23,10 +23,10 @@ _MODIFIERS = {"ctrl", "shift"}
 
 
 def settle(settings: Sequence[KeySetting], bindings: Bindings) -> tuple[Keymap, list[Fault]]:
-    """Binding id -> keys of the settings that can hold together, and why the others cannot.
+    """Binding id -> the keys of the settings that can be used together, and why the others cannot.
 
     A setting is dropped when its binding or one of its keys does not exist, when terminals do not send the key, and
-    when the key does something else at the same moment. Of two settings for one key both are dropped.
+    when the key does something else at the same moment. If two settings use the same key, both are dropped.
     """
     faults: list[Fault] = []
     keymap: Keymap = {}
@@ -52,8 +52,9 @@ def settle(settings: Sequence[KeySetting], bindings: Bindings) -> tuple[Keymap, 
 
 
 def keymap_for(settled: Keymap, bindings: Bindings) -> dict[str, str]:
-    """The same for `App.set_keymap`, which takes a key from every binding that shares it, so the others are included
-    too."""
+    """The result of `settle` for `App.set_keymap`, which takes a key from every binding that shares it, so the others
+    are included too.
+    """
     full = {name: ",".join(keys) for name, keys in settled.items()}
     for owner in bindings.owners:
         moved = {bound.key for bound in owner.keys if bound.name in settled}

@@ -1,0 +1,1 @@
+"""The frame around the screens: keys, themes, the command palette, the terminal and its signals."""

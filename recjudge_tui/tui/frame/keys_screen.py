@@ -1,0 +1,132 @@
+"""`?`: the actions of the screen below with their keys, and an explanation of its words, with a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, NamedTuple
+
+from rich.cells import cell_len
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import ActiveBinding, Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from recjudge_tui.domain.glossary import WORDS
+from recjudge_tui.tui.kit.dialogs import Dialog
+from recjudge_tui.tui.kit.glyphs import wrapped
+from recjudge_tui.tui.kit.key_line import key_hint
+
+# the groups in reading order: actions come first
+DO, GO, MOVE, EVERYWHERE = "Do", "Go to", "Move", "On every screen"
+_GO_ACTIONS = ("go", "open", "runs", "queue", "verdicts", "sent", "prompt", "compare", "views", "paper")
+_MOVE_ACTIONS = (
+    "move", "page", "first", "last", "step", "edge", "column", "block", "next_part", "next_undecided", "unfold", "panel",
+    "cursor_", "scroll", "turn",
+)  # fmt: skip
+
+
+class KeyRow(NamedTuple):
+    group: str
+    key: str
+    text: str
+
+
+class KeyHelp(Dialog[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "close", id="keys.close"),
+        Binding("down", "scroll(1)", "down", show=False, id="keys.down"),
+        Binding("up", "scroll(-1)", "up", show=False, id="keys.up"),
+        Binding("pagedown", "scroll(15)", "page down", show=False, id="keys.page_down"),
+        Binding("pageup", "scroll(-15)", "page up", show=False, id="keys.page_up"),
+    ]
+
+    def __init__(self, keys: list[KeyRow]) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content("Keys and words")
+            yield Input(placeholder="search the keys and the words", compact=True, id="keys-search")
+            with VerticalScroll(classes="dialog-text", can_focus=False):
+                yield Static(id="keys-list")
+            keys = key_hint(self.app, ("keys.close", "esc", "close"))
+            yield Static(Content(f"{keys}   ↑↓ scroll"), classes="dialog-hint")
+
+    @on(Input.Changed)
+    def _search(self) -> None:
+        self._list()
+
+    def on_resize(self) -> None:
+        self._list()
+
+    def _list(self) -> None:
+        words = self.query_one(Input).value.casefold().split()
+        width = max(self.query_one(VerticalScroll).scrollable_content_region.width, 30)
+        lines = list(_listing(self._keys, words, width))
+        self.query_one("#keys-list", Static).update(
+            Content("\n").join(lines or [Content("no key and no word matches")])
+        )
+
+    def action_scroll(self, lines: int) -> None:
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+
+
+def _listing(keys: Iterable[KeyRow], words: list[str], width: int) -> Iterator[Content]:
+    def matches(*texts: str) -> bool:
+        return all(word in " ".join(texts).casefold() for word in words)
+
+    shown = [row for row in keys if matches(row.key, row.text)]
+    beside = max((cell_len(row.key) for row in shown), default=0)
+    first = True
+    for group in (DO, GO, MOVE, EVERYWHERE):
+        rows = [row for row in shown if row.group == group]
+        if rows:
+            yield from _title(group, first)
+            first = False
+        for row in rows:
+            space = " " * (beside - cell_len(row.key))
+            yield Content.assemble((f"  {space}{row.key}", "bold $accent"), f"  {row.text}")
+    explained = [(word, meaning) for word, meaning in WORDS if matches(word, meaning)]
+    if explained:
+        yield from _title("Words", first)
+    column = max(cell_len(word) for word, _ in WORDS) + 4
+    for word, meaning in explained:
+        for at, line in enumerate(wrapped(meaning, max(width - column, 20))):
+            head = f"  {word}" if at == 0 else ""
+            yield Content.assemble((head + " " * (column - cell_len(head)), "bold"), line)
+
+
+def _title(text: str, first: bool) -> Iterator[Content]:
+    if not first:
+        yield Content("")
+    yield Content.styled(text, "bold $accent")
+
+
+def by_importance(screen: Screen[Any]) -> list[ActiveBinding]:
+    """The keys active on the screen now; those in its last line come first."""
+    return sorted(screen.active_bindings.values(), key=lambda active: not active.binding.show)
+
+
+def keys_of(screen: Screen[Any]) -> list[KeyRow]:
+    """All keys active on the screen now; equal actions share a row."""
+    merged: dict[tuple[str, str, str], list[str]] = {}
+    for _, binding, enabled, _ in by_importance(screen):
+        # bindings of Textual without a description of ours are left out
+        if enabled and binding.description and binding.id:
+            row = (group_of(binding), binding.action, binding.description)
+            merged.setdefault(row, []).append(binding.key_display or screen.app.get_key_display(binding))
+    return [KeyRow(group, " ".join(dict.fromkeys(keys)), text) for (group, _, text), keys in merged.items()]
+
+
+def group_of(binding: Binding) -> str:
+    """The group of a key's action."""
+    if (binding.id or "").startswith("app.") and binding.action != "import":
+        return EVERYWHERE
+    action = binding.action.partition("(")[0]
+    if action in _GO_ACTIONS:
+        return GO
+    return MOVE if action.startswith(_MOVE_ACTIONS) else DO

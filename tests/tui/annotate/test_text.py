@@ -1,0 +1,44 @@
+"""A case as a person judges it: columns in cells, and the user in view beside a long list."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+
+from recjudge_tui.domain.material import ItemView, Material, ShownEvent, SlateView, UserView
+from recjudge_tui.tui.annotate.text import shown_content
+from recjudge_tui.tui.kit.glyphs import glyphs
+
+WIDTH = 74
+TITLES = (
+    "你好世界电影名称非常长的标题还要更长一些才能换行",
+    "Heat (1995)",
+    "👨‍👩‍👧 family film 🎬 of the year 🎥 and once again",
+    "مرحبا بالعالم فيلم طويل جدا للعرض وأكثر",
+)
+ITEMS = tuple(ItemView(item_id=str(at), title=TITLES[at % 4]) for at in range(20))
+
+
+def _case(length: int, events: int = 12) -> list[str]:
+    history = tuple(ShownEvent(type="rating", item=item, value=4.0) for item in ITEMS[:events])
+    slates = (SlateView(items=ITEMS[:length]), SlateView(items=ITEMS[length : 2 * length]))
+    material = Material(kind="pair", user=UserView(user_id="u", history=history), slates=slates)
+    return shown_content(material, WIDTH, glyphs()).plain.split("\n")
+
+
+def test_titles_of_any_script_keep_the_second_column() -> None:
+    lines = _case(10)
+    assert max(map(cell_len, lines)) <= WIDTH
+    lists = lines[lines.index(next(line for line in lines if "List 2" in line)) + 1 : lines.index("")]
+    column = (WIDTH - 2) // 2 + 2
+    starts = [(cell_len(line[: line.index(f"{rank:2} ", 4)]), rank)
+              for rank in range(1, 11) for line in lists if f"{rank:2} " in line[4:]]  # fmt: skip
+    # the sign of a shared item, the rank in two cells
+    assert {start for start, _ in starts} == {column + 1}
+    assert len(starts) == 10
+
+
+def test_the_user_is_in_view_above_a_long_list_and_below_a_short_one() -> None:
+    assert _case(10)[0].startswith("─ User, in short")
+    assert "Heat (1995)" in _case(10)[1]
+    assert _case(4)[0].startswith("─ List 1")
+    assert _case(10, events=0)[0].startswith("─ List 1")

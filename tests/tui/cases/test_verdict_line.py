@@ -1,0 +1,29 @@
+"""Why a row of the list needs a reader."""
+
+from __future__ import annotations
+
+import pytest
+
+from recjudge_tui.store.verdicts.listing import Opinions, VerdictRow
+from recjudge_tui.tui.cases.verdict_line import why
+
+
+@pytest.mark.parametrize(
+    ("protocol", "value", "people", "expected"),
+    [
+        ("explanation", 4.0, 3.0, ""),
+        ("explanation", 4.0, 2.5, ""),
+        ("explanation", 4.0, 2.0, "against people"),
+        ("pairwise", 1.0, 0.0, "against people"),
+        ("pointwise", 2.0, 1.0, "against people"),
+    ],
+)
+def test_people_are_contradicted_from_the_smallest_disagreement_of_the_protocol_on(
+    protocol: str, value: float, people: float, expected: str
+) -> None:
+    opinions = (Opinions("theirs", people, 2),)
+    row = VerdictRow(
+        1, 1, "llm", "judge", protocol, "overall", "own", None, False, False, 0, "", "", False, False, (),
+        value=value, people=opinions,
+    )  # fmt: skip
+    assert why(row) == expected
