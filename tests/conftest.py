@@ -21,6 +21,8 @@ from tests.support.servers.process import ServerProcess, start
 
 # ranx compares with us as plain Python: compiling its loops takes a minute, running them on small lists does not
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+# nobody's own settings are read, in other processes either; there is no such folder
+os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 
 TESTS = Path(__file__).parent
 SHORT = ("annotation", "domain", "importers", "judges", "prompting", "protocols", "raters", "stats", "store")
@@ -125,5 +127,6 @@ def hostile_strings() -> tuple[str, ...]:
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
-    """Names of bytes by their length: an archive holds the time it was made at, and all workers must agree on names."""
-    return f"{argname}-{len(val)}" if isinstance(val, bytes) else None
+    """Bytes are named by their place: an archive holds the time it was made at, so even the length of one within another
+    may differ between the workers, which must agree on names."""
+    return argname if isinstance(val, bytes) else None

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from recjudge_tui.config_file import (
     _with_theme,
     config_path,
+    default_judge,
     faults_error,
     read_preferences,
     reader_name,
     save_theme,
 )
-from recjudge_tui.domain.preferences import KeySetting, Preferences, Setting
+from recjudge_tui.domain.preferences import JudgeSetting, KeySetting, Preferences, Setting
 from recjudge_tui.errors import UsageError
 
 
@@ -72,11 +73,16 @@ def test_the_environment_names_the_reader_first(file: Path, monkeypatch: pytest.
         ('[app]\nthem = "x"\n', "config.toml:2: no setting “them” in [app]. Did you mean “theme”?"),
         ("[app]\ntheme = 3\n", "config.toml:2: “theme” must be text. Write theme"),
         ("\n[ap]\nx = 1\n", "config.toml:2: no section [ap]. Did you mean “app”?"),
-        ('theme = "x"\n', "config.toml:1: no section [theme]. The sections are: [app], [keys]."),
+        ('theme = "x"\n', "config.toml:1: no section [theme]. The sections are: [app], [run], [keys]."),
         ("keys = 3\n", "config.toml:1: “keys” is a section"),
         ('[keys]\n"cases.filter" = 7\n', "config.toml:2: “cases.filter” is not a key"),
         ('[app]\nreader = " "\n', "config.toml:2: the reader's name is empty"),
         ('[app]\n\nreader = "a\\u001b[31m"\n', "config.toml:3: the reader's name is too long or has"),
+        ('[run]\njudg = "rules"\n', "config.toml:2: no setting “judg” in [run]. Did you mean “judge”?"),
+        ("[run]\njudge = 3\n", "config.toml:2: “judge” must be text"),
+        ('[run]\njudge = " "\n', "config.toml:2: “judge” is empty"),
+        ('[run]\nbase_url = "http://h"\n', "config.toml:1: [run] names no judge"),
+        ('[run]\njudge = "rules"\nbase_url = [1]\n', "config.toml:3: “base_url” must be text"),
         ("[app]\ntheme = \n", "config.toml:2: not valid TOML"),
         ('[app]\ntheme = "a"\ntheme = "b"\n', "config.toml:3: not valid TOML"),
     ],
@@ -85,6 +91,24 @@ def test_a_mistake_is_named_with_its_line(file: Path, content: str, said: str) -
     file.write_text(content, encoding="utf-8")
     (found,) = told(file)
     assert found.startswith(said)
+
+
+def test_a_key_in_place_of_its_name_is_not_repeated(file: Path) -> None:
+    file.write_text('[run]\njudge = "openai:m"\napi_key_env = "sk-planted-KEY-1"\n', encoding="utf-8")
+    (fault,) = told(file)
+    assert fault.startswith("config.toml:3: “api_key_env” takes the name")
+    assert "planted" not in fault
+    assert read_preferences().preferences.judge is None
+
+
+def test_the_judge_of_runs(file: Path) -> None:
+    with pytest.raises(UsageError, match="no judge is named"):
+        default_judge()
+    file.write_text('[run]\njudge = "openai:m"\nbase_url = ["http://a", "http://b"]\n', encoding="utf-8")
+    assert default_judge() == JudgeSetting("openai:m", ("http://a", "http://b"), "", 2)
+    file.write_text('[run]\njudge = ""\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="a mistake in your settings"):
+        default_judge()
 
 
 def test_one_mistake_spoils_nothing_else(file: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.files import whole_file
+from recjudge_tui.settings import user_path
 from recjudge_tui.store.database import Database, backup
 from tests.support.commands import ran
 from tests.support.runs import intact, make_project
@@ -104,3 +105,8 @@ def test_what_the_package_writes_goes_through_one_place() -> None:
         text, name = file.read_text(encoding="utf-8"), str(file.relative_to(PACKAGE))
         if writes.search(text) and name not in ELSEWHERE | GUARDED:
             assert "whole_file(" in text, f"{name} writes a file without whole_file"
+
+
+def test_a_home_that_nobody_has_is_a_name() -> None:
+    assert user_path("~no-such-user/lists.csv") == Path("~no-such-user/lists.csv")
+    assert user_path("~/lists.csv") == Path.home() / "lists.csv"

@@ -93,7 +93,7 @@ def test_reading_changes_nothing_and_judging_must_be_asked_for(films: Project, j
     before = judged.read_bytes()
     with films:
         list(films.verdicts())
-        with pytest.raises(UsageError, match="read only"):
+        with pytest.raises(UsageError, match="read-only"):
             films.judge("pointwise", "rules")
     assert judged.read_bytes() == before
 

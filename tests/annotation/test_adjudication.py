@@ -51,7 +51,7 @@ def project(db: Database) -> int:
 
 def test_by_a_rule(db: Database, cases: list[int]) -> None:
     made = adjudicate_by_rule(db, project(db), "pairwise", "conservative", "people")
-    assert (made.made, made.disagreed, made.left_out) == (3, 2, {"a rater did not judge it": 1})
+    assert (made.made, made.disagreed, made.left_out) == (3, 2, {"not judged by all raters": 1})
     assert [(row[0], row[3]) for row in verdicts(db, "people")] == [
         (cases[0], "A"), (cases[1], "Tie"), (cases[2], "Tie"),
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recjudge_tui.annotation.assignment import assign
 from recjudge_tui.errors import NotFoundError, RunError, UsageError
-from recjudge_tui.runs.plan.plan import RunRequest, plan_run
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.annotation.tasks import task_of
 from recjudge_tui.store.database import Database
@@ -19,7 +19,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.raters.raters import ensure_rater
 from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks, verdicts
-from tests.support.runs import RULES, load, make_project, planned
+from tests.support.runs import RULES, load, make_project, plan_run, planned
 
 NAMES = [f"p{n}" for n in range(7)]
 

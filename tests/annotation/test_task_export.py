@@ -8,13 +8,13 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import pytest
 
 from recjudge_tui.annotation.task_export import TaskSet, answers_of, open_tasks
-from recjudge_tui.annotation.task_files import TASK_FORMATS, TaskFormat, write_tasks
+from recjudge_tui.annotation.task_files import TaskFormat, write_tasks
 from recjudge_tui.domain.annotation import AnswerOption, AspectQuestion
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.importers.folders import import_paths
@@ -111,7 +111,7 @@ def _at(place: int, options: tuple[AnswerOption, ...]) -> AnswerOption:
     return options[place % len(options)]
 
 
-@pytest.mark.parametrize("fmt", TASK_FORMATS)
+@pytest.mark.parametrize("fmt", get_args(TaskFormat))
 @pytest.mark.parametrize("protocol", ["pointwise", "pairwise", "arena", "explanation"])
 def test_answers_come_back(tmp_path: Path, protocol: str, fmt: TaskFormat) -> None:
     path = tmp_path / f"ana.{ENDINGS[fmt]}"
@@ -142,7 +142,7 @@ def test_answers_come_back(tmp_path: Path, protocol: str, fmt: TaskFormat) -> No
         assert _open(db, "ana", protocol) == found
 
 
-@pytest.mark.parametrize("fmt", TASK_FORMATS)
+@pytest.mark.parametrize("fmt", get_args(TaskFormat))
 def test_scores_come_back(tmp_path: Path, fmt: TaskFormat) -> None:
     path = tmp_path / f"ana.{ENDINGS[fmt]}"
     with connect(tmp_path / "a.db") as db:
@@ -155,7 +155,7 @@ def test_scores_come_back(tmp_path: Path, fmt: TaskFormat) -> None:
         assert {value for _, _, value, *_ in verdicts(db, "ana")} == {0.25}
 
 
-@pytest.mark.parametrize("fmt", TASK_FORMATS)
+@pytest.mark.parametrize("fmt", get_args(TaskFormat))
 def test_nothing_gives_a_system_away(tmp_path: Path, fmt: TaskFormat) -> None:
     """The names of the systems, and the user's id, are nowhere; both orders occur."""
     names = ("zzsystem", "qqsystem")

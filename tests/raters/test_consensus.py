@@ -34,7 +34,7 @@ def test_strict_takes_the_harsher_label(project_db: Path) -> None:
         cases[2]: (0.0, "Poor", "pointwise"),
     }
     assert (summary.made, summary.disagreed, summary.updated) == (3, 2, False)
-    assert summary.left_out == {"a rater did not judge it": 1, "a rater's verdict failed": 1}
+    assert summary.left_out == {"not judged by all raters": 1, "a rater's verdict failed": 1}
     row = project.db.row("SELECT kind, recipe FROM raters WHERE name = 'gold'")
     assert row is not None
     assert tuple(row) == ("consensus", '{"rule": "strict", "raters": ["anna", "ben"]}')

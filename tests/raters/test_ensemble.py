@@ -50,7 +50,7 @@ def test_the_mean_of_all(project_db: Path) -> None:
         cases[1]: (4.0, "4", "explanation", ""),
     }
     assert (summary.made, summary.disagreed, summary.incomplete, summary.updated) == (2, 1, 0, False)
-    assert summary.left_out == {"a rater did not judge it": 2}
+    assert summary.left_out == {"not judged by all raters": 2}
     row = project.db.row("SELECT kind, recipe FROM raters WHERE name = 'all'")
     assert row is not None
     assert row["kind"] == "ensemble"
@@ -197,7 +197,7 @@ def test_dawid_and_skene_keep_aspects_apart_and_obey_the_quorum(project_db: Path
         cases[1]: 1.0,
         cases[2]: 5.0,
     }
-    assert summary.left_out == {"a rater's verdict failed": 1, "a rater did not judge it": 5}
+    assert summary.left_out == {"a rater's verdict failed": 1, "not judged by all raters": 5}
     make_ensemble(project.db, project.id, "loose", "dawid-skene", ["one", "two", "six", "odd"], quorum=3)
     found = project.db.rows(
         """SELECT aspect, count(*) FROM verdicts v JOIN raters r ON r.id = v.rater_id
@@ -232,5 +232,5 @@ def test_dawid_and_skene_refuse_an_aspect_on_which_a_rater_is_below_chance(proje
     assert summary.made == 20
     ((reason, count),) = summary.left_out.items()
     assert count == 20
-    assert reason.startswith("explanation, satisfaction: a rater is below chance")
+    assert reason.startswith("explanation, satisfaction: a rater is right less often than by chance")
     assert "odd is right in" in reason

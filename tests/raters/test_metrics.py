@@ -164,7 +164,7 @@ def test_labels_that_came_first_meet_the_metric(db: Database) -> None:
     load(db, "items", [("item_id", "title"), ("i1", "Heat"), ("i2", "Ronin")])
     load(db, "explanations", EXPLANATIONS)
     lines = make(db, "rouge-1")[0]
-    assert "left out: 1 × explanation: its list or text was never imported" in lines
+    assert "left out: 1 × explanation: the list or text was never imported" in lines
     cases = db.rows("SELECT case_id FROM verdicts GROUP BY case_id HAVING count(*) = 2")
     assert len(cases) == 1
 
@@ -174,8 +174,8 @@ def test_lists_and_pairs(lists: Database) -> None:
         [
             "metric “ndcg@3” made: 4 list, 2 pair verdicts",
             "left out: 3 × list: nothing relevant is held out for the user",
-            "left out: 2 × pair: its list or text was never imported",
             "left out: 1 × pair: nothing relevant is held out for the user",
+            "left out: 2 × pair: the list or text was never imported",
         ]
     ]
     assert verdicts(lists, "ndcg@3") == {
@@ -361,7 +361,7 @@ def test_a_pair_of_lists_that_are_gone_is_no_pair(lists: Database) -> None:
     with lists.transaction():
         ensure_case(lists, project, CaseKey("pair", "u8", "a", "b"))
     lines = make(lists, "ndcg@3")[0]
-    assert "left out: 3 × pair: its list or text was never imported" in lines
+    assert "left out: 3 × pair: the list or text was never imported" in lines
 
 
 @pytest.mark.data

@@ -57,7 +57,7 @@ def test_the_median_is_that_of_pandas(project: Project, quorum: int) -> None:
     assert _verdicts(project, "m") == {cases[at]: value for at, value in whole.items()}
     left_out = {
         "the median lies between two labels": len(expected) - len(whole),
-        f"fewer votes than the quorum of {quorum}" if quorum < 3 else "a rater did not judge it": 6
+        f"fewer votes than the quorum of {quorum}" if quorum < 3 else "not judged by all raters": 6
         - len(expected),
     }
     assert summary.left_out == {reason: n for reason, n in left_out.items() if n}
