@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from io import BytesIO
 from pathlib import Path
 
-import pexpect
-
 from tests.support.app.poisoned import poisoned
-from tests.support.app.pty import PAYLOADS, TEXT, app, drain
+from tests.support.app.pty import PAYLOADS, TEXT, terminal
 
 UP, DOWN, RIGHT, PAGE_DOWN, BACKSPACE = b"\x1b[A", b"\x1b[B", b"\x1b[C", b"\x1b[6~", b"\x7f"
 ESC = b"\x1b"
@@ -19,7 +16,7 @@ WALK: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((ESC, b"i"), b"Import"),
     ((ESC, b"n"), b"New project"),
     ((ESC, b"e"), b"Export"),
-    ((ESC, b"?"), b"search the keys"),
+    ((ESC, b"?"), b"earch the keys"),
     ((ESC, b":"), b"Go to projects"),
     ((ESC, b"/", b"P", ESC, b"r"), b"Runs"),
     ((b"j", b"D"), b"Delete the run"),
@@ -45,7 +42,7 @@ WALK: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((b"j", b"n", b"\r", PAGE_DOWN, b"Q", b"v"), b"Override the verdict"),
     ((ESC, b"w"), b"A note on this verdict"),
     ((ESC, b"F"), b"Saved filters"),
-    ((ESC, b"/", b"judge:"), b"judge:"),
+    ((ESC, b"/", *(bytes([code]) for code in b"judge:")), b"judge:"),
 )
 # any CSI, OSC or other escape sequence, and what of them may be there
 SEQUENCE = re.compile(r"\x1b(?:\[([0-?]*)([ -/]*[@-~])|\]([^\x07\x1b]*)(?:\x07|\x1b\\)|([^\[\]]))")
@@ -55,36 +52,19 @@ CONTROL = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2
 
 def test_only_our_own_sequences_come_out(project_db: Path) -> None:
     poisoned(project_db, TEXT)
-    written = BytesIO()
-    with app(project_db) as child:
-        child.logfile_read = written
-        child.expect(b"PLANTED")
-        drain(child)
+    with terminal(project_db) as opened:
         for keys, word in WALK:
-            walk(child, keys, word)
-        child.send(ESC)
-        drain(child, 0.3)
-        before_copy = written.tell()
-        child.send(b"y")
-        drain(child, 0.5)
-    raw = written.getvalue()
+            opened.press(*keys[:-1])
+            assert word in opened.press(keys[-1]), keys
+        opened.press(ESC)
+        before_copy = opened.written.tell()
+        opened.press(b"y")
+        raw = opened.written.getvalue()
     assert raw.count(b"PLANTED") > 50
     assert not [payload for payload in PAYLOADS if payload in raw]
     assert foreign(raw[:before_copy].decode()) == []
     copied = foreign(raw[before_copy:].decode())
     assert [said[:9] for said in copied] == ["OSC 52;c;"]
-
-
-def walk(child: pexpect.spawn[bytes], keys: tuple[bytes, ...], word: bytes) -> None:
-    """Press these keys, the last of which leads to a screen with this word."""
-    for key in keys[:-1]:
-        child.send(key)
-        # an escape that is read together with the next key is that key with alt
-        drain(child, 0.4 if key == ESC else 0.12)
-    child.buffer = b""
-    child.send(keys[-1])
-    child.expect_exact(word)
-    drain(child, 0.12)
 
 
 def foreign(text: str) -> list[str]:

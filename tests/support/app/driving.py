@@ -80,13 +80,17 @@ async def driven(
 
 
 async def settle(pilot: Pilot[Any]) -> None:
+    await until_at_rest(pilot.app)
+
+
+async def until_at_rest(app: App[Any]) -> None:
     """Until timers that follow a key have fired, the workers they started have answered, and nothing is left to do."""
     for _ in range(MOST_ROUNDS):
-        await _at_rest(pilot.app)
-        if not _waits(pilot):
+        await _at_rest(app)
+        if not _waits(app):
             return
         with suppress(WorkerCancelled):  # a job that a newer one replaced
-            await pilot.app.workers.wait_for_complete()
+            await app.workers.wait_for_complete()
         await asyncio.sleep(0.005)
 
 
@@ -144,12 +148,12 @@ def _is_any_ready() -> bool:
     return bool(asyncio.get_running_loop()._ready)  # type: ignore[attr-defined]
 
 
-def _waits(pilot: Pilot[Any]) -> bool:
+def _waits(app: App[Any]) -> bool:
     """Whether a worker is at work, or a timer that follows a key has still to fire."""
-    if any(not worker.is_finished for worker in pilot.app.workers):
+    if any(not worker.is_finished for worker in app.workers):
         return True
-    nodes = [node for screen in pilot.app.screen_stack for node in screen.walk_children(with_self=True)]
-    timers = [timer for node in (pilot.app, *nodes) for timer in node._timers]
+    nodes = [node for screen in app.screen_stack for node in screen.walk_children(with_self=True)]
+    timers = [timer for node in (app, *nodes) for timer in node._timers]
     return any(
         timer._repeat == 0 and timer._interval <= LONGEST_DELAY_S and timer._task and not timer._task.done()
         for timer in timers

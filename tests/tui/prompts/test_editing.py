@@ -13,7 +13,7 @@ from recjudge_tui.tui.prompts.editor import editor_command, look_at_draft, write
 from tests.support.app.driving import press, shown
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.prompts_screen import front, prompts, versions
-from tests.support.app.pty import app, drain
+from tests.support.app.pty import ended, terminal
 
 
 @pytest.fixture
@@ -248,21 +248,14 @@ path.write_text(path.read_text(encoding="utf-8").replace("score the list", word)
         encoding="utf-8",
     )
     words = {"VISUAL": f'{sys.executable} "{script}"', "TMPDIR": str(tmp_path)}
-    with app(project_db, **words) as child:
-        child.expect(b"shop")
-        drain(child)
-        child.send(b"\r")
-        child.expect(b"case 0000")
-        drain(child)
-        child.send(b"p")
-        child.expect(b"absolute-media")
-        drain(child)
+    with terminal(project_db, **words) as opened:
+        assert b"absolute-media" in opened.press(b"\r", b"p")
+        child = opened.child
         child.send(b"E")
         child.expect(b"EDITOR-ASKS True True")
         child.send(b"weigh the list\r")
         child.expect(b"Stored as my-absolute-media@1")
-        drain(child)
         child.send(b"\x11")
-        child.expect_exact(b"\x1b[?1049l")
+        assert b"\x1b[?1049l" in ended(child)[1]
     assert versions(project_db, "my-absolute-media") == [(1, "user")]
     assert list(tmp_path.glob("recjudge-*")) == []

@@ -1,0 +1,56 @@
+"""The app as a process that says when it is at rest, so that a test in its terminal never has to guess how long to wait.
+
+Run with the database and the port of `tests.support.app.pty`. What comes by that connection is the number of keys
+typed so far, and what goes back is one byte, as soon as these keys are handled and nothing is left to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from os import get_terminal_size
+from pathlib import Path
+
+from textual import events
+from textual.driver import Driver
+from textual.message import Message
+
+import recjudge_tui.tui.app
+from tests.support.app.driving import until_at_rest
+
+NUMBER_BYTES = 4
+
+
+class AnsweringApp(recjudge_tui.tui.app.RecjudgeApp):
+    port = 0
+    keys_read = 0
+
+    def get_driver_class(self) -> type[Driver]:
+        driver = super().get_driver_class()
+
+        class CountingDriver(driver):  # type: ignore[misc, valid-type]
+            def process_message(self, message: Message) -> None:
+                super().process_message(message)
+                AnsweringApp.keys_read += isinstance(message, events.Key)
+
+        return CountingDriver
+
+    async def on_ready(self) -> None:
+        self._answering = asyncio.create_task(self._answer())
+
+    async def _answer(self) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        while asked := await reader.read(NUMBER_BYTES):
+            while AnsweringApp.keys_read < int.from_bytes(asked, "big") or self.size != get_terminal_size():
+                await asyncio.sleep(0.002)
+            await until_at_rest(self)
+            while not self._driver._writer_thread._queue.empty():
+                await asyncio.sleep(0.001)
+            writer.write(b".")
+            await writer.drain()
+
+
+if __name__ == "__main__":
+    AnsweringApp.port = int(sys.argv[2])
+    recjudge_tui.tui.app.RecjudgeApp = AnsweringApp  # type: ignore[misc]
+    recjudge_tui.tui.app.run_app(Path(sys.argv[1]))
