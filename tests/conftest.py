@@ -19,8 +19,6 @@ from recjudge_tui.store.opening import connect
 from tests.support.hostile import HOSTILE
 from tests.support.servers.process import ServerProcess, start
 
-# ranx compares with us as plain Python: compiling its loops takes a minute, running them on small lists does not
-os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 # nobody's own settings are read, in other processes either; there is no such folder
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 

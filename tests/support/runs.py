@@ -162,7 +162,7 @@ def program() -> tuple[str, ...]:
 def ran(*words: object, **more: Any) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of `recjudge WORDS`."""
     process = command(*words, **more)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
 

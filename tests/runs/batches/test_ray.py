@@ -55,7 +55,7 @@ def test_a_cluster_of_two_nodes_by_its_address_and_a_key(tmp_path: Path) -> None
     )  # fmt: skip
     source.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     with (
-        start("ray_cluster", deadline=60) as cluster,
+        start("ray_cluster") as cluster,
         start("llama_cpp", "--api-key", "sesame-open-the-door") as server,
     ):
         words = ("batch", "run", source, "-o", out, "--base-url", server.url, "--ray", cluster.url)

@@ -55,7 +55,7 @@ class ServerProcess:
         self._files.close()
 
 
-def start(module_or_script: str | Path, *args: object, deadline: float = 20.0) -> ServerProcess:
+def start(module_or_script: str | Path, *args: object, deadline: float = 180.0) -> ServerProcess:
     """Run a server with this interpreter and return once it has said where it listens.
 
     `module_or_script` is a name in `tests.support.servers` ("openai_api"), a dotted module, or a path that ends in
