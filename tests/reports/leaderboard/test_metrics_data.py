@@ -1,4 +1,4 @@
-"""Offline metrics of three trained recommenders on MovieLens-100k, recomputed from the files with trec_eval and scikit-learn."""
+"""Offline metrics of three recommenders on MovieLens-100k, recomputed from the files with trec_eval and scikit-learn."""
 
 from __future__ import annotations
 
