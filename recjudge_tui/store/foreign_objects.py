@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 
 from recjudge_tui.errors import StoreError
 from recjudge_tui.store.database import Database
@@ -16,7 +17,7 @@ from recjudge_tui.store.database import Database
 _CREATED = re.compile(r"^CREATE (VIRTUAL TABLE|TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)", re.MULTILINE)
 
 
-def refuse_foreign_objects(database: Database, shipped: Iterable[str]) -> None:
+def refuse_foreign_objects(database: Database, shipped: tuple[str, ...]) -> None:
     """Raise StoreError for a trigger or a view that would act in recjudge's place; changes nothing.
 
     `shipped` is the SQL with which recjudge creates its tables. Triggers and views created by any version of
@@ -24,12 +25,13 @@ def refuse_foreign_objects(database: Database, shipped: Iterable[str]) -> None:
     changes along with ours through foreign keys, and so is anything else with the name of one of our tables
     or views. Objects with other names are left alone.
     """
-    text = "\n" + "\n".join(shipped)
-    ours = {name.lower(): kind for kind, name in _CREATED.findall(text)}
+    ours = _created(shipped)
     foreign = [
         row
-        for row in database.rows("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL")
-        if _kind(row) != "INDEX" and f"\n{row['sql']};" not in text
+        for row in database.rows(
+            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL AND type <> 'index'"
+        )
+        if not _is_shipped(row["sql"], shipped)
     ]
     for row in foreign:
         expected = ours.get(row["name"].lower())
@@ -50,6 +52,18 @@ def refuse_foreign_objects(database: Database, shipped: Iterable[str]) -> None:
                 "If it is yours, drop it with an SQLite tool; else choose another file with --db. "
                 "This one is unchanged.",
             )
+
+
+@lru_cache(maxsize=8)
+def _created(shipped: tuple[str, ...]) -> dict[str, str]:
+    """The kind of each table and view that this SQL creates, by its name in lower case."""
+    return {name.lower(): kind for kind, name in _CREATED.findall("\n".join(shipped))}
+
+
+@lru_cache(maxsize=2048)
+def _is_shipped(statement: str, shipped: tuple[str, ...]) -> bool:
+    """Whether one of these texts holds the statement, from the beginning of a line to its semicolon."""
+    return any(f"\n{statement};" in f"\n{text}" for text in shipped)
 
 
 def _kind(row: sqlite3.Row) -> str:

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,13 +37,22 @@ class Migration(NamedTuple):
 
 def known_migrations(folder: Path | None = None) -> list[Migration]:
     """The migrations shipped with the program (or in `folder`), by number."""
-    files = sorted((folder or data_dir("migrations")).glob("[0-9][0-9][0-9][0-9]_*.sql"))
+    return _read(folder) if folder else list(_shipped())
+
+
+@cache
+def _shipped() -> tuple[Migration, ...]:
+    return tuple(_read(data_dir("migrations")))
+
+
+def _read(folder: Path) -> list[Migration]:
+    files = sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
     return [Migration(int(f.name[:4]), f.stem, f.read_text(encoding="utf-8")) for f in files]
 
 
-def schema_sql(known: Iterable[Migration]) -> list[str]:
+def schema_sql(known: Iterable[Migration]) -> tuple[str, ...]:
     """The SQL of everything that the program itself creates in a file."""
-    return [_RECORD, *(migration.sql for migration in known)]
+    return (_RECORD, *(migration.sql for migration in known))
 
 
 def migrate(
