@@ -10,7 +10,10 @@ from typing import NamedTuple
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
+from recjudge_tui.importers.files.column_names import WantedColumns
+from recjudge_tui.importers.files.json_records import json_keys
 from recjudge_tui.importers.files.layout import Choice, Layout, Sample
+from recjudge_tui.importers.files.tables import fields_of
 from recjudge_tui.importers.plain.guess import guess
 from recjudge_tui.importers.plain.tables import PLAIN
 from recjudge_tui.importers.registry import special_layout
@@ -51,18 +54,33 @@ def commands(path: Path, project: str, choices: Sequence[Choice]) -> list[str]:
     ]
 
 
+def _hint(first: str) -> str:
+    """What to do about a first line that keeps the columns from being found; empty if nothing is known."""
+    line = first.strip("\ufeff \t\r\n")
+    if line.startswith("#"):
+        return "Delete the comment above the header. "
+    array = next((key for key, value in json_keys(line).items() if value == "["), "")
+    if array:
+        name = one_line(array, 60)
+        return f"If the rows are the array “{name}”, save it alone (jq {shlex.quote(f'.{name}')} FILE). "
+    if len(line.split()) > 2 and len(fields_of(line, WantedColumns())) == 1 and not json_keys(line):
+        return 'If spaces separate the columns, write “delimiter = " "” in a mapping file. '
+    return ""
+
+
 def uncertain(sample: Sample, project: str, choices: Sequence[Choice]) -> InputError:
     """The error for a file that may contain one of several kinds of data, or no known kind."""
+    first = next((line for line in sample.text.split("\n") if line.strip()), "")
+    begins = f"Its first line is: {one_line(first, 200)}"
     if not choices:
         return InputError(
             f"cannot tell what {sample.path} contains",
-            "Its beginning has no known layout, and it lacks the columns of a plain table.",
-            "Name the kind with --as, or describe the file with --mapping (docs/mapping.md).",
+            f"It has no known layout and lacks the columns of a plain table. {begins}",
+            f"{_hint(first)}Name the kind with --as, or describe the file with --mapping (docs/mapping.md).",
         )
-    first = next((line for line in sample.text.split("\n") if line.strip()), "")
     steps = "\n  ".join(commands(sample.path, project, choices))
     return InputError(
         f"cannot tell what {sample.path} contains",
-        f"Its first line is: {one_line(first, 200)}. Nothing was imported.",
+        f"{begins}\n  Nothing was imported.",
         f"Say what it is:\n  {steps}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -35,13 +36,16 @@ class ProjectCache:
 @dataclass
 class Counts:
     """`records` counts records of the file; `stored` and `unchanged` count rows, `repeats` votes on a case that the same
-    rater answered earlier in the command; `examples` are the first stored, `event_types` the types of events
-    that a judge may see, `guessed_judges` new raters taken for models by their names."""
+    rater answered earlier in the command, `tasks` answers to exported tasks. `standing` counts other answers to tasks
+    that have one already, by the import of that one (None: it was given in the app). `examples` are the first stored,
+    `event_types` the types of events that a judge may see, `guessed_judges` new raters taken for models by their names."""
 
     records: int = 0
     stored: int = 0
     unchanged: int = 0
     repeats: int = 0
+    tasks: int = 0
+    standing: Counter[int | None] = field(default_factory=Counter)
     examples: list[Record] = field(default_factory=list)
     event_types: set[str] = field(default_factory=set)
     guessed_judges: list[str] = field(default_factory=list)

@@ -21,6 +21,7 @@ from recjudge_tui.store.verdicts.scales import add_scale, scale_source, stored_s
 # votes that were left out, as they are counted
 REPEATED = "repeated vote"
 ANOTHER_VERDICT = "another verdict by the same rater"
+STANDING = "another answer to a task that is answered"
 TELL_APART = "name the session, query or battle of each row in a column context (docs/occasions.md)"
 _SHOWN_NAMES = 5
 
@@ -62,8 +63,11 @@ def _add_label(job: ImportJob, line: int, rater: int, case: int, label: Label, *
         raise _counted_before(job, line, clash)
     repeated = clash.import_id is not None and clash.import_id >= job.target.since
     job.counts.repeats += repeated
-    if not clash.same:
-        _note_clash(job, line, label, clash)
+    if not clash.same and label.task and not repeated:
+        job.counts.standing[clash.import_id] += 1
+        _note_clash(job, line, label, clash, STANDING)
+    elif not clash.same:
+        _note_clash(job, line, label, clash, ANOTHER_VERDICT)
     elif repeated:
         text = (
             f"{shown(label.rater)} answered {label.aspect} of this case above, with the same answer; left out"
@@ -91,11 +95,25 @@ def remark_repeats(job: ImportJob) -> None:
             f"{counts.repeats:,} of {counts.records:,} votes are on a case that the same rater answered above: these rows do"
             f" not tell the cases apart; {TELL_APART}"
         )
-    if counts.unchanged:
+    if counts.standing:
+        job.notes.remark(
+            f"{counts.standing.total():,} of {counts.records:,} answers differ from those that their tasks already have,"
+            f" which are kept; to replace these, {' and '.join(map(_replacement, counts.standing))}"
+        )
+    if counts.unchanged and counts.tasks:
+        job.notes.remark(f"{counts.unchanged:,} of {counts.records:,} answers are stored already")
+    elif counts.unchanged:
         job.notes.remark(
             f"{counts.unchanged:,} of {counts.records:,} votes are in an earlier import with the same answer and are not"
             f" counted twice. If they are another session, {TELL_APART}"
         )
+
+
+def _replacement(import_id: int | None) -> str:
+    """How to replace the answers of an import, or those given in the app."""
+    if import_id is None:
+        return "change them in the app (recjudge annotate open)"
+    return f"undo import {import_id} first (recjudge imports undo {import_id})"
 
 
 def _task_answer(job: ImportJob, line: int, label: Label) -> None:
@@ -111,6 +129,7 @@ def _task_answer(job: ImportJob, line: int, label: Label) -> None:
             "task is assigned"
         )
         job.notes.warn(line, "answered by another name", text)
+    job.counts.tasks += 1
     named = label.model_copy(update={"rater": task.rater})
     _add_label(job, line, task.rater_id, task.case_id, named, turned=task.first == "b")
     close_answered(job.target.db, task.id)
@@ -152,7 +171,7 @@ def remark_guessed_judges(job: ImportJob) -> None:
         )
 
 
-def _note_clash(job: ImportJob, line: int, label: Label, clash: Clash) -> None:
+def _note_clash(job: ImportJob, line: int, label: Label, clash: Clash, kind: str) -> None:
     if clash.import_id == job.target.import_id:
         origin = "above in this file"
     elif clash.import_id is not None:
@@ -161,7 +180,7 @@ def _note_clash(job: ImportJob, line: int, label: Label, clash: Clash) -> None:
         origin = f"in run {clash.run_id}" if clash.run_id is not None else "already"
     answer = f"answered {shown(clash.label)}" if clash.label else "failed"
     text = f"{shown(label.rater)} {answer} on {label.aspect} of this case {origin}; that answer is kept"
-    job.notes.skip(line, ANOTHER_VERDICT, text)
+    job.notes.skip(line, kind, text)
 
 
 def _store_scale(job: ImportJob, line: int, label: Label) -> None:

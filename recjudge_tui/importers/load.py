@@ -16,12 +16,13 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.fetched_images import FetchedImages
 from recjudge_tui.importers.files.chosen_rows import Wanted, where_text
-from recjudge_tui.importers.files.layout import LocatedRecord, Request
+from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request
 from recjudge_tui.importers.files.mapping import FileMapping, load_mapping
 from recjudge_tui.importers.files.notes import SHOWN, Notes
 from recjudge_tui.importers.files.reading import UTF8, Contents, contents_of, is_test_split, sample_of, stem
 from recjudge_tui.importers.files.tables import long_fields
 from recjudge_tui.importers.files.values import shown
+from recjudge_tui.importers.files.versions import refuse_changed, versions
 from recjudge_tui.importers.float_ids import joined_ids
 from recjudge_tui.importers.import_job import Counts, ProjectCache
 from recjudge_tui.importers.item_images import ItemImages
@@ -57,9 +58,10 @@ _SCALE = (
     " { quality = { categories = [...] } } for words without an order; or say what each value means (docs/mapping.md)."
 )
 _CASES = f"The rows do not tell the cases apart: {TELL_APART}, or give each case its own user_id."
+_REPLACE = "To replace the earlier answers, undo their import first (recjudge imports undo ID). If these are other votes,"
 _LOST = {
     REPEATED: _CASES,
-    ANOTHER_VERDICT: f"{_CASES} To replace an earlier import, undo it first (recjudge imports undo ID).",
+    ANOTHER_VERDICT: f"{_REPLACE} {TELL_APART}.",
     "outside the scale": _SCALE,
     "unknown value": _SCALE,
     "not a finite number": _SCALE,
@@ -98,6 +100,7 @@ def import_files(
     described = load_mapping(mapping, KNOWN) if mapping is not None else None
     files: list[tuple[FileSummary, Notes]] = []
     encoding = (described.encoding if described else "") or UTF8
+    before = versions((*paths, *beside))
     for path in paths:
         # a file that is not a table is refused by its beginning, before all of it is read
         sample_of(path, encoding)
@@ -127,6 +130,7 @@ def import_files(
             since = next((s.import_id for s, _ in files if s.import_id is not None), None)
             files.append(_import_file(command, path, contents[path], since))
         notes = _mark_copies(command, files)
+        refuse_changed(before)
     return _summary(project, kind, files, notes, new_project=project_id is None)
 
 
@@ -285,8 +289,8 @@ def _import_file(
     reads = command.pace.through(reads, contents.lines)
     images = ItemImages(db, notes, None if path in command.names else path.parent, command.fetched)
     counts = store_records(target, kind, reads, notes, command.known, images)
-    if not counts.stored and not counts.unchanged:
-        raise _nothing(request, notes, counts.records)
+    if not counts.stored and not counts.unchanged and not counts.standing:
+        raise _nothing(request, layout, counts.records)
     if kind == "labels":
         _refuse_lost_votes(notes, counts)
     return _finished(db, FileSummary(path=name, layout=how, import_id=import_id), counts, notes), notes
@@ -345,13 +349,15 @@ def _note_older_version(command: _Command, import_id: int, name: str, notes: Not
         notes.warn(1, "another version imported before", text)
 
 
-def _nothing(request: Request, notes: Notes, records: int) -> InputError:
+def _nothing(request: Request, layout: Layout, records: int) -> InputError:
+    notes = request.notes
     if not notes.skipped and not records:
+        empty = "no answers" if request.kind == "labels" else "no records"
         return InputError(
-            f"{notes.file} has a header and no rows",
+            f"{notes.file} has {'a header and no rows' if layout.has_header else empty}",
             next_step="Check how it was created; nothing was imported.",
         )
-    rows = mapped_beginning(request) if request.mapping else []
+    rows = mapped_beginning(request) if request.mapping and request.mapping.kinds else []
     advice = _advice(_lost(notes)) if request.kind == "labels" else ""
     count = max(notes.skipped, records)
     return InputError(

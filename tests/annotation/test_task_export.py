@@ -16,7 +16,7 @@ import pytest
 from recjudge_tui.annotation.task_export import TaskSet, answers_of, open_tasks
 from recjudge_tui.annotation.task_files import TaskFormat, write_tasks
 from recjudge_tui.domain.annotation import AnswerOption, AspectQuestion
-from recjudge_tui.errors import NotFoundError
+from recjudge_tui.errors import InputError, NotFoundError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.store.annotation.tasks import task_of
 from recjudge_tui.store.database import Database
@@ -140,6 +140,35 @@ def test_answers_come_back(tmp_path: Path, protocol: str, fmt: TaskFormat) -> No
         undo_import(db, import_id)
         assert verdicts(db, "ana") == []
         assert _open(db, "ana", protocol) == found
+
+
+def test_other_answers_to_answered_tasks_are_counted_and_not_stored(tmp_path: Path) -> None:
+    path, changed, empty = (tmp_path / name for name in ("ana.json", "changed.json", "empty.json"))
+    with connect(tmp_path / "a.db") as db:
+        films(db, 2)
+        assigned(db, "pairwise", "ana")
+        found = _open(db)
+        for file in (path, changed, empty):
+            write_tasks(found, "label-studio", file)
+        options = answers_of(found.questions[0])
+        _label_studio(path, dict.fromkeys(_answers(found), options[0]))
+        _label_studio(changed, dict.fromkeys(_answers(found), options[2]))
+        [first] = import_paths(db, PROJECT, [path], None)
+        stored = verdicts(db, "ana")
+        [second] = import_paths(db, PROJECT, [changed], None)
+        count = len(found.tasks)
+        assert (second.stored, second.skipped) == (0, count)
+        assert second.warning_kinds == {"another answer to a task that is answered": count}
+        assert second.files[0].remarks[0].endswith(f"undo import {first.files[0].import_id} first (recjudge imports undo"
+                                                   f" {first.files[0].import_id})")  # fmt: skip
+        assert verdicts(db, "ana") == stored
+        empty.write_text(
+            json.dumps(
+                [{**task, "annotations": []} for task in json.loads(empty.read_text(encoding="utf-8"))]
+            )
+        )
+        with pytest.raises(InputError, match=r"empty.json has no answers"):
+            import_paths(db, PROJECT, [empty], None)
 
 
 @pytest.mark.parametrize("fmt", get_args(TaskFormat))

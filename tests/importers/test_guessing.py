@@ -95,6 +95,28 @@ def test_a_file_that_no_layout_knows(db: Database, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (
+            "# made today\nuser,item,rank\n1,2,1\n",
+            "Its first line is: # made today Delete the comment above the header",
+        ),
+        ("user item rank\n1 2 1\n", r"If spaces separate the columns, write “delimiter = \" \"”"),
+        (
+            '{"model": "a", "rows": [{"user": 1, "items": [2]}]}',
+            r"the array “rows”, save it alone \(jq .rows FILE\)",
+        ),
+        ("name,colour\na,red\n", "name,colour Name the kind with --as"),
+    ],
+)
+def test_what_to_do_about_an_unknown_file(tmp_path: Path, content: str, says: str) -> None:
+    path = tmp_path / "file"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=f"cannot tell what .*{says}"):
+        find_files([path], None)
+
+
+@pytest.mark.parametrize(
     ("layout", "kind", "says"),
     [
         ("movielens-100k", "events", r"file:1: not events of MovieLens .*between tabs.*Found: “N1 sports"),

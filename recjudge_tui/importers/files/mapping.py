@@ -25,7 +25,8 @@ else:
 
 # what the answers A and B mean: the systems of the row, or the lists in the order shown
 SIDES = ("systems", "shown")
-_CHARACTERS = ("delimiter", "quote")
+_CHARACTERS = ("delimiter", "quote", "decimal")
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?", re.ASCII)
 _SETTINGS = ("layout", "encoding", "header", *_CHARACTERS)
 
 
@@ -112,7 +113,8 @@ class FileMapping(Model):
     """A mapping file as read, identified by `name` and `digest`.
 
     `layout` is the labelling tool that exported the answers; empty for a plain table. `header` are the columns of a
-    table that has no header row.
+    table that has no header row, `decimal` is the character before the fraction of a number. Without `kinds` it says only
+    how the table is written, and the columns are found by their names.
     """
 
     name: str
@@ -122,6 +124,7 @@ class FileMapping(Model):
     header: tuple[str, ...] = ()
     delimiter: str = ""
     quote: str = '"'
+    decimal: str = "."
     kinds: dict[ImportKind, KindMapping]
 
 
@@ -141,6 +144,8 @@ def load_mapping(path: Path, known: Mapping[ImportKind, tuple[str, ...]]) -> Fil
     for key, value in settings.items():
         if not isinstance(value, str) or (key in _CHARACTERS and len(value) > 1):
             raise _fault(path, key, "must be a string" + (" of one character" if key in _CHARACTERS else ""))
+    if settings.get("decimal", ".") not in (".", ","):
+        raise _fault(path, "decimal", "must be a point or a comma")
     _check_encoding(path, settings.get("encoding", ""))
     kinds: dict[ImportKind, KindMapping] = {}
     for kind, table in content.items():
@@ -187,6 +192,15 @@ def mapped_rows(mapping: KindMapping, rows: Iterator[Row], notes: Notes) -> Iter
                 yield line, {**base, **about, "value": taken(field, cells)}
         except RowFault as fault:
             notes.skip(line, fault.kind, f"{fault.text}; row left out")
+
+
+def with_points(rows: Iterator[Row], names: Sequence[str]) -> Iterator[Row]:
+    """The rows with `3.5` for `3,5` in these columns."""
+    for line, row in rows:
+        for name in names:
+            if _WITH_COMMA.fullmatch(text := row.get(name, "").strip()):
+                row[name] = text.replace(",", ".")
+        yield line, row
 
 
 def taken(field: Field, cells: Mapping[str, str]) -> str:

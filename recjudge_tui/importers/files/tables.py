@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.column_names import WantedColumns
 from recjudge_tui.importers.files.json_records import (
@@ -113,7 +115,12 @@ def _csv_table(
     try:
         names = next(fields for fields in reader if any(field.strip(_EMPTY_CELLS) for field in fields))
     except csv.Error as error:
-        raise InputError(f"{path}:{reader.line_num}: the header cannot be read", f"{error}.") from error
+        raise InputError(
+            f"{path}:{reader.line_num}: the header cannot be read",
+            f"It is: {one_line(header, 200)}. The reader says: {error}.",
+            'Remove spaces between quotation marks and the characters that separate the columns, or write “quote = ""”'
+            " in a mapping file if quotation marks are plain characters; nothing was imported.",
+        ) from error
     original = tuple(name.strip() for name in names)
     columns = wanted.renamed(original)
     twice = [name for name, count in Counter(columns).items() if name and count > 1]
@@ -211,15 +218,27 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
         )
     original = tuple(key.strip() for key in first[1])
     columns = wanted.renamed(original)
-    whose = next((at for at, name in enumerate(columns) if name == "user_id"), None)
-    if whose is not None and isinstance(list(first[1].values())[whose], list | dict):
-        raise InputError(
-            f"{path} holds its rows column by column",
-            f"“{original[whose]}” contains the users of all rows.",
-            "Write an object for each row (pandas: orient='records'); nothing was imported.",
-        )
+    for name, own, value in zip(columns, original, first[1].values(), strict=True):
+        if name == "user_id" and isinstance(value, list | dict):
+            raise _no_user(path, own, value)
     rows = _json_rows(chain([first], records), wanted, notes)
     return Table(columns, original, rows, json=True)
+
+
+def _no_user(path: Path, key: str, value: list[Any] | dict[str, Any]) -> InputError:
+    """The error for JSON that has no single user where one is expected."""
+    # an index as its keys: how pandas writes a column
+    if isinstance(value, list) or all(index.isdigit() for index in value):
+        return InputError(
+            f"{path} holds its rows column by column",
+            f"“{key}” contains the users of all rows.",
+            "Write an object for each row (pandas: orient='records'); nothing was imported.",
+        )
+    return InputError(
+        f"{path} holds an object where the id of the user is expected",
+        f"“{key}” is {one_line(json.dumps(value, ensure_ascii=False), 100)}.",
+        f'Write the id itself: {{"{key}": "u1", ...}}; nothing was imported.',
+    )
 
 
 def _json_rows(records: Iterator[JsonRecord], wanted: WantedColumns, notes: Notes) -> Iterator[Row]:

@@ -35,7 +35,9 @@ def number(value: str, column: str) -> float:
             return parsed
     except ValueError:
         pass
-    comma = " (write 0.95 and 1000, without commas)" if _WITH_COMMA.fullmatch(text) else ""
+    comma = (
+        ' (write 0.95 and 1000, or “decimal = ","” in a mapping file)' if _WITH_COMMA.fullmatch(text) else ""
+    )
     raise RowFault("not a finite number", f"{column} {shown(value)} is not a finite number{comma}") from None
 
 

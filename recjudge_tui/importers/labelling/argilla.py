@@ -186,4 +186,5 @@ ARGILLA = Layout(
     fits=_fits,
     read=read_argilla,
     names=("*.json", "*.jsonl"),
+    has_header=False,
 )

@@ -72,4 +72,5 @@ DOCCANO = Layout(
     fits=_fits,
     read=read_doccano,
     names=("*.jsonl", "*.json"),
+    has_header=False,
 )

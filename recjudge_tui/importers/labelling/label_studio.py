@@ -111,4 +111,5 @@ LABEL_STUDIO = Layout(
     fits=_fits,
     read=read_label_studio,
     names=("*.json", "*.jsonl"),
+    has_header=False,
 )

@@ -75,4 +75,5 @@ PRODIGY = Layout(
     fits=_fits,
     read=read_prodigy,
     names=("*.jsonl", "*.json"),
+    has_header=False,
 )

@@ -63,6 +63,8 @@ COLUMNS: dict[ImportKind, Columns] = {
         ("rater", "user_id"),
     ),
 }  # fmt: skip
+# columns that hold a number
+NUMBERS = ("rank", "score", "distance", "value")
 KNOWN: dict[ImportKind, tuple[str, ...]] = {kind: columns.all for kind, columns in COLUMNS.items()}
 SYSTEM_KINDS: tuple[ImportKind, ...] = ("lists", "explanations")
 # kinds whose other columns become attributes
@@ -80,6 +82,7 @@ USER = (
     "accountid",
     "memberid",
     "qid",
+    "queryid",
 )
 ITEM = (
     "itemid", "iid", "item", "i", "movieid", "productid", "product", "asin", "businessid", "articleid", "newsid",
@@ -98,6 +101,7 @@ DISTANCE = ("distance", "distances", "dist")
 LIST = (
     "items", "itemids", "itemlist", "recommendations", "recommendeditems", "recommendationlist", "recs", "reclist",
     "list", "slate", "ranking", "rankeditems", "rankedlist", "topk", "topn", "topitems", "predictions", "predicteditems",
+    "preds", "recitems", "ids", "recids", "recommendedids", "topids",
 )  # fmt: skip
 RANK = ("rank", "position", "pos", "itemrank")
 RATING = ("rating", "ratings", "stars", "rui", "bookrating")
@@ -155,7 +159,7 @@ ALIASES: dict[ImportKind, dict[str, tuple[str, ...]]] = {
         "score": (*SCORE, *RATING),
         "distance": DISTANCE,
         "items": LIST,
-        "scores": ("itemscores", "recommendationscores"),
+        "scores": ("itemscores", "recommendationscores", "recscores", "predscores", "predictionscores"),
         **_OCCASION,
         "served_at": (*_OCCASION["served_at"], *TIME),
     },

@@ -22,6 +22,7 @@ BY_DISTANCE = (
     "ranked by distance, lowest first; ties by item id in descending order; the score of an item is its distance with the"
     " opposite sign"
 )
+IN_CELLS = "each row holds a list, ranked in its order"
 IN_ORDER = "no rank and no score: ranked in the order of the rows"
 
 
@@ -41,6 +42,7 @@ def list_rows(rows: Iterator[Row], notes: Notes) -> Iterator[ListRow]:
         cells = {**cells, "items": ""}
     wide = [] if "items" in cells or "item_id" in cells else numbered(cells)
     if "items" in cells:
+        notes.remark(IN_CELLS)
         yield from _from_cells(located, notes)
     elif wide:
         yield from _from_wide(located, wide)

@@ -12,7 +12,13 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.files.chosen_rows import chosen_rows
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Record, Request, Sample
-from recjudge_tui.importers.files.mapping import FileMapping, KindMapping, mapped_rows, with_case_columns
+from recjudge_tui.importers.files.mapping import (
+    FileMapping,
+    KindMapping,
+    mapped_rows,
+    with_case_columns,
+    with_points,
+)
 from recjudge_tui.importers.files.notes import Notes, Row, RowFault, left_out
 from recjudge_tui.importers.files.reading import UTF8, sample_of
 from recjudge_tui.importers.files.tables import Dialect, Table, header_of, read_table
@@ -21,6 +27,7 @@ from recjudge_tui.importers.plain.columns import (
     CASE,
     COLUMNS,
     KNOWN,
+    NUMBERS,
     SYSTEM_KINDS,
     TASK,
     Columns,
@@ -45,18 +52,29 @@ _OWN_LABELS = (LABEL_COLUMNS, *EARLIER_LABEL_COLUMNS)
 
 def read_plain(request: Request) -> Iterator[LocatedRecord]:
     """The records of a plain table, or of any table with the request's mapping."""
-    if request.mapping is not None:
+    if request.mapping is not None and request.mapping.kinds:
         yield from _read_mapped(request)
         return
-    header = headerless_columns(sample_of(request.path), request.kind)
-    table = read_table(request.path, wanted_columns(request.kind), Dialect(header=header), request.notes)
-    table = chosen_rows(table, request.where, request.path, request.notes)
-    if header:
+    dialect = _dialect(request)
+    usual = (
+        () if dialect.header else headerless_columns(sample_of(request.path, dialect.encoding), request.kind)
+    )
+    if usual:
+        dialect = dialect._replace(header=usual)
         request.notes.remark("no header: the columns are taken in the usual order")
+    table = read_table(request.path, wanted_columns(request.kind), dialect, request.notes)
+    table = chosen_rows(table, request.where, request.path, request.notes)
     request.notes.columns = uses(request.kind, table.original, table.columns)
     rows = _completed(request, table)
     ours = request.kind == "labels" and table.original in _OWN_LABELS and not table.json
     yield from records_of(request, _as_exported(rows) if ours else rows)
+
+
+def _dialect(request: Request) -> Dialect:
+    written = request.mapping
+    if written is None:
+        return Dialect()
+    return Dialect(written.encoding or UTF8, written.delimiter, written.quote, written.header)
 
 
 def _completed(request: Request, table: Table) -> Iterator[Row]:
@@ -79,6 +97,8 @@ def records_of(
         rows = _with(rows, {"system": request.system})
     if request.event_type:
         rows = _with(rows, {"type": request.event_type})
+    if request.mapping is not None and request.mapping.decimal == ",":
+        rows = with_points(rows, NUMBERS)
     if request.kind == "labels":
         rows = with_cases(
             with_battle_names(rows, request.path, request.notes), request.case_of, request.notes
@@ -128,13 +148,11 @@ def _mapped_table(request: Request) -> tuple[KindMapping, Table]:
             f"It describes: {', '.join(request.mapping.kinds) or 'nothing'}.",
             "See docs/mapping.md.",
         )
-    written = request.mapping
-    dialect = Dialect(written.encoding or UTF8, written.delimiter, written.quote, written.header)
-    table = read_table(request.path, mapping.columns(), dialect, request.notes)
+    table = read_table(request.path, mapping.columns(), _dialect(request), request.notes)
     if missing := [column for column in mapping.columns() if column not in table.columns]:
         raise _missing_columns(request, table, missing)
     table = chosen_rows(table, request.where, request.path, request.notes)
-    return with_case_columns(mapping, table.columns, written.name), table
+    return with_case_columns(mapping, table.columns, request.mapping.name), table
 
 
 def mapped_beginning(request: Request) -> list[str]:
@@ -187,7 +205,7 @@ def _missing_columns(request: Request, table: Table, missing: list[str]) -> Inpu
     if request.kind == "lists" and "item_id" in missing and (reason := gap(table.columns)):
         wanted = f"{wanted} {reason}"
         step = "Add the missing columns (their cells may be empty), or rename the columns so that they count up from 1."
-    if request.mapping is not None:
+    if request.mapping is not None and request.mapping.kinds:
         rows = _beginning(table.rows, "as they were split into columns")
         wanted = f"Found: {present}. The mapping names: {', '.join(missing)}.{shown_below(rows)}"
         step = "Correct the names in the mapping (docs/mapping.md)."
@@ -275,10 +293,11 @@ def names_no_system(sample: Sample, kind: ImportKind, mapping: FileMapping | Non
     """Whether a table of lists or explanations, read with this mapping, lacks a column for the system."""
     if kind not in SYSTEM_KINDS:
         return False
-    if mapping is not None:
+    if mapping is not None and mapping.kinds:
         return kind in mapping.kinds and "system" not in mapping.kinds[kind].fields
     wanted = wanted_columns(kind)
-    return "system" not in wanted.renamed(header_of(sample.text, wanted))
+    header = mapping.header if mapping else ()
+    return "system" not in wanted.renamed(header or header_of(sample.text, wanted))
 
 
 def plain_kinds(sample: Sample, system: str | None = None) -> tuple[ImportKind, ...]:

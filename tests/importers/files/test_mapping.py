@@ -96,6 +96,23 @@ def test_json_lines_by_a_mapping(load: Load, db: Database, tmp_path: Path) -> No
     assert tuple(db.rows("SELECT item_id, title, category FROM items")[0]) == ("12", "Soap", "Bath|Skin")
 
 
+@pytest.mark.parametrize(
+    ("toml", "content"),
+    [
+        ('decimal = ","', "user;item;score\nu;2;0,5\nu;1;1,25\n"),
+        ('delimiter = " "', "user item score\nu 2 0.5\nu 1 1.25\n"),
+        ('header = ["uid", "score", "iid"]', "u,0.5,2\nu,1.25,1\n"),
+        ('[lists]\nuser_id = "a"\nitem_id = "b"\nscore = "c"', "a,b,c\nu,2,0.5\nu,1,1.25\n"),
+        ('decimal = ","\n[lists]\nuser_id = "a"\nitem_id = "b"\nscore = "c"', "a;b;c\nu;2;0,5\nu;1;1,25\n"),
+    ],
+)
+def test_how_a_table_is_written(load: Load, db: Database, tmp_path: Path, toml: str, content: str) -> None:
+    (tmp_path / "map.toml").write_text(toml, encoding="utf-8")
+    load("lists", content, mapping=tmp_path / "map.toml", system="s")
+    rows = db.rows("SELECT item_id, score FROM slate_items ORDER BY rank")
+    assert [tuple(row) for row in rows] == [("1", 1.25), ("2", 0.5)]
+
+
 def test_utf16_by_name(load: Load, db: Database, tmp_path: Path) -> None:
     toml = 'encoding = "utf-16"\n[items]\nitem_id = "item_id"\ntitle = "title"\n'
     _load(load, tmp_path, toml, "items", "item_id,title\n1,Zażółć\n".encode("utf-16"))
@@ -117,6 +134,7 @@ def test_utf16_by_name(load: Load, db: Database, tmp_path: Path) -> None:
         ("[labels]\nvalue = 'r'\n[labels.ann]\noverall = 'x'", "a column for each aspect"),
         ("[labels]\nscale = [5, 1]", "must be the lowest and the highest value"),
         ("encoding = 'nonsense'", "“nonsense” is not known"),
+        ("decimal = ';'", "“decimal” must be a point or a comma"),
         ("delimiter = '::'", "must be a string of one character"),
         ("[users]\nuser_id = 'x'", "has no table .items."),
         ("[items]\nitem_id = 'item_id'", "has no field “title” for items"),

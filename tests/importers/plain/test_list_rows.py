@@ -16,6 +16,7 @@ from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
 
+IN_CELLS = "each row holds a list, ranked in its order"
 BY_SCORE = "ranked by score, highest first; ties by item id in descending order, as in trec_eval"
 LISTS = {"u": ["3", "1", "2"], "v": ["9"]}
 
@@ -50,6 +51,8 @@ FORMS = {
     "json array, long": json.dumps(
         [{"user": u, "item": i, "rank": n} for u, items in LISTS.items() for n, i in enumerate(items)], indent=1
     ),
+    "json lines of ids": '{"user": "u", "ids": [3, 1, 2]}\n{"user": "v", "ids": [9]}\n',
+    "json lines of preds": '{"uid": "u", "preds": [3, 1, 2], "scores": [0.9, 0.5, 0.1]}\n{"uid": "v", "preds": [9]}\n',
     "objects": '[{"user": "u", "recs": [{"item": 3}, {"item": 1}, {"item": 2}]}, {"user": "v", "recs": [{"id": 9}]}]',
     "rows in order": "user,item\nu,3\nv,9\nu,1\nu,2\n",
     "by user": '{"u": ["3", "1", "2"], "v": [9]}',
@@ -83,6 +86,21 @@ def _said(summary: ImportSummary) -> tuple[str, tuple[str, ...]]:
             (BY_SCORE,),
         ),
         ("user,item,rank,\x1b[31mred\n1,2,1,x\n", "user as user_id, item as item_id, rank; ignored: [31mred", ()),
+        (
+            "query_id,doc_id,position,relevance\nq,d,1,0\n",
+            "query_id as user_id, doc_id as item_id, position as rank; ignored: relevance",
+            (),
+        ),
+        ('{"user": 1, "ids": [2, 3], "scores": [1, 0]}', "user as user_id, ids as items, scores", (IN_CELLS,)),
+        (
+            '{"user": 1, "ids": [2, 3, 4], "scores": [2, 1, 3]}',
+            "user as user_id, ids as items, scores",
+            (
+                IN_CELLS,
+                ("ranks and scores contradict each other in 1 of 1 lists (a higher score is below a lower one): the ranks"
+                " are kept"),
+            ),
+        ),
         ("user,rec1,rec2\n1,2,3\n", "user as user_id, rec1 to rec2 as the positions of the list", ()),
         (
             "user,item\n1,2\n",

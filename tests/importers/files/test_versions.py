@@ -1,0 +1,41 @@
+"""A file that another program is still writing is not imported."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from recjudge_tui.errors import InputError
+from recjudge_tui.importers.load import import_files
+from recjudge_tui.store.database import Database
+
+LISTS = "user_id,system,item_id,rank\nu,s,1,1\n"
+
+
+def _grown(path: Path) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write("u,s,2,2\n")
+
+
+def _replaced(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_text(LISTS, encoding="utf-8")
+    other.replace(path)
+
+
+def _touched(path: Path) -> None:
+    os.utime(path, ns=(0, 0))
+
+
+@pytest.mark.parametrize("change", [_grown, _replaced, _touched, Path.unlink])
+def test_a_file_that_changes_while_it_is_read(db: Database, tmp_path: Path, change: object) -> None:
+    path = tmp_path / "lists.csv"
+    path.write_text(LISTS, encoding="utf-8")
+    assert callable(change)
+    with pytest.raises(InputError, match=r"lists.csv changed while it was being read .*Nothing was imported"):
+        import_files(
+            db, "p", [path], "lists", progress=lambda _rows, _share: change(path) if path.exists() else None
+        )
+    assert db.value("SELECT count(*) FROM projects") == 0
