@@ -20,6 +20,7 @@ from recjudge_tui.store.opening import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import command, make_project, planned, ran
 from tests.support.servers.process import ROOT, start
+from tests.support.waiting import HANG_S
 
 HEAVY = (
     "textual",
@@ -151,7 +152,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, words: list[s
     os.close(theirs)
     assert os.read(ours, 1)
     os.close(ours)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (0, "" if words == ["--help"] or "list" in words else err)
     assert "Traceback" not in err
     assert "error" not in err.casefold()
@@ -181,7 +182,7 @@ def test_an_interrupt_before_the_run_began_leaves_nothing(tmp_path: Path) -> Non
         while not db.value("SELECT count(*) FROM snapshots") and time.monotonic() < deadline:
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=HANG_S)
         assert (process.returncode, "Traceback" in err) == (130, False), err
         if db.value("SELECT count(*) FROM runs"):
             assert db.value("SELECT state FROM runs") in ("planned", "stopped"), (
@@ -193,7 +194,7 @@ def test_the_app_wants_the_terminal_on_stderr_too(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     try:
         process = command("--db", tmp_path / "x.db", stdin=theirs, stdout=theirs)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=HANG_S)
     finally:
         os.close(ours)
         os.close(theirs)

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import socket
-import time
 
 import pytest
 
+from recjudge_tui.judges.http import transport
 from recjudge_tui.judges.local_servers import UsualServer, local_servers, place_of
 from tests.support.servers.process import ServerProcess
 from tests.support.stub_server import answer, serving
+from tests.support.waiting import HANG_S
 
 
 @pytest.fixture
@@ -29,14 +30,14 @@ def test_servers_are_named_with_their_models(
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
     port = int(openai_server.url.rpartition(":")[2])
-    ollama, other = local_servers((UsualServer("vLLM", port), UsualServer("LM Studio", nothing_else)), 20)
+    ollama, other = local_servers((UsualServer("vLLM", port), UsualServer("LM Studio", nothing_else)), HANG_S)
     assert (ollama.name, ollama.base_urls) == ("Ollama", ())
     assert [spec for spec, _ in ollama.judges] == ["ollama:hash-judge:latest", "ollama:other:1b"]
     assert (other.name, other.place) == ("vLLM", f"localhost:{port}")
     assert other.base_urls == (f"http://127.0.0.1:{port}/v1",)
     assert ("openai:hash-judge", "") in other.judges
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.url)
-    assert [server.name for server in local_servers((), 20)] == ["Ollama", "a server"]
+    assert [server.name for server in local_servers((), HANG_S)] == ["Ollama", "a server"]
 
 
 def test_what_is_no_model_server_is_left_out(nothing_else: int) -> None:
@@ -51,7 +52,7 @@ def test_what_is_no_model_server_is_left_out(nothing_else: int) -> None:
     for status, body in bodies:
         with serving(lambda *_, status=status, body=body: answer(status, body)) as stub:
             port = int(stub.url.rpartition(":")[2])
-            names.append([(s.name, s.judges) for s in local_servers((UsualServer("vLLM", port),), 20)])
+            names.append([(s.name, s.judges) for s in local_servers((UsualServer("vLLM", port),), HANG_S)])
     assert names[:4] == [[], [], [], []]
     assert names[4] == [("llama.cpp", (("openai:m[31m", ""),))]
 
@@ -61,16 +62,20 @@ def test_a_server_that_does_not_answer_is_given_up(nothing_else: int) -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         usual = [UsualServer(str(at), silent.getsockname()[1]) for at in range(3)]
-        started = time.monotonic()
         assert local_servers(usual, timeout_s=0.1) == []
-        assert time.monotonic() - started < 5
 
 
 def test_a_server_of_another_machine_is_not_asked(nothing_else: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://203.0.113.1:1/v1")
-    started = time.monotonic()
-    assert local_servers((), timeout_s=30) == []
-    assert time.monotonic() - started < 5
+    asked: list[str] = []
+
+    async def refused(host: str, port: int) -> socket.socket:
+        asked.append(f"{host}:{port}")
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(transport, "connected_socket", refused)
+    assert local_servers((), timeout_s=HANG_S) == []
+    assert asked == [f"127.0.0.1:{nothing_else}"]
 
 
 def test_places() -> None:

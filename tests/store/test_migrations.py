@@ -16,6 +16,7 @@ from recjudge_tui.store.migrations import known_migrations, migrate
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_id
 from tests.support.servers.process import ROOT
+from tests.support.waiting import HANG_S
 
 THEIRS = "CREATE TABLE migrations (version INTEGER, name TEXT, sha256 TEXT);"
 NEXT = "9001"
@@ -206,7 +207,7 @@ def test_many_processes_may_make_the_file_at_the_same_moment(tmp_path: Path) -> 
         process.stdin.write(b"\n")
         process.stdin.flush()
     for process in processes:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANG_S)
         assert (process.returncode, err) == (0, b"")
     for path in tmp_path.glob("*.db"):
         with connect(path) as db:

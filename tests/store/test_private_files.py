@@ -15,6 +15,7 @@ from recjudge_tui.files import scratch_folder, whole_file
 from recjudge_tui.store.database import backup
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
+from tests.support.waiting import HANG_S
 
 
 def test_a_new_database_its_log_and_its_backup_are_for_the_owner_alone(tmp_path: Path) -> None:
@@ -42,7 +43,7 @@ def test_drafts_of_killed_processes_are_removed_by_the_next_writer(tmp_path: Pat
         f"with whole_file(Path({str(target)!r})) as draft:\n"
         "  draft.write_text('half'); draft.with_name(draft.name + '-journal').touch(); os.kill(os.getpid(), 9)"
     )
-    subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
+    subprocess.run([sys.executable, "-c", script], check=False, timeout=HANG_S)
     alive = tmp_path / f".out[1].bak.{os.getppid()}.part"
     alive.write_text("of a living process")
     other = tmp_path / ".other.bak.999999999.part"

@@ -20,6 +20,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import reset_failed, run_progress
 from tests.support.runs import planned
 from tests.support.stub_server import answer, completion, serving
+from tests.support.waiting import HANG_S
 
 IN_USD, OUT_USD = 100.0, 1000.0  # a million tokens
 PRICES = f'["openai:hash-judge"]\ninput = {IN_USD}\noutput = {OUT_USD}\n'
@@ -229,7 +230,7 @@ def _disturbed(path: Path, run: int, random: Random, signals: tuple[signal.Signa
         if process.is_alive():
             os.kill(process.pid, number)
             time.sleep(0.02)
-    process.join(20)
+    process.join(HANG_S)
     assert not process.is_alive(), "the process does not end"
 
 

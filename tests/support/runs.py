@@ -27,6 +27,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
 from tests.support.fork_server import ForkedProcess
 from tests.support.servers.process import ROOT
+from tests.support.waiting import HANG_S
 
 SECRET = "The Held Out Film"
 SYSTEMS = ("als", "pop")
@@ -162,7 +163,7 @@ def program() -> tuple[str, ...]:
 def ran(*words: object, **more: Any) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of `recjudge WORDS`."""
     process = command(*words, **more)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=HANG_S)
     return process.returncode, out, err
 
 

@@ -6,11 +6,12 @@ import contextlib
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.support.waiting import HANG_S, wait_until
 
 Script = Callable[[str, int], bytes | None]
 
@@ -30,10 +31,7 @@ class Stub:
         return body
 
     def wait_until_ended(self, count: int) -> None:
-        end = time.monotonic() + 5
-        while self.ended < count:
-            assert time.monotonic() < end, f"{self.ended} of {count} connections ended"
-            time.sleep(0.005)
+        wait_until(lambda: self.ended >= count, f"{count} connections ended")
 
 
 def answer(status: int, body: object, *headers: str) -> bytes:
@@ -87,12 +85,12 @@ def serving(script: Script) -> Iterator[Stub]:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in [accepting, *threads]:
-            thread.join(5)
+            thread.join(HANG_S)
 
 
 def _talk(connection: socket.socket, stub: Stub, script: Script) -> None:
     with connection, connection.makefile("rb") as reader:
-        connection.settimeout(5)
+        connection.settimeout(HANG_S)
         try:
             while _answer_one(connection, reader, stub, script):
                 pass

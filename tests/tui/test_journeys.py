@@ -120,12 +120,12 @@ async def test_an_empty_project_to_a_running_judge_in_the_app_alone(
         await count("i")
         await type_text(pilot, str(files))
         await count("enter")
-        await until(pilot, lambda: "imported" in shown(pilot).casefold() or "stored" in shown(pilot), 20)
+        await until(pilot, lambda: "imported" in shown(pilot).casefold() or "stored" in shown(pilot))
         if not isinstance(pilot.app.screen, ProjectsScreen):
             await count("escape")
         await count("r", "n")
-        await until(pilot, lambda: "f5  Start, sends 4 calls to localhost:" in shown(pilot), 20)
+        await until(pilot, lambda: "f5  Start, sends 4 calls to localhost:" in shown(pilot))
         await count("f5")
-        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen), 20)
+        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
         assert len(keys) < 15
-        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"], 20)
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"])

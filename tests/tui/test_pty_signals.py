@@ -18,6 +18,7 @@ import pytest
 from recjudge_tui.store.opening import connect
 from tests.support.app.projects import make_project, start_run
 from tests.support.app.pty import ROOT, app, drain, ended, settings, uncontrolling_terminal
+from tests.support.waiting import HANG_S
 
 _MODES = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
 # cursor and line wrap are on in a terminal that nobody touched, everything else is off
@@ -135,7 +136,7 @@ def test_a_terminal_that_goes_away_without_a_signal_takes_the_app_with_it(projec
         os.write(terminal, b"c")
         read_until(terminal, b"2/5")
         os.close(terminal)
-        assert child.wait(60) == 129
+        assert child.wait(HANG_S) == 129
     with connect(project_db) as db:
         assert db.value("SELECT count(*) FROM triage_log WHERE action = 'accept'") == 1
         assert db.value("SELECT state FROM runs WHERE id = ?", (run,)) == "running"

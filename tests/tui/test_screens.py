@@ -94,7 +94,7 @@ async def test_home(copy: Copy, screens: SnapshotAssertion) -> None:
         for name, project in (("home", MOVIES), ("home-shop", SHOP), ("home-empty", EMPTY)):
             pilot.app.push_screen(make_screen("home", project))
             await settle(pilot)
-            await until(pilot, partial(_all_read, pilot), 20)
+            await until(pilot, partial(_all_read, pilot))
             await at_each_size(pilot, screens, name)
 
 
@@ -198,7 +198,7 @@ async def test_agreement(copy: Copy, screens: SnapshotAssertion) -> None:
         await press(pilot, "escape", "f")
         for name, key in FIGURE_KEYS.items():
             await press(pilot, key)
-            await until(pilot, partial(_drawn, pilot, name), 20)
+            await until(pilot, partial(_drawn, pilot, name))
             await settle(pilot)
             await at_each_size(pilot, screens, f"view-{name}", SMALL if name in ELSEWHERE else SIZES)
 
@@ -209,7 +209,7 @@ async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
         await _agreement(pilot)
         await at_each_size(pilot, screens, "agreement-shop", SMALL)
         await press(pilot, "f", "3")
-        await until(pilot, partial(_drawn, pilot, "q-metric"), 20)
+        await until(pilot, partial(_drawn, pilot, "q-metric"))
         await settle(pilot)
         await at_each_size(pilot, screens, "view-q-metric")
         await press(pilot, "8")
@@ -220,19 +220,19 @@ async def test_other_figures(copy: Copy, screens: SnapshotAssertion) -> None:
         await press(pilot, "escape")
         await at_each_size(pilot, screens, "view-label-shares")
         await press(pilot, "f")
-        await until(pilot, partial(_drawn, pilot, "flags"), 20)
+        await until(pilot, partial(_drawn, pilot, "flags"))
         await settle(pilot)
         await at_each_size(pilot, screens, "view-flags-table")
         for form in ("intervals", "ranks"):
             await press(pilot, "m", "down", "down", "down", "right", "enter")
-            await until(pilot, partial(_chosen, pilot, "show", form), 20)
+            await until(pilot, partial(_chosen, pilot, "show", form))
             await settle(pilot)
             await at_each_size(pilot, screens, f"view-flags-{form}")
 
 
 async def _agreement(pilot: Pilot[Any]) -> None:
     await press(pilot, "a")
-    await until(pilot, lambda: "Quadratic weighted" in shown(pilot), 20)
+    await until(pilot, lambda: "Quadratic weighted" in shown(pilot))
     await settle(pilot)
 
 

@@ -12,7 +12,7 @@ from recjudge_tui.errors import RunError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_row
 
-START_WITHIN_S = 15.0
+START_WITHIN_S = 60.0
 
 
 def start_detached(db: Database, run_id: int, words: Sequence[str] = ()) -> int:

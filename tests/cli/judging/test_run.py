@@ -25,6 +25,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import run_progress
 from tests.support.runs import command, intact, load, make_project, planned, ran, verdicts
 from tests.support.servers.process import ROOT, ServerProcess, start
+from tests.support.waiting import HANG_S
 
 SMALL_DISK = """
 import resource, sys
@@ -116,7 +117,7 @@ def test_at_a_terminal_it_asks_before_it_judges_again(db: Database, key: str, co
     with suppress(OSError):  # Linux says so when the process has closed its terminal
         while os.read(ours, 1024):
             pass
-    process.communicate(timeout=60)
+    process.communicate(timeout=HANG_S)
     os.close(ours)
     assert process.returncode == code
     assert db.value("SELECT count(*) FROM runs") == runs

@@ -21,6 +21,7 @@ from tests.support.injections import ORDERS
 from tests.support.runs import make_project, planned, ran
 from tests.support.servers.process import start
 from tests.support.stub_server import Stub, answer, serving
+from tests.support.waiting import HANG_S
 
 PLANTED = "planted-key-0123456789"
 SAMPLE = Path(__file__).parents[3] / "sample_data"
@@ -104,7 +105,7 @@ def judged(project_db: Path, protocol: str, tmp_path: Path) -> list[dict[str, An
             request = urllib.request.Request(
                 f"{server.url}/v1/chat/completions", heard[0].bodies[number], content_type
             )
-            with urllib.request.urlopen(request, timeout=10) as response:
+            with urllib.request.urlopen(request, timeout=HANG_S) as response:
                 return answer(200, response.read())
 
         with serving(pass_on) as wire:

@@ -15,6 +15,7 @@ from recjudge_tui.judges.http.addresses import connected_socket
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.judges.http.transport import DirectTransport
 from tests.support.stub_server import answer, serving
+from tests.support.waiting import HANG_S
 
 
 def resolver(*addresses: str) -> Callable[..., object]:
@@ -81,7 +82,7 @@ def test_nothing_waits_for_a_resolver_that_does_not_answer(monkeypatch: pytest.M
     def hanging(host: str, port: int, **more: int) -> object:
         if host != "name.test" or more.get("flags"):
             return real(host, port, **more)
-        release.wait(60)
+        release.wait(HANG_S)
         answered.set()
         raise socket.gaierror(socket.EAI_AGAIN, "no answer")
 
@@ -90,7 +91,7 @@ def test_nothing_waits_for_a_resolver_that_does_not_answer(monkeypatch: pytest.M
         asyncio.run(within(0.05, connected_socket("name.test", 80)))
     assert not answered.is_set()
     release.set()
-    assert answered.wait(10)
+    assert answered.wait(HANG_S)
 
 
 async def test_a_name_that_the_system_does_not_know_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

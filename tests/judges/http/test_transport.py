@@ -12,6 +12,7 @@ from recjudge_tui.judges.http import transport
 from recjudge_tui.judges.http.request import Client
 from recjudge_tui.judges.http.transport import DirectTransport
 from tests.support.stub_server import answer, serving
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -103,8 +104,11 @@ async def test_an_endless_answer_is_stopped(
 
 async def test_a_cancelled_call_closes_its_connection(client: httpx.AsyncClient) -> None:
     with serving(lambda line, n: b"") as stub:
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(client.get(stub.url), 0.1)
+        call = asyncio.ensure_future(client.get(stub.url))
+        await asyncio.to_thread(wait_until, lambda: stub.heads)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
         await asyncio.to_thread(stub.wait_until_ended, 1)
 
 
@@ -154,6 +158,7 @@ async def test_a_connection_with_bytes_behind_the_answer_is_not_used_again(
 async def test_an_answer_that_comes_unasked_is_not_that_to_the_next_request() -> None:
     """It comes on the idle connection, a moment after the answer to the first request."""
     asked = 0
+    on_with_it, sent = asyncio.Event(), asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal asked
@@ -161,8 +166,10 @@ async def test_an_answer_that_comes_unasked_is_not_that_to_the_next_request() ->
             while await reader.readuntil(b"\r\n\r\n"):
                 asked += 1
                 writer.write(answer(200, {"n": asked}))
-                await asyncio.sleep(0.002)
+                await on_with_it.wait()
+                on_with_it.clear()
                 writer.write(answer(200, {"unasked": True}))
+                sent.set()
         writer.close()
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
@@ -170,7 +177,9 @@ async def test_an_answer_that_comes_unasked_is_not_that_to_the_next_request() ->
     async with server, httpx.AsyncClient(transport=DirectTransport(), trust_env=False) as client:
         for n in range(1, 21):
             assert (await client.get(url)).json() == {"n": n}
-            await asyncio.sleep(0.004)
+            on_with_it.set()
+            await sent.wait()
+            sent.clear()
 
 
 @pytest.mark.parametrize("place", ["header", "body"])

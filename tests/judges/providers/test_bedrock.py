@@ -19,6 +19,7 @@ from recjudge_tui.judges.providers.bedrock_client import Secrets, failure_of
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.process import start
 from tests.support.stub_server import answer, serving
+from tests.support.waiting import HANG_S
 
 MODEL = "test.hash-judge-v1:0"
 CLAUDE = "us.anthropic.claude-sonnet-v1:0"
@@ -225,7 +226,7 @@ def test_without_boto3_it_says_what_to_install_and_the_others_work() -> None:
         "work = Workload(calls=1, longest_prompt_tokens=1, max_tokens=1, concurrency=1, timeout_s=1)\n"
         "asyncio.run(judge.prepare(work))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S)
     assert ended.returncode == 1
     assert "pip install 'recjudge[bedrock]'" in ended.stderr
 
@@ -238,7 +239,7 @@ def test_boto3_is_imported_when_it_is_first_needed() -> None:
         "make_judge(JudgeSpec(spec='bedrock:m'))\n"
         "assert 'boto3' not in sys.modules and 'botocore' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=HANG_S)
 
 
 def meant(code: str, message: str = "", status: int = 400) -> RecjudgeError:

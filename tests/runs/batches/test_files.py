@@ -24,6 +24,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
 from tests.support.runs import calls, command, intact, make_project, planned, server_judge, verdicts
 from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S
 
 Line = dict[str, Any]
 
@@ -36,7 +37,7 @@ def exported(db: Database, run: int, path: Path) -> list[Line]:
 def answered(url: str, lines: list[Line]) -> list[Line]:
     """What a batch endpoint would say to these lines."""
     results = []
-    with httpx.Client(base_url=url, timeout=30) as client:
+    with httpx.Client(base_url=url, timeout=HANG_S) as client:
         for line in lines:
             body = client.post(line["url"], json=line["body"]).json()
             results.append(result(line, body))

@@ -26,6 +26,7 @@ from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import calls, intact, make_project, planned, program, verdicts
 from tests.support.servers.process import ROOT, ServerProcess, start
+from tests.support.waiting import wait_until
 
 PROVIDERS = ("openai", "anthropic")
 KEY = "sk-planted-key-0123456789"
@@ -52,13 +53,6 @@ def stats(url: str) -> dict[str, Any]:
 
 def control(url: str, **routes: str) -> None:
     httpx.post(f"{url}/control", json=routes)
-
-
-def until(condition: Callable[[], bool], seconds: float = 15.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -205,7 +199,8 @@ def test_killed_at_any_moment_nothing_is_submitted_twice(
         for _ in range(6):
             before = sum(stats(server.url)["routes"].values())
             process = spawn(db.path, run, settle_s=0.3, size=2)
-            until(lambda: process.poll() is not None or sum(stats(server.url)["routes"].values()) > before)  # noqa: B023
+            while process.poll() is None and sum(stats(server.url)["routes"].values()) == before:
+                time.sleep(0.01)
             time.sleep(rng.uniform(0, 0.5))
             process.kill()
             process.communicate()
@@ -231,7 +226,7 @@ def spawn(path: Path, run: int, settle_s: float = 0.2, size: int = 0) -> subproc
 def kill_when(path: Path, run: int, condition: Callable[[], bool]) -> None:
     process = spawn(path, run)
     try:
-        until(condition)
+        wait_until(condition)
         assert process.poll() is None
     finally:
         process.kill()

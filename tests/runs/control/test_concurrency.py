@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Iterator
-from typing import Any
-from urllib.request import Request, urlopen
+from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -22,67 +19,63 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_progress, run_row
 from tests.support.runs import calls, command, make_project, planned, ran, server_judge, verdicts
+from tests.support.servers.gate import allow, hold, stats, wait_until_held
 from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S, wait_until
 
 
 @pytest.fixture(scope="module")
 def slow() -> Iterator[ServerProcess]:
-    with start("openai_api", "--delay-ms", 50) as server:
+    with start("openai_api") as server:
         yield server
 
 
-def asked(server: ServerProcess, path: str = "/stats", method: str = "GET") -> dict[str, Any]:
-    with urlopen(Request(f"{server.url}{path}", method=method), timeout=10) as answer:
-        found: dict[str, Any] = json.load(answer)
-        return found
-
-
-def wait_until(true: Callable[[], object], seconds: float = 15.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-
-
-def most_at_once_from_now(server: ServerProcess, db: Database, run: int, more: int) -> int:
-    """The most requests the server saw at a time while `more` calls were finished."""
-    asked(server, "/reset", "POST")
-    before = run_progress(db, run).done
-    wait_until(lambda: run_progress(db, run).done >= before + more)
-    most: int = asked(server)["max_concurrent"]
-    return most
+def most_from_now(server: ServerProcess) -> None:
+    """Count the most requests at a time anew: those that are there now are the first."""
+    httpx.post(f"{server.url}/reset", timeout=HANG_S, trust_env=False)
 
 
 def test_raised_and_lowered_while_a_process_works(db: Database, slow: ServerProcess) -> None:
-    asked(slow, "/reset", "POST")
-    make_project(db, users=220)
+    make_project(db, users=40)
+    hold(slow)
+    most_from_now(slow)
     run = planned(db, server_judge(slow.url), concurrency=2, use_cache=False)
     process = command("runs", "resume", run, "--db", db.path)
-    wait_until(lambda: run_progress(db, run).done > 2)
-    first = asked(slow)
-    assert first["max_concurrent"] == 2
+    wait_until_held(slow, 2)
 
     code, out, err = ran("runs", "concurrency", run, 12, "--db", db.path)
     assert (code, out) == (0, f"run {run}: 12 calls at once, from now on\n"), err
+    wait_until_held(slow, 12)
     wait_until(lambda: run_row(db, run)["concurrency"] == 12)
-    assert most_at_once_from_now(slow, db, run, 60) == 12
+    allow(slow, 8)
+    wait_until(lambda: run_progress(db, run).done == 8)
+    wait_until_held(slow, 12)
+    assert stats(slow)["max_concurrent"] == 12
 
     change_concurrency(db, run, 3)
     wait_until(lambda: run_row(db, run)["concurrency"] == 3)
-    time.sleep(0.3)  # what was out when it was lowered comes back
-    assert most_at_once_from_now(slow, db, run, 20) == 3
+    allow(slow, 9)
+    wait_until(lambda: run_progress(db, run).done == 17)
+    wait_until_held(slow, 3)
+    most_from_now(slow)
+    allow(slow, 20)
+    wait_until(lambda: run_progress(db, run).done == 37)
+    assert stats(slow)["max_concurrent"] == 3
 
     change_concurrency(db, run, 16)
-    out, err = process.communicate(timeout=40)
-    assert out == f"run {run} done: 440 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n", err
+    wait_until_held(slow, 16)
+    allow(slow)
+    out, err = process.communicate(timeout=HANG_S)
+    assert out == f"run {run} done: 80 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n", err
     # no two lists are alike, so neither are two questions: each was asked once
     assert {c["attempts"] for c in calls(db, run)} == {1}
-    assert len(verdicts(db, run)) == 440
+    assert len(verdicts(db, run)) == 80
     assert run_row(db, run)["concurrency"] == 16
 
 
 def test_lowered_in_the_last_calls_the_run_still_ends(db: Database, slow: ServerProcess) -> None:
     make_project(db, users=12)
+    allow(slow)
     run = planned(db, server_judge(slow.url), concurrency=24, use_cache=False)
     change_concurrency(db, run, 1)
     seen: list[int] = []
@@ -101,9 +94,14 @@ def test_it_is_kept_for_when_the_run_is_gone_on_with(db: Database, slow: ServerP
     run = planned(db, server_judge(slow.url), concurrency=2, use_cache=False)
     code, out, _ = ran("runs", "concurrency", run, 7, "--db", db.path)
     assert (code, out) == (0, f"run {run}: 7 calls at once, when it is resumed\n")
-    asked(slow, "/reset", "POST")
-    assert work(db.path, run).done == 40
-    assert asked(slow)["max_concurrent"] == 7
+    hold(slow)
+    most_from_now(slow)
+    process = command("runs", "resume", run, "--db", db.path)
+    wait_until_held(slow, 7)
+    allow(slow)
+    process.communicate(timeout=HANG_S)
+    assert run_progress(db, run).done == 40
+    assert stats(slow)["max_concurrent"] == 7
     assert run_row(db, run)["concurrency"] == 7
 
 

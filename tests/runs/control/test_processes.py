@@ -7,11 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
 
@@ -23,28 +20,37 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.deletion import delete_project
-from recjudge_tui.store.runs.runs import run_progress, run_row, take_lease
+from recjudge_tui.store.runs.runs import run_progress, run_row, set_wanted, take_lease
 from tests.support.runs import calls, command, intact, make_project, planned, ran, server_judge, verdicts
+from tests.support.servers.gate import allow, hold, wait_until_held
 from tests.support.servers.process import ROOT, ServerProcess, start
+from tests.support.waiting import HANG_S, wait_until
 
 
 @pytest.fixture(scope="module")
 def slow() -> Iterator[ServerProcess]:
-    with start("openai_api", "--delay-ms", 60) as server:
+    with start("openai_api") as server:
         yield server
 
 
-def slow_run(db: Database, slow: ServerProcess, users: int = 60) -> int:
-    """A run of 2 x `users` calls, four at once: 60 ms for four of them."""
+def slow_run(db: Database, slow: ServerProcess, users: int = 60, answers: int = 8) -> int:
+    """A run of 2 x `users` calls, four at once. It gets so many answers, and the others when the test allows it."""
     make_project(db, users=users)
+    hold(slow, answers)
     return planned(db, server_judge(slow.url), concurrency=4, use_cache=False)
 
 
-def wait_until(true: Callable[[], object], seconds: float = 15.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
+def wait_until_it_stands(db: Database, run: int, slow: ServerProcess, answers: int = 8) -> None:
+    """Until the answers that were allowed are stored, and four calls wait for theirs."""
+    wait_until(lambda: run_progress(db, run).done == answers)
+    wait_until_held(slow, 4)
+
+
+def wait_until_wishes_are_read(db: Database, run: int) -> None:
+    """A process reads them as often as it notes that it lives: after the second time it has read what stood before."""
+    for _ in range(2):
+        before = run_row(db, run)["heartbeat_at"]
+        wait_until(lambda: run_row(db, run)["heartbeat_at"] != before)  # noqa: B023
 
 
 def some_done(db: Database, run: int) -> bool:
@@ -56,16 +62,16 @@ def mark(host: str, pid: int, started: str = "") -> str:
 
 
 def test_a_second_process_is_refused_and_says_who_is_at_work(db: Database, slow: ServerProcess) -> None:
-    # long enough for three commands, which start a process each
-    run = slow_run(db, slow, users=200)
+    run = slow_run(db, slow)
     first = command("runs", "resume", run, "--db", db.path)
     wait_until(lambda: some_done(db, run))
     code, _, err = ran("runs", "resume", run, "--db", db.path)
     assert (code, f"Process {first.pid} on {socket.gethostname()} works on it" in err) == (1, True)
     for words in (["retry", run], ["delete", run, "--yes"]):
         assert ran("runs", *words, "--db", db.path)[0] == 1
-    out, _ = first.communicate(timeout=30)
-    assert out == f"run {run} done: 400 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n"
+    allow(slow)
+    out, _ = first.communicate(timeout=HANG_S)
+    assert out == f"run {run} done: 120 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n"
     assert {c["attempts"] for c in calls(db, run)} == {1}
 
 
@@ -147,6 +153,7 @@ def test_a_run_that_is_taken_away_ends_its_engine_which_writes_nothing_more(
             with connect(db.path) as other, other.transaction():
                 other.execute("UPDATE runs SET lease_owner = 'thief|1||x' WHERE id = ?", (run,))
                 before.extend([[tuple(c) for c in calls(other, run)], tuple(run_row(other, run))])
+            allow(slow)
 
     with pytest.raises(LeaseLostError, match="taken over"):
         work(db.path, run, rob)
@@ -172,9 +179,10 @@ def test_a_signal_lets_the_calls_in_flight_finish(
 ) -> None:
     run = slow_run(db, slow)
     process = command("runs", "resume", run, "--db", db.path)
-    wait_until(lambda: some_done(db, run))
+    wait_until_it_stands(db, run, slow)
     process.send_signal(number)
-    out, err = process.communicate(timeout=15)
+    allow(slow)
+    out, err = process.communicate(timeout=HANG_S)
     stands = run_progress(db, run)
     assert (process.returncode, stands.state) == (130, state)
     assert f"recjudge runs resume {run}" in err
@@ -185,16 +193,16 @@ def test_a_signal_lets_the_calls_in_flight_finish(
 
 
 def test_a_second_signal_drops_the_calls_in_flight(db: Database) -> None:
-    with start("openai_api", "--faults", "hang:1", "--fault-attempts", 99) as server:
-        run = slow_run(db, server, users=4)
+    with start("openai_api") as server:
+        run = slow_run(db, server, users=4, answers=0)
         process = command("runs", "resume", run, "--db", db.path)
-        wait_until(lambda: run_row(db, run)["identity"])
-        time.sleep(0.2)
+        wait_until_held(server, 4)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.2)
+        # of two signals that come before it looks, it sees one
+        wait_until_wishes_are_read(db, run)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=15)
+        _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err.strip()) == (130, "interrupted")
     assert run_progress(db, run).outstanding == 8
     assert (run_row(db, run)["state"], run_row(db, run)["lease_owner"]) == ("stopped", None)
@@ -205,7 +213,8 @@ def test_a_hang_up_does_not_end_a_run_in_the_foreground(db: Database, slow: Serv
     process = command("runs", "resume", run, "--db", db.path)
     wait_until(lambda: some_done(db, run))
     process.send_signal(signal.SIGHUP)
-    out, _ = process.communicate(timeout=15)
+    allow(slow)
+    out, _ = process.communicate(timeout=HANG_S)
     assert (process.returncode, out.startswith(f"run {run} done: 60 done")) == (0, True)
 
 
@@ -218,7 +227,8 @@ def test_a_terminal_that_goes_away_does_not_end_a_run(db: Database, slow: Server
     os.close(theirs)
     wait_until(lambda: some_done(db, run))
     os.close(ours)
-    out, _ = process.communicate(timeout=30)
+    allow(slow)
+    out, _ = process.communicate(timeout=HANG_S)
     assert (process.returncode, out[:21]) == (0, f"run {run} done: 80 done, ")
     assert run_progress(db, run).state == "done"
 
@@ -241,9 +251,10 @@ def test_a_reader_of_the_progress_that_goes_away_does_not_end_a_run(
     assert process.stderr
     assert b"/80 calls, 0 failed" in process.stderr.readline()
     process.stderr.close()
+    allow(slow)
     out = process.stdout.read()
     process.stdout.close()
-    assert (process.wait(timeout=30), out[:21]) == (0, f"run {run} done: 80 done, ".encode())
+    assert (process.wait(timeout=HANG_S), out[:21]) == (0, f"run {run} done: 80 done, ".encode())
 
 
 @pytest.mark.parametrize("how", ["exits", "is killed"])
@@ -263,9 +274,10 @@ with connect(Path({str(db.path)!r})) as db:
     parent = subprocess.Popen(
         [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
-    pid = int(parent.communicate(timeout=30)[0])
+    pid = int(parent.communicate(timeout=HANG_S)[0])
     assert run_progress(db, run).outstanding
     assert (run_row(db, run)["lease_owner"] or "").split("|")[1] == str(pid)
+    allow(slow)
     wait_until(lambda: run_progress(db, run).state == "done")
     assert run_progress(db, run).done == 60
 
@@ -293,30 +305,31 @@ def test_stop_and_pause_reach_a_run_through_the_database(
 ) -> None:
     run = slow_run(db, slow)
     start_detached(db, run)
-    wait_until(lambda: some_done(db, run))
-    code, _, err = ran("runs", "stop", run, *(["--pause"] if how == "pause" else []), "--db", db.path)
-    assert (code, f"run {run} {state}; to resume: recjudge runs resume {run}" in err) == (0, True)
+    wait_until_it_stands(db, run, slow)
+    stop = command("runs", "stop", run, *(["--pause"] if how == "pause" else []), "--db", db.path)
+    wait_until(lambda: run_row(db, run)["wanted"] == how)
+    wait_until_wishes_are_read(db, run)
+    allow(slow)
+    _, err = stop.communicate(timeout=HANG_S)
+    assert (stop.returncode, f"run {run} {state}; to resume: recjudge runs resume {run}" in err) == (0, True)
     stands = run_progress(db, run)
-    assert (stands.state, 0 < stands.outstanding < 120) == (state, True)
+    assert (stands.state, stands.outstanding) == (state, 120 - 8 - 4)
     assert ran("runs", "resume", run, "--db", db.path)[0] == 0
     assert len(verdicts(db, run)) == 120
 
 
-def test_a_run_that_waits_for_its_server_stops_at_once(db: Database) -> None:
-    with start("openai_api", "--faults", "429:1", "--fault-attempts", 99, "--retry-after", 60) as server:
-        run = slow_run(db, server, users=4)
-        asker = threading.Timer(1.0, lambda: _stop(db.path, run))
-        asker.start()
-        began = time.monotonic()
-        ended = work(db.path, run)
-        asker.join()
-    assert time.monotonic() - began < 10
+def test_a_run_that_waits_for_its_server_does_not_wait_to_the_end_before_it_stops(db: Database) -> None:
+    """The server wants an hour, and whatever would come after it is answered."""
+    make_project(db, users=4)
+
+    def stop(progress: Progress) -> None:
+        if progress.waiting_s:
+            set_wanted(db, run, "stop")
+
+    with start("openai_api", "--faults", "429:1", "--fault-attempts", 99, "--retry-after", 3600) as server:
+        run = planned(db, server_judge(server.url), concurrency=4, use_cache=False)
+        ended = work(db.path, run, stop)
     assert (ended.state, ended.outstanding, ended.failed) == ("stopped", 8, 0)
-
-
-def _stop(path: Path, run: int) -> None:
-    with connect(path) as other:
-        stop_and_wait(other, run, "stop")
 
 
 def test_the_run_of_a_killed_process_is_marked_stopped(db: Database, slow: ServerProcess) -> None:
@@ -325,6 +338,7 @@ def test_the_run_of_a_killed_process_is_marked_stopped(db: Database, slow: Serve
     wait_until(lambda: some_done(db, run))
     process.kill()
     process.communicate()
+    allow(slow)
     assert run_progress(db, run).state == "running"
     assert ran("runs", "stop", run, "--db", db.path)[0] == 0
     assert (run_progress(db, run).state, run_row(db, run)["lease_owner"]) == ("stopped", None)

@@ -20,6 +20,7 @@ from recjudge_tui.store.runs.runs import run_row
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, calls, make_project, plan, planned, ran, server_judge, verdicts
 from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S
 
 AWAY = JudgeSpec(spec="openai:nobody-knows", base_urls=("https://models.example/v1",))
 
@@ -35,7 +36,7 @@ def priced(tmp_path: Path, db: Database) -> Path:
 
 
 def requests(server: ServerProcess) -> int:
-    with urllib.request.urlopen(f"{server.url}/stats", timeout=10) as response:
+    with urllib.request.urlopen(f"{server.url}/stats", timeout=HANG_S) as response:
         return int(json.load(response)["requests"])
 
 

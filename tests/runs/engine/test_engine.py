@@ -31,10 +31,11 @@ from tests.support.runs import (
     verdicts,
 )
 from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S
 
 
 def stats(server: ServerProcess) -> dict[str, Any]:
-    with urllib.request.urlopen(f"{server.url}/stats", timeout=10) as response:
+    with urllib.request.urlopen(f"{server.url}/stats", timeout=HANG_S) as response:
         found: dict[str, Any] = json.load(response)
     return found
 
@@ -42,7 +43,7 @@ def stats(server: ServerProcess) -> dict[str, Any]:
 @pytest.fixture
 def server(openai_server: ServerProcess) -> ServerProcess:
     """The server without faults, its counts at zero."""
-    urllib.request.urlopen(f"{openai_server.url}/reset", data=b"", timeout=10).close()
+    urllib.request.urlopen(f"{openai_server.url}/reset", data=b"", timeout=HANG_S).close()
     return openai_server
 
 

@@ -17,6 +17,7 @@ from recjudge_tui.store.runs.runs import run_progress, run_row, set_wanted
 from tests.support.runs import make_project, planned, server_judge
 from tests.support.stub_server import answer, serving
 from tests.support.stubborn_judge import PROVIDER
+from tests.support.waiting import HANG_S
 
 
 def test_calls_that_swallow_cancellations_do_not_keep_a_run_alive(
@@ -35,7 +36,7 @@ def test_calls_that_swallow_cancellations_do_not_keep_a_run_alive(
 
     worker = threading.Thread(target=judge, daemon=True)
     worker.start()
-    worker.join(10)
+    worker.join(HANG_S)
     assert not worker.is_alive(), "the run hangs"
     assert [str(end) for end in ends] == ["The model is gone"]
     assert run_row(db, run)["lease_owner"] is None

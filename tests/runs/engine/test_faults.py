@@ -24,6 +24,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
 from tests.support.runs import calls, intact, make_project, planned, server_judge, verdicts
 from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S
 
 PASSING = ("429", "500", "503", "529", "reset", "hang", "cut", "html", "empty_choices")
 READ_AGAIN = ("garbage", "wrong_enum")
@@ -47,7 +48,7 @@ def quiet(db: Database) -> list[tuple[Any, ...]]:
 
 
 def stats(server: ServerProcess) -> dict[str, Any]:
-    with urllib.request.urlopen(f"{server.url}/stats", timeout=10) as response:
+    with urllib.request.urlopen(f"{server.url}/stats", timeout=HANG_S) as response:
         found: dict[str, Any] = json.load(response)
     return found
 

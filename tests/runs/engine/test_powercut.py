@@ -18,6 +18,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import run_progress
 from tests.support.runs import calls, command, intact, make_project, planned, server_judge, verdicts
 from tests.support.servers.process import start
+from tests.support.waiting import HANG_S
 
 COPIES = 24
 RESUMED = 4
@@ -90,7 +91,7 @@ def test_a_copy_made_at_any_instant_is_sound_and_goes_on(db: Database, tmp_path:
             while run_progress(db, run).done < 8:
                 time.sleep(0.01)
             torn = collect(process, db, run, tmp_path, rng)
-            assert process.wait(30) == 0
+            assert process.wait(HANG_S) == 0
         finally:
             process.kill()
             process.communicate()

@@ -32,10 +32,11 @@ from recjudge_tui.store.runs.runs import set_wanted as set_wish
 from tests.support.requests import sent_request
 from tests.support.runs import calls, command, intact, make_project, planned, server_judge, verdicts
 from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S
 
 
 def asked(server: ServerProcess) -> int:
-    with urllib.request.urlopen(f"{server.url}/stats", timeout=10) as response:
+    with urllib.request.urlopen(f"{server.url}/stats", timeout=HANG_S) as response:
         return int(json.load(response)["requests"])
 
 
@@ -169,7 +170,7 @@ def test_stopped_while_profiles_are_written_it_goes_on_where_it_was(db: Database
         while not any(c["state"] == "done" for c in calls(db, run)) and process.poll() is None:
             time.sleep(0.01)
         set_wish(db, run, wish)
-        process.communicate(timeout=20)
+        process.communicate(timeout=HANG_S)
         left = calls(db, run)
         assert process.returncode == 130
         assert run_progress(db, run).state == {"pause": "paused", "stop": "stopped"}[wish]
@@ -210,7 +211,7 @@ def test_an_answer_that_cannot_be_stored_ends_the_run_while_all_wait_for_profile
 
         thread = threading.Thread(target=working, daemon=True)
         thread.start()
-        thread.join(20)
+        thread.join(HANG_S)
     assert met == ["the disk is full"]
     assert {c["state"] for c in calls(db, run)} == {"planned"}
 

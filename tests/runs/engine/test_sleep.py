@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -21,6 +20,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import lease_owner, run_progress, run_row
 from tests.support.runs import calls, intact, make_project, planned, ran, server_judge, verdicts
 from tests.support.servers.process import ROOT, ServerProcess, start
+from tests.support.waiting import HANG_S, wait_until
 
 DEADLINE_S = 0.8
 STALL_S = 1.2
@@ -32,13 +32,6 @@ retries.MAX_ATTEMPTS, retries.PATIENCE_S, limits.STALL_S = 1, {{}}, {STALL_S}
 from recjudge_tui.cli.app import main
 main(sys.argv[1:])
 """
-
-
-def wait_until(true: Callable[[], object], seconds: float = 15.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def hold(process: subprocess.Popen[str], seconds: float) -> None:
@@ -71,7 +64,7 @@ def test_a_process_held_for_longer_than_the_deadline_fails_nothing(db: Database,
         if not servers:
             port = server_port(db, run)
             servers.append(start("openai_api", "--delay-ms", 300, "--port", port))
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=HANG_S)
     finally:
         process.kill()
         process.communicate()

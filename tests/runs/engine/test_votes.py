@@ -17,10 +17,11 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import reset_failed, run_progress
 from tests.support.runs import calls, make_project, planned, server_judge, verdicts
 from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S
 
 
 def requests(server: ServerProcess) -> int:
-    with urllib.request.urlopen(f"{server.url}/stats", timeout=10) as response:
+    with urllib.request.urlopen(f"{server.url}/stats", timeout=HANG_S) as response:
         return int(json.load(response)["requests"])
 
 

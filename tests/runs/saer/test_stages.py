@@ -38,6 +38,7 @@ from tests.support.runs import (
     verdicts,
 )
 from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S
 
 THREE = ("als", "pop", "svd")
 CONCURRENCY = 4
@@ -303,7 +304,7 @@ def test_stopped_by_a_signal_it_says_how_to_go_on(db: Database) -> None:
         while db.value("SELECT count(*) FROM calls WHERE state = 'done'") == 0:
             time.sleep(0.02)
         process.terminate()
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, out) == (130, "")
     assert "to resume, repeat the same command" in err
     assert [row[0] for row in db.rows("SELECT state FROM runs ORDER BY id")] == ["stopped", "planned"]

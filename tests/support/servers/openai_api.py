@@ -3,7 +3,8 @@
     python -m tests.support.servers.openai_api --delay-ms 50 --faults 429:0.1,reset:0.05
 
 `POST /v1/chat/completions` answers with JSON that fits the request's schema, chosen by sha256 of the messages;
-`GET /v1/models`; `GET /stats` counts what was asked; `POST /reset` forgets the counts.
+`GET /v1/models`; `GET /stats` counts what was asked; `POST /reset` forgets the counts. `POST /allow` with a number as
+its body lets so many more answers out, the others wait; without a body none waits any more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import math
 import time
 from collections import Counter
 from hashlib import sha256
@@ -74,6 +76,8 @@ class ChatServer:
         self.delay = options.delay_ms / 1000
         self.refused = tuple(filter(None, options.refuse.split(",")))
         self.concurrent = 0
+        self.allowed = math.inf
+        self.may_answer = asyncio.Event()
         self.forget()
 
     def forget(self) -> None:
@@ -90,6 +94,10 @@ class ChatServer:
         if route == ("POST", "/reset"):
             self.forget()
             return json_response({})
+        if route == ("POST", "/allow"):
+            self.allowed = float(request.body or math.inf)
+            self.may_answer.set()
+            return json_response({})
         if self.options.api_key and request.headers.get("authorization") != f"Bearer {self.options.api_key}":
             return self.status_fault("401")
         if route == ("GET", "/v1/models"):
@@ -105,6 +113,7 @@ class ChatServer:
             "requests": self.requests,
             "distinct_bodies": len(self.attempts),
             "max_concurrent": self.max_concurrent,
+            "concurrent": self.concurrent,
             "faults": dict(self.faults),
         }
 
@@ -134,6 +143,10 @@ class ChatServer:
                 return _refuse(400, message, code="unsupported_parameter", param=name)
         if self.delay:
             await asyncio.sleep(self.delay)
+        while self.allowed < 1:
+            self.may_answer.clear()
+            await self.may_answer.wait()
+        self.allowed -= 1
         seed = seed_of(body["messages"], self.options.salt)
         fault = choose(self.options.faults, seed, attempt, self.options.fault_attempts)
         if fault is None:

@@ -14,12 +14,15 @@ from types import TracebackType
 from typing import IO, Any
 
 from tests.support.fork_server import ForkedProcess, server_pid
+from tests.support.waiting import HANG_S
 
 READY = "listening on "
 PARENT = "RECJUDGE_TEST_PARENT"
 ROOT = Path(__file__).resolve().parents[3]
 SERVERS = "tests.support.servers"
 # servers of nothing but Python, and what they import
+# then by force: nothing is measured by it
+END_S = 30.0
 LIGHT = ("anthropic_api", "batch_api", "bedrock_api", "ollama_api", "openai_api")
 LIGHT_IMPORTS = tuple(f"{SERVERS}.{name}" for name in ("answers", "faults", "wire"))
 
@@ -51,11 +54,11 @@ class ServerProcess:
         return self._child.poll() is None
 
     def stop(self) -> None:
-        """End the process: politely, and after three seconds by force. A second call does nothing."""
+        """End the process: politely, and if it hangs by force. A second call does nothing."""
         self._files.close()
 
 
-def start(module_or_script: str | Path, *args: object, deadline: float = 180.0) -> ServerProcess:
+def start(module_or_script: str | Path, *args: object, deadline: float = HANG_S) -> ServerProcess:
     """Run a server with this interpreter and return once it has said where it listens.
 
     `module_or_script` is a name in `tests.support.servers` ("openai_api"), a dotted module, or a path that ends in
@@ -118,7 +121,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         return
     child.terminate()
     try:
-        child.wait(3)
+        child.wait(END_S)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()

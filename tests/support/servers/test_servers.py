@@ -19,6 +19,7 @@ import ollama
 import pytest
 
 from tests.support.servers.process import ROOT, ServerProcess, start
+from tests.support.waiting import HANG_S
 
 LABELS = ["Good Match", "Partial Match", "Poor Match"]
 ISSUES = ["off_category", "already_owned", "other"]
@@ -49,7 +50,7 @@ def body(text: str, **more: object) -> dict[str, Any]:
 
 def ask(url: str, text: str, **more: object) -> httpx.Response:
     # Loading certificates, which loopback does not need, would take most of the time: verify=False.
-    return httpx.post(f"{url}/v1/chat/completions", json=body(text, **more), timeout=30, verify=False)
+    return httpx.post(f"{url}/v1/chat/completions", json=body(text, **more), timeout=HANG_S, verify=False)
 
 
 def said(response: httpx.Response) -> str:
@@ -86,7 +87,7 @@ def test_llama_ends_its_turn_without_a_schema(llama_server: ServerProcess) -> No
     reply = httpx.post(
         f"{llama_server.url}/v1/chat/completions",
         json={"model": "any", "messages": [{"role": "user", "content": "hello"}], "temperature": 0},
-        timeout=30,
+        timeout=HANG_S,
     ).json()
     assert reply["choices"][0]["finish_reason"] == "stop"
     assert reply["usage"]["completion_tokens"] < 100
@@ -289,7 +290,7 @@ async def test_openai_serves_128_at_once(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     limits = httpx.Limits(max_connections=128, max_keepalive_connections=128)
     with start("openai_api", "--delay-ms", 400, "--log", log) as server:
-        async with httpx.AsyncClient(limits=limits, timeout=30) as client:
+        async with httpx.AsyncClient(limits=limits, timeout=HANG_S) as client:
             url = f"{server.url}/v1/chat/completions"
             replies = await asyncio.gather(*(client.post(url, json=body(f"case {i}")) for i in range(128)))
             stats = (await client.get(f"{server.url}/stats")).json()

@@ -21,7 +21,7 @@ async def paper_text(pilot: Pilot[Any]) -> str:
     await pilot.press("P")
     await until(pilot, lambda: isinstance(pilot.app.screen, PaperScreen))
     pane = pilot.app.screen.query_one(TextPane)
-    await until(pilot, lambda: pane.text() != "computing", 30)
+    await until(pilot, lambda: pane.text() != "computing")
     return pane.text()
 
 

@@ -59,7 +59,7 @@ async def open_screen(pilot: Pilot[Any]) -> AgreementScreen:
     await until(pilot, lambda: isinstance(pilot.app.screen, AgreementScreen))
     screen = pilot.app.screen
     assert isinstance(screen, AgreementScreen)
-    await until(pilot, lambda: screen.agreement is not None, 20)
+    await until(pilot, lambda: screen.agreement is not None)
     await pilot.pause(0.05)
     return screen
 
@@ -185,7 +185,7 @@ async def test_m_chooses_question_and_statistic(rated: Path) -> None:
     async with running(rated) as pilot:
         screen = await open_screen(pilot)
         await press(pilot, "m", "down", "down", "down", "right", "right", "enter")
-        await until(pilot, lambda: "Leaderboard: pairwise by Bradley–Terry, 95% CI" in shown(pilot), 20)
+        await until(pilot, lambda: "Leaderboard: pairwise by Bradley–Terry, 95% CI" in shown(pilot))
         await press(pilot, "m", "right", "enter")
         await until(
             pilot,
@@ -209,7 +209,7 @@ async def test_a_registered_statistic_is_in_the_list(rated: Path, monkeypatch: p
         screen = await open_screen(pilot)
         steps = len(STATISTICS) - 1 - list(STATISTICS).index("qwk")
         await press(pilot, "m", "down", *["right"] * steps, "enter")
-        await until(pilot, lambda: screen.agreement is not None and screen.agreement.stat == "match_rate", 20)
+        await until(pilot, lambda: screen.agreement is not None and screen.agreement.stat == "match_rate")
         await until(pilot, lambda: "Match rate" in shown(pilot))
 
 
@@ -230,7 +230,7 @@ async def test_scores_are_ranked_by_their_mean_and_correlated_at_three_levels(pr
             ends = [line.strip("│ ").split()[-3:] for line in lines if line.strip("│ ").split()[:2] == told]
             assert [short_number(row["score"], UNICODE), "0", "4"] in ends
         await press(pilot, "m", "down", "down", "right", "enter")
-        await until(pilot, lambda: screen.agreement is not None and screen.agreement.level == "user", 20)
+        await until(pilot, lambda: screen.agreement is not None and screen.agreement.level == "user")
         groups = f"in {pair['groups']} groups"
         await until(pilot, lambda: "Pearson's r, mean over users" in shown(pilot) and groups in shown(pilot))
         await press(pilot, "tab")
@@ -326,7 +326,7 @@ async def test_ascii(rated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             odd = {c for c in shown(pilot) if not c.isascii()}
             assert odd <= {"κ", *"▁▂▃▄▅▆▇", "‹", "›"}
             await press(pilot, key)
-            await until(pilot, lambda: "computing" not in shown(pilot), 20)
+            await until(pilot, lambda: "computing" not in shown(pilot))
         assert "@" in shown(pilot)
 
 

@@ -354,13 +354,13 @@ async def test_a_live_run_grows_the_list_under_a_cursor_that_stays(project_db: P
         await press(pilot, "j", "j", "j")
         stood_on = rows(pilot).cursor_id
         finish_call(project_db, run)
-        await until(pilot, lambda: "19 of 19" in shown(pilot), 20)
+        await until(pilot, lambda: "19 of 19" in shown(pilot))
         assert rows(pilot).cursor_id == stood_on
         await press(pilot, "s", "s", "s", "g")
         stood_on = rows(pilot).cursor_id
         assert stood_on == 1
         finish_call(project_db, run)
-        await until(pilot, lambda: "20 of 20" in shown(pilot), 20)
+        await until(pilot, lambda: "20 of 20" in shown(pilot))
         assert rows(pilot).cursor_id == stood_on
         end_run(project_db, run)
         await until(pilot, lambda: "▶" not in shown(pilot).splitlines()[0])

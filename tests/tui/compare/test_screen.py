@@ -79,7 +79,7 @@ async def opened(
     async with running(path, size=size) as pilot:
         screen = CompareScreen(1)
         pilot.app.push_screen(screen)
-        await until(pilot, lambda: screen.comparison is not None, 20)
+        await until(pilot, lambda: screen.comparison is not None)
         await press(pilot)
         yield pilot, screen
 
@@ -88,7 +88,7 @@ async def compared(pilot: Pilot[Any], screen: CompareScreen, *keys: str) -> None
     """Press keys that begin another comparison, and wait for it."""
     before = screen.comparison
     await press(pilot, *keys)
-    await until(pilot, lambda: screen.comparison is not before, 20)
+    await until(pilot, lambda: screen.comparison is not before)
     await press(pilot)
 
 

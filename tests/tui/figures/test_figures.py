@@ -46,17 +46,17 @@ def rated(project_db: Path) -> Path:
 
 async def open_views(pilot: Pilot[Any]) -> FiguresScreen:
     await pilot.press("a")
-    await until(pilot, lambda: "Quadratic weighted" in shown(pilot), 20)
+    await until(pilot, lambda: "Quadratic weighted" in shown(pilot))
     await press(pilot, "f")
     screen = pilot.app.screen
     assert isinstance(screen, FiguresScreen)
-    await until(pilot, lambda: screen.figure is not None, 20)
+    await until(pilot, lambda: screen.figure is not None)
     return screen
 
 
 async def turn_to(pilot: Pilot[Any], screen: FiguresScreen, key: str, view: str) -> str:
     await press(pilot, key)
-    await until(pilot, lambda: screen.figure is not None and screen.figure.name == view, 20)
+    await until(pilot, lambda: screen.figure is not None and screen.figure.name == view)
     await pilot.pause(0.05)
     return shown(pilot)
 
@@ -149,7 +149,7 @@ def report(path: Path, name: str, protocol: str = "pairwise") -> FigureData:
 async def show(pilot: Pilot[Any], view: str, protocol: str = "pairwise") -> FiguresScreen:
     screen = FiguresScreen(1, Topic(protocol, "overall"), view, {})
     await pilot.app.push_screen(screen)
-    await until(pilot, lambda: screen.figure is not None, 20)
+    await until(pilot, lambda: screen.figure is not None)
     await pilot.pause(0.1)
     return screen
 

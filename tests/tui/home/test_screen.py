@@ -25,6 +25,7 @@ from tests.support.app.driving import press, running, settle, shown, type_text, 
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.app.projects import make_project
 from tests.support.homes import project_home
+from tests.support.waiting import HANG_S
 
 
 async def test_a_walk_over_the_figures(project_db: Path) -> None:
@@ -96,7 +97,7 @@ async def test_a_large_project_is_read_by_another_process(
         assert isinstance(screen, HomeScreen)
         await until(pilot, lambda: screen.home.missing_part is None)
         assert screen.home == expected
-        assert [process.wait(10) for process in started] == [0]
+        assert [process.wait(HANG_S) for process in started] == [0]
     with connect(project_db) as db, pytest.raises(RecjudgeError, match="could not be read"):
         with_later_parts(db, project, Home(), arrived=lambda _: None, left=lambda: True)
     assert started[1].wait(10) == -signal.SIGKILL

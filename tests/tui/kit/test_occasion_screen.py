@@ -34,7 +34,7 @@ async def open_agreement(pilot: Pilot[Any]) -> AgreementScreen:
     await press(pilot, "a")
     screen = pilot.app.screen
     assert isinstance(screen, AgreementScreen)
-    await until(pilot, lambda: screen.agreement is not None, 20)
+    await until(pilot, lambda: screen.agreement is not None)
     return screen
 
 
@@ -49,7 +49,7 @@ async def test_agreement_is_about_the_occasions_of_the_filter(visited: Path) -> 
         screen = await open_agreement(pilot)
         assert pairs_n(screen) == {ALL}
         await filter_by(pilot, "context:home")
-        await until(pilot, lambda: pairs_n(screen) == {HOME}, 20)
+        await until(pilot, lambda: pairs_n(screen) == {HOME})
         assert "context:home" in shown(pilot)
         assert "only in the context “home”" in shown(pilot)
         assert screen.focused is screen.query_one("#matrix")
@@ -62,7 +62,7 @@ async def test_the_cases_behind_agreement_are_of_its_occasions(visited: Path) ->
     async with running(visited, "films") as pilot:
         screen = await open_agreement(pilot)
         await filter_by(pilot, "from:2024-05-31 to:2024-05-31")
-        await until(pilot, lambda: pairs_n(screen) == {HOME}, 20)
+        await until(pilot, lambda: pairs_n(screen) == {HOME})
         await press(pilot, "tab", "enter")
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
@@ -84,14 +84,14 @@ async def test_figures_open_on_the_occasions_of_the_agreement(visited: Path) -> 
         await press(pilot, "f")
         screen = pilot.app.screen
         assert isinstance(screen, FiguresScreen)
-        await until(pilot, lambda: screen.figure is not None, 20)
+        await until(pilot, lambda: screen.figure is not None)
         assert screen.figure is not None
         assert {row["n"] for row in screen.figure.data.rows} == {HOME}
         assert "context:home" in shown(pilot)
         await press(pilot, "tab")
         assert screen.figure_name != "confusion"
         await filter_by(pilot, "context:cart")
-        await until(pilot, lambda: screen.figure is not None and bool(screen.figure.data.selection), 20)
+        await until(pilot, lambda: screen.figure is not None and bool(screen.figure.data.selection))
         assert screen.occasions == parse_occasions("context:home context:cart")
 
 
@@ -100,7 +100,7 @@ async def test_a_comparison_is_about_the_occasions_of_the_filter(visited: Path) 
         await press(pilot, "d")
         screen = pilot.app.screen
         assert isinstance(screen, CompareScreen)
-        await until(pilot, lambda: screen.comparison is not None, 20)
+        await until(pilot, lambda: screen.comparison is not None)
         assert screen.comparison is not None
         assert screen.comparison.summary is not None
         assert screen.comparison.summary["n"] == ALL
@@ -121,9 +121,9 @@ async def test_an_unknown_context_leaves_the_figures_and_their_filter(visited: P
     async with running(visited, "films") as pilot:
         screen = await open_agreement(pilot)
         await filter_by(pilot, "context:home")
-        await until(pilot, lambda: pairs_n(screen) == {HOME}, 20)
+        await until(pilot, lambda: pairs_n(screen) == {HOME})
         screen.query_one(FilterBar).apply("context:nowhere")
-        await until(pilot, lambda: "no context “nowhere”" in shown(pilot), 20)
+        await until(pilot, lambda: "no context “nowhere”" in shown(pilot))
         assert isinstance(pilot.app.screen, ErrorDialog)
         await press(pilot, "escape")
         assert screen.occasion_text == "context:home"

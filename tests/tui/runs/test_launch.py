@@ -69,10 +69,10 @@ async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(pro
         assert "two lists of one user, both orders" in shown(pilot)
         screen.query_one("#start").focus()
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen), 20)
+        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
         monitor = pilot.app.screen
         assert isinstance(monitor, MonitorScreen)
-        await until(pilot, lambda: monitor.run_status == "done", 20)
+        await until(pilot, lambda: monitor.run_status == "done")
         await until(pilot, lambda: "6/6 100%" in shown(pilot))
         text = shown(pilot)
         assert "✓ done" in text
@@ -127,7 +127,7 @@ async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
         assert len(runs(project_db)) == 1
         await press(pilot, "f5")
         await pilot.press("y")
-        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"], 20)
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"])
 
 
 WRONG = (
@@ -192,7 +192,7 @@ async def test_no_server_is_said_before_anything_is_planned(project_db: Path) ->
             screen = await open_form(pilot)
             await fill(pilot, screen, judge="openai:some", urls=url)
             await pilot.press("f5")
-            await until(pilot, lambda: "This cannot run" in shown(pilot), 20)
+            await until(pilot, lambda: "This cannot run" in shown(pilot))
             assert "127.0.0.1" in screen.query_one("#prompt", TextPane).text()
     assert runs(project_db) == []
 
@@ -205,7 +205,7 @@ async def test_an_unknown_model_is_said_with_those_there_are(
         screen = await open_form(pilot)
         await fill(pilot, screen, judge="openai:nosuch", urls=f"{openai_server.url}/v1")
         await pilot.press("f5")
-        await until(pilot, lambda: "It serves: hash-judge" in shown(pilot), 20)
+        await until(pilot, lambda: "It serves: hash-judge" in shown(pilot))
     assert runs(project_db) == []
 
 
@@ -262,7 +262,7 @@ async def test_a_paid_run_asks_once_with_its_cost_and_budget(project_db: Path) -
         assert "more than $2.50" in shown(pilot)
         await press(pilot, "y")
         # the key is missing, and nothing was planned
-        await until(pilot, lambda: "This cannot run" in shown(pilot), 20)
+        await until(pilot, lambda: "This cannot run" in shown(pilot))
         await fill(pilot, screen, judge="openai:of-nobody", budget_usd="")
         await press(pilot, "f5")
         assert "Without a price, a budget cannot be enforced" in shown(pilot)
@@ -363,10 +363,10 @@ async def test_hostile_names_do_no_harm(project_db: Path) -> None:
         screen.query_one("#field-name", Input).value = "[/path] \u202ername"
         await until(pilot, lambda: screen.estimated is not None and "‹RLO›" in shown(pilot))
         await pilot.press("f5")
-        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen), 20)
+        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
         monitor = pilot.app.screen
         assert isinstance(monitor, MonitorScreen)
-        await until(pilot, lambda: monitor.run_status == "done", 20)
+        await until(pilot, lambda: monitor.run_status == "done")
         await press(pilot, "escape")
         await until(pilot, lambda: "[/path]" in shown(pilot))
         assert not [c for c in shown(pilot) if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0)]

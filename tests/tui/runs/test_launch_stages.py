@@ -28,8 +28,8 @@ async def test_saer_is_launched_from_the_form_and_both_stages_are_seen(project_d
         await until(pilot, lambda: "pointwise: 6 calls on 6 cases" in shown(pilot))
         assert "pairwise: 6 calls on 3 cases" in shown(pilot)
         await pilot.press("f5")
-        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen), 20)
-        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"], 30)
+        await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"])
         await until(pilot, lambda: "pairwise run 2 ✓ done  6/6" in shown(pilot)
                     or "pointwise run 1 ✓ done  6/6" in shown(pilot), 10)  # fmt: skip
         monitor = pilot.app.screen
@@ -70,14 +70,14 @@ async def test_saer_that_is_done_is_not_started_again(project_db: Path) -> None:
     async with running(project_db, size=(120, 40)) as pilot:
         await open_form(pilot, "saer")
         await pilot.press("f5")
-        await until(pilot, lambda: len(runs(project_db)) == 2, 20)
-        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"], 30)
+        await until(pilot, lambda: len(runs(project_db)) == 2)
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"])
         await press(pilot, "q")
         await press(pilot, "n")
         await press(pilot, "left", "left")
         await until(pilot, lambda: "already exists" in shown(pilot))
         await pilot.press("f5")
-        await until(pilot, lambda: "both stages are already done" in shown(pilot), 20)
+        await until(pilot, lambda: "both stages are already done" in shown(pilot))
         assert isinstance(pilot.app.screen, LaunchScreen)
     assert len(runs(project_db)) == 2
 
@@ -104,7 +104,7 @@ async def test_a_stratified_run_says_whom_it_draws(project_db: Path) -> None:
         await fill(pilot, screen, sample="4")
         await until(pilot, lambda: "shown events (of 8 users)" in shown(pilot))
         await pilot.press("f5")
-        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"], 20)
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"])
     with connect(project_db) as db:
         settings = RunSettings.model_validate_json(run_row(db, 1)["settings"])
     assert (settings.stratify, settings.sample) == ("activity", 4)
@@ -118,7 +118,7 @@ async def test_a_run_until_it_is_decided_says_that_it_may_take_less(project_db: 
         await until(pilot, lambda: "This is the upper bound" in shown(pilot))
         await fill(pilot, screen, margin="0.2")
         await pilot.press("f5")
-        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"], 20)
+        await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done"])
     with connect(project_db) as db:
         settings = RunSettings.model_validate_json(run_row(db, 1)["settings"])
     assert (settings.until, settings.margin) == ("decided", 0.2)

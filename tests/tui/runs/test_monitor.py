@@ -93,7 +93,7 @@ async def test_pause_resume_and_stop(project_db: Path, slow_server: ServerProces
         await until(pilot, lambda: screen.run_status == "stopped")
         await until(pilot, lambda: "■ stopped" in shown(pilot))
         await pilot.press("p")
-        await until(pilot, lambda: screen.run_status == "done", 30)
+        await until(pilot, lambda: screen.run_status == "done")
         assert screen._next is None
     with connect(project_db) as db:
         assert run_progress(db, run_id).done == 40
@@ -116,7 +116,7 @@ async def test_a_killed_process_shows_as_interrupted_and_is_resumed(
         await until(pilot, lambda: "Press p to resume" in shown(pilot))
         assert screen._next is None
         await pilot.press("p")
-        await until(pilot, lambda: screen.run_status == "done", 30)
+        await until(pilot, lambda: screen.run_status == "done")
     with connect(project_db) as db:
         assert run_progress(db, run_id).done == 32
         assert db.value("SELECT count(*) FROM verdicts WHERE run_id = ?", (run_id,)) == 16
@@ -132,7 +132,7 @@ async def test_a_run_outlives_the_app(project_db: Path, slow_server: ServerProce
         assert is_active(db, run_id)
     async with running(project_db) as pilot:
         screen = await open_monitor(pilot, run_id)
-        await until(pilot, lambda: screen.run_status == "done", 30)
+        await until(pilot, lambda: screen.run_status == "done")
         assert done(screen) == 24
 
 
@@ -142,7 +142,7 @@ async def test_failed_calls_are_shown_with_their_kind_and_retried(project_db: Pa
         begin(project_db, run_id)
         async with running(project_db) as pilot:
             screen = await open_monitor(pilot, run_id)
-            await until(pilot, lambda: screen.run_status == "done", 20)
+            await until(pilot, lambda: screen.run_status == "done")
             await until(pilot, lambda: "✗ 6 failed" in shown(pilot))
             text = shown(pilot)
             assert "refusal 6" in text
@@ -152,7 +152,7 @@ async def test_failed_calls_are_shown_with_their_kind_and_retried(project_db: Pa
             assert "✗ 0000001 A|B refusal: The model" in shown(pilot)
             await press(pilot, "escape")
             await pilot.press("R")
-            await until(pilot, lambda: screen.run_status == "done" and done(screen) == 6, 20)
+            await until(pilot, lambda: screen.run_status == "done" and done(screen) == 6)
             await until(pilot, lambda: "✗ 0 failed" in shown(pilot))
 
 
@@ -163,15 +163,15 @@ async def test_a_server_that_is_gone_is_named_with_the_next_try(project_db: Path
         try:
             async with running(project_db) as pilot:
                 screen = await open_monitor(pilot, run_id)
-                await until(pilot, lambda: done(screen) >= 2, 20)
+                await until(pilot, lambda: done(screen) >= 2)
                 await until(
                     pilot, lambda: "W/T/L als " in shown(pilot) and " flip with the order" in shown(pilot)
                 )
                 server.stop()
                 port = server.url.rpartition(":")[2]
-                await until(pilot, lambda: f"waiting: no connection to :{port}, " in shown(pilot), 20)
+                await until(pilot, lambda: f"waiting: no connection to :{port}, " in shown(pilot))
                 assert "eta" not in shown(pilot)
-                await until(pilot, lambda: "next try in" in shown(pilot), 20)
+                await until(pilot, lambda: "next try in" in shown(pilot))
         finally:
             end(project_db, run_id)
 
@@ -184,7 +184,7 @@ async def test_a_run_that_cannot_work_says_why_and_goes_on_later(project_db: Pat
         screen = await open_monitor(pilot, run_id)
         assert screen.run_status == "planned"
         await pilot.press("p")
-        await until(pilot, lambda: screen.run_status == "failed", 20)
+        await until(pilot, lambda: screen.run_status == "failed")
         await until(pilot, lambda: "✗ failed" in shown(pilot) and "press p to resume" in shown(pilot))
         assert url in shown(pilot)
 
@@ -280,7 +280,7 @@ async def test_runs_started_elsewhere_are_listed_and_watched(
         screen = pilot.app.screen
         assert isinstance(screen, MonitorScreen)
         assert screen.run_id == run_id
-        await until(pilot, lambda: screen.run_status == "done", 20)
+        await until(pilot, lambda: screen.run_status == "done")
         await pilot.press("escape")
         await until(pilot, lambda: shown(pilot).count("✓ done") == 2)
 
@@ -396,7 +396,7 @@ async def see_both_stages(project_db: Path, url: str) -> None:
     async with running(project_db) as pilot:
         first = await open_monitor(pilot, 1)
         await until(pilot, lambda: "pairwise run 2 · planned  0/12 0%" in shown(pilot))
-        await until(pilot, lambda: pilot.app.screen is not first, 30)
+        await until(pilot, lambda: pilot.app.screen is not first)
         second = pilot.app.screen
         assert isinstance(second, MonitorScreen)
         assert second.run_id == 2
@@ -408,7 +408,7 @@ async def see_both_stages(project_db: Path, url: str) -> None:
         assert pilot.app.screen.run_id == 1
         # one asked for the first one: it stays, and tells how the second one gets on
         await until(pilot, lambda: "pairwise run 2 ▶ running" in shown(pilot))
-        await until(pilot, lambda: "pairwise run 2 ✓ done  12/12 100%" in shown(pilot), 30)
+        await until(pilot, lambda: "pairwise run 2 ✓ done  12/12 100%" in shown(pilot))
         assert isinstance(pilot.app.screen, MonitorScreen)
         assert pilot.app.screen.run_id == 1
         assert pilot.app.screen._next is None
