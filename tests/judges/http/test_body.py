@@ -14,6 +14,7 @@ from recjudge_tui.judges.http import body
 from recjudge_tui.judges.http.body import MAX_ANSWER, body_json, body_text, whole_answer
 from recjudge_tui.judges.http.request import Client, send
 from tests.support.stub_server import answer, serving
+from tests.support.waiting import HANG_S
 
 TEXT = b'{"reply": "' + b"Good Match " * 50 + b'"}'
 WAYS = ("direct", "proxy")
@@ -21,7 +22,7 @@ BOMB = gzip.compress(bytes(MAX_ANSWER + 1), 9)
 
 
 async def fetched(
-    monkeypatch: pytest.MonkeyPatch, way: str, response: bytes, timeout_s: float = 5.0
+    monkeypatch: pytest.MonkeyPatch, way: str, response: bytes, timeout_s: float = HANG_S
 ) -> httpx.Response:
     """The answer of a server that sends these bytes, asked directly or as a proxy."""
     with serving(lambda line, n: response) as stub:
@@ -104,5 +105,5 @@ def test_json_too_deep_to_read_is_no_json(deep: bytes) -> None:
 async def test_a_client_asks_only_for_what_it_can_unpack() -> None:
     with serving(lambda line, n: answer(200, {})) as stub:
         async with Client((stub.url,)) as client:
-            await asyncio.gather(*(send(client, "GET", stub.url, timeout_s=5) for _ in range(2)))
+            await asyncio.gather(*(send(client, "GET", stub.url, timeout_s=HANG_S) for _ in range(2)))
         assert all("accept-encoding: gzip, deflate\n" in f"{head.lower()}\n" for head in stub.heads)

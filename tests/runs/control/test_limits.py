@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Callable, Coroutine
 from itertools import pairwise
 from types import SimpleNamespace
@@ -24,6 +23,7 @@ from recjudge_tui.runs.control.limits import (
     StoppedWaiting,
 )
 from recjudge_tui.runs.prices import Price
+from tests.support.virtual_time import played
 
 Times = list[tuple[int, float]]
 
@@ -60,20 +60,20 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def in_gate(
     scene: Callable[[CallLimits, asyncio.Event], Coroutine[Any, Any, None]], **parts: Any
 ) -> CallLimits:
-    """Play a scene in an event loop with a gate of its own."""
+    """Play a scene in virtual time with a gate of its own."""
 
     async def play() -> CallLimits:
         stopping = asyncio.Event()
         gate = CallLimits(stopping, **parts)
-        await asyncio.wait_for(scene(gate, stopping), 20)
+        await scene(gate, stopping)
         return gate
 
-    return asyncio.run(play())
+    return played(play())
 
 
 async def passing(gate: CallLimits, number: int, times: Times, ask: Request | None = None) -> None:
     await gate.enter(ask or request())
-    times.append((number, time.monotonic()))
+    times.append((number, asyncio.get_running_loop().time()))
 
 
 def test_twelve_hundred_a_minute_are_twenty_in_any_second_and_in_order() -> None:
@@ -85,10 +85,9 @@ def test_twelve_hundred_a_minute_are_twenty_in_any_second_and_in_order() -> None
     in_gate(scene, requests=RateLimit(1200))
     assert [n for n, _ in times] == list(range(40))
     moments = [t for _, t in times]
-    assert 1.94 <= moments[-1] - moments[0] < 2.3
+    assert moments[-1] - moments[0] == pytest.approx(1.95)
     for begin in moments:
-        # a timer may be late by some milliseconds, and then two of them are nearer to each other
-        assert sum(begin <= t < begin + 0.95 for t in moments) <= 21
+        assert sum(begin <= t < begin + 1 - 1e-6 for t in moments) <= 20
 
 
 @pytest.mark.parametrize("per_minute", [3.0, 60.0, 1200.0])
@@ -120,9 +119,8 @@ def test_tokens_a_minute_count_prompt_schema_and_a_part_of_the_reply() -> None:
             await passing(gate, n, times, request(words=60, max_tokens=400))
 
     # 300 characters are 101 tokens at most, {} is 1, and 100 for the reply: about 202 of 1,000 a second
-    began = time.monotonic()
     in_gate(scene, tokens=RateLimit(60_000), requests=RateLimit(60_000))
-    assert [t - began for _, t in times] == pytest.approx([0.2, 0.4, 0.6, 0.8], abs=0.05)
+    assert [t - times[0][1] for _, t in times] == pytest.approx([0.0, 0.2, 0.4, 0.6], abs=0.01)
 
 
 @pytest.mark.parametrize("why", ["requests", "pause", "budget"])
@@ -133,13 +131,15 @@ def test_a_stop_interrupts_every_wait(why: str) -> None:
         else:
             reserved = await gate.enter(request())
         waiting = asyncio.create_task(gate.enter(request()))
+        began = asyncio.get_running_loop().time()
         await asyncio.sleep(0.05)
         assert not waiting.done()
         stopping.set()
         if why == "budget":
             gate.leave(reserved, 0.0)  # a wait for money ends with the calls in flight, as the stop does
         with pytest.raises(StoppedWaiting):
-            await asyncio.wait_for(waiting, 1)
+            await waiting
+        assert asyncio.get_running_loop().time() - began < 0.1
 
     in_gate(
         scene,
@@ -161,7 +161,10 @@ def test_who_is_in_no_hurry_passes_at_once_even_while_the_run_stops() -> None:
 def test_a_pause_holds_everybody_and_its_end_keeps_the_limit() -> None:
     times: Times = []
 
+    began: list[float] = []
+
     async def scene(gate: CallLimits, _: asyncio.Event) -> None:
+        began.append(asyncio.get_running_loop().time())
         gate.pause(0.3)
         gate.pause(0.1)  # a shorter one does not cut it short
         waiting = [asyncio.create_task(passing(gate, n, times)) for n in range(10)]
@@ -169,11 +172,9 @@ def test_a_pause_holds_everybody_and_its_end_keeps_the_limit() -> None:
         assert not times
         await asyncio.gather(*waiting)
 
-    began = time.monotonic()
     in_gate(scene, requests=RateLimit(3000))
-    moments = [t - began for _, t in times]
-    assert moments[0] >= 0.3
-    assert moments[-1] - moments[0] == pytest.approx(9 * 0.02, abs=0.03)
+    moments = [t - began[0] for _, t in times]
+    assert moments == pytest.approx([0.3 + 0.02 * n for n in range(10)])
 
 
 def test_a_pause_that_begins_while_others_queue_makes_them_queue_anew() -> None:
@@ -190,7 +191,7 @@ def test_a_pause_that_begins_while_others_queue_makes_them_queue_anew() -> None:
     early = [t for t in moments if t < moments[0] + 0.3]
     late = [t for t in moments if t >= moments[0] + 0.3]
     assert (len(early), len(late)) == (3, 3)
-    assert all(b - a > 0.035 for a, b in pairwise(late)), "not all at once"
+    assert [b - a for a, b in pairwise(late)] == pytest.approx([0.05, 0.05]), "not all at once"
 
 
 def test_backoff_grows_is_bounded_and_jitters() -> None:
@@ -317,17 +318,17 @@ def test_no_more_than_allowed_are_out_and_those_that_are_out_stay() -> None:
         await asyncio.sleep(0.01)
         seen.append(int(third.done()))
         gate.leave(second, 0.0)
-        await asyncio.wait_for(third, 1)
+        await third
         seen.append(gate.out)
         fourth = asyncio.create_task(gate.enter(request()))
         await asyncio.sleep(0.01)
         seen.append(int(fourth.done()))
         gate.allow(2)
-        await asyncio.wait_for(fourth, 1)
+        await fourth
         seen.append(gate.out)
         return seen
 
-    assert asyncio.run(go()) == [0, 0, 1, 0, 2]
+    assert played(go()) == [0, 0, 1, 0, 2]
 
 
 def test_who_waits_to_go_out_does_not_when_the_run_is_to_stop() -> None:
@@ -341,10 +342,10 @@ def test_who_waits_to_go_out_does_not_when_the_run_is_to_stop() -> None:
         stopping.set()
         gate.leave(held, 0.0)
         with pytest.raises(StoppedWaiting):
-            await asyncio.wait_for(waiting, 1)
+            await waiting
         return gate.out
 
-    assert asyncio.run(go()) == 0
+    assert played(go()) == 0
 
 
 def test_who_gets_no_money_makes_room_for_others() -> None:
@@ -355,4 +356,4 @@ def test_who_gets_no_money_makes_room_for_others() -> None:
                 await gate.enter(request())
         return gate.out
 
-    assert asyncio.run(go()) == 0
+    assert played(go()) == 0
