@@ -9,7 +9,6 @@ import os
 import signal
 import ssl
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -25,6 +24,7 @@ from recjudge_tui.store.opening import connect
 from tests.support.runs import make_project, ran
 from tests.support.servers.process import start
 from tests.support.stub_server import answer, serving
+from tests.support.waiting import wait_until
 
 PLANTED = "planted-key-0123456789"
 CERTIFICATE = Path(__file__).parent / "support" / "servers" / "self_signed.pem"
@@ -59,11 +59,11 @@ def clean(told: Told) -> Told:
 
 
 def wait_until_ended(path: Path, run: int) -> None:
-    deadline = time.monotonic() + 30
     with connect(path) as db:
-        while db.value("SELECT state FROM runs WHERE id = ?", (run,)) in ("planned", "running"):
-            assert time.monotonic() < deadline, "the run goes on and on"
-            time.sleep(0.05)
+        wait_until(
+            lambda: db.value("SELECT state FROM runs WHERE id = ?", (run,)) not in ("planned", "running"),
+            "the run goes on and on",
+        )
 
 
 @pytest.mark.parametrize("judge", SERVERS)
@@ -83,10 +83,11 @@ def test_a_run_full_of_faults_leaves_no_trace_of_the_key(films: Path, judge: str
         code, _, err = clean(ran(*judging, "--name", "wrong", "--no-cache", *at, **wrong))
         assert (code, "Traceback" in err, variable in err) == (1, True, True)
         clean(ran("runs", "resume", 3, "--detach", *at, **wrong))
-        log, deadline = films.with_name(f"{films.name}.runs.log"), time.monotonic() + 30
-        while variable not in log.read_text(encoding="utf-8"):
-            assert time.monotonic() < deadline, "the refusal is written to the log, by the name of the key"
-            time.sleep(0.05)
+        log = films.with_name(f"{films.name}.runs.log")
+        wait_until(
+            lambda: variable in log.read_text(encoding="utf-8"),
+            "the refusal is written to the log, by the name of the key",
+        )
     with connect(films) as db:
         failed = db.value("SELECT count(*) FROM calls WHERE state = 'failed'")
         retried = db.value("SELECT count(*) FROM calls WHERE state = 'done' AND attempts > 1")

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,9 @@ from recjudge_tui.store.projects.watches import take_watch, watch_owner
 from tests.support.kills import asked
 from tests.support.nights import RULES, USERS, Nights
 from tests.support.runs import command, intact
+from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import start
+from tests.support.waiting import wait_until
 
 GATE = '[trend]\nfile = "trend.csv"\n[gate]\nat_most = { failure_rate = 0.0 }\nfile = "gate.md"\n'
 
@@ -141,15 +142,15 @@ def test_a_dead_server_keeps_what_was_imported_for_the_next_night(nights: Nights
 
 def test_killed_while_it_judges_the_next_night_resumes_the_run(nights: Nights) -> None:
     log = nights.folder / "log.jsonl"
-    with start("openai_api", "--delay-ms", 400, "--log", log) as server:
+    with start("openai_api", "--log", log) as server:
+        hold(server, 1)
         nights.describe(judge(server.url, "settings = { concurrency = 1 }\n"))
         nights.lists("one.csv", "2026-05-06")
         process = command("watch", nights.file, "--db", nights.db.path)
-        end = time.monotonic() + 60
-        while len(asked(log)) < 2 and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: len(asked(log)) == 2)
         process.kill()
         process.communicate()
+        allow(server)
         assert nights.count("calls") > 0
         assert nights.count("verdicts") < len(USERS)
         assert watch_owner(nights.db, 1)[0] is not None

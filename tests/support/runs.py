@@ -25,9 +25,10 @@ from recjudge_tui.runs import start
 from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.runs.runs import run_row
 from tests.support.fork_server import ForkedProcess
 from tests.support.servers.process import ROOT
-from tests.support.waiting import HANG_S
+from tests.support.waiting import HANG_S, wait_until
 
 SECRET = "The Held Out Film"
 SYSTEMS = ("als", "pop")
@@ -165,6 +166,13 @@ def ran(*words: object, **more: Any) -> tuple[int, str, str]:
     process = command(*words, **more)
     out, err = process.communicate(timeout=HANG_S)
     return process.returncode, out, err
+
+
+def wait_until_wishes_are_read(db: Database, run: int) -> None:
+    """A process reads them as often as it notes that it lives: after the second time it has read what stood before."""
+    for _ in range(2):
+        before = run_row(db, run)["heartbeat_at"]
+        wait_until(lambda: run_row(db, run)["heartbeat_at"] != before)  # noqa: B023
 
 
 def read_only(path: Path) -> sqlite3.Connection:

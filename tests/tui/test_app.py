@@ -69,7 +69,6 @@ async def test_the_palette_runs_what_a_key_runs(project_db: Path, key: str) -> N
     async with running(project_db, "movies") as pilot:
         await press(pilot, key)
         await type_text(pilot, "sort")
-        await pilot.pause(0.2)
         await press(pilot, "enter")
         await until(pilot, lambda: "sort: label" in shown(pilot))
 

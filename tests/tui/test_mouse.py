@@ -55,7 +55,6 @@ async def test_from_deep_below_the_palette_leads_back_to_the_projects(project_db
         assert len(pilot.app.screen_stack) == 3
         await press(pilot, "colon")
         await type_text(pilot, "go to projects")
-        await pilot.pause(0.3)
         await press(pilot, "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ProjectsScreen))
         await press(pilot, "j")

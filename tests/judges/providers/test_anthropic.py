@@ -342,4 +342,5 @@ async def test_no_server_is_told_and_several_share_the_calls() -> None:
         await asyncio.gather(*(judge.ask(asking(f"case {n}")) for n in range(10)))
         asked = [httpx.get(f"{s.url}/stats", trust_env=False).json()["requests"] for s in (one, two)]
         await judge.close()
-    assert asked == [5, 5]
+    assert sum(asked) == 10
+    assert min(asked) > 0

@@ -171,7 +171,7 @@ async def test_expired_credentials_and_an_unknown_model_end_the_run() -> None:
 
 
 async def test_calls_wait_in_threads_of_their_own() -> None:
-    with start("bedrock_api", "--delay-ms", 500) as server:
+    with start("bedrock_api", "--together", 8) as server:
         judge = await prepared(server.url, concurrency=8)
         await asyncio.gather(*(judge.ask(asking(f"case {n}")) for n in range(8)))
         most = httpx.get(f"{server.url}/stats", trust_env=False).json()["max_concurrent"]

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError, RunError
 from recjudge_tui.judges.batch.lines import Shape
 from recjudge_tui.judges.batch.provider_api import AnthropicBatches, OpenAIBatches
+from recjudge_tui.runs.batches import hosted
 from recjudge_tui.runs.batches.cost import batch_estimate
 from recjudge_tui.runs.batches.hosted import collect, give_up, look, refuse_when_away, submit
 from recjudge_tui.runs.engine.engine import work
@@ -160,17 +162,24 @@ def test_a_batch_that_the_provider_failed_lets_its_calls_go(db: Database, server
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("moment", ["before", "after", "late"])
 def test_killed_while_the_batch_is_asked_for(
-    db: Database, provider: str, moment: str, server: ServerProcess
+    db: Database, provider: str, moment: str, server: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The request never arrived, its answer was lost, or it is still on its way: one batch in the end."""
     make_project(db, users=4)
     run = planned(db, judge(provider, server.url))
     control(server.url, **{CREATE[provider]: moment})
     kill_when(db.path, run, lambda: stats(server.url)["routes"].get(CREATE[provider], 0) == 1)
-    control(server.url)
-    done = submit(db, run, settle_s=0.2 if moment != "late" else 3.0)
+    if moment == "late":
+        # while it is waited for, and not before that
+        def arrive(seconds: float) -> None:
+            control(server.url)
+            wait_until(lambda: stats(server.url)["batches"] == 1)
+
+        monkeypatch.setattr(hosted, "time", SimpleNamespace(time=time.time, sleep=arrive))
+    else:
+        control(server.url)
+    done = submit(db, run, settle_s=3600.0 if moment == "late" else 0.0)
     assert (done.found_again, done.batches) == ((0, 1) if moment == "before" else (1, 0))
-    time.sleep(1.2 if moment == "late" else 0)
     told = stats(server.url)
     assert (told["batches"], told["most"]) == (1, 1)
     assert collect(db, run).results.done == len(calls(db, run))
@@ -204,6 +213,7 @@ def test_killed_at_any_moment_nothing_is_submitted_twice(
             time.sleep(rng.uniform(0, 0.5))
             process.kill()
             process.communicate()
+            wait_until(lambda: stats(server.url)["under_way"] == 0)
         submit(db, run, settle_s=0.3)
         told = stats(server.url)
         assert (told["calls"], told["most"]) == (len(calls(db, run)), 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,9 @@ from recjudge_tui.runs.batches.run import run_file
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.runs import calls, command, make_project, planned, server_judge, verdicts
+from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import start
+from tests.support.waiting import wait_until
 
 KEY = "sk-planted-key-0123456789"
 
@@ -71,14 +72,14 @@ def test_faults_are_retried_and_a_dead_server_is_set_aside(tmp_path: Path) -> No
 
 def test_killed_it_goes_on_where_it_was(tmp_path: Path) -> None:
     source, out, log = file_of(tmp_path / "calls.jsonl", 80), tmp_path / "out.jsonl", tmp_path / "asked.jsonl"
-    with start("openai_api", "--delay-ms", 30, "--log", log) as server:
+    with start("openai_api", "--log", log) as server:
+        hold(server, 24)
         words = ("batch", "run", source, "-o", out, "--base-url", server.url, "--concurrency", 4)
         process = command(*words)
-        while not out.exists() or len(out.read_bytes().splitlines()) < 20:
-            assert process.poll() is None
-            time.sleep(0.005)
+        wait_until(lambda: out.exists() and len(out.read_bytes().splitlines()) >= 20)
         process.kill()
         process.communicate()
+        allow(server)
         with out.open("ab") as file:
             file.write(b'{"id": "batch_req_x", "custom_id": "c7')
         before = len(results_whole(out))

@@ -21,7 +21,17 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.deletion import delete_project
 from recjudge_tui.store.runs.runs import run_progress, run_row, set_wanted, take_lease
-from tests.support.runs import calls, command, intact, make_project, planned, ran, server_judge, verdicts
+from tests.support.runs import (
+    calls,
+    command,
+    intact,
+    make_project,
+    planned,
+    ran,
+    server_judge,
+    verdicts,
+    wait_until_wishes_are_read,
+)
 from tests.support.servers.gate import allow, hold, wait_until_held
 from tests.support.servers.process import ROOT, ServerProcess, start
 from tests.support.waiting import HANG_S, wait_until
@@ -44,13 +54,6 @@ def wait_until_it_stands(db: Database, run: int, slow: ServerProcess, answers: i
     """Until the answers that were allowed are stored, and four calls wait for theirs."""
     wait_until(lambda: run_progress(db, run).done == answers)
     wait_until_held(slow, 4)
-
-
-def wait_until_wishes_are_read(db: Database, run: int) -> None:
-    """A process reads them as often as it notes that it lives: after the second time it has read what stood before."""
-    for _ in range(2):
-        before = run_row(db, run)["heartbeat_at"]
-        wait_until(lambda: run_row(db, run)["heartbeat_at"] != before)  # noqa: B023
 
 
 def some_done(db: Database, run: int) -> bool:

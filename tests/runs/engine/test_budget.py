@@ -19,6 +19,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_row
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, calls, make_project, plan, planned, ran, server_judge, verdicts
+from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
 from tests.support.waiting import HANG_S
 
@@ -121,7 +122,8 @@ def test_what_is_free_or_no_model_runs_under_any_budget(db: Database, openai_ser
 def test_a_running_process_keeps_its_budget(db: Database, priced: Path) -> None:
     make_project(db)
     tried: list[RunError] = []
-    with start("openai_api", "--delay-ms", 200) as server:
+    with start("openai_api") as server:
+        hold(server, 1)
         run = planned(db, server_judge(server.url), budget_usd=100.0, concurrency=1)
 
         def change(_: Progress) -> None:
@@ -129,6 +131,7 @@ def test_a_running_process_keeps_its_budget(db: Database, priced: Path) -> None:
                 with pytest.raises(RunError, match="already running") as caught:
                     change_budget(db, run, 1.0)
                 tried.append(caught.value)
+            allow(server)
 
         assert work(db.path, run, change).state == "done"
     assert tried
@@ -163,7 +166,7 @@ def test_attempts_lost_on_their_way_count_as_the_most_they_can_have_cost(db: Dat
     make_project(db, users=2)
     with start("openai_api", "--faults", "hang:1") as server:
         run = planned(
-            db, server_judge(server.url), budget_usd=2.0, max_tokens=1024, timeout_s=0.2, concurrency=1
+            db, server_judge(server.url), budget_usd=2.0, max_tokens=1024, timeout_s=1.0, concurrency=1
         )
         ended = work(db.path, run)
         assert requests(server) == 1

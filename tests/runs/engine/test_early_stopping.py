@@ -237,10 +237,10 @@ def test_killed_and_resumed_it_decides_the_same_and_asks_nothing_twice(db: Datab
         quiet = planned(db, server_judge(server.url), "pairwise", concurrency=1, **wish)
         work(db.path, quiet)
     log, rng = tmp_path / "killed.jsonl", random.Random(8)
-    with start("openai_api", "--delay-ms", 40, "--log", log) as server:
+    with start("openai_api", "--log", log) as server:
         run = planned(db, server_judge(server.url), "pairwise", concurrency=4, **wish)
         for kill in range(4):
-            assert kill_at_random(db.path, run, log, rng, early=kill == 2)
+            kill_at_random(db.path, run, server, rng, early=kill == 2)
         assert work(db.path, run).state == "done"
         requests = len(asked(log))
         assert work(db.path, run).state == "done"

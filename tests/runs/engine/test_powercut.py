@@ -17,8 +17,9 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import run_progress
 from tests.support.runs import calls, command, intact, make_project, planned, server_judge, verdicts
-from tests.support.servers.process import start
-from tests.support.waiting import HANG_S
+from tests.support.servers.gate import allow, hold
+from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S, wait_until
 
 COPIES = 24
 RESUMED = 4
@@ -45,15 +46,20 @@ def cut_power(source: Path, target: Path, rng: random.Random) -> bool:
 
 
 def collect(
-    process: subprocess.Popen[str], db: Database, run: int, folder: Path, rng: random.Random
+    process: subprocess.Popen[str],
+    server: ServerProcess,
+    db: Database,
+    run: int,
+    folder: Path,
+    rng: random.Random,
 ) -> list[bool]:
     """Copies at random instants while the run writes, a call or more after each other; which of them are torn."""
     torn: list[bool] = []
     done = run_progress(db, run).done
-    while process.poll() is None and len(torn) < COPIES:
+    while len(torn) < COPIES:
+        allow(server, rng.randint(4, 12))
+        wait_until(lambda: run_progress(db, run).done > done)  # noqa: B023
         time.sleep(rng.uniform(0.0, 0.05))
-        if run_progress(db, run).done == done:
-            continue
         os.kill(process.pid, signal.SIGSTOP)
         torn.append(cut_power(db.path, folder / f"cut{len(torn):02d}.db", rng))
         done = run_progress(db, run).done
@@ -82,15 +88,16 @@ def check(copy: Database, run: int, final: dict[tuple[Any, ...], tuple[Any, ...]
 def test_a_copy_made_at_any_instant_is_sound_and_goes_on(db: Database, tmp_path: Path) -> None:
     make_project(db, users=200)
     rng = random.Random(5)
-    with start("openai_api", "--delay-ms", 25) as server:
+    with start("openai_api") as server:
+        hold(server, 8)
         run = planned(db, server_judge(server.url), "pairwise", concurrency=4, use_cache=False)
         # what the run itself writes is to be seen, not what the import left in the log
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         process = command("runs", "resume", run, "--db", db.path)
         try:
-            while run_progress(db, run).done < 8:
-                time.sleep(0.01)
-            torn = collect(process, db, run, tmp_path, rng)
+            wait_until(lambda: run_progress(db, run).done >= 8)
+            torn = collect(process, server, db, run, tmp_path, rng)
+            allow(server)
             assert process.wait(HANG_S) == 0
         finally:
             process.kill()

@@ -30,9 +30,20 @@ from recjudge_tui.store.runs.calls import CallOutcome
 from recjudge_tui.store.runs.runs import reset_failed, run_progress
 from recjudge_tui.store.runs.runs import set_wanted as set_wish
 from tests.support.requests import sent_request
-from tests.support.runs import calls, command, intact, make_project, planned, server_judge, verdicts
+from tests.support.runs import (
+    calls,
+    command,
+    intact,
+    make_project,
+    planned,
+    server_judge,
+    verdicts,
+    wait_until_wishes_are_read,
+)
+from tests.support.servers import gate
+from tests.support.servers.gate import allow, hold, wait_until_held
 from tests.support.servers.process import ServerProcess, start
-from tests.support.waiting import HANG_S
+from tests.support.waiting import HANG_S, wait_until
 
 
 def asked(server: ServerProcess) -> int:
@@ -139,21 +150,22 @@ def test_killed_while_profiles_are_written_and_after_a_run_asks_for_nothing_stor
     body = dict(zip(map(key_of, calls(db, undisturbed)), bodies(quiet), strict=True))
     assert len(set(body.values())) == len(body) == 60 * 3
     killed_at: set[bool] = set()
-    with start("openai_api", "--delay-ms", 40, "--log", log) as server:
+    with start("openai_api", "--log", log) as server:
         run = planned(db, server_judge(server.url), "arena", rater="killed", concurrency=4, **settings)
         for _ in range(12):
             began, stored = (
                 len(bodies(log)),
                 {body[key_of(c)] for c in calls(db, run) if c["state"] == "done"},
             )
+            hold(server, rng.randint(1, 19))
             process = command("runs", "resume", run, "--db", db.path)
-            while len(bodies(log)) == began and process.poll() is None:
-                time.sleep(0.005)
-            time.sleep(rng.uniform(0, 0.2))
+            wait_until(lambda: gate.stats(server)["held"])
+            time.sleep(rng.uniform(0, 0.05))
             process.kill()
             process.communicate()
             killed_at.add(any(c["aspect"] == PROFILE and c["state"] == "planned" for c in calls(db, run)))
             assert not stored & set(bodies(log)[began:])
+        allow(server)
         ended = work(db.path, run)
     assert (ended.state, ended.failed, killed_at) == ("done", 0, {True, False})
     assert set(bodies(log)) == set(body.values())
@@ -164,12 +176,14 @@ def test_killed_while_profiles_are_written_and_after_a_run_asks_for_nothing_stor
 @pytest.mark.parametrize("wish", ["pause", "stop"])
 def test_stopped_while_profiles_are_written_it_goes_on_where_it_was(db: Database, wish: Wanted) -> None:
     make_project(db, users=12)
-    with start("openai_api", "--delay-ms", 400) as server:
+    with start("openai_api") as server:
+        hold(server, 3)
         run = planned(db, server_judge(server.url), "arena", profile="llm", concurrency=2)
         process = command("runs", "resume", run, "--db", db.path)
-        while not any(c["state"] == "done" for c in calls(db, run)) and process.poll() is None:
-            time.sleep(0.01)
+        wait_until_held(server, 2)
         set_wish(db, run, wish)
+        wait_until_wishes_are_read(db, run)
+        allow(server)
         process.communicate(timeout=HANG_S)
         left = calls(db, run)
         assert process.returncode == 130

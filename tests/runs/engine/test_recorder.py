@@ -23,6 +23,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.calls import CallKey, CallOutcome, outstanding
 from recjudge_tui.store.runs.runs import run_progress, run_row
 from tests.support.runs import make_project, planned
+from tests.support.waiting import HANG_S
 
 
 @pytest.fixture
@@ -68,15 +69,17 @@ async def test_after_the_end_what_still_waits_is_committed(db: Database, run: in
     assert run_progress(db, run).outstanding == 0
 
 
-async def test_another_writer_is_waited_for_while_the_loop_goes_on(db: Database, run: int) -> None:
+async def test_another_writer_is_waited_for_while_the_loop_goes_on(
+    db: Database, run: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wait in SQLite itself would last, and the loop would stand still."""
+    monkeypatch.setattr("recjudge_tui.store.database.BUSY_TIMEOUT_S", 600.0)
     recorder = Recorder(db.path, held(db, run))
     with connect(db.path) as other, other.transaction():
         recorder.put(outcome(outstanding(db, run, 0, 1)[0]))
         committing = asyncio.create_task(recorder.commit_next())
-        began = asyncio.get_running_loop().time()
         for _ in range(20):
             await asyncio.sleep(0.01)
-        assert asyncio.get_running_loop().time() - began < 2, "the event loop stood still"
         assert not committing.done()
     assert len(await committing or ()) == 1
     recorder.close()
@@ -101,7 +104,7 @@ async def test_a_cancellation_waits_for_the_commit_that_is_in_its_thread(
     monkeypatch.setattr(Database, "execute", slow)
     recorder.put(outcome(outstanding(db, run, 0, 1)[0]))
     committing = asyncio.create_task(recorder.commit_next())
-    await asyncio.to_thread(begun.wait, 10)
+    await asyncio.to_thread(begun.wait, HANG_S)
     for _ in range(2):
         committing.cancel()
         await asyncio.sleep(0)

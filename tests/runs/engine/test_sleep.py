@@ -4,41 +4,40 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
 import sys
-import threading
 import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from recjudge_tui.domain.run import Progress
+from recjudge_tui.errors import CallError
 from recjudge_tui.runs.control.lease import is_active
+from recjudge_tui.runs.control.retries import Failures
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import lease_owner, run_progress, run_row
 from tests.support.runs import calls, intact, make_project, planned, ran, server_judge, verdicts
+from tests.support.servers.gate import allow, hold, wait_until_held
 from tests.support.servers.process import ROOT, ServerProcess, start
 from tests.support.waiting import HANG_S, wait_until
 
-DEADLINE_S = 0.8
-STALL_S = 1.2
-# a call has one attempt only, so that a single one which is not forgiven fails it
-RESUME = f"""
-import sys
-from recjudge_tui.runs.control import limits, retries
-retries.MAX_ATTEMPTS, retries.PATIENCE_S, limits.STALL_S = 1, {{}}, {STALL_S}
+# a call has one attempt only, so that a single one which is not forgiven fails it; the clock is ahead by what the file says
+RESUME = """
+import mmap, struct, sys, time
+from recjudge_tui.runs.control import retries
+retries.MAX_ATTEMPTS, retries.PATIENCE_S = 1, {}
+with open(sys.argv.pop(1), "r+b") as file:
+    ahead = mmap.mmap(file.fileno(), 8)
+monotonic = time.monotonic
+time.monotonic = lambda: monotonic() + struct.unpack("d", ahead)[0]
 from recjudge_tui.cli.app import main
 main(sys.argv[1:])
 """
-
-
-def hold(process: subprocess.Popen[str], seconds: float) -> None:
-    """What sleep is to a process: it stands still, and when it goes on every deadline has passed."""
-    os.kill(process.pid, signal.SIGSTOP)
-    time.sleep(seconds)
-    os.kill(process.pid, signal.SIGCONT)
+SLEEP_S = 3600.0
 
 
 @pytest.mark.parametrize("while_away", ["the server waits", "the server restarts"])
@@ -48,22 +47,27 @@ def test_a_process_held_for_longer_than_the_deadline_fails_nothing(db: Database,
     with start("openai_api") as server:
         quiet = planned(db, server_judge(server.url))
         work(db.path, quiet)
-    servers: list[ServerProcess] = [start("openai_api", "--delay-ms", 300)]
+    servers: list[ServerProcess] = [start("openai_api")]
+    ahead = db.path.with_name("ahead")
+    ahead.write_bytes(struct.pack("d", 0.0))
     try:
-        run = planned(db, server_judge(servers[0].url), concurrency=40, timeout_s=DEADLINE_S, use_cache=False)
+        hold(servers[0], 40)
+        run = planned(db, server_judge(servers[0].url), concurrency=40, timeout_s=HANG_S, use_cache=False)
         process = subprocess.Popen(
-            [sys.executable, "-c", RESUME, "runs", "resume", str(run), "--db", str(db.path)],
+            [sys.executable, "-c", RESUME, str(ahead), "runs", "resume", str(run), "--db", str(db.path)],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        wait_until(lambda: run_progress(db, run).done >= 40)
-        if while_away == "the server restarts":
-            os.kill(process.pid, signal.SIGSTOP)
-            servers.pop().stop()
-        hold(process, STALL_S + DEADLINE_S)
+        wait_until(lambda: run_progress(db, run).done == 40)
+        wait_until_held(servers[0], 40)
+        # what sleep is to a process: it stands still, and when it goes on every deadline has passed
+        os.kill(process.pid, signal.SIGSTOP)
+        ahead.write_bytes(struct.pack("d", SLEEP_S))
         assert is_active(db, run), "nobody takes the run from a process that sleeps"
-        if not servers:
-            port = server_port(db, run)
-            servers.append(start("openai_api", "--delay-ms", 300, "--port", port))
+        if while_away == "the server restarts":
+            servers.pop().stop()
+            servers.append(start("openai_api", "--port", server_port(db, run)))
+        os.kill(process.pid, signal.SIGCONT)
+        allow(servers[0])
         out, err = process.communicate(timeout=HANG_S)
     finally:
         process.kill()
@@ -76,7 +80,7 @@ def test_a_process_held_for_longer_than_the_deadline_fails_nothing(db: Database,
         0,
     )
     assert run_progress(db, run).failed == 0
-    assert sum(c["attempts"] > 1 for c in calls(db, run)) > 25, "calls were in flight when it was held"
+    assert sum(c["attempts"] > 1 for c in calls(db, run)) == 40, "those in flight when it was held"
     assert verdicts(db, run) == verdicts(db, quiet)
 
 
@@ -132,21 +136,30 @@ def test_a_lease_does_not_go_by_the_clock_on_its_own_machine(db: Database, days:
     assert seen == [True]
 
 
-def test_a_server_that_is_held_for_a_while_costs_attempts_and_no_call(db: Database) -> None:
-    """The other side sleeps: calls pass their deadline a few times, and are answered after it wakes."""
+def test_a_server_that_is_held_for_a_while_costs_attempts_and_no_call(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other side sleeps: calls pass their deadline, and are answered after it wakes."""
     make_project(db, users=20)
-    with start("openai_api", "--delay-ms", 100) as server:
-        run = planned(db, server_judge(server.url), concurrency=4, timeout_s=0.4)
-        held: list[threading.Timer] = []
+    end_with = Failures.end_with
+
+    def awake(failures: Failures, error: CallError) -> bool:
+        os.kill(server.pid, signal.SIGCONT)
+        return end_with(failures, error)
+
+    monkeypatch.setattr(Failures, "end_with", awake)
+    with start("openai_api") as server:
+        hold(server, 8)
+        run = planned(db, server_judge(server.url), concurrency=4, timeout_s=1.0)
+        held: list[bool] = []
 
         def freeze(progress: Progress) -> None:
-            if not held:
+            if not held and progress.done == 8:
+                allow(server)
                 os.kill(server.pid, signal.SIGSTOP)
-                held.append(threading.Timer(0.8, os.kill, (server.pid, signal.SIGCONT)))
-                held[0].start()
+                held.append(True)
 
         ended = work(db.path, run, freeze)
-        held[0].join()
     assert (ended.done, ended.failed) == (40, 0)
     assert max(c["attempts"] for c in calls(db, run)) > 1
     assert intact(db)

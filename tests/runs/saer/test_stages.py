@@ -37,8 +37,9 @@ from tests.support.runs import (
     server_judge,
     verdicts,
 )
+from tests.support.servers.gate import allow, hold, stats, wait_until_held
 from tests.support.servers.process import ServerProcess, start
-from tests.support.waiting import HANG_S
+from tests.support.waiting import HANG_S, wait_until
 
 THREE = ("als", "pop", "svd")
 CONCURRENCY = 4
@@ -220,21 +221,19 @@ def test_killed_anywhere_the_same_command_goes_on_and_asks_nothing_twice(
     users = 40
     make_project(db, users=users, systems=THREE)
     log, rng, kills = tmp_path / "asked.jsonl", random.Random(str(drop)), 0
-    with start("openai_api", "--delay-ms", 40, "--log", log) as server:
+    with start("openai_api", "--log", log) as server:
         line = words(db, server, *drop)
         killed_in: set[int] = set()
         while not (kills >= 4 and killed_in == {0, 1}):
-            before = len(asked(log))
+            hold(server, rng.randint(20, 50))
             process = command(*line)
-            while len(asked(log)) == before and process.poll() is None:
-                time.sleep(0.005)
-            time.sleep(rng.uniform(0.05, 0.4))
-            if process.poll() is None:
-                kills += 1
-                killed_in.add(db.value("SELECT count(*) FROM runs WHERE state = 'done'"))
+            wait_until(lambda: stats(server)["held"])
+            time.sleep(rng.uniform(0.0, 0.05))
+            killed_in.add(db.value("SELECT count(*) FROM runs WHERE state = 'done'"))
             process.kill()
             process.communicate()
-            assert 2 not in killed_in, "done before it was killed in both stages"
+            kills += 1
+        allow(server)
         code, out, err = ran(*line)
     assert code == 0, err
     assert db.value("SELECT group_concat(protocol || ' ' || state, ', ') FROM runs") == (
@@ -299,11 +298,12 @@ def test_between_the_stages_nothing_of_the_first_is_asked_again(db: Database, tm
 
 def test_stopped_by_a_signal_it_says_how_to_go_on(db: Database) -> None:
     make_project(db, users=40)
-    with start("openai_api", "--delay-ms", 60) as server:
+    with start("openai_api") as server:
+        hold(server, 8)
         process = command(*words(db, server))
-        while db.value("SELECT count(*) FROM calls WHERE state = 'done'") == 0:
-            time.sleep(0.02)
+        wait_until_held(server, CONCURRENCY)
         process.terminate()
+        allow(server)
         out, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, out) == (130, "")
     assert "to resume, repeat the same command" in err
@@ -312,8 +312,9 @@ def test_stopped_by_a_signal_it_says_how_to_go_on(db: Database) -> None:
 
 @pytest.mark.parametrize("drop", [(), ("--drop-poor-over", "0.9")])
 def test_in_the_background_one_process_works_on_both_stages(db: Database, drop: tuple[str, ...]) -> None:
-    make_project(db, users=60)
-    with start("openai_api", "--delay-ms", 60) as server:
+    make_project(db, users=10)
+    with start("openai_api") as server:
+        hold(server, 8)
         line = words(db, server, *drop)
         code, out, err = ran(*line, "--detach")
         assert code == 0, err
@@ -323,11 +324,8 @@ def test_in_the_background_one_process_works_on_both_stages(db: Database, drop: 
         assert out.startswith(told)
         code, _, err = ran(*line)
         assert (code, "is already running" in err) == (1, True)
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            if [r[0] for r in db.rows("SELECT state FROM runs ORDER BY id")] == ["done", "done"]:
-                break
-            time.sleep(0.05)
+        allow(server)
+        wait_until(lambda: [r[0] for r in db.rows("SELECT state FROM runs ORDER BY id")] == ["done", "done"])
         code, out, err = ran(*line)
     assert (code, "SAER: films" in out) == (0, True), err
     assert [calls(db, run)[0]["state"] for run in (1, 2)] == ["done", "done"]

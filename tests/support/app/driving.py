@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
@@ -26,6 +27,7 @@ from textual.worker import WorkerCancelled
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.projects.screen import ProjectsScreen
+from tests.support.waiting import HANG_S
 
 SIZES = ((80, 24), (120, 40))
 RENDER = Compositor.render_update
@@ -181,12 +183,11 @@ async def filter_by(pilot: Pilot[Any], text: str) -> None:
     await press(pilot, "enter")
 
 
-async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 8.0) -> None:
-    for _ in range(int(seconds / 0.05)):
-        if holds():
-            return
-        await pilot.pause(0.05)
-    raise AssertionError(f"not within {seconds} s; the screen was:\n{shown(pilot)}")
+async def until(pilot: Pilot[Any], holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + HANG_S
+    while not holds():
+        assert time.monotonic() < end, f"waited in vain; the screen is:\n{shown(pilot)}"
+        await pilot.pause(0.02)
 
 
 def shown(pilot: Pilot[Any]) -> str:

@@ -20,12 +20,12 @@ from pathlib import Path
 import pexpect
 
 from tests.support.app.answering import NUMBER_BYTES
+from tests.support.waiting import HANG_S
 
 ROOT = Path(__file__).parents[3]
 
 
 _START = "import sys; from pathlib import Path; from recjudge_tui.tui.app import run_app; run_app(Path(sys.argv[1]))"
-_WAIT_S = 60.0
 
 # sequences that neither Textual nor a terminal would ever write by itself
 PAYLOADS = (
@@ -70,7 +70,7 @@ class Terminal:
     def rest(self) -> None:
         """Until every key pressed so far is handled and the app has nothing left to do or to write."""
         self._asked.sendall(self._typed.to_bytes(NUMBER_BYTES, "big"))
-        end = time.monotonic() + _WAIT_S
+        end = time.monotonic() + HANG_S
         while not select.select([self._asked], [], [], 0)[0]:
             assert time.monotonic() < end, "the app does not come to rest"
             self._read(0.005)
@@ -89,7 +89,7 @@ class Terminal:
 def terminal(path: Path, **more: str) -> Iterator[Terminal]:
     """The app on a file, once it is at rest."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(_WAIT_S)
+        server.settimeout(HANG_S)
         port = str(server.getsockname()[1])
         # an escape that is read alone is a key after this many milliseconds
         with _spawned(["-m", "tests.support.app.answering", str(path), port], ESCDELAY="20", **more) as child:
@@ -113,7 +113,7 @@ def _spawned(words: list[str], cwd: str | None = None, **more: str) -> Iterator[
     environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), **more}
     environment.pop("RECJUDGE_ASCII", None) if "RECJUDGE_ASCII" not in more else None
     child: pexpect.spawn[bytes] = pexpect.spawn(
-        sys.executable, words, env=environment, cwd=cwd, dimensions=(24, 80), timeout=_WAIT_S
+        sys.executable, words, env=environment, cwd=cwd, dimensions=(24, 80), timeout=HANG_S
     )
     try:
         yield child

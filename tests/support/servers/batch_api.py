@@ -27,7 +27,6 @@ from tests.support.servers.answers import fit, prompt_tokens, seed_of, tokens
 from tests.support.servers.faults import Faults, choose
 from tests.support.servers.wire import Request, Response, json_response, serve_forever
 
-LATE_S = 1.0
 PAGE = 2  # entries of a list at a time, few, so that every test turns pages
 EXPIRED = {
     "code": "batch_expired",
@@ -66,6 +65,7 @@ class BatchServer:
         self.asked: Counter[str] = Counter()
         self.routes: Counter[str] = Counter()
         self.number = 0
+        self.under_way = 0
 
     async def handle(self, request: Request) -> Response:
         if request.path == "/control":
@@ -78,13 +78,18 @@ class BatchServer:
         )
         if self.options.api_key and key != self.options.api_key:
             return self.chat.status_fault("401")
-        await asyncio.sleep(self.options.delay_ms / 1000)
-        return await self.routed(request)
+        self.under_way += 1
+        try:
+            await asyncio.sleep(self.options.delay_ms / 1000)
+            return await self.routed(request)
+        finally:
+            self.under_way -= 1
 
     def stats(self) -> dict[str, Any]:
         return {
             "routes": dict(self.routes),
             "files": len(self.files),
+            "under_way": self.under_way,
             "batches": sum(b["taken"] for b in self.batches.values()),
             "calls": sum(self.asked.values()),
             "most": max(self.asked.values(), default=0),
@@ -100,7 +105,6 @@ class BatchServer:
         if how == "late":
             while self.control.get(route) == "late":
                 await asyncio.sleep(0.01)
-            await asyncio.sleep(LATE_S)
         if how is not None and how.isdigit():
             return json_response({"error": {"message": "no", "type": "x"}}, int(how))
         response = await self.done(route, request)

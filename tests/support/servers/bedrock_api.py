@@ -45,7 +45,7 @@ def main() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="A Converse server for tests.")
     parser.add_argument("--model", default="test.hash-judge-v1:0", help="the one model; others are not found")
-    parser.add_argument("--delay-ms", type=float, default=0.0, help="wait before each answer")
+    parser.add_argument("--together", type=int, default=0, help="answer once so many were there at a time")
     parser.add_argument("--faults", type=parse_faults, default=(), help="kind:share,kind:share")
     parser.add_argument("--fault-attempts", type=int, default=1, help="how many first attempts may fail")
     parser.add_argument("--refuse", default="", help="comma list: temperature, outputConfig, cachePoint")
@@ -90,7 +90,8 @@ class ConverseServer:
         wrong = self.checked(model, body)
         if wrong is not None:
             return wrong
-        await asyncio.sleep(self.options.delay_ms / 1000)
+        while self.max_concurrent < self.options.together:
+            await asyncio.sleep(0.005)
         digest = sha256(request.body).digest()
         self.attempts[digest] += 1
         seed = seed_of([body.get("system"), body["messages"]])

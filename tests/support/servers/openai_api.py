@@ -114,6 +114,7 @@ class ChatServer:
             "distinct_bodies": len(self.attempts),
             "max_concurrent": self.max_concurrent,
             "concurrent": self.concurrent,
+            "held": self.concurrent > 0 and self.allowed < 1,
             "faults": dict(self.faults),
         }
 

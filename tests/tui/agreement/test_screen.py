@@ -29,7 +29,7 @@ from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.home.screen import HomeScreen
 from recjudge_tui.tui.kit.glyphs import UNICODE
 from recjudge_tui.tui.kit.steady_table import FigureTable
-from tests.support.app.driving import SIZES, press, running, shown, until
+from tests.support.app.driving import SIZES, press, running, settle, shown, until
 from tests.support.app.lists import import_labels, import_lists, judge
 
 
@@ -60,7 +60,7 @@ async def open_screen(pilot: Pilot[Any]) -> AgreementScreen:
     screen = pilot.app.screen
     assert isinstance(screen, AgreementScreen)
     await until(pilot, lambda: screen.agreement is not None)
-    await pilot.pause(0.05)
+    await settle(pilot)
     return screen
 
 

@@ -16,6 +16,7 @@ from recjudge_tui.store.annotation.tasks import own_verdict, task_of
 from recjudge_tui.store.opening import connect
 from tests.support.annotators import PROJECT, desk, tasks
 from tests.support.app.judging import given, make
+from tests.support.waiting import HANG_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,7 +26,7 @@ def opened(path: Path, who: str) -> Iterator[pexpect.spawn[bytes]]:
     environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
     command = ["-m", "recjudge_tui", "annotate", "open", "-p", PROJECT, "--as", who, "--db", str(path)]
     child: pexpect.spawn[bytes] = pexpect.spawn(
-        sys.executable, command, env=environment, dimensions=(24, 80), timeout=20
+        sys.executable, command, env=environment, dimensions=(24, 80), timeout=HANG_S
     )
     try:
         yield child

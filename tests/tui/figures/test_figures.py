@@ -23,7 +23,7 @@ from recjudge_tui.tui.figures.plot_widget import Plot
 from recjudge_tui.tui.figures.screen import FIGURE_KEYS, FiguresScreen
 from recjudge_tui.tui.kit.dialogs import AskLine, ErrorDialog
 from recjudge_tui.tui.kit.steady_table import FigureTable
-from tests.support.app.driving import SIZES, press, running, shown, type_text, until
+from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.drawn_project import SYSTEMS, USERS, drawn_project
 
@@ -57,14 +57,14 @@ async def open_views(pilot: Pilot[Any]) -> FiguresScreen:
 async def turn_to(pilot: Pilot[Any], screen: FiguresScreen, key: str, view: str) -> str:
     await press(pilot, key)
     await until(pilot, lambda: screen.figure is not None and screen.figure.name == view)
-    await pilot.pause(0.05)
+    await settle(pilot)
     return shown(pilot)
 
 
 async def judged_by_anna(pilot: Pilot[Any]) -> str:
     await press(pilot, "m", "down", "right", "enter")
     await until(pilot, lambda: "by anna" in shown(pilot))
-    await pilot.pause(0.05)
+    await settle(pilot)
     return shown(pilot)
 
 
@@ -150,7 +150,7 @@ async def show(pilot: Pilot[Any], view: str, protocol: str = "pairwise") -> Figu
     screen = FiguresScreen(1, Topic(protocol, "overall"), view, {})
     await pilot.app.push_screen(screen)
     await until(pilot, lambda: screen.figure is not None)
-    await pilot.pause(0.1)
+    await settle(pilot)
     return screen
 
 

@@ -171,7 +171,6 @@ async def test_the_keys_of_the_file_hold_and_are_shown(project_db: Path, config_
         assert "f8  sort" in shown(pilot)
         await press(pilot, "escape", "colon")
         await type_text(pilot, "filter")
-        await pilot.pause(0.3)
         await until(pilot, lambda: re.search(r"Filter +f7 ", shown(pilot)))
         await press(pilot, "escape", "q")
         assert not isinstance(pilot.app.screen, ProjectsScreen)
@@ -267,7 +266,6 @@ async def test_the_palette_goes_to_every_screen(project_db: Path) -> None:
         assert {"Go to projects", "Go to runs", "Go to agreement", "Theme", "Quit"} <= set(titles)
         await press(pilot, "colon")
         await type_text(pilot, "go to runs")
-        await pilot.pause(0.3)
         await press(pilot, "enter")
         await until(pilot, lambda: type(pilot.app.screen).__name__ == "RunsScreen")
         titles = [command.title for command in pilot.app.commands(pilot.app.screen)]
@@ -275,7 +273,6 @@ async def test_the_palette_goes_to_every_screen(project_db: Path) -> None:
         assert "Go to runs" not in titles
         await press(pilot, "colon")
         await type_text(pilot, "go to projects")
-        await pilot.pause(0.3)
         await press(pilot, "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ProjectsScreen))
         await settled(pilot)

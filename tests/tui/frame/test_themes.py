@@ -106,10 +106,8 @@ async def test_a_theme_chosen_in_the_palette_is_kept(project_db: Path, config_fo
     async with running(project_db) as pilot:
         await press(pilot, "colon")
         await type_text(pilot, "theme")
-        await pilot.pause(0.2)
         await press(pilot, "enter")
         await type_text(pilot, "recjudge-light")
-        await pilot.pause(0.2)
         await press(pilot, "enter")
         await until(pilot, lambda: pilot.app.theme == "recjudge-light")
         await until(pilot, lambda: "recjudge-light" in file.read_text(encoding="utf-8"))

@@ -100,7 +100,7 @@ async def test_a_large_project_is_read_by_another_process(
         assert [process.wait(HANG_S) for process in started] == [0]
     with connect(project_db) as db, pytest.raises(RecjudgeError, match="could not be read"):
         with_later_parts(db, project, Home(), arrived=lambda _: None, left=lambda: True)
-    assert started[1].wait(10) == -signal.SIGKILL
+    assert started[1].wait(HANG_S) == -signal.SIGKILL
 
 
 async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -105,14 +104,12 @@ async def test_a_judge_that_is_not_there_is_an_error_to_dismiss(project_db: Path
 
 
 async def test_esc_gives_up_a_call_under_way(project_db: Path, project: int) -> None:
-    with start("openai_api", "--delay-ms", "20000") as slow:
+    with start("openai_api", "--delay-ms", "600000") as slow:
         async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
             trial = await open_try(pilot, "openai:hash-judge", f"{slow.url}/v1")
             await pilot.press("f5")
             await until(pilot, lambda: "asking openai:hash-judge" in shown(pilot))
-            began = time.monotonic()
             await press(pilot, "escape")
-            assert time.monotonic() - began < 5
             assert front(pilot) is trial
             assert "cancelled" in shown(pilot)
             assert trial.trial is None

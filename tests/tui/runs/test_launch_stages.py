@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from recjudge_tui.tui.runs.monitor import MonitorScreen
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.launch_form import FORM, fill, open_form, runs
 from tests.support.app.lists import import_lists
+from tests.support.waiting import wait_until
 
 
 async def test_saer_is_launched_from_the_form_and_both_stages_are_seen(project_db: Path) -> None:
@@ -31,7 +31,7 @@ async def test_saer_is_launched_from_the_form_and_both_stages_are_seen(project_d
         await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
         await until(pilot, lambda: [run["state"] for run in runs(project_db)] == ["done", "done"])
         await until(pilot, lambda: "pairwise run 2 ✓ done  6/6" in shown(pilot)
-                    or "pointwise run 1 ✓ done  6/6" in shown(pilot), 10)  # fmt: skip
+                    or "pointwise run 1 ✓ done  6/6" in shown(pilot))  # fmt: skip
         monitor = pilot.app.screen
         assert isinstance(monitor, MonitorScreen)
         await press(pilot, "n")
@@ -55,9 +55,7 @@ def test_what_the_form_says_reaches_both_stages(project_db: Path) -> None:
     with connect(project_db) as db:
         result = start_run(db, project, read_form(values), lambda _: None)
         assert (result.run_id, result.error) == (1, None)
-        deadline = time.monotonic() + 30
-        while {run["state"] for run in list_runs(db)} != {"done"} and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: {run["state"] for run in list_runs(db)} == {"done"})
         stages = [RunSettings.model_validate_json(run_row(db, run)["settings"]) for run in (1, 2)]
     assert [(stage.until, stage.margin) for stage in stages] == [("", None), ("decided", 0.2)]
     for stage in stages:

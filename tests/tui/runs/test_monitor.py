@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -29,13 +30,16 @@ from recjudge_tui.tui.runs.monitor import MonitorScreen
 from recjudge_tui.tui.runs.text import call_line
 from tests.support.app.driving import press, running, shown, until
 from tests.support.app.lists import import_lists, judge, plan
-from tests.support.runs import plan_run, ran
+from tests.support.runs import plan_run, ran, wait_until_wishes_are_read
+from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
+from tests.support.waiting import HANG_S, wait_until
 
 
 @pytest.fixture(scope="module")
 def slow_server() -> Iterator[ServerProcess]:
-    with start("openai_api", "--delay-ms", 300) as server:
+    """Its answers come when the test allows them."""
+    with start("openai_api") as server:
         yield server
 
 
@@ -47,7 +51,19 @@ def begin(path: Path, run_id: int) -> None:
 def end(path: Path, run_id: int) -> None:
     with connect(path) as db:
         if is_active(db, run_id):
-            stop_and_wait(db, run_id, "stop", 20)
+            stop_and_wait(db, run_id, "stop", HANG_S)
+
+
+async def obeyed(path: Path, run_id: int, server: ServerProcess) -> None:
+    """What the process was told is read before it gets the answers for which it waits."""
+
+    def read() -> None:
+        with connect(path) as db:
+            wait_until(lambda: run_row(db, run_id)["wanted"] != "run")
+            wait_until_wishes_are_read(db, run_id)
+
+    await asyncio.to_thread(read)
+    allow(server)
 
 
 async def open_monitor(pilot: Pilot[Any], run_id: int) -> MonitorScreen:
@@ -73,6 +89,7 @@ async def test_a_screen_that_is_closed_while_it_opens_is_no_fault(project_db: Pa
 
 
 async def test_pause_resume_and_stop(project_db: Path, slow_server: ServerProcess) -> None:
+    hold(slow_server, 6)
     run_id = plan(project_db, import_lists(project_db, users=20), slow_server.url)
     begin(project_db, run_id)
     async with running(project_db) as pilot:
@@ -80,16 +97,19 @@ async def test_pause_resume_and_stop(project_db: Path, slow_server: ServerProces
         await until(pilot, lambda: screen.run_status == "running" and done(screen) >= 2)
         await until(pilot, lambda: "▶ running" in shown(pilot) and "eta" in shown(pilot))
         await pilot.press("p")
+        await obeyed(project_db, run_id, slow_server)
         await until(pilot, lambda: screen.run_status == "paused")
         await until(pilot, lambda: "‖ paused" in shown(pilot) and "press p to resume" in shown(pilot))
         assert screen._next is None
         halfway = done(screen)
         assert 0 < halfway < 40
+        hold(slow_server, 6)
         await pilot.press("p")
         await until(pilot, lambda: screen.run_status == "running" and done(screen) > halfway)
         await press(pilot, "s", "n")
         assert screen.run_status == "running"
         await press(pilot, "s", "y")
+        await obeyed(project_db, run_id, slow_server)
         await until(pilot, lambda: screen.run_status == "stopped")
         await until(pilot, lambda: "■ stopped" in shown(pilot))
         await pilot.press("p")
@@ -103,6 +123,7 @@ async def test_pause_resume_and_stop(project_db: Path, slow_server: ServerProces
 async def test_a_killed_process_shows_as_interrupted_and_is_resumed(
     project_db: Path, slow_server: ServerProcess
 ) -> None:
+    hold(slow_server, 4)
     run_id = plan(project_db, import_lists(project_db, users=16), slow_server.url)
     begin(project_db, run_id)
     async with running(project_db) as pilot:
@@ -115,6 +136,7 @@ async def test_a_killed_process_shows_as_interrupted_and_is_resumed(
         await until(pilot, lambda: screen.run_status == "interrupted")
         await until(pilot, lambda: "Press p to resume" in shown(pilot))
         assert screen._next is None
+        allow(slow_server)
         await pilot.press("p")
         await until(pilot, lambda: screen.run_status == "done")
     with connect(project_db) as db:
@@ -123,6 +145,7 @@ async def test_a_killed_process_shows_as_interrupted_and_is_resumed(
 
 
 async def test_a_run_outlives_the_app(project_db: Path, slow_server: ServerProcess) -> None:
+    hold(slow_server, 2)
     run_id = plan(project_db, import_lists(project_db, users=12), slow_server.url)
     begin(project_db, run_id)
     async with running(project_db) as pilot:
@@ -132,6 +155,7 @@ async def test_a_run_outlives_the_app(project_db: Path, slow_server: ServerProce
         assert is_active(db, run_id)
     async with running(project_db) as pilot:
         screen = await open_monitor(pilot, run_id)
+        allow(slow_server)
         await until(pilot, lambda: screen.run_status == "done")
         assert done(screen) == 24
 
@@ -157,7 +181,8 @@ async def test_failed_calls_are_shown_with_their_kind_and_retried(project_db: Pa
 
 
 async def test_a_server_that_is_gone_is_named_with_the_next_try(project_db: Path) -> None:
-    with start("openai_api", "--delay-ms", 100) as server:
+    with start("openai_api") as server:
+        hold(server, 6)
         run_id = plan(project_db, import_lists(project_db, users=20), server.url)
         begin(project_db, run_id)
         try:
@@ -192,15 +217,17 @@ async def test_a_run_that_cannot_work_says_why_and_goes_on_later(project_db: Pat
 async def test_moving_in_the_list_holds_it_and_f_lets_it_go(
     project_db: Path, slow_server: ServerProcess
 ) -> None:
+    hold(slow_server, 6)
     run_id = plan(project_db, import_lists(project_db, users=20), slow_server.url)
     begin(project_db, run_id)
     try:
         async with running(project_db) as pilot:
             screen = await open_monitor(pilot, run_id)
-            await until(pilot, lambda: done(screen) >= 3)
+            await until(pilot, lambda: done(screen) == 6)
             await pilot.press("j")
             assert not screen.follow
             held, before = screen._shown, done(screen)
+            allow(slow_server, 6)
             await until(pilot, lambda: done(screen) > before + 1)
             assert screen._shown == held
             await until(pilot, lambda: "follow: off" in shown(pilot) and "newer" in shown(pilot))
@@ -208,6 +235,7 @@ async def test_moving_in_the_list_holds_it_and_f_lets_it_go(
             assert screen._shown[0] not in held
             assert screen.query_one("#latest-list", OptionList).highlighted == 0
     finally:
+        allow(slow_server)
         end(project_db, run_id)
 
 
@@ -265,6 +293,7 @@ async def test_nothing_is_read_while_no_process_works(
 async def test_runs_started_elsewhere_are_listed_and_watched(
     project_db: Path, slow_server: ServerProcess
 ) -> None:
+    hold(slow_server)
     project = import_lists(project_db, users=10)
     judge(project_db, project)
     async with running(project_db) as pilot:
@@ -280,6 +309,7 @@ async def test_runs_started_elsewhere_are_listed_and_watched(
         screen = pilot.app.screen
         assert isinstance(screen, MonitorScreen)
         assert screen.run_id == run_id
+        allow(slow_server)
         await until(pilot, lambda: screen.run_status == "done")
         await pilot.press("escape")
         await until(pilot, lambda: shown(pilot).count("✓ done") == 2)
@@ -327,7 +357,8 @@ async def test_ascii_and_no_box_drawing(project_db: Path, monkeypatch: pytest.Mo
 async def test_plus_and_minus_change_how_many_calls_are_made_at_once(
     project_db: Path, slow_server: ServerProcess
 ) -> None:
-    run_id = plan(project_db, import_lists(project_db, users=60), slow_server.url, concurrency=4)
+    hold(slow_server, 4)
+    run_id = plan(project_db, import_lists(project_db, users=20), slow_server.url, concurrency=4)
     begin(project_db, run_id)
     try:
         async with running(project_db) as pilot:
@@ -340,11 +371,13 @@ async def test_plus_and_minus_change_how_many_calls_are_made_at_once(
             await pilot.press("minus")
             await until(pilot, lambda: concurrency(project_db, run_id) == 6)
             await pilot.press("p")
+            await obeyed(project_db, run_id, slow_server)
             await until(pilot, lambda: screen.run_status == "paused")
             await pilot.press("minus")
             await until(pilot, lambda: "conc 6 → 5" in shown(pilot))
             assert concurrency(project_db, run_id) == 6
     finally:
+        allow(slow_server)
         end(project_db, run_id)
 
 
@@ -352,9 +385,8 @@ async def test_the_next_stage_is_shown_when_the_first_one_ends_before_ones_eyes(
     project_db: Path,
 ) -> None:
     import_lists(project_db, users=6)
-    # a stage takes 4 s: the app must open while the first one runs, on a busy machine too
-    with start("openai_api", "--delay-ms", 600) as server:
-        await see_both_stages(project_db, server.url)
+    with start("openai_api") as server:
+        await see_both_stages(project_db, server)
 
 
 async def test_a_second_stage_too_short_to_be_seen_at_work_is_shown_when_it_ends(project_db: Path) -> None:
@@ -387,15 +419,17 @@ async def test_a_run_seen_at_work_while_the_monitor_is_being_made(project_db: Pa
         assert pilot.app.screen is screen
 
 
-async def see_both_stages(project_db: Path, url: str) -> None:
+async def see_both_stages(project_db: Path, server: ServerProcess) -> None:
+    hold(server, 4)
     code, _, err = ran(
-        "run", "saer", "-p", "shop", "--judge", "openai:hash-judge", "--base-url", f"{url}/v1",
+        "run", "saer", "-p", "shop", "--judge", "openai:hash-judge", "--base-url", f"{server.url}/v1",
         "--concurrency", 2, "--no-cache", "--detach", "--db", project_db,
     )  # fmt: skip
     assert code == 0, err
     async with running(project_db) as pilot:
         first = await open_monitor(pilot, 1)
         await until(pilot, lambda: "pairwise run 2 · planned  0/12 0%" in shown(pilot))
+        allow(server, 12 - 4)
         await until(pilot, lambda: pilot.app.screen is not first)
         second = pilot.app.screen
         assert isinstance(second, MonitorScreen)
@@ -408,6 +442,7 @@ async def see_both_stages(project_db: Path, url: str) -> None:
         assert pilot.app.screen.run_id == 1
         # one asked for the first one: it stays, and tells how the second one gets on
         await until(pilot, lambda: "pairwise run 2 ▶ running" in shown(pilot))
+        allow(server)
         await until(pilot, lambda: "pairwise run 2 ✓ done  12/12 100%" in shown(pilot))
         assert isinstance(pilot.app.screen, MonitorScreen)
         assert pilot.app.screen.run_id == 1
