@@ -44,8 +44,14 @@ if TYPE_CHECKING:
     "--k", type=click.IntRange(1), default=TOP_K, show_default=True, help="How many items of a list count in metrics."
 )  # fmt: skip
 @setting_options("contexts")
-@click.option("--from", "since", metavar="PERIOD", default="", help="The first period, such as 2026-03.")
-@click.option("--to", "until", metavar="PERIOD", default="", help="The last period, such as 2026-03-31.")
+@click.option(
+    "--from",
+    "since",
+    metavar="PERIOD",
+    default="",
+    help="The first period: 2026-03, 2026-W10, 2026-03-31; by import, its number.",
+)
+@click.option("--to", "until", metavar="PERIOD", default="", help="The last period, written the same way.")
 @interval_options()
 @project_report
 def trend(

@@ -67,6 +67,10 @@ def segmented(
     return about_occasions(about_systems(table, systems), occasions)
 
 
+def _compared(groups: int) -> str:
+    return f"{groups} groups were compared; {_CHANCE}" if groups > 1 else "there is only one group"
+
+
 def _segmented(
     db: Database, project_id: int, report: Report, by: str | None, chosen: CaseSelection, of_lists: bool
 ) -> Table:
@@ -82,7 +86,7 @@ def _segmented(
     rows: list[Row] = [{"segment": group.name} | row for group, table in tables for row in table.rows]
     empty = [one_line(group.name, 60) for group, table in tables if not table.rows]
     notes = [
-        f"{quantity(len(segmentation.groups), 'group')} were compared; {_CHANCE}",
+        _compared(len(segmentation.groups)),
         *segmentation.notes,
         *([f"nothing to report for: {', '.join(empty)}"] if empty else []),
         *_notes(tables),

@@ -59,8 +59,9 @@ def _test_case(row: Row) -> str:
 
 
 def _name(row: Row) -> str:
-    """The check in words: `qwk against people, at least 0.6`."""
-    reference = f" against {row['reference']}" if row["reference"] else ""
+    """The check in words: `qwk against people, at least 0.6`, `win_rate of new over old, at least 0.5`."""
+    between = "of" if row["figure"] == "win_rate" else "against"
+    reference = f" {between} {row['reference']}" if row["reference"] else ""
     return one_line(f"{row['figure']}{reference}, {row['demand']}")
 
 

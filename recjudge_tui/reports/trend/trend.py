@@ -16,9 +16,10 @@ from recjudge_tui.reports.common.scales import (
     scale_notes,
 )
 from recjudge_tui.reports.common.table import Row, Table
+from recjudge_tui.reports.trend.chosen_periods import PeriodRange, period_range
 from recjudge_tui.reports.trend.drift import ABOUT, Drift, drifts, shift_notes
 from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
-from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows, period_order
+from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows
 from recjudge_tui.reports.trend.series import COLUMNS
 from recjudge_tui.reports.trend.served import JudgeChange, change_cells, changes_by_period
 from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
@@ -44,8 +45,7 @@ class TrendOptions:
     """None or empty: every protocol and system; every rater but metrics; the aspect `overall`, or all aspects of a
     rater that was not asked for it; the metric ndcg if events are held out. `occasions` restrict verdicts and lists,
     but not anchor cases and live experiments. With `systems`, lists of these count, and pairs of two of them; with
-    one, all its pairs. `since` and `until` are periods, inclusive, written as the trend names them or shorter
-    (2026-03).
+    one, all its pairs. `since` and `until` are read by `period_range`.
     """
 
     over: Over = "day"
@@ -67,9 +67,10 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
 
     Judged figures first, then flags, offline metrics and live experiments. Verdicts and lists without a time are left
     out and counted. `changes` in the settings has the periods in which another model or prompt answers. Raises
-    UsageError for an unknown protocol or metric, NotFoundError for an unknown rater, system or context.
+    UsageError for an unknown protocol, metric or period, NotFoundError for an unknown rater, system or context.
     """
     _check(db, project_id, options)
+    periods = period_range(options.over, options.since, options.until)
     draws = Resampling(options.resamples, options.seed)
     judged = _judgements(db, project_id, options, draws)
     metrics = _metrics(db, project_id, options)
@@ -82,12 +83,12 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
         nights = list(drifts(db, project_id, options.over, options.protocol, draws))
         live = list(outcome_rows(db, project_id, options.over))
         rows += [*(night.row for night in nights), *live]
-        chosen = [night for night in nights if _is_chosen(night.row, options)]
+        chosen = [night for night in nights if _is_chosen(night.row, options, periods)]
         notes += [ABOUT, *shift_notes(chosen)] if nights else []
         changes += _further_changes(nights, changes)
         if options.occasions != EVERY_OCCASION and (live or nights):
             notes.append(_NOT_OF_OCCASIONS)
-    kept = tuple(row for row in rows if _is_chosen(row, options))
+    kept = tuple(row for row in rows if _is_chosen(row, options, periods))
     settings: dict[str, object] = {
         "over": options.over, "k": options.k, "resamples": options.resamples, "seed": options.seed,
         "changes": [change_cells(change) for change in changes],
@@ -197,16 +198,9 @@ def _left_out(question: Question, verdicts: DatedVerdicts, over: Over) -> Iterat
         yield f"{name}: verdicts left out, because a later import replaced their lists: {verdicts.replaced:,}"
 
 
-def _is_chosen(row: Row, options: TrendOptions) -> bool:
-    period = str(row["period"])
+def _is_chosen(row: Row, options: TrendOptions, periods: PeriodRange) -> bool:
     if options.systems and row["system"] is not None and row["system"] not in options.systems:
         return False
     if options.systems and row["opponent"] is not None and row["opponent"] not in options.systems:
         return False
-    after = not options.since or period_order(period) >= period_order(options.since)
-    # a shorter text means all periods that begin with it
-    return after and (
-        not options.until
-        or period.startswith(options.until)
-        or period_order(period) <= period_order(options.until)
-    )
+    return periods.has(str(row["period"]))

@@ -23,7 +23,9 @@ def gate(*rows: Row) -> Table:
 
 
 GATE = gate(
-    check("met"), check("not met", note="short & <small>"), check("unknown", figure="win_rate", value=None)
+    check("met"),
+    check("not met", note="short & <small>"),
+    check("unknown", figure="win_rate", reference="new over old", value=None),
 )
 
 
@@ -60,7 +62,7 @@ def test_github_annotates_what_is_not_met() -> None:
             "not met: value 0.5, interval 0.4 to 0.61, n 30, short & <small>"
         ),
         (
-            "::warning title=Gate%3A rules%3A win_rate against people%2C at least 0.6::"
+            "::warning title=Gate%3A rules%3A win_rate of new over old%2C at least 0.6::"
             "unknown: interval 0.4 to 0.61, n 30"
         ),
         "::notice title=Gate%3A rules::1 of 3 checks met",

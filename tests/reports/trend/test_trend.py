@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.occasions import Over
 from recjudge_tui.domain.records import Event, ImportKind, RankedItem, Slate
 from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.reports.trend.chosen_periods import period_range
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.imports.imports import begin_import
@@ -203,6 +205,44 @@ def test_from_and_to_take_whole_months_and_single_days(lists: Project) -> None:
     assert values(rows_of(lists, since="2026-02"), "period") == [(DAYS[1],), (DAYS[2],)]
     assert values(rows_of(lists, until="2026-01"), "period") == [(DAYS[0],)]
     assert values(rows_of(lists, since=DAYS[1], until=DAYS[1]), "period") == [(DAYS[1],)]
+
+
+@pytest.mark.parametrize(
+    ("over", "since", "until", "first", "last"),
+    [
+        ("day", "2026-W10", "2026-W10", "2026-03-02", "2026-03-08"),
+        ("day", "2026-02", "2026-02", "2026-02-01", "2026-02-28"),
+        ("day", "2026", "2026", "2026-01-01", "2026-12-31"),
+        ("week", "2026-03-04", "2026-03-04", "2026-W10", "2026-W10"),
+        ("week", "2026-03", "2026-12", "2026-W09", "2026-W53"),
+        ("month", "2026-03-31", "2026-04-01", "2026-03", "2026-04"),
+        ("month", "", "2026-W01", "", "2026-01"),
+        ("import", "9", "import 10", "import 9", "import 10"),
+    ],
+)
+def test_periods_are_named_in_any_length(over: Over, since: str, until: str, first: str, last: str) -> None:
+    assert period_range(over, since, until) == (first, last)
+
+
+def test_imports_are_ordered_by_number() -> None:
+    later = period_range("import", "9", "")
+    assert [number for number in (2, 9, 10, 100) if later.has(f"import {number}")] == [9, 10, 100]
+
+
+@pytest.mark.parametrize(
+    ("over", "since", "until", "says"),
+    [
+        ("day", "last week", "", "“last week” is not a period"),
+        ("week", "2026-W60", "", "“2026-W60” is not a period"),
+        ("month", "", "2026-13", "“2026-13” is not a period"),
+        ("import", "2026-03", "", "is not the number of an import"),
+        ("week", "2026-05", "2026-03", "--from 2026-05 is after --to 2026-03"),
+        ("import", "10", "9", "--from 10 is after --to 9"),
+    ],
+)
+def test_periods_that_do_not_fit(over: Over, since: str, until: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        period_range(over, since, until)
 
 
 def test_words_that_do_not_fit(lists: Project) -> None:
