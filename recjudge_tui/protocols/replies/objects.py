@@ -79,11 +79,15 @@ def json_objects(text: str, words: Iterable[str]) -> list[TextObject]:
 
 def _is_form(broken: str, words: Iterable[str]) -> bool:
     """Whether a broken object is a form from the instructions: no brace in a string, and no word of the answer."""
-    folded = broken.casefold()
+    if broken.count("{") != broken.count("}"):
+        return False
     parts = {part for word in words for part in (word.casefold(), *_WORD.findall(word.casefold()))}
     # a short word such as “A” is contained in many others
-    known = any(part in folded for part in parts if len(part) > 2 or part.isdigit())
-    return broken.count("{") == broken.count("}") and not known
+    parts = {part for part in parts if len(part) > 2 or part.isdigit()}
+    # where a part is missing, so is all that contains it
+    least = [part for part in parts if not any(other != part and other in part for other in parts)]
+    folded = broken.casefold()
+    return not any(part in folded for part in least)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> Fields:

@@ -160,8 +160,14 @@ def field_key(name: str) -> str:
     return "_".join(name.casefold().split())
 
 
-def _same(left: str, right: str) -> bool:
-    return " ".join(left.casefold().split()) == " ".join(right.casefold().split())
+def _same(text: str, label: str) -> bool:
+    """Whether a text is the label but for case and white space. A long text is not read to its end."""
+    words = label.casefold().split()
+    given = text.split(None, len(words))
+    # case folding makes no text shorter
+    if len(given) != len(words) or sum(map(len, given)) > sum(map(len, words)):
+        return False
+    return [word.casefold() for word in given] == words
 
 
 def _readable(prompt: Prompt, aspect: AspectSpec, value: object) -> str | None:
