@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.store.data.images import delete_unused_images
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.deleted_text import empty_log, merge_search_index
 from recjudge_tui.store.projects.projects import project_id
 
 
@@ -20,9 +21,8 @@ def delete_project(db: Database, name: str) -> None:
         db.execute("DELETE FROM projects WHERE id = ?", (identity,))
         _delete_unused_snapshots(db)
         delete_unused_images(db)
-        # until its parts are merged, the search index keeps the words of deleted texts
-        db.execute("INSERT INTO reasoning_search (reasoning_search) VALUES ('optimize')")
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        merge_search_index(db)
+    empty_log(db)
 
 
 def snapshot_references(db: Database) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.deleted_text import empty_log, merge_search_index
 from recjudge_tui.store.facts import about_systems
 from recjudge_tui.store.names import sane_name
 
@@ -103,11 +104,15 @@ def list_raters(db: Database, project_id: int) -> list[sqlite3.Row]:
 
 
 def delete_rater(db: Database, project_id: int, name: str) -> int:
-    """Delete a rater with its runs and verdicts; returns the number of deleted verdicts."""
+    """Delete a rater with its runs and verdicts; returns the number of deleted verdicts. Nothing of its replies stays
+    in the file.
+    """
     rater = rater_row(db, project_id, name)
     gone: int = db.value("SELECT count(*) FROM verdicts WHERE rater_id = ?", (rater["id"],))
     with db.transaction():
         db.execute("DELETE FROM raters WHERE id = ?", (rater["id"],))
+        merge_search_index(db)
+    empty_log(db)
     return gone
 
 

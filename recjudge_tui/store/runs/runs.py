@@ -14,6 +14,7 @@ from recjudge_tui.errors import LeaseLostError, NotFoundError
 from recjudge_tui.store.cases.snapshots import ShownCase
 from recjudge_tui.store.clock import now
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.deleted_text import empty_log, merge_search_index
 from recjudge_tui.store.facts import sql_list
 from recjudge_tui.store.names import sane_name
 from recjudge_tui.store.runs.calls import restore_superseded
@@ -295,7 +296,7 @@ def rename_run(db: Database, run_id: int, name: str) -> None:
 
 def delete_run(db: Database, run_id: int) -> None:
     """Delete a run with its calls, answers and verdicts, and its rater if the rater has nothing else. Verdicts of the
-    rater's earlier runs on the same cases replace the deleted ones.
+    rater's earlier runs on the same cases replace the deleted ones. Nothing of its replies stays in the file.
     """
     row = run_row(db, run_id)
     with db.transaction():
@@ -307,3 +308,5 @@ def delete_run(db: Database, run_id: int) -> None:
                AND NOT EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?1)""",
             (row["rater_id"],),
         )
+        merge_search_index(db)
+    empty_log(db)

@@ -18,6 +18,8 @@ from recjudge_tui.store.projects.projects import (
     project_id,
     project_overview,
 )
+from recjudge_tui.store.raters.raters import delete_rater
+from recjudge_tui.store.runs.runs import delete_run
 from tests.support.runs import intact, load, make_project, planned, verdicts
 
 KEPT = ("projects", "migrations", "prompts", "run_numbers", "sqlite_stat1")
@@ -83,5 +85,28 @@ def test_no_text_of_a_deleted_project_stays_in_the_file(db: Database) -> None:
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert all(text in db.path.read_bytes().lower() for text in texts)
     delete_project(db, "films")
-    held = b"".join(file.read_bytes().lower() for file in db.path.parent.glob(f"{db.path.name}*"))
-    assert not any(text in held for text in texts)
+    assert not any(text in held_by(db) for text in texts)
+
+
+def held_by(db: Database) -> bytes:
+    """All that is in the file and in those beside it."""
+    return b"".join(file.read_bytes().lower() for file in db.path.parent.glob(f"{db.path.name}*"))
+
+
+@pytest.mark.parametrize("gone", ["run", "rater"])
+def test_no_reply_of_a_deleted_run_or_rater_stays_in_the_file(db: Database, gone: str) -> None:
+    project = make_project(db)
+    kept, run = planned(db, rater="kept"), planned(db, rater="gone")
+    for each in (kept, run):
+        work(db.path, each)
+    db.execute(
+        """UPDATE answers SET reasoning = iif(call_id IN (SELECT id FROM calls WHERE run_id = ?), 'xylophones',
+           'bassoons') || ' and ' || reasoning""",
+        (run,),
+    )
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert b"xylophones" in held_by(db)
+    delete_run(db, run) if gone == "run" else delete_rater(db, project, "gone")
+    assert b"xylophones" not in held_by(db)
+    assert b"bassoons" in held_by(db)
+    assert db.value("SELECT count(*) FROM reasoning_search WHERE reasoning_search MATCH 'bassoons'") == 8
