@@ -8,11 +8,11 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.visual import Visual
-from textual.widget import Widget
 
 from recjudge_tui.tui.kit.glyphs import glyphs
 
@@ -36,6 +36,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("home,g", "scroll_home", "top", show=False, id="text.top"),
         Binding("end,G", "scroll_end", "bottom", show=False, id="text.bottom"),
     ]
+
+    # that of Textual has the whole screen laid out when it changes
+    virtual_size = Reactive(Size(0, 0), layout=False)
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -73,8 +76,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._content = self._layout_of(max(self._width, 20))
         self._lines = None
         size = Size(self._width, len(self._painted()))
-        # as an ordinary attribute it would have the whole screen laid out
-        self.set_reactive(Widget.virtual_size, size)
+        self.virtual_size = size
         self._scroll_update(size)
         self.refresh()
 
