@@ -190,15 +190,12 @@ async def test_m_chooses_question_and_statistic(rated: Path) -> None:
         await until(
             pilot,
             lambda: screen.agreement is not None and screen.agreement.topic == ("pointwise", "overall"),
-            20,
         )
         await until(pilot, lambda: "Shares of labels: pointwise" in shown(pilot))
         assert "Good" in shown(pilot)
         assert "█" in shown(pilot) or "▒" in shown(pilot) or "▓" in shown(pilot)
         await press(pilot, "m", "left", "down", "right", "enter")
-        await until(
-            pilot, lambda: screen.agreement is not None and screen.agreement.stat == "alpha_nominal", 20
-        )
+        await until(pilot, lambda: screen.agreement is not None and screen.agreement.stat == "alpha_nominal")
         await until(pilot, lambda: "Krippendorff's α, nominal" in shown(pilot))
 
 

@@ -106,7 +106,7 @@ async def test_a_comparison_is_about_the_occasions_of_the_filter(visited: Path) 
         assert screen.comparison.summary["n"] == ALL
         changed = len(screen.comparison.ids)
         await filter_by(pilot, "context:home")
-        await until(pilot, lambda: screen.comparison.summary["n"] == HOME, 20)  # type: ignore[union-attr,index]
+        await until(pilot, lambda: screen.comparison.summary["n"] == HOME)  # type: ignore[union-attr,index]
         comparison = screen.comparison
         assert comparison.summary is not None
         assert comparison.summary["changed"] == len(comparison.ids) < changed
