@@ -17,6 +17,8 @@ from recjudge_tui.store.imports.loading import Target, mentioned_ids
 
 What = Literal["items", "users"]
 _KINDS: tuple[What, ...] = ("items", "users")
+# a table of these defines the ids
+_CATALOGUES = {"items": Item, "users": User}
 _FLOAT = re.compile(r"-?\d+\.0", re.ASCII)
 
 
@@ -41,6 +43,9 @@ def joined_ids(
         for what in suspects:
             ids[what].update(filter(_FLOAT.fullmatch, _ids(read.record, what)))
     joined = [what for what in suspects if _all_known(what, ids[what], target, notes)]
+    for what in suspects:
+        if what not in joined and not isinstance(first.record, _CATALOGUES[what]):
+            _note_unknown(what, min(ids[what]), target, notes)
     for read in reads:
         yield read._replace(record=_without_ending(read.record, joined)) if joined else read
 
@@ -61,6 +66,15 @@ def _all_known(what: What, ids: set[str], target: Target, notes: Notes) -> bool:
         )
         notes.warn(1, "ids with .0", text)
     return False
+
+
+def _note_unknown(what: What, some: str, target: Target, notes: Notes) -> None:
+    """Say that the ids could not be compared with any, if the project has none yet."""
+    if not mentioned_ids(target.db, target.project_id, what):
+        notes.remark(
+            f"{what[:-1]} ids such as {shown(some)} end in “.0”, as pandas writes whole numbers; if they are"
+            f" {shown(some[:-2])} elsewhere, import the {what} first, and then this file"
+        )
 
 
 def _ids(record: Record, what: What) -> Iterable[str]:

@@ -62,3 +62,8 @@ def test_nothing_is_known_yet(load: Load, db: Database) -> None:
     summary = load("items", "item_id,title\n12.0,Lamp\n", "items.csv")
     assert (summary.warning_count, summary.files[0].remarks) == (0, ())
     assert db.value("SELECT item_id FROM items") == "12.0"
+
+
+def test_lists_before_their_items(load: Load) -> None:
+    summary = load("lists", SCORES + "u,s,12.0,0.5\nu,s,13.0,0.75\n")
+    assert any("such as “12.0” end in “.0”" in remark for remark in summary.files[0].remarks)

@@ -94,6 +94,15 @@ def test_a_file_that_no_layout_knows(db: Database, tmp_path: Path) -> None:
         import_files(db, "p", [path], "items", layout="movielens-latest")
 
 
+def test_a_column_for_the_system_makes_no_attribute_of_users(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("user,model,accuracy\n1,als,4\n2,als,3\n", encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"(?s)--as users .*--as labels --mapping FILE.toml +answers about systems"
+    ):
+        find_files([path], None)
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

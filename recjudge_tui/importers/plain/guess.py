@@ -49,6 +49,9 @@ _RATINGS = Choice("events", "ratings that users gave")
 _EVENTS = Choice("events", "events of a type that you name", "--type TYPE")
 _EXPLANATIONS = Choice("explanations", "explanations that were shown", "--system NAME")
 _USERS = Choice("users", "users with attributes")
+_ANSWERS = Choice(
+    "labels", "answers about systems; FILE.toml names their columns (docs/mapping.md)", "--mapping FILE.toml"
+)
 _ITEMS = Choice("items", "items")
 # a column whose name ends like this may not describe the user
 _ABOUT_ITEMS = (
@@ -195,13 +198,15 @@ def _of_users(roles: _Roles, columns: Collection[str], sample: Sample) -> Guess:
         return Guess("events")
     numbers = roles.rank or roles.score or roles.prediction or roles.rating
     in_cells = _in_cells(sample)
+    names_system = any(squashed(name) in SYSTEM for name in columns)
     about_items = any(squashed(name).endswith(_ABOUT_ITEMS) for name in columns)
-    if not (numbers or roles.time or roles.text or roles.type or about_items or in_cells) and not _repeats(
-        sample
-    ):
+    if not (
+        numbers or roles.time or roles.text or roles.type or about_items or names_system or in_cells
+    ) and not _repeats(sample):
         return Guess("users")
     searches = (Choice("events", "searches", "--type search"),) if roles.text else ()
-    return Guess(choices=(_USERS, *searches, *in_cells))
+    answers = (_ANSWERS,) if names_system else ()
+    return Guess(choices=(_USERS, *searches, *answers, *in_cells))
 
 
 def _in_cells(sample: Sample) -> tuple[Choice, ...]:

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.importers.files.column_names import squashed
 from recjudge_tui.importers.files.json_records import json_decoder
-from recjudge_tui.importers.plain.columns import ITEM, SCORE
+from recjudge_tui.importers.files.notes import RowFault
+from recjudge_tui.importers.files.values import number, shown, whole
+from recjudge_tui.importers.plain.columns import ITEM, RANK, SCORE
 
 _SEPARATORS = ("|", ";", ",")
 # NumPy 2 writes its numbers in a list as np.int64(7)
@@ -33,22 +35,63 @@ def is_list(text: str) -> bool:
 def places_of(text: str) -> list[Place]:
     """The elements of the list in order.
 
-    `[1, 2]`, `['a' 'b']`, `1|2`, `1;2`, `1,2`, `1 2`; with scores `[["a", 0.5], ["b", 0.4]]` or objects with an item and
-    a score. Empty elements are dropped.
+    `[1, 2]`, `['a' 'b']`, `1|2`, `1;2`, `1,2`, `1 2`; with scores `[["a", 0.5], ["b", 0.4]]`, objects with an item and
+    a score, and perhaps a rank that orders them, or one object `{"a": 0.5, "b": 0.4}`, ranked by its scores. Empty elements
+    are dropped. Raises RowFault for an object of something else.
     """
+    return [place for place in _elements(text) if place.item_id]
+
+
+def scores_of(text: str) -> list[str]:
+    """The scores in a cell, in order; empty where there is none."""
+    return [place.item_id for place in _elements(text)]
+
+
+def is_scored_object(text: str) -> bool:
+    return text.lstrip()[:1] == "{"
+
+
+def _elements(text: str) -> list[Place]:
     bare = text.strip()
+    if is_scored_object(bare):
+        return _scored_items(bare)
     if bare[:1] not in ("[", "("):
         mark = next((mark for mark in _SEPARATORS if mark in bare), None)
         return [Place(part.strip()) for part in bare.split(mark) if part.strip()]
     bare = _NUMPY_SCALAR.sub(r"\1", bare)
-    for form in (bare, bare.replace("(", "[").replace(")", "]").replace("'", '"')):
+    elements = _decoded(bare)
+    if isinstance(elements, list):
+        return [place_of(element) for element in _by_rank(elements)]
+    return [Place(a or b or c) for a, b, c in _ELEMENT.findall(bare) if a or b or c]
+
+
+def _decoded(text: str) -> Any:
+    """The value in JSON's or Python's notation; None if it is neither."""
+    for form in (text, text.replace("(", "[").replace(")", "]").replace("'", '"')):
         try:
-            elements = json_decoder().decode(form)
+            return json_decoder().decode(form)
         except (json.JSONDecodeError, RecursionError):
             continue
-        if isinstance(elements, list):
-            return [place for place in map(place_of, elements) if place.item_id]
-    return [Place(a or b or c) for a, b, c in _ELEMENT.findall(bare) if a or b or c]
+    return None
+
+
+def _by_rank(elements: list[Any]) -> list[Any]:
+    """The objects of a list by their ranks if all have one; any other list as it is."""
+    try:
+        ranks = [whole(_first(element, RANK), "rank") for element in elements]
+    except (AttributeError, RowFault):
+        return elements
+    return [element for _, element in sorted(zip(ranks, elements, strict=True), key=lambda pair: pair[0])]
+
+
+def _scored_items(text: str) -> list[Place]:
+    """The items of `{item: score}` by falling score, ties by descending item id. Raises RowFault."""
+    items = _decoded(_NUMPY_SCALAR.sub(r"\1", text))
+    if not isinstance(items, dict) or not all(isinstance(score, str) for score in items.values()):
+        raise RowFault("not a list", f"{shown(text)} is neither a list nor items with their scores")
+    by_id = sorted(items.items(), key=lambda item: item[0].encode(), reverse=True)
+    ranked = sorted(by_id, key=lambda item: -number(item[1], "score"))
+    return [Place(item.strip(), score) for item, score in ranked]
 
 
 def place_of(element: Any) -> Place:
@@ -57,11 +100,11 @@ def place_of(element: Any) -> Place:
         texts = ["" if part is None else str(part).strip() for part in element]
         return Place(*texts) if len(texts) in (1, 2) else Place("")
     if isinstance(element, Mapping):
-        return Place(_first(element, ITEM), _first(element, SCORE))
+        return Place(_first(element, (*ITEM, "id")), _first(element, SCORE))
     return Place("" if element is None else str(element).strip())
 
 
 def _first(element: Mapping[str, Any], aliases: tuple[str, ...]) -> str:
     by_name = {squashed(key): value for key, value in element.items()}
-    values: Iterator[Any] = (by_name[name] for name in (*aliases, "id") if name in by_name)
+    values: Iterator[Any] = (by_name[name] for name in aliases if name in by_name)
     return str(next(values, "") or "").strip()

@@ -11,7 +11,7 @@ from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.importers.files.notes import Notes, Row, RowFault
 from recjudge_tui.importers.files.values import number, occasion_of, whole
 from recjudge_tui.importers.plain.columns import numbered
-from recjudge_tui.importers.plain.list_cells import Place, is_list, places_of
+from recjudge_tui.importers.plain.list_cells import Place, is_list, is_scored_object, places_of, scores_of
 from recjudge_tui.importers.plain.lists import ListRow, ScoredRow, ranked_rows
 
 # a row's line, its cells and its occasion
@@ -42,7 +42,7 @@ def list_rows(rows: Iterator[Row], notes: Notes) -> Iterator[ListRow]:
         cells = {**cells, "items": ""}
     wide = [] if "items" in cells or "item_id" in cells else numbered(cells)
     if "items" in cells:
-        notes.remark(IN_CELLS)
+        notes.remark(BY_SCORE if is_scored_object(cells["items"]) else IN_CELLS)
         yield from _from_cells(located, notes)
     elif wide:
         yield from _from_wide(located, wide)
@@ -130,10 +130,14 @@ def _from_wide(rows: Iterator[_Located], columns: Sequence[str]) -> Iterator[Lis
 
 def _from_cells(rows: Iterator[_Located], notes: Notes) -> Iterator[ListRow]:
     for line, row, occasion in rows:
-        places = places_of(row.get("items", ""))
+        try:
+            places = places_of(row.get("items", ""))
+        except RowFault as fault:
+            notes.skip(line, fault.kind, f"{fault.text}; row left out")
+            continue
         scores = row.get("scores", "") or row.get("score", "")
         if scores.strip():
-            given = [place.item_id for place in places_of(scores)]
+            given = scores_of(scores)
             if len(given) != len(places):
                 text = f"{len(places)} items and {len(given)} scores; row left out"
                 notes.skip(line, "items without a score", text)

@@ -53,6 +53,10 @@ FORMS = {
     ),
     "json lines of ids": '{"user": "u", "ids": [3, 1, 2]}\n{"user": "v", "ids": [9]}\n',
     "json lines of preds": '{"uid": "u", "preds": [3, 1, 2], "scores": [0.9, 0.5, 0.1]}\n{"uid": "v", "preds": [9]}\n',
+    "objects with ranks": '[{"user": "u", "recs": [{"item": 2, "rank": 3}, {"item": 3, "rank": 1}, {"item": 1, "rank": 2}]},'
+    ' {"user": "v", "recs": [{"id": 9, "rank": 1}]}]',
+    "an object of scores": '{"user": "u", "recs": {"1": 0.4, "2": 0.1, "3": 2}}\n{"user": "v", "recs": {"9": 1}}\n',
+    "an object of scores in Python": "user;recs\nu;{'1': 0.4, '2': 0.1, '3': 2}\nv;{9: 1}\n".replace("{9", "{'9'"),
     "objects": '[{"user": "u", "recs": [{"item": 3}, {"item": 1}, {"item": 2}]}, {"user": "v", "recs": [{"id": 9}]}]',
     "rows in order": "user,item\nu,3\nv,9\nu,1\nu,2\n",
     "by user": '{"u": ["3", "1", "2"], "v": [9]}',
@@ -91,6 +95,7 @@ def _said(summary: ImportSummary) -> tuple[str, tuple[str, ...]]:
             "query_id as user_id, doc_id as item_id, position as rank; ignored: relevance",
             (),
         ),
+        ('{"user": 1, "recs": {"2": 0.5, "3": 0.7}}', "user as user_id, recs as items", (BY_SCORE,)),
         ('{"user": 1, "ids": [2, 3], "scores": [1, 0]}', "user as user_id, ids as items, scores", (IN_CELLS,)),
         (
             '{"user": 1, "ids": [2, 3, 4], "scores": [2, 1, 3]}',
@@ -135,6 +140,19 @@ def test_scores_stay_with_their_items(load: Load, db: Database) -> None:
     assert [tuple(row) for row in rows] == [
         ("u", "2", 0.5), ("u", "1", 0.25), ("w", "7", 0.75), ("w", "8", 0.5), ("x", "7", 0.5),
     ]  # fmt: skip
+
+
+def test_items_without_a_score_among_others(load: Load, db: Database) -> None:
+    load("lists", '{"user": 1, "ids": [2, 3, 4], "scores": [0.5, null, 0.25]}', system="s")
+    rows = db.rows("SELECT item_id, score FROM slate_items ORDER BY rank")
+    assert [tuple(row) for row in rows] == [("2", 0.5), ("3", None), ("4", 0.25)]
+
+
+def test_an_object_in_a_cell_that_is_no_list_is_left_out(load: Load) -> None:
+    content = '{"user": 1, "recs": {"2": 0.5}}\n{"user": 2, "recs": {"2": [1]}}\n{"user": 3, "recs": {"2": "high"}}\n'
+    summary = load("lists", content, system="s")
+    assert (summary.stored, summary.skipped) == (1, 2)
+    assert '2: “{"2": ["1"]}” is neither a list nor items with their scores' in "".join(summary.warnings)
 
 
 def test_scores_that_do_not_fit_are_left_out(load: Load) -> None:
