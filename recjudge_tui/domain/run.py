@@ -115,7 +115,8 @@ class Estimate(Model):
     examples of other domains are left out. `published` is the preset of a run as published, a line each.
     `copies_notes` count the events that are left out of what is shown because they are also held out. `undated_note`
     counts events without a time, which are shown although they may be later than a list that has one. `strata`: users
-    drawn by level of engagement, where the run is stratified.
+    drawn by level of engagement, where the run is stratified. `tokens_reused` of the low number are read only once by a
+    server that `reuse_note` names; None: it is not known to remember prompts.
     """
 
     calls: int
@@ -125,6 +126,8 @@ class Estimate(Model):
     tokens_out: int
     longest_prompt_tokens: int
     images: int = 0
+    tokens_reused: int | None = None
+    reuse_note: str = ""
     cost_usd_low: float | None
     cost_usd_high: float | None
     seconds: float | None
@@ -143,6 +146,8 @@ class Progress(Model):
     `cost_usd` is the known cost, `unknown_usd` the most that may have been billed beside it: for calls without usage,
     for attempts that were lost, and for calls in flight. `impossible_costs` calls have an impossible stored cost
     (from an older version), which is left out of the sum. `waiting_s` is how long the server asked to be left alone.
+    Of `tokens_counted` prompt tokens, those of calls whose server says how many it reused, it reused `tokens_reused`:
+    it had read them before.
     """
 
     calls: int
@@ -151,6 +156,8 @@ class Progress(Model):
     cached: int
     tokens_in: int
     tokens_out: int
+    tokens_reused: int = 0
+    tokens_counted: int = 0
     cost_usd: float | None
     unknown_usd: float = 0.0
     impossible_costs: int = 0
@@ -161,6 +168,11 @@ class Progress(Model):
     def spent_usd(self) -> float:
         """The dollars that count against a budget."""
         return (self.cost_usd or 0.0) + self.unknown_usd
+
+    @property
+    def reused_share(self) -> float | None:
+        """The share of prompt tokens that the server did not read again; None if it does not say."""
+        return self.tokens_reused / self.tokens_counted if self.tokens_counted else None
 
     @property
     def outstanding(self) -> int:

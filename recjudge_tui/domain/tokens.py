@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.material import ImageView
@@ -55,3 +55,16 @@ def most_prompt_tokens(messages: Iterable[Message]) -> int:
         + TOKENS_AROUND_A_MESSAGE
         for message in messages
     )
+
+
+def shared_start(first: Sequence[object], second: Sequence[object]) -> int:
+    """How many elements (characters, tokens) at the beginning of both are the same."""
+    # halving, because comparing slices of texts is fast
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

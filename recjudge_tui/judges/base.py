@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Protocol
 
 from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, Workload
 from recjudge_tui.domain.roles import RaterKind
+
+# the number of the worker that asks, from 0, where each can have a slot of the server to itself
+LANE: ContextVar[int | None] = ContextVar("LANE", default=None)
 
 
 class Judge(Protocol):
@@ -40,3 +44,11 @@ def takes_images(judge: Judge) -> bool:
     `recjudge judge test` shows whether its model can see them.
     """
     return getattr(judge, "takes_images", False) is True
+
+
+def slots_of(judge: Judge) -> int | None:
+    """How many prompts the judge's servers remember, each in a slot that answers one request at a time. A judge learns it
+    in `prepare` and declares it by the attribute `slots`; None: unknown.
+    """
+    slots: int | None = getattr(judge, "slots", None)
+    return slots

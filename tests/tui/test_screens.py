@@ -176,6 +176,18 @@ async def test_runs(copy: Copy, screens: SnapshotAssertion) -> None:
         await at_each_size(pilot, screens, "keys-monitor", SMALL)
 
 
+async def test_a_run_whose_server_reuses_prompts(copy: Copy, screens: SnapshotAssertion) -> None:
+    path = copy("main")
+    with connect(path) as db:
+        run = db.value("SELECT max(id) FROM runs WHERE project_id = ?", (SHOP,))
+        db.execute("UPDATE calls SET tokens_in = 1000, tokens_cached = 720 WHERE run_id = ?", (run,))
+    async with still(path) as pilot:
+        pilot.app.push_screen(make_screen("runs", SHOP))
+        await settle(pilot)
+        await press(pilot, "enter")
+        await at_each_size(pilot, screens, "monitor-reused", SIZES[:2])
+
+
 async def test_launch(copy: Copy, screens: SnapshotAssertion) -> None:
     async with still(copy("main")) as pilot:
         pilot.app.push_screen(make_screen("launch", SHOP))

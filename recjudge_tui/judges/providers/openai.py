@@ -15,6 +15,7 @@ from recjudge_tui.domain.calls import Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.sending import with_options
 from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.judges.base import LANE
 from recjudge_tui.judges.http.body import body_json
 from recjudge_tui.judges.http.endpoints import checked_url, under
 from recjudge_tui.judges.http.failures import ServerError
@@ -56,12 +57,13 @@ def api_root(url: str) -> str:
 
 
 class ModelEntry(NamedTuple):
-    """A model in a server's list: who owns it (or which program serves it), its context length in tokens, and whether it
-    sees images, if the server says so."""
+    """A model in a server's list: who owns it (or which program serves it), its context length in tokens, whether it
+    sees images, and how many slots the server has, if the server says so."""
 
     owner: str
     context: int | None
     sees: bool | None
+    slots: int | None = None
 
 
 class OpenAIJudge(BatchJudge[ModelEntry]):
@@ -75,6 +77,7 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
     def __init__(self, name: str, model: str, urls: tuple[str, ...], key_variable: str = "") -> None:
         super().__init__(name, model, urls, key_variable)
         self._last_frame: BodyFrame | None = None
+        self.slots: int | None = None
 
     async def prepare(self, workload: Workload) -> Identity:
         """Ask each server for its models.
@@ -87,6 +90,8 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         if workload.images and any(entry.sees is False for entry in entries):
             raise sees_no_images(self._model, "Its server says so.")
         self._apply(workload.known)
+        slots = [entry.slots for entry in entries if entry.slots]
+        self.slots = sum(slots) if len(slots) == len(entries) else None
         return Identity(
             name=self._model,
             endpoints=self._endpoints.urls,
@@ -113,12 +118,14 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         owner = str(entry.get("owned_by") or "")
         taken = _part(entry, "architecture").get("input_modalities")
         sees = "image" in taken if isinstance(taken, list) else None
+        slots = None
         if owner == "llamacpp":
             props = await self._props(url)
             context = whole(_part(props, "default_generation_settings").get("n_ctx")) or context
             vision = _part(props, "modalities").get("vision")
             sees = vision if isinstance(vision, bool) else sees
-        return ModelEntry(owner, context, sees)
+            slots = whole(props.get("total_slots"))
+        return ModelEntry(owner, context, sees, slots)
 
     async def _props(self, url: str) -> dict[str, Any]:
         """What llama.cpp reports outside the versioned API: the context for one call, and the model's input types."""
@@ -145,7 +152,13 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
 
     def _body(self, request: Request) -> RequestBody:
         frame = self._frame(request)
-        return RequestBody(frame.body(request.messages), frame.sent, frame.recorded)
+        return RequestBody(frame.body(request.messages, self._slot()), frame.sent, frame.recorded)
+
+    def _slot(self) -> int | None:
+        """The slot of llama.cpp's server that belongs to the worker that asks: it remembers that worker's last prompt."""
+        lane = LANE.get()
+        owned = lane is not None and self.slots is not None and lane < self.slots and len(self.urls) == 1
+        return lane if owned else None
 
     def _frame(self, request: Request) -> BodyFrame:
         """The frame of the last body if it fits this request too, as it does for most calls of a run."""

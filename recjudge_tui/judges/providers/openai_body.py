@@ -44,11 +44,12 @@ class BodyFrame:
             and self.schema == request.reply_schema
         )
 
-    def body(self, messages: Sequence[Message]) -> bytes:
-        """The complete body. Characters that UTF-8 cannot hold become question marks."""
+    def body(self, messages: Sequence[Message], slot: int | None = None) -> bytes:
+        """The complete body. Characters that UTF-8 cannot hold become question marks. `slot`: of llama.cpp's server."""
         first, *others = messages
         begin = self.shared_json if first == self.shared else _json(first)
-        return b"%b%b%b" % (self.head.encode(), b",".join([begin, *map(_json, others)]), self.tail)
+        tail = self.tail if slot is None else b'%b,"id_slot":%d}' % (self.tail[:-1], slot)
+        return b"%b%b%b" % (self.head.encode(), b",".join([begin, *map(_json, others)]), tail)
 
 
 def body_frame(

@@ -14,6 +14,7 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
             f"tokens in {estimate.tokens_in_low:,} to {estimate.tokens_in_high:,}, out about {estimate.tokens_out:,}"
             f" · longest prompt about {estimate.longest_prompt_tokens:,}"
         )
+    lines += reuse_lines(estimate)
     if estimate.images:
         lines.append(f"images sent: {estimate.images:,}; their tokens are counted above")
     lines.append(f"cost {cost_range(estimate)} · time {duration(estimate.seconds)}")
@@ -22,6 +23,23 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
     lines += [f"drawn: {n:,} users with {level}" for level, n in estimate.strata.items()]
     lines += [f"left out: {n:,} × {reason}" for reason, n in estimate.left_out.items()]
     return lines
+
+
+def reuse_lines(estimate: Estimate) -> list[str]:
+    """What the server need not read again, if it is known to remember prompts; empty otherwise."""
+    if not estimate.tokens_reused:
+        return []
+    share = estimate.tokens_reused / max(estimate.tokens_in_low, 1)
+    counted = "; the lower cost counts on it" if estimate.cost_usd_low else ""
+    return [
+        f"about {share:.0%} of the prompt tokens reused: {estimate.reuse_note} has just read them{counted}"
+    ]
+
+
+def reused_words(progress: Progress) -> str:
+    """`72% of prompt tokens reused`; empty if the server does not say."""
+    share = progress.reused_share
+    return "" if share is None else f"{share:.0%} of prompt tokens reused"
 
 
 def cost_range(estimate: Estimate) -> str:
@@ -64,7 +82,9 @@ def outcome_line(run_id: int, progress: Progress) -> str:
     )
     if progress.unknown_usd:
         cost += f" and at most {money(progress.unknown_usd)} more that is not known"
+    reused = reused_words(progress)
     return (
         f"run {run_id} {progress.state}: {progress.done} done, {progress.failed} failed,"
         f" {progress.cached} from cache, {progress.outstanding} outstanding, cost {cost}"
+        f"{reused and f', {reused}'}"
     )

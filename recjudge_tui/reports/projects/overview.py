@@ -9,6 +9,7 @@ from recjudge_tui.domain.roles import rules_note
 from recjudge_tui.domain.text import money, quantity
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.early_stopping import stop_lines
+from recjudge_tui.reports.projects.estimate import reused_words
 from recjudge_tui.reports.projects.run_settings import failure_lines
 from recjudge_tui.reports.verdicts.case_page import case_page
 from recjudge_tui.store.cases.cases import case_count, list_cases
@@ -20,7 +21,7 @@ from recjudge_tui.store.imports.imports import list_imports
 from recjudge_tui.store.projects.projects import project_counts, project_names, project_overview
 from recjudge_tui.store.prompts.prompts import list_prompts
 from recjudge_tui.store.raters.raters import list_raters
-from recjudge_tui.store.runs.runs import list_runs, run_row, run_summary
+from recjudge_tui.store.runs.runs import list_runs, run_progress, run_row, run_summary
 
 __all__ = [
     "case_page", "cases_table", "imports_table", "project_table", "projects_table",
@@ -215,14 +216,18 @@ def run_table(db: Database, run_id: int) -> Table:
     ]
     notes += run_notes(summary)
     notes += failure_lines(db, run_id)
+    progress = run_progress(db, run_id)
+    notes += filter(None, [reused_words(progress)])
     settings = {
         key: value for key, value in json.loads(stored["settings"]).items() if value not in ("", [], None)
     }
     shown = ", ".join(f"{key} {_plain(value)}" for key, value in settings.items())
+    row = {column.name: summary[column.name] for column in _RUN_COLUMNS}
+    reused = progress.tokens_reused if progress.tokens_counted else None
     return Table(
         f"Run {run_id}",
-        _RUN_COLUMNS,
-        _rows([summary], _RUN_COLUMNS),
+        (*_RUN_COLUMNS, Column("tokens_reused", "Reused", "int", minor=True)),
+        ({**row, "tokens_reused": reused},),
         (*notes, f"settings: {shown}"),
         settings,
     )

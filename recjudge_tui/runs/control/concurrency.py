@@ -12,7 +12,8 @@ from recjudge_tui.store.runs.runs import run_row, set_wanted_concurrency
 
 
 def requested_concurrency(db: Database, run_id: int) -> int:
-    """The run's number of concurrent calls: as last requested, else as planned, else the judge's default.
+    """The run's number of concurrent calls: as last requested, else as planned, else as it last was, else the judge's
+    default.
 
     Raises NotFoundError.
     """
@@ -21,7 +22,9 @@ def requested_concurrency(db: Database, run_id: int) -> int:
     if requested is not None:
         return requested
     settings = RunSettings.model_validate_json(row["settings"])
-    return settings.concurrency or make_judge(JudgeSpec.model_validate_json(row["judge"])).concurrency
+    if (known := settings.concurrency or row["concurrency"]) is not None:
+        return int(known)
+    return make_judge(JudgeSpec.model_validate_json(row["judge"])).concurrency
 
 
 def change_concurrency(db: Database, run_id: int, calls: int) -> None:

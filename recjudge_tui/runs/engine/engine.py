@@ -16,6 +16,7 @@ from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import RecjudgeError, RunError
+from recjudge_tui.judges.base import Judge, slots_of
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.runs.control.lease import acquire
 from recjudge_tui.runs.control.limits import Budget, CallLimits, RateLimit, Retry
@@ -120,7 +121,7 @@ async def _judge_all(
         return "done", watch.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
     judge, price, before = make_judge(spec), price_of(spec), run_progress(db, run_id)
-    concurrency = row["wanted_concurrency"] or settings.concurrency or judge.concurrency
+    concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
     try:
         identity = await judge.prepare(
             Workload(
@@ -135,6 +136,8 @@ async def _judge_all(
         )
         identity = identity.model_copy(update={"headers": spec.headers})
         set_identity(db, run_id, owner, identity)
+        # the judge now knows its servers
+        concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
         limits = _limits(price, is_language_model(judge.rater_kind), settings, stopping, before)
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(path, run)) as recorder:
@@ -145,6 +148,11 @@ async def _judge_all(
     if (watch and watch.decided) or not stopping.is_set() or not outstanding(db, run_id, 0, 1):
         return "done", watch.sentence() if watch else ""
     return ("paused" if wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
+
+
+def planned_concurrency(settings: RunSettings, judge: Judge) -> int:
+    """The calls at once unless others are requested: more than the server has slots would make it forget prompts."""
+    return settings.concurrency or min(judge.concurrency, slots_of(judge) or judge.concurrency)
 
 
 def _watch_of(db: Database, run_id: int, setup: Setup) -> Watch | None:
@@ -215,7 +223,7 @@ def _note_outage(job: Job, noted: Retry | None) -> Retry | None:
 async def _watch(job: Job, on_progress: OnProgress | None) -> None:
     """Twice a second: keep the lease, read requests to the run, report progress."""
     run = job.run
-    planned = run.setup.settings.concurrency or run.judge.concurrency
+    planned = planned_concurrency(run.setup.settings, run.judge)
     announced = 0.0
     outage: Retry | None = None
     while True:

@@ -7,29 +7,30 @@ calls that are asked and not yet stored are limited in number, and so is memory.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from recjudge_tui.domain.calls import PROFILE, CallResult, Usage
+from recjudge_tui.domain.calls import CallResult, Usage
 from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import JudgeError, RecjudgeError
-from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.base import LANE, Judge, slots_of
 from recjudge_tui.runs.control import retries
 from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, StoppedWaiting
 from recjudge_tui.runs.engine.bill import Bill
 from recjudge_tui.runs.engine.call import ask
+from recjudge_tui.runs.engine.call_line import CallLine
 from recjudge_tui.runs.engine.held_run import NO_PROFILE, HeldRun, PreparedCall, prepare_call
 from recjudge_tui.runs.engine.recorder import Recorder
 from recjudge_tui.runs.prices import Price, cost_at
-from recjudge_tui.store.runs.calls import CallKey, CallOutcome, outstanding, profiles_outstanding
+from recjudge_tui.store.runs.calls import CallOutcome
 
 if TYPE_CHECKING:
     from recjudge_tui.runs.engine.early_stopping import Watch
 
 UNSAVED_A_WORKER = 2
+USERS_UNTIL_DECIDED = 4
 LOOK_AGAIN_S = 0.02
 
 
@@ -60,6 +61,11 @@ class Job:
     def stopping(self) -> asyncio.Event:
         """Set when no more calls are to be sent."""
         return self.limits.stopping
+
+    @property
+    def slots(self) -> int | None:
+        """How many prompts the server remembers; None: unknown."""
+        return slots_of(self.run.judge)
 
     def work_with(self, calls: int) -> None:
         """Make this many calls at once from now on. Calls in flight are neither dropped nor repeated."""
@@ -96,27 +102,33 @@ async def judge_outstanding(job: Job) -> None:
 
     Raises what makes further calls useless: JudgeError, StoreError, LeaseLostError.
     """
-    ready: asyncio.Queue[PreparedCall | None] = asyncio.Queue(job.concurrency)
+    prepare = partial(prepare_call, job.run)
+    line = CallLine(job.run.db, job.run.id, job.stopping, prepare, _users_at_once(job))
     room = _Room(job.concurrency)
     recording = asyncio.create_task(_record(job, room))
-    tasks = {asyncio.create_task(_prepare(job, ready))}
+    preparing = asyncio.create_task(line.prepare_ahead())
+    tasks: set[asyncio.Task[bool]] = set()
     resized = asyncio.create_task(job.resized.wait())
     try:
         none_left = False
-        while tasks:
+        while tasks or not none_left:
             if not none_left:
-                tasks |= {asyncio.create_task(_work(job, ready, room)) for _ in range(_missing(job))}
+                tasks |= {asyncio.create_task(_work(job, line, room)) for _ in range(_missing(job))}
             if resized.done():
                 room.widen(job.concurrency)
                 job.resized.clear()
                 resized = asyncio.create_task(job.resized.wait())
-            done, _ = await asyncio.wait({*tasks, resized, recording}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                {*tasks, resized, recording, preparing}, return_when=asyncio.FIRST_COMPLETED
+            )
             if recording in done:  # only a failure ends it before the calls
                 break
+            if preparing in done:  # likewise
+                preparing.result()
             none_left = True in [task.result() for task in done & tasks] or none_left
             tasks -= done
     finally:
-        await _cancel({*tasks, resized})
+        await _cancel({*tasks, resized, preparing})
         job.recorder.end()
         try:
             await asyncio.wait({recording})  # unlike a plain await it does not cancel the task with this one
@@ -129,7 +141,14 @@ async def judge_outstanding(job: Job) -> None:
         raise job.failure
 
 
-async def _cancel(tasks: set[asyncio.Task[bool] | asyncio.Task[Literal[True]]]) -> None:
+def _users_at_once(job: Job) -> int | None:
+    """Users who are begun when the run is decided were asked about in vain, and a server's slots remember a user each."""
+    most = [] if job.watch is None else [USERS_UNTIL_DECIDED]
+    most += [] if job.slots is None else [job.slots]
+    return min(most, default=None)
+
+
+async def _cancel(tasks: set[asyncio.Task[bool] | asyncio.Task[Literal[True]] | asyncio.Task[None]]) -> None:
     """Cancel the tasks and wait for their end. A judge of another package may swallow a cancellation: it is repeated."""
     while pending := {task for task in tasks if not task.done()}:
         for task in pending:
@@ -145,49 +164,16 @@ def _missing(job: Job) -> int:
     return missing
 
 
-async def _prepare(job: Job, ready: asyncio.Queue[PreparedCall | None]) -> bool:
-    """Put every call to make into the queue, and None after the last one. False: workers are needed."""
-    calls = _outstanding(job)
-    profiles = False
-    async for key in calls:
-        if profiles and key.aspect != PROFILE:
-            await _profiles_stored(job)
-            profiles = False
-        if job.stopping.is_set():
-            break
-        profiles = profiles or key.aspect == PROFILE
-        await ready.put(prepare_call(job.run, key))
-    await calls.aclose()
-    await ready.put(None)
-    return False
-
-
-async def _profiles_stored(job: Job) -> None:
-    """Wait for the profiles: they are first in the plan, and the other calls show them."""
-    while not job.stopping.is_set() and profiles_outstanding(job.run.db, job.run.id):
-        await asyncio.sleep(LOOK_AGAIN_S)
-
-
-async def _outstanding(job: Job) -> AsyncGenerator[CallKey, None]:
-    """The planned calls in order, read in windows so that memory does not grow with the run."""
-    last, window = 0, max(64, job.concurrency * 4)
-    while keys := outstanding(job.run.db, job.run.id, last, window):
-        for key in keys:
-            yield key
-        last = keys[-1].id
-
-
-async def _work(job: Job, ready: asyncio.Queue[PreparedCall | None], room: _Room) -> bool:
+async def _work(job: Job, line: CallLine[PreparedCall], room: _Room) -> bool:
     """Make calls until none is left (True) or there are more workers than wanted (False)."""
+    share = line.join()
     while job.workers <= job.concurrency:
-        call = await ready.get()
+        call = await line.next(share)
         if call is None:
-            ready.put_nowait(None)  # for the next worker
             return True
-        if job.stopping.is_set():
-            continue
         call = await _after_equal_request(job, call)
         await room.take()
+        LANE.set(share.lane if job.slots is not None and job.concurrency <= job.slots else None)
         try:
             result = call.result or await _ask(job, call)
         except StoppedWaiting:
@@ -199,6 +185,7 @@ async def _work(job: Job, ready: asyncio.Queue[PreparedCall | None], room: _Room
             _release(job, call)
             continue
         job.recorder.put(call.outcome(result))
+    line.leave(share)
     job.workers -= 1
     return False
 
@@ -273,6 +260,8 @@ def _count(job: Job, outcome: CallOutcome) -> None:
             "cached": now.cached + (result.cached_from is not None),
             "tokens_in": now.tokens_in + (usage.input or 0),
             "tokens_out": now.tokens_out + (usage.output or 0),
+            "tokens_reused": now.tokens_reused + (min(usage.cached_input or 0, usage.input or 0)),
+            "tokens_counted": now.tokens_counted + (0 if usage.cached_input is None else usage.input or 0),
             "cost_usd": cost,
             "unknown_usd": now.unknown_usd + result.unknown_usd,
         }

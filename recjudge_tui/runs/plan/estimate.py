@@ -27,13 +27,23 @@ LEAST_TOKENS_A_REPLY = 80
 _CHARACTERS = attrgetter("characters")
 
 
+class Reuse(NamedTuple):
+    """The share of prompt tokens, 0 to 1, that this server need not read because it has just read them."""
+
+    server: str
+    share: float
+
+
 class CallPlan(NamedTuple):
-    """The calls of a plan: for each case and aspect `calls_a_case`, after one call for each profile."""
+    """The calls of a plan: for each case and aspect `calls_a_case`, after one call for each profile. `reuse` is None if the
+    server is not known to reuse prompts.
+    """
 
     aspects: tuple[str, ...]
     calls_a_case: int
     profiles: int
     tokens_a_reply: int
+    reuse: Reuse | None = None
 
 
 class Sample:
@@ -114,7 +124,8 @@ def estimate(
     planned: CallPlan,
 ) -> Estimate:
     """Estimate tokens from the rendered prompts of a sample, scaled by size, and from the images of all cases; cost from
-    the price table; time from earlier runs. A judge that is not a language model takes no tokens and costs nothing.
+    the price table; time from earlier runs. Only the low cost counts on what the server reuses of prompts. A judge that
+    is not a language model takes no tokens and costs nothing.
     """
     questions = sample.cases * planned.calls_a_case * len(planned.aspects)
     calls = questions + planned.profiles
@@ -133,6 +144,8 @@ def estimate(
     shown = planned.calls_a_case * len(planned.aspects)
     low += sample.image_tokens[0] * shown
     high += sample.image_tokens[1] * shown
+    reuse = planned.reuse
+    reused = None if reuse is None else round(low * reuse.share)
     if planned.profiles:
         written = [_of_call(profile_messages(prompt, material)) for material in materials]
         low += round(fmean(call.low for call in written) * planned.profiles)
@@ -148,7 +161,9 @@ def estimate(
         tokens_out=tokens_out,
         longest_prompt_tokens=max(tokens.longest for tokens in cases) + sample.most_image_tokens,
         images=sample.images * shown,
-        cost_usd_low=price.cost(low, tokens_out) if price else None,
+        tokens_reused=reused,
+        reuse_note=reuse.server if reuse else "",
+        cost_usd_low=price.cost(low, tokens_out, reused or 0) if price else None,
         cost_usd_high=price.cost(high, tokens_out * 2) if price else None,
         seconds=seconds,
         price_note=price.source if price else "price unknown: add it to prices.toml",

@@ -15,11 +15,13 @@ from recjudge_tui.domain.run import Estimate, RunSettings, form_words, sampling_
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import ConstraintError, NoCasesError, RunError
 from recjudge_tui.judges.base import Judge
+from recjudge_tui.judges.prefix_memory import prefix_memory
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.templates.rendering import profile_messages
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
+from recjudge_tui.runs.plan.call_order import CaseCalls, ordered_calls
 from recjudge_tui.runs.plan.cases import EarlierCases, RunCases, cases_shown_before, collect_cases
 from recjudge_tui.runs.plan.domain import (
     domain_words,
@@ -27,9 +29,10 @@ from recjudge_tui.runs.plan.domain import (
     project_domain,
     unknown_domain_note,
 )
-from recjudge_tui.runs.plan.estimate import CallPlan, estimate
+from recjudge_tui.runs.plan.estimate import CallPlan, Reuse, estimate
 from recjudge_tui.runs.plan.images import check_images, check_sight
 from recjudge_tui.runs.plan.orders import case_orders, orders_a_case
+from recjudge_tui.runs.plan.reuse import reused_share
 from recjudge_tui.runs.plan.series import AlreadyJudgedError, check_series, series_name
 from recjudge_tui.runs.plan.settings import check_settings
 from recjudge_tui.runs.prices import require_price
@@ -41,6 +44,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.domains import domain_named
 from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
 from recjudge_tui.store.raters.raters import ensure_rater, find_rater
+from recjudge_tui.store.runs.judges import model_owners
 from recjudge_tui.store.runs.runs import NewRun, PlannedCall, add_calls, add_cases, create_run
 
 # a reply of four scores and no reasoning
@@ -123,6 +127,7 @@ def draft_run(
         calls_a_case=orders_a_case(protocol, settings) * settings.repeats,
         profiles=cases.views if settings.profile == "llm" else 0,
         tokens_a_reply=protocol.facts.tokens_a_reply if settings.reasoning == "first" else SCORES_ONLY_TOKENS,
+        reuse=_reuse(db, request, protocol, prompt, cases),
     )
     expected = estimate(db, request.judge, judge.rater_kind, prompt, cases.sample, planned).model_copy(
         update={
@@ -221,18 +226,25 @@ def _store(db: Database, draft: Draft) -> int:
         all_orders = case_orders(
             draft.protocol, settings, keys, lambda: slate_digests(db, request.project_id)
         )
-        add_calls(
-            db,
-            run_id,
-            (
-                PlannedCall(case_id, order, aspect, sample)
-                for case_id, orders in zip(ids, all_orders, strict=True)
-                for sample in range(settings.repeats)
-                for aspect in aspects
-                for order in orders
-            ),
-        )
+        planned = list(map(CaseCalls, ids, views, all_orders))
+        add_calls(db, run_id, ordered_calls(planned, aspects, settings.repeats))
     return run_id
+
+
+def _reuse(
+    db: Database, request: RunRequest, protocol: Protocol, prompt: Prompt, cases: RunCases
+) -> Reuse | None:
+    """What the judge's server reuses of prompts, if it is known to reuse any."""
+    settings = request.settings
+    memory = prefix_memory(request.judge, model_owners(db, request.judge))
+    # a profile is not written yet
+    if memory is None or settings.profile == "llm":
+        return None
+    orders = protocol.orders[: orders_a_case(protocol, settings)]
+    sample = [views for _, views in cases.sample.kept]
+    aspects = call_aspects(settings, prompt)
+    share = reused_share(memory, protocol, prompt, settings, aspects, orders, sample)
+    return Reuse(memory.server, share)
 
 
 def _first_messages(

@@ -32,6 +32,13 @@ class CallKey(NamedTuple):
     sample: int
 
 
+class UserCall(NamedTuple):
+    """An outstanding call, and the snapshot of the user whom it shows."""
+
+    user: int
+    key: CallKey
+
+
 class CallOutcome(NamedTuple):
     """A call that ended, as it is stored."""
 
@@ -72,6 +79,17 @@ def outstanding(db: Database, run_id: int, after_id: int, limit: int) -> list[Ca
         (run_id, after_id, limit),
     )
     return [CallKey(*row) for row in rows]
+
+
+def outstanding_by_user(db: Database, run_id: int, after_id: int, limit: int) -> list[UserCall]:
+    """`outstanding`, with the user whom each call shows."""
+    rows = db.rows(
+        """SELECT rc.user_snapshot, k.id, k.case_id, k.list_order, k.aspect, k.sample FROM calls k
+           JOIN run_cases rc ON rc.run_id = k.run_id AND rc.case_id = k.case_id
+           WHERE k.run_id = ? AND k.state = 'planned' AND k.id > ? ORDER BY k.id LIMIT ?""",
+        (run_id, after_id, limit),
+    )
+    return [UserCall(user, CallKey(*key)) for user, *key in rows]
 
 
 def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:

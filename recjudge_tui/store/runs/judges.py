@@ -106,6 +106,18 @@ def seconds_a_call(db: Database, judge: str) -> float | None:
     return _seconds_in_last_run(db, judge) or _seconds_in_probe(db, judge)
 
 
+def model_owners(db: Database, judge: JudgeSpec) -> tuple[str, ...]:
+    """What the judge's servers named as the owners of their models in its newest run that reached them."""
+    listed: str | None = db.value(
+        """SELECT json_extract(identity, '$.details.servers') FROM runs
+           WHERE json_extract(judge, '$.spec') = ? AND json_extract(judge, '$.base_urls') = json(?)
+             AND json_extract(identity, '$.details.servers') IS NOT NULL ORDER BY id DESC LIMIT 1""",
+        (judge.spec, json.dumps(judge.base_urls)),
+    )
+    owners = json.loads(listed) if listed else []
+    return tuple(owner for owner in owners if isinstance(owner, str)) if isinstance(owners, list) else ()
+
+
 def _seconds_in_probe(db: Database, judge: str) -> float | None:
     seconds: float | None = db.value(
         """SELECT json_extract(record, '$.latency_s') / json_extract(record, '$.concurrency') FROM capabilities

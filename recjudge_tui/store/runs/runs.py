@@ -124,6 +124,10 @@ def run_progress(db: Database, run_id: int) -> Progress:
                AS tokens_in,
              ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_out BETWEEN 0 AND 1e12 THEN tokens_out END), 0)
                AS tokens_out,
+             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_cached IS NOT NULL AND tokens_in BETWEEN 0 AND 1e12
+                        THEN min(tokens_cached, tokens_in) END), 0) AS tokens_reused,
+             ifnull(sum(CASE WHEN cached_from IS NULL AND tokens_cached IS NOT NULL AND tokens_in BETWEEN 0 AND 1e12
+                        THEN tokens_in END), 0) AS tokens_counted,
              sum(CASE WHEN cached_from IS NULL AND cost_usd BETWEEN 0 AND 1e9 THEN cost_usd END) AS cost_usd,
              total(unknown_usd) + total(reserved_usd) AS unknown_usd,
              ifnull(sum(cached_from IS NULL AND cost_usd NOT BETWEEN 0 AND 1e9), 0) AS impossible_costs

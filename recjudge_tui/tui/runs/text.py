@@ -12,7 +12,7 @@ from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
 from recjudge_tui.domain.text import money, one_line
-from recjudge_tui.reports.projects.estimate import cost_range
+from recjudge_tui.reports.projects.estimate import cost_range, reused_words
 from recjudge_tui.reports.projects.run_progress import RunWatch, eta_s, seconds_until
 from recjudge_tui.store.runs.progress import FinishedCall
 from recjudge_tui.tui.kit.charts import spark, stacked
@@ -244,6 +244,8 @@ def _counts(watch: RunWatch, look: Glyphs) -> Content:
     parts += [gap, (failed, "$error" if progress.failed else "")]
     if progress.cached:
         parts += [gap, (f"{number(progress.cached)} cached", "$accent")]
+    if reused := reused_words(progress):
+        parts += [gap, (reused, "dim")]
     flagged = watch.marked.flagged
     parts += [gap, (f"{look.marked} {number(flagged)} flagged", "$warning" if flagged else "")]
     if watch.trouble.retried:

@@ -22,6 +22,7 @@ from recjudge_tui.runs.batches.files import export_calls
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
+from tests.support.requests import sent_request
 from tests.support.runs import calls, command, intact, make_project, planned, server_judge, verdicts
 from tests.support.servers.process import ServerProcess, start
 from tests.support.waiting import HANG_S
@@ -77,6 +78,8 @@ def test_a_batch_ends_in_the_verdicts_of_a_live_run(db: Database, tmp_path: Path
         lines = exported(db, run, tmp_path / "calls.jsonl")
         results = answered(server.url, lines)
     assert {line["method"] for line in lines} == {"POST"}
+    planned_texts = [sent_request(db, call["id"]).messages[-1].content for call in calls(db, run)]
+    assert [line["body"]["messages"][-1]["content"] for line in lines] == planned_texts, "the plan's order"
     assert len(asked) == len(lines) == len({line["custom_id"] for line in lines})
     random.Random(1).shuffle(results)
     tally = import_results(db, run, [written(tmp_path / "results.jsonl", results)])

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from recjudge_tui.errors import JudgeError, StoreError
+from recjudge_tui.reports.projects.estimate import outcome_line
+from recjudge_tui.reports.projects.overview import run_table
 from recjudge_tui.runs.control import retries
 from recjudge_tui.runs.engine import recorder
 from recjudge_tui.runs.engine.engine import work
@@ -32,7 +34,10 @@ from tests.support.runs import (
     verdicts,
 )
 from tests.support.servers.process import ServerProcess, start
+from tests.support.stub_server import answer, completion, serving
 from tests.support.waiting import HANG_S
+
+FITS = {"reasoning": "It fits.", "category": "Good Match", "flagged_items": []}
 
 
 def stats(server: ServerProcess) -> dict[str, Any]:
@@ -236,6 +241,31 @@ def prices(tmp_path: Path, table: str) -> None:
     folder = tmp_path / "config"
     folder.mkdir()
     (folder / "prices.toml").write_text(f'["openai:hash-judge"]\n{table}\n', encoding="utf-8")
+
+
+def test_the_share_of_prompts_that_the_server_reused_is_told_where_it_says_so(db: Database) -> None:
+    make_project(db, users=2)
+    usage = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 72}}
+    told = {**completion(json.dumps(FITS)), "usage": usage}
+    silent = {**told, "usage": {"prompt_tokens": 900, "completion_tokens": 5}}
+    seen: list[float | None] = []
+
+    def script(line: str, number: int) -> bytes:
+        return answer(404, {}) if line.startswith("GET") else answer(200, silent if number == 1 else told)
+
+    with serving(script) as stub:
+        run = planned(db, server_judge(stub.url), concurrency=1)
+        ended = work(db.path, run, lambda progress: seen.append(progress.reused_share))
+    assert (ended.tokens_reused, ended.tokens_counted, ended.tokens_in) == (3 * 72, 300, 1200)
+    assert seen[-1] == ended.reused_share == 0.72
+    assert outcome_line(run, ended).endswith(", 72% of prompt tokens reused")
+    row = run_table(db, run).rows[0]
+    assert row["tokens_reused"] == 216
+    again = planned(db, server_judge(stub.url), concurrency=1)
+    db.execute("UPDATE calls SET tokens_cached = NULL WHERE run_id = ?", (run,))
+    assert run_progress(db, run).reused_share is None
+    assert run_progress(db, again).reused_share is None
+    assert "reused" not in outcome_line(run, run_progress(db, run))
 
 
 def test_cost_is_by_the_table_of_prices(db: Database, server: ServerProcess, tmp_path: Path) -> None:

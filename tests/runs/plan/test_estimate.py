@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from recjudge_tui.domain.tokens import estimate_tokens
+from recjudge_tui.domain.judge import Identity, JudgeSpec
+from recjudge_tui.domain.tokens import estimate_tokens, shared_start
+from recjudge_tui.judges.providers.openai import DEFAULT_URL
+from recjudge_tui.reports.projects.estimate import estimate_lines
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.requests import sent_request
@@ -72,3 +76,52 @@ def test_a_reply_about_one_aspect_is_shorter(db: Database) -> None:
     judge = server_judge("http://127.0.0.1:9")
     multi, single = (plan(db, judge, "arena", dry_run=True, aspects=a).estimate for a in ("multi", "single"))
     assert single.tokens_out == multi.tokens_out == 4 * 700
+
+
+def vendor(name: str, *urls: str) -> JudgeSpec:
+    return JudgeSpec(spec=name, base_urls=urls)
+
+
+def test_reuse_of_prompts_is_counted_on_where_the_server_is_known_to_do_it(db: Database) -> None:
+    make_project(db, users=4, systems=("als", "knn", "pop"))
+
+    def reused(judge: JudgeSpec) -> int | None:
+        return plan(db, judge, "pairwise", dry_run=True).estimate.tokens_reused
+
+    texts = [
+        "\0".join(m.content for m in sent_request(db, call["id"]).messages)
+        for call in calls(db, planned(db, vendor("ollama:m"), "pairwise"))
+    ]
+    shared = sum(estimate_tokens(b[: shared_start(a, b)])[0] for a, b in pairwise(texts))
+    assert reused(vendor("ollama:m")) == pytest.approx(shared, rel=0.02)
+    assert 0 < (reused(vendor("openai:gpt-4o")) or 0) < shared
+    assert reused(vendor("openai:m", "http://127.0.0.1:9/v1")) is None
+    assert reused(vendor("openai:m", DEFAULT_URL, "http://127.0.0.1:9/v1")) is None
+    assert reused(vendor("anthropic:claude-x")) == 0, "the guidelines are shorter than its models' minimum"
+
+
+def test_a_server_that_has_named_itself_is_known_by_the_next_dry_run(db: Database) -> None:
+    make_project(db, users=2)
+    judge = vendor("openai:m", "http://127.0.0.1:9/v1")
+    run = planned(db, judge)
+    identity = Identity(name="m", details={"servers": ["llamacpp"]})
+    db.execute("UPDATE runs SET identity = ? WHERE id = ?", (identity.model_dump_json(), run))
+    estimate = plan(db, judge, dry_run=True, rater="next").estimate
+    assert estimate.reuse_note == "llama.cpp"
+    assert (estimate.tokens_reused or 0) > estimate.tokens_in_low / 2
+    line = next(line for line in estimate_lines(estimate, rater="m", prompt="p") if "reused" in line)
+    assert line.endswith("% of the prompt tokens reused: llama.cpp has just read them")
+
+
+def test_only_the_low_cost_has_reused_tokens_at_their_price(db: Database, tmp_path: Path) -> None:
+    make_project(db, users=20)
+    folder = tmp_path / "config"
+    folder.mkdir()
+    (folder / "prices.toml").write_text(
+        '["openai:gpt-4o"]\ninput = 2.0\noutput = 0.0\ncached_input = 1.0\n', encoding="utf-8"
+    )
+    estimate = plan(db, vendor("openai:gpt-4o"), "pairwise", dry_run=True).estimate
+    assert estimate.tokens_reused
+    fresh = estimate.tokens_in_low - estimate.tokens_reused
+    assert estimate.cost_usd_low == pytest.approx((2 * fresh + estimate.tokens_reused) / 1e6)
+    assert estimate.cost_usd_high == pytest.approx(2 * estimate.tokens_in_high / 1e6)

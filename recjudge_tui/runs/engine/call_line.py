@@ -1,0 +1,167 @@
+"""The calls that wait to be made, and which worker makes which: those about one user are made by one worker, one after
+the other, so that a server finds in its memory what it just read about this user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count, takewhile
+from typing import Generic, TypeVar
+
+from recjudge_tui.domain.calls import PROFILE
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs.calls import CallKey, outstanding_by_user, profiles_outstanding
+
+WINDOW = 256
+# a user with more calls is shared among workers
+MOST_READ_AHEAD = 4096
+LOOK_AGAIN_S = 0.02
+
+Call = TypeVar("Call")
+
+
+@dataclass(eq=False)
+class Share(Generic[Call]):
+    """The waiting calls of one worker, all about `user`; `ready` is its next one, if that is prepared already. `lane` is
+    the lowest number that no other worker had when it joined.
+    """
+
+    lane: int
+    user: int = 0
+    calls: deque[CallKey] = field(default_factory=deque)
+    ready: tuple[CallKey, Call] | None = None
+
+    def has_calls(self) -> bool:
+        return bool(self.calls) or self.ready is not None
+
+
+class CallLine(Generic[Call]):
+    """The planned calls of a run by user, in the order of the plan, read in windows so that memory does not grow with
+    the run. `prepare` makes what a worker gets.
+
+    A worker takes the next call of its user; else all calls of the user who has waited longest; else half of another
+    worker's, so that none is idle while a call waits. No more than `users_at_once` users (None: any number) are begun
+    as long as those who are begun have calls waiting.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        run_id: int,
+        stopping: asyncio.Event,
+        prepare: Callable[[CallKey], Call],
+        users_at_once: int | None = None,
+    ) -> None:
+        self._db = db
+        self._run_id = run_id
+        self._stopping = stopping
+        self._prepare = prepare
+        self._users_at_once = users_at_once
+        self._waiting: OrderedDict[int, deque[CallKey]] = OrderedDict()
+        self._shares: dict[Share[Call], None] = {}
+        self._taken = asyncio.Event()
+        self._last = 0
+        self._read_all = False
+        # the plan begins with profiles; the next calls show them
+        self._has_profiles = False
+        self._before_profiles = False
+
+    def join(self) -> Share[Call]:
+        """The share of a new worker, without calls."""
+        lanes = {share.lane for share in self._shares}
+        share: Share[Call] = Share(next(lane for lane in count() if lane not in lanes))
+        self._shares[share] = None
+        return share
+
+    def leave(self, share: Share[Call]) -> None:
+        """Take a worker's calls back; they are next in the line."""
+        del self._shares[share]
+        if share.ready is not None:
+            share.calls.appendleft(share.ready[0])
+        if share.calls:
+            share.calls.extend(self._waiting.pop(share.user, ()))
+            self._waiting[share.user] = share.calls
+            self._waiting.move_to_end(share.user, last=False)
+
+    async def next(self, share: Share[Call]) -> Call | None:
+        """The worker's next call; None when none is left or the run is to stop."""
+        while not self._stopping.is_set():
+            if share.ready is not None:
+                _, call = share.ready
+                share.ready = None
+                self._taken.set()
+                return call
+            if not share.calls and not self._take_user(share):
+                self._take_from_others(share)
+            if share.calls:
+                self._make_ready(share)
+                await asyncio.sleep(
+                    0
+                )  # no call is sent, and its deadline begun, before all workers have prepared theirs
+            elif share.ready is None and self._read_all:
+                return None
+            elif share.ready is None:
+                await self._profiles_stored()
+        return None
+
+    async def prepare_ahead(self) -> None:
+        """Prepare the next call of every worker while it waits for the judge, one at a time. It does not end."""
+        while True:
+            self._taken.clear()
+            for share in list(self._shares):
+                if share.ready is None and share in self._shares and (share.calls or self._take_user(share)):
+                    self._make_ready(share)
+                    await asyncio.sleep(0)
+            await self._taken.wait()
+
+    def _make_ready(self, share: Share[Call]) -> None:
+        if share.ready is None and share.calls:
+            key = share.calls.popleft()
+            share.ready = key, self._prepare(key)
+
+    def _take_user(self, share: Share[Call]) -> bool:
+        """Give the worker all calls of one user, its own if that one has more. False if no user may be begun."""
+        self._read_ahead()
+        if not self._waiting or self._has_begun_enough():
+            return False
+        share.user = share.user if share.user in self._waiting else next(iter(self._waiting))
+        share.calls = self._waiting.pop(share.user)
+        return True
+
+    def _has_begun_enough(self) -> bool:
+        most = self._users_at_once
+        return most is not None and sum(share.has_calls() for share in self._shares) >= most
+
+    def _take_from_others(self, share: Share[Call]) -> None:
+        """Give the worker half of the largest share; if no other worker has more than one call, that one."""
+        largest = max(self._shares, key=lambda other: (len(other.calls), other.ready is not None))
+        share.user = largest.user
+        if not largest.calls:
+            share.ready, largest.ready = largest.ready, None
+        for _ in range((len(largest.calls) + 1) // 2):
+            share.calls.appendleft(largest.calls.pop())
+
+    def _read_ahead(self) -> None:
+        """Read on until two users wait, because the calls of the last one may not all be read."""
+        while not self._read_all and not self._before_profiles and len(self._waiting) < 2:
+            if sum(map(len, self._waiting.values())) >= MOST_READ_AHEAD:
+                return
+            calls = outstanding_by_user(self._db, self._run_id, self._last, WINDOW)
+            if profiles := list(takewhile(lambda call: call.key.aspect == PROFILE, calls)):
+                self._has_profiles, calls = True, profiles
+            elif calls and self._has_profiles:
+                self._before_profiles = True
+                return
+            self._read_all = not calls
+            for user, key in calls:
+                self._waiting.setdefault(user, deque()).append(key)
+                self._last = key.id
+
+    async def _profiles_stored(self) -> None:
+        """Wait until all profiles are stored, because the other calls show them."""
+        while not self._stopping.is_set() and profiles_outstanding(self._db, self._run_id):
+            await asyncio.sleep(LOOK_AGAIN_S)
+        self._has_profiles = self._before_profiles = False

@@ -1,0 +1,250 @@
+"""Which worker makes which call: a user's calls belong together, and nobody is idle while a call waits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from itertools import groupby
+
+import pytest
+
+from recjudge_tui.domain.calls import PROFILE
+from recjudge_tui.errors import JudgeError
+from recjudge_tui.runs.engine import call_line
+from recjudge_tui.runs.engine.call_line import CallLine, Share
+from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.runs.calls import CallKey
+from tests.support.requests import sent_request
+from tests.support.runs import calls, intact, make_project, planned, server_judge
+from tests.support.stub_server import answer, completion, serving
+
+SYSTEMS = ("als", "pop", "svd")
+CALLS_A_USER = 6
+TIE = answer(200, completion(json.dumps({"reasoning": "Alike.", "winner": "Tie"})))
+REFUSED = answer(401, {"error": {"message": "no"}})
+
+
+class Line:
+    """A line of a planned run, asked without an event loop of one's own. Calls are named (user, place in the plan)."""
+
+    def __init__(self, db: Database, run: int, users_at_once: int | None = None) -> None:
+        self.stopping = asyncio.Event()
+        self.line = CallLine(db, run, self.stopping, lambda key: key, users_at_once)
+        rows = db.rows(
+            """SELECT k.id, c.user_id FROM calls k JOIN cases c ON c.id = k.case_id
+               WHERE k.run_id = ? ORDER BY k.id""",
+            (run,),
+        )
+        self.names = {row["id"]: (row["user_id"], place) for place, row in enumerate(rows)}
+
+    def next(self, share: Share[CallKey]) -> tuple[str, int] | None:
+        key = asyncio.run(self.line.next(share))
+        return None if key is None else self.names[key.id]
+
+    def rest(self, share: Share[CallKey]) -> list[tuple[str, int]]:
+        return list(iter(lambda: self.next(share), None))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def run(db: Database) -> int:
+    """36 calls: six for each of six users."""
+    make_project(db, users=6, systems=SYSTEMS)
+    return planned(db, protocol="pairwise")
+
+
+def test_one_worker_makes_the_calls_in_the_order_of_the_plan(
+    db: Database, run: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_line, "WINDOW", 4)  # less than a user's calls
+    line = Line(db, run)
+    assert line.rest(line.line.join()) == list(line.names.values())
+
+
+def test_a_worker_keeps_its_user_and_then_takes_the_one_who_waits_longest(
+    db: Database, run: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_line, "WINDOW", 4)
+    line = Line(db, run)
+    one, two = line.line.join(), line.line.join()
+    turns = [line.next(share) for _ in range(2 * CALLS_A_USER) for share in (one, two)]
+    assert None not in turns
+    for share, users in ((0, ["u00", "u02"]), (1, ["u01", "u03"])):
+        mine = [turn for turn in turns[share::2] if turn]
+        assert [name for name, _ in groupby(mine, key=lambda call: call[0])] == users
+        assert [place for _, place in mine] == sorted(place for _, place in mine)
+
+
+def test_a_worker_without_a_user_takes_half_of_anothers_calls(db: Database, run: int) -> None:
+    line = Line(db, run)
+    one = line.line.join()
+    for _ in range(5 * CALLS_A_USER + 1):  # up to the first call about the last user
+        line.next(one)
+    others = [line.line.join() for _ in range(3)]
+    taken = [line.next(share) for share in others]
+    assert None not in taken
+    rest = [call for share in (one, *others) for call in line.rest(share)]
+    last = [call for call in line.names.values() if call[0] == "u05"]
+    assert sorted([*filter(None, taken), *rest]) == last[1:]
+    assert all(line.next(share) is None for share in (one, *others))
+
+
+def test_what_a_worker_leaves_is_next(db: Database, run: int) -> None:
+    line = Line(db, run)
+    one, two = line.line.join(), line.line.join()
+    begun = [line.next(one), line.next(two)]
+    line.line.leave(one)
+    others = line.rest(two)
+    mine, theirs = (list(group) for _, group in list(_by_user([*filter(None, begun[1:]), *others]))[:2])
+    assert [len(mine), len(theirs)] == [6, 5]
+    assert (mine[0][0], theirs[0][0]) == ("u01", "u00")
+    assert sorted([*filter(None, begun), *others]) == sorted(line.names.values())
+
+
+def _by_user(listed: list[tuple[str, int]]) -> list[tuple[str, list[tuple[str, int]]]]:
+    return [(name, list(group)) for name, group in groupby(listed, key=lambda call: call[0])]
+
+
+def test_the_next_call_of_every_worker_is_prepared_while_it_waits(db: Database, run: int) -> None:
+    prepared: list[CallKey] = []
+
+    def prepare(key: CallKey) -> CallKey:
+        prepared.append(key)
+        return key
+
+    async def ahead() -> None:
+        line = CallLine(db, run, asyncio.Event(), prepare)
+        shares = [line.join() for _ in range(3)]
+        preparing = asyncio.create_task(line.prepare_ahead())
+        sent = [await line.next(share) for share in shares]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert [share.ready and share.ready[0].id for share in shares] == [key.id + 1 for key in sent if key]
+        assert len(prepared) == 6
+        preparing.cancel()
+        for share in shares[1:]:
+            line.leave(share)
+        rest = []
+        while (key := await line.next(shares[0])) is not None:
+            rest.append(key)
+        assert sorted([*filter(None, sent), *rest]) == sorted(set(prepared))
+        assert len(rest) == 33
+
+    asyncio.run(ahead())
+
+
+def test_few_users_are_begun_while_a_run_may_be_decided(db: Database, run: int) -> None:
+    line = Line(db, run, users_at_once=2)
+    shares = [line.line.join() for _ in range(6)]
+    first = [line.next(share) for share in shares]
+    assert {call[0] for call in first if call} == {"u00", "u01"}
+    assert None not in first
+    second = [line.next(share) for share in shares]
+    assert None not in second
+    rest = [call for share in shares for call in line.rest(share)]
+    assert sorted([*filter(None, first + second), *rest]) == sorted(line.names.values())
+
+
+def test_calls_that_show_a_profile_wait_until_all_profiles_are_stored(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_project(db, users=3)
+    run = planned(db, protocol="arena", judge=server_judge("http://127.0.0.1:9"), profile="llm")
+    monkeypatch.setattr(call_line, "WINDOW", 3)  # exactly the profiles
+    line = Line(db, run)
+    one, two = line.line.join(), line.line.join()
+
+    async def both() -> None:
+        keys = [await line.line.next(share) for share in (one, two, one)]
+        assert [key.aspect for key in keys if key] == [PROFILE] * 3
+        waiting = asyncio.create_task(line.line.next(two))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        db.execute("UPDATE calls SET state = 'done' WHERE run_id = ? AND aspect = ?", (run, PROFILE))
+        key = await waiting
+        assert key is not None
+        assert key.aspect == ""
+
+    asyncio.run(both())
+    line.stopping.set()
+    assert line.next(one) is None
+
+
+def test_each_of_four_workers_asks_about_one_user_at_a_time(db: Database) -> None:
+    make_project(db, users=8, systems=SYSTEMS)
+    four = threading.Barrier(4)
+
+    def script(line: str, number: int) -> bytes:
+        if line.startswith("GET"):
+            return answer(404, {})
+        four.wait(30)  # until four requests are in flight; none is sent before these are answered
+        return TIE
+
+    with serving(script) as stub:
+        run = planned(db, server_judge(stub.url), "pairwise", concurrency=4)
+        ended = work(db.path, run)
+    assert (ended.state, ended.done) == ("done", 48)
+    asked = [match[1] for body in stub.bodies if (match := re.search(r"films like (\d)", body.decode()))]
+    rounds = [sorted(asked[at : at + 4]) for at in range(0, 48, 4)]
+    assert rounds == [["0", "1", "2", "3"]] * CALLS_A_USER + [["4", "5", "6", "7"]] * CALLS_A_USER
+
+
+def test_no_worker_is_idle_while_a_call_about_the_last_user_waits(db: Database) -> None:
+    make_project(db, users=1, systems=SYSTEMS)
+    three = threading.Barrier(3)
+
+    def script(line: str, number: int) -> bytes:
+        if not line.startswith("GET"):
+            three.wait(30)
+        return answer(404, {}) if line.startswith("GET") else TIE
+
+    with serving(script) as stub:
+        run = planned(db, server_judge(stub.url), "pairwise", concurrency=3)
+        assert work(db.path, run).done == CALLS_A_USER
+
+
+def test_a_resumed_run_goes_on_in_the_order_of_the_plan(db: Database) -> None:
+    make_project(db, users=3, systems=SYSTEMS)
+    answered = 7
+    left = [answered]
+
+    def script(line: str, number: int) -> bytes:
+        if line.startswith("GET"):
+            return answer(404, {})
+        left[0] -= 1
+        return TIE if left[0] >= 0 else REFUSED
+
+    with serving(script) as stub:
+        run = planned(db, server_judge(stub.url), "pairwise", concurrency=1)
+        with pytest.raises(JudgeError):
+            work(db.path, run)
+        left[0] = 1000
+        assert work(db.path, run).state == "done"
+        sent = [json.loads(body)["messages"][-1]["content"] for body in stub.bodies if body]
+    expected = [sent_request(db, call["id"]).messages[-1].content for call in calls(db, run)]
+    assert sent == expected[: answered + 1] + expected[answered:]
+    assert intact(db)
+
+
+def test_each_slot_of_the_server_is_asked_about_one_user_after_the_other(db: Database) -> None:
+    make_project(db, users=4, systems=SYSTEMS)
+    two = threading.Barrier(2)
+    models = {"data": [{"id": "hash-judge", "owned_by": "llamacpp"}]}
+
+    def script(line: str, number: int) -> bytes:
+        if line.startswith("GET"):
+            return answer(200, {"total_slots": 2} if "/props" in line else models)
+        two.wait(30)
+        return TIE
+
+    with serving(script) as stub:
+        run = planned(db, server_judge(stub.url), "pairwise")
+        assert work(db.path, run).done == 24
+    chats = [json.loads(body) for body in stub.bodies if body]
+    for slot in (0, 1):
+        texts = [json.dumps(chat["messages"]) for chat in chats if chat["id_slot"] == slot]
+        users = [match[1] for text in texts if (match := re.search(r"films like (\d)", text))]
+        assert [len(list(group)) for _, group in groupby(users)] == [CALLS_A_USER] * 2
+    assert db.value("SELECT concurrency FROM runs WHERE id = ?", (run,)) == 2
