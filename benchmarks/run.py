@@ -37,6 +37,7 @@ MODULES = (
     "imports",
     "occasions",
     "judging_memory",
+    "prefix_reuse",
     "app_verdicts",
     "rules_ml100k",
     "rules_heldout",
