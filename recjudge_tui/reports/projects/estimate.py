@@ -37,9 +37,9 @@ def reuse_lines(estimate: Estimate) -> list[str]:
 
 
 def reused_words(progress: Progress) -> str:
-    """`72% of prompt tokens reused`; empty if the server does not say."""
+    """`72% of prompt tokens reused`; empty if the server reused none or does not say."""
     share = progress.reused_share
-    return "" if share is None else f"{share:.0%} of prompt tokens reused"
+    return f"{share:.0%} of prompt tokens reused" if share else ""
 
 
 def cost_range(estimate: Estimate) -> str:

@@ -164,4 +164,7 @@ class CallLine(Generic[Call]):
         """Wait until all profiles are stored, because the other calls show them."""
         while not self._stopping.is_set() and profiles_outstanding(self._db, self._run_id):
             await asyncio.sleep(LOOK_AGAIN_S)
+        if self._before_profiles:
+            for share in self._shares:
+                share.user = 0  # the calls about the first user come next, not those about the last profile's
         self._has_profiles = self._before_profiles = False
