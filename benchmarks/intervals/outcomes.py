@@ -12,7 +12,7 @@ from benchmarks.intervals.setting import Setting, Shown, owners
 from benchmarks.populations import Rng, battles_drawn
 from recjudge_tui.stats.ranking.battles import crowd_counts, user_counts
 from recjudge_tui.stats.ranking.bradley_terry import MEAN, SCALE, bradley_terry, rating_intervals
-from recjudge_tui.stats.ranking.elo import elo, elo_intervals
+from recjudge_tui.stats.ranking.elo import elo, elo_intervals, elo_mean_over_orders
 from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import SHARE
@@ -93,14 +93,16 @@ def crowd_setting(name: str, win: float, taste: float, lean: float, raters: int)
 
 
 def elo_setting(name: str, strength: tuple[float, ...], tie: float, users: int) -> Setting:
-    """Elo's rating of the first system. Its true value is the mean over samples of this size: it depends on the size."""
+    """Elo's rating of the first system. Its true value is the mean over samples of this size and their orders: it depends
+    on the size."""
     true = np.array(strength)
 
     def draw(rng: Rng, size: int) -> Mapping[str, Shown]:
         if size != users:
             return {}
         a, b, outcome, owner = battles_drawn(rng, true, tie, size, 1, 0.0)
-        return {"elo": elo_intervals(a, b, outcome, owner, true.size)[0]}
+        around = elo_mean_over_orders(a, b, outcome, owner, true.size)
+        return {"elo": elo_intervals(a, b, outcome, owner, true.size, around=around)[0]}
 
     def truth(rng: Rng) -> Mapping[str, float]:
         samples = (battles_drawn(rng, true, tie, users, 1, 0.0) for _ in range(4000))

@@ -21,5 +21,6 @@ BINS = 10
 COVERAGE = 0.9
 # how many items of a list metrics look at
 TOP_K = 10
-# Elo's K
+# Elo's K, and over how many random orders of the verdicts its ratings are averaged
 K_FACTOR = 4.0
+ELO_ORDERS = 100

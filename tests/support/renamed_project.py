@@ -75,14 +75,19 @@ def drawn(seed: int, systems: tuple[str, ...], met: Sequence[tuple[str, str]]) -
     return Drawn(systems, tuple(pairs), lists, labels, heldout)
 
 
-def stored(path: Path, project: Drawn, names: Mapping[str, str], seed: int) -> Project:
-    """The project with its systems called `names`, all rows in an order drawn by `seed`."""
+def stored(
+    path: Path, project: Drawn, names: Mapping[str, str], seed: int, *, older: bool = False
+) -> Project:
+    """The project with its systems called `names`, all rows in an order drawn by `seed`; `older`: the same people had
+    labelled other lists of the same systems before these were imported."""
     rng = random.Random(seed)
     made = new_project(path)
     _load(made, "items", [("item_id", "title", "category"),
                           *((f"i{at:02}", f"Film {at}", f"genre {at % 4}") for at in range(ITEMS))])  # fmt: skip
     _load(made, "events", [("user_id", "item_id", "type", "value"),
                            *(_shuffled(rng, [(*row, "heldout_rating", 5) for row in project.heldout]))])  # fmt: skip
+    if older:
+        _older_generation(made, rng, project, names)
     rows = [
         (user, names[system], item, rank)
         for (user, system), items in project.lists.items()
@@ -140,6 +145,21 @@ def stored(path: Path, project: Drawn, names: Mapping[str, str], seed: int) -> P
     )
     made.db.connection.commit()
     return made
+
+
+def _older_generation(made: Project, rng: random.Random, project: Drawn, names: Mapping[str, str]) -> None:
+    rows = [
+        (user, names[system], f"i{at:02}", rank)
+        for user, system in project.lists
+        for rank, at in enumerate(rng.sample(range(ITEMS), 6), 1)
+    ]
+    _load(made, "lists", [("user_id", "system", "item_id", "rank"), *rows])
+    labels = [
+        (name, user, names[system], "overall", rng.randrange(3), "pointwise", "annotator", "")
+        for user, system in project.lists
+        for name in PEOPLE
+    ]
+    _load(made, "labels", [_LABELS, *labels])
 
 
 def _anchor_night(

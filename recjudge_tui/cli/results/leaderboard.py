@@ -19,7 +19,7 @@ from recjudge_tui.cli.options import (
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.setting_options import occasion_options
 from recjudge_tui.domain.published import RECSYS_ARENA
-from recjudge_tui.stats.defaults import K_FACTOR
+from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,9 +79,9 @@ if TYPE_CHECKING:
 @click.option(
     "--orders",
     type=click.IntRange(0),
-    default=0,
+    default=ELO_ORDERS,
     show_default=True,
-    help="Average Elo over this many random orders of the verdicts; 0: use the order of the cases.",
+    help="Average Elo over this many random orders of the verdicts, fewer if there are many; 0: use the order of the cases.",
 )
 @click.option(
     "--k",
@@ -120,8 +120,8 @@ def leaderboard(
 
     Ties include position ties (the two orders disagreed); failed verdicts are not part of n. The notes say which
     neighbours in the ranking differ significantly, and about how many more cases the others need. Means of scores are
-    tested over the users of both systems. bt is the Bradley-Terry model. elo is Elo ratings, which depend on the order
-    of the cases. On both scales, 400 points are odds of 10:1 and the mean is 1000.
+    tested over the users of both systems. bt is the Bradley-Terry model. elo is Elo ratings, averaged over
+    random orders of the verdicts. On both scales, 400 points are odds of 10:1 and the mean is 1000.
 
     With more than 10 systems, the text output shows the pairs of the first 4 and the last 4; --systems chooses
     others, and the other formats have all pairs.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,11 @@ from recjudge_tui.reports.reliability.length_bias import NO_PEOPLE, feature_pref
 from recjudge_tui.reports.reliability.position import pair_answers
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
 from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS
+from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.resampling.intervals import mean_estimate, quantile_estimate, share_estimate
+from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.call_statistics import (
     RaterRun,
@@ -144,34 +147,67 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
     if not of_pairs:
         why = "it judged no pair of lists"
         yield missing(POSITION, "position consistency", why, of.commands.run(SAER[1]))
-    for protocol in of_pairs:
-        parts = [p for p in pair_answers(of.db, of.project_id, protocol) if p.rater == of.rater.name]
-        for aspect in dict.fromkeys(part.aspect for part in parts):
-            alike = [part for part in parts if part.aspect == aspect]
-            first = np.concatenate([part.first for part in alike])
-            second = np.concatenate([part.second for part in alike])
-            user = np.concatenate([part.user for part in alike])
-            where = {"protocol": protocol, "aspect": aspect}
-            agreed = position_consistency_estimate(first, second, user, **of.drawn)
-            if agreed.value is None:
-                why = "no pair was answered in both orders"
-                again = of.commands.run(protocol, "--swap", f"{of.rater.name} swapped")
-                yield missing(POSITION, "position consistency", why, again, **where)
-                continue
-            yield figure(POSITION, "position consistency", agreed, "share", **where)
-            both = ~(np.isnan(first) | np.isnan(second))
-            first, second, user = first[both], second[both], user[both]
-            true_ties = share_estimate((first == 0) & (second == 0), user, **of.drawn)
-            yield figure(POSITION, "true ties", true_ties, "share", **where)
-            favour = mean_estimate((first - second) / 2, user, (-1.0, 1.0), **of.drawn)
-            note = "calls that chose Set 1 minus calls that chose Set 2" + _favoured(favour)
-            yield figure(POSITION, "favours Set 1 by", favour, "share", note=note, **where)
+    answered = [pairs for protocol in of_pairs for pairs in _pairs_by_aspect(of, protocol)]
+    favoured = _favoured(of, answered)
+    for pairs in answered:
+        where = {"protocol": pairs.protocol, "aspect": pairs.aspect}
+        agreed = position_consistency_estimate(pairs.first, pairs.second, pairs.user, **of.drawn)
+        if agreed.value is None:
+            why = "no pair was answered in both orders"
+            again = of.commands.run(pairs.protocol, "--swap", f"{of.rater.name} swapped")
+            yield missing(POSITION, "position consistency", why, again, **where)
+            continue
+        yield figure(POSITION, "position consistency", agreed, "share", **where)
+        both = ~(np.isnan(pairs.first) | np.isnan(pairs.second))
+        first, second, user = pairs.first[both], pairs.second[both], pairs.user[both]
+        true_ties = share_estimate((first == 0) & (second == 0), user, **of.drawn)
+        yield figure(POSITION, "true ties", true_ties, "share", **where)
+        note = "calls that chose Set 1 minus calls that chose Set 2" + favoured[pairs.protocol, pairs.aspect]
+        yield figure(POSITION, "favours Set 1 by", pairs.net(of.drawn), "share", note=note, **where)
 
 
-def _favoured(favour: Estimate) -> str:
-    if favour.ci_low is None or favour.ci_high is None or favour.ci_low <= 0 <= favour.ci_high:
-        return ""
-    return f": favours Set {1 if favour.ci_low > 0 else 2}"
+class _Pairs(NamedTuple):
+    """What a judge answered on all pairs of lists on one aspect, in both orders, and the users."""
+
+    protocol: str
+    aspect: str
+    first: FloatArray
+    second: FloatArray
+    user: IntArray
+
+    def net(self, drawn: Mapping[str, int], level: float = LEVEL) -> Estimate:
+        """The share of calls that chose Set 1 minus the share that chose Set 2, over pairs with both answers."""
+        net = (self.first - self.second) / 2
+        known = ~np.isnan(net)
+        return mean_estimate(net[known], self.user[known], (-1.0, 1.0), **drawn, level=level)
+
+
+def _pairs_by_aspect(of: PassportSource, protocol: str) -> Iterator[_Pairs]:
+    parts = [p for p in pair_answers(of.db, of.project_id, protocol) if p.rater == of.rater.name]
+    for aspect in dict.fromkeys(part.aspect for part in parts):
+        alike = [part for part in parts if part.aspect == aspect]
+        first, second = (
+            np.concatenate([getattr(part, side) for part in alike]) for side in ("first", "second")
+        )
+        yield _Pairs(protocol, aspect, first, second, np.concatenate([part.user for part in alike]))
+
+
+def _favoured(of: PassportSource, answered: Sequence[_Pairs]) -> dict[tuple[str, str], str]:
+    """The set that the interval favours, after Holm's correction for all protocols and aspects of the page; else empty."""
+
+    def excluded(level: float) -> list[bool | None]:
+        nets = [pairs.net(of.drawn, level) for pairs in answered]
+        return [
+            None if e.ci_low is None or e.ci_high is None else not e.ci_low <= 0 <= e.ci_high for e in nets
+        ]
+
+    claims = holm_claims(excluded, LEVEL)
+    return {
+        (pairs.protocol, pairs.aspect): f": favours Set {1 if (pairs.net(of.drawn).value or 0) > 0 else 2}"
+        if claimed
+        else ""
+        for pairs, claimed in zip(answered, claims, strict=True)
+    }
 
 
 def adversarial_rows(of: PassportSource) -> Iterator[Row]:

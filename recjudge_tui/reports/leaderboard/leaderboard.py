@@ -47,7 +47,7 @@ from recjudge_tui.reports.leaderboard.separable import (
     neighbour_facts,
     separability_notes,
 )
-from recjudge_tui.stats.defaults import K_FACTOR, RESAMPLES
+from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR, RESAMPLES
 from recjudge_tui.stats.ranking.connectivity import Ties
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
@@ -77,7 +77,7 @@ class LeaderboardOptions:
     seed: int = 0
     ties: Ties = "davidson"
     k_factor: float = K_FACTOR
-    orders: int = 0
+    orders: int = ELO_ORDERS
     selection: CaseSelection = EVERY_CASE
     crowd: tuple[str, ...] = ()
     readers: bool = False
@@ -254,8 +254,9 @@ _BT = (
     " ties by Davidson's model (1970) or as half a win of each, as the settings say"
 )
 _ELO = (
-    "score = Elo from 1000, all verdicts in the order of their cases (or the mean over random orders, as the settings"
-    " say); Elo depends on that order, so prefer bt for a fixed set of verdicts; interval over users, each left out in turn"
+    "score = Elo from 1000, the mean over random orders of the verdicts (with --orders 0, in the order of the cases, on"
+    " which it then depends); it depends on K, so prefer bt for a fixed set of verdicts; interval over users, each left"
+    " out in turn"
 )
 
 # a new method needs one more line

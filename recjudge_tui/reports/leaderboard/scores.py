@@ -12,7 +12,7 @@ import numpy as np
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.stats.arrays import FloatArray, ratio
-from recjudge_tui.stats.defaults import K_FACTOR
+from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_intervals
 from recjudge_tui.stats.ranking.connectivity import Ties, in_largest_component
@@ -27,12 +27,12 @@ NOT_JOINED = "not connected to most of the systems, even through others, so its 
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """`ties`: how Bradley and Terry's model handles them; `k_factor`: Elo's K; `orders`: 0 for Elo in the order of the
-    cases, else the mean over this number of random orders."""
+    """`ties`: how Bradley and Terry's model handles them; `k_factor`: Elo's K; `orders`: the number of random orders
+    over which Elo is averaged; 0 for Elo in the order of the cases."""
 
     ties: Ties = "davidson"
     k_factor: float = K_FACTOR
-    orders: int = 0
+    orders: int = ELO_ORDERS
 
 
 @dataclass(frozen=True)
@@ -112,23 +112,23 @@ def elo_scores(battles: Battles, options: ScoreOptions) -> Scores:
     """Elo is always finite; for a system not connected to the largest set it is not comparable."""
     size, k = len(battles.systems), options.k_factor
     rows = battles.a, battles.b, battles.outcome
-    value = elo(*rows, size, k=k)
     if options.orders:
-        value = elo_mean_over_orders(*rows, size, k=k, orders=options.orders, seed=battles.seed)
+        value = elo_mean_over_orders(*rows, battles.user, size, k=k, orders=options.orders, seed=battles.seed)
+    else:
+        value = elo(*rows, size, k=k)
     joined, some = (
         in_largest_component(battles.counts.total),
         np.asarray(battles.counts.total.tallies().any(axis=1)),
     )
+    around = value if options.orders else None
     value = np.where(joined, value, np.nan)
     notes = tuple(
         "" if inside else NOT_JOINED if met else NO_CASES for inside, met in zip(joined, some, strict=True)
     )
-    why = "no interval: the mean over orders has none" if options.orders else ""
     if battles.n > _REPLAYED_UP_TO:
         why = f"no interval: Elo is not replayed above {_REPLAYED_UP_TO:,} verdicts"
-    if why:
         return Scores(value, notes, _by_value(value), [Interval(None, None, why)] * size)
-    intervals = elo_intervals(*rows, battles.user, size, k=k, seed=battles.seed)
+    intervals = elo_intervals(*rows, battles.user, size, k=k, around=around, seed=battles.seed)
     return Scores(value, notes, _by_value(value), intervals)
 
 

@@ -12,7 +12,7 @@ SEPARABLE_NOTE = (
     "separable: more users prefer the upper of two neighbours, exact sign test over users, each counted once, Holm-adjusted"
     f" p < {ALPHA:g} over all pairs of systems compared, the same for every method"
 )
-MORE_NOTE = f"more users: Connor's number of users (1987) for the same test at power {POWER:.0%}"
+MORE_NOTE = f"more users: Connor's number (1987) for the same test at power {POWER:.0%}, raised until no larger number has less"
 _MOST_NAMED = 10
 
 
@@ -105,7 +105,7 @@ def _words(battles: Battles, pair: Neighbours, *, shared: bool) -> str:
     if pair.more is None:
         return f"{start}; no practical number of users would separate them if the observed shares are the true ones"
     more = quantity(_round(pair.more), "more user")
-    return f"{start}; if the observed shares are the true ones, about {more} would be enough"
+    return f"{start}; if the observed shares are the true ones, about {more} would separate them in {POWER:.0%} of samples"
 
 
 def _two(battles: Battles, pair: Neighbours) -> str:

@@ -10,6 +10,7 @@ from recjudge_tui.domain.roles import rules_note
 from recjudge_tui.domain.text import money
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.agreement.registry import label_of
+from recjudge_tui.stats.defaults import POWER
 from recjudge_tui.stats.ranking.separability import Neighbours, Pair, PairTest, neighbours
 
 _MOST = 8
@@ -172,7 +173,8 @@ def _more(users: int | None) -> str:
     if users is None:
         return "No practical number of further users would separate them."
     step = int(10 ** max(0, len(str(users)) - 2))
-    return f"About {-(-users // step) * step:,} more users would separate them, if the observed difference is the true one."
+    about = f"About {-(-users // step) * step:,} more users would separate them in {POWER:.0%} of samples"
+    return f"{about}, if the observed difference is the true one."
 
 
 def _left_out(findings: Findings) -> Iterator[str]:

@@ -13,11 +13,15 @@ from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.change import difference_of_means
+from recjudge_tui.stats.agreement.paired import users_for_each
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
 from recjudge_tui.stats.defaults import ALPHA, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.experiments.online import Arm, lift, two_proportions
+from recjudge_tui.stats.experiments.online import FEWEST_EXPECTED, Arm, lift, two_proportions
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import clopper_pearson
+from recjudge_tui.stats.resampling.multiplicity import sign_test
+from recjudge_tui.stats.resampling.sign_flips import sign_flip_test
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
@@ -72,7 +76,12 @@ _LOG = (
 )
 METHODS_NOTE = (
     "rates: Clopper and Pearson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978; z and p:"
-    " two proportions, pooled, two-sided; all assume independent impressions"
+    " two proportions, pooled, two-sided; p with fewer than"
+    f" {FEWEST_EXPECTED} expected clicks or non-clicks: Fisher's exact test; all assume independent impressions"
+)
+_SIGNIFICANT = (
+    "significant: exact test over users of the two systems alone (sign test of pairs, sign flips of means), p < .05; the"
+    " leaderboard corrects it for all pairs of systems"
 )
 _SAME_WAY = (
     "same direction: the rater predicted the winner; undecided experiments do not count, undecided raters count as"
@@ -99,11 +108,13 @@ _USUAL = OutcomeOptions()
 
 @dataclass(frozen=True)
 class ExperimentVerdict:
-    """One rater's verdict on the two systems of an experiment. `way` is the sign for system a, None: no verdict."""
+    """One rater's verdict on the two systems of an experiment. `way` is the sign for system a, None: no verdict. `p`:
+    exact test over users, None if no user prefers either."""
 
     question: Question
     of_pairs: bool
     figure: Estimate
+    p: float | None = None
 
     @property
     def even(self) -> float:
@@ -115,9 +126,12 @@ class ExperimentVerdict:
 
     @property
     def sure(self) -> bool | None:
-        """Whether the interval excludes the even point; None without an interval."""
+        """Whether the exact test shows a difference and the interval, if there is one, agrees; None without a verdict."""
+        if self.figure.value is None:
+            return None
         low, high = self.figure.ci_low, self.figure.ci_high
-        return None if low is None or high is None else not low <= self.even <= high
+        outside = low is None or high is None or not low <= self.even <= high
+        return self.p is not None and self.p < ALPHA and outside
 
 
 @dataclass
@@ -173,6 +187,7 @@ def prediction_log_table(db: Database, project_id: int, options: OutcomeOptions 
     judging = {row["rater"] for row in rows if row["rater"] is not None}
     notes = (
         _SAME_WAY,
+        _SIGNIFICANT,
         "based on the current verdicts; the hit rate assumes independent experiments",
         *earlier_notes(ratings, (q for q in ratings.verdicts if q.rater in judging)),
         *rater_notes(rater for name, rater in ratings.raters.items() if name in judging),
@@ -223,18 +238,16 @@ def _pointing(ratings: Ratings, outcome: Outcome, options: OutcomeOptions) -> It
     a, b = systems.index(outcome.system_a), systems.index(outcome.system_b)
     order = sorted(ratings.verdicts, key=lambda q: (rater_rank(ratings.raters[q.rater]), q.protocol))
     for question in order:
-        for of_pairs in (True, False):
-            figure = (
-                _of_pairs(ratings, question, a, b)
-                if of_pairs
-                else _of_lists(ratings, question, a, b, options)
-            )
-            if figure is not None:
-                yield ExperimentVerdict(question, of_pairs, figure)
+        for verdict in (
+            _of_pairs(ratings, question, a, b),
+            _of_lists(ratings, question, a, b, options),
+        ):
+            if verdict is not None:
+                yield verdict
 
 
-def _of_pairs(ratings: Ratings, question: Question, a: int, b: int) -> Estimate | None:
-    """Win rate of a over b; None if the rater judged no such pair."""
+def _of_pairs(ratings: Ratings, question: Question, a: int, b: int) -> ExperimentVerdict | None:
+    """Win rate of a over b, with the leaderboard's sign test over users; None if the rater judged no such pair."""
     cases, verdicts = ratings.cases, ratings.verdicts[question]
     first, second = cases.system_a[verdicts.row], cases.system_b[verdicts.row]
     here = cases.is_pair[verdicts.row] & (((first == a) & (second == b)) | ((first == b) & (second == a)))
@@ -243,28 +256,38 @@ def _of_pairs(ratings: Ratings, question: Question, a: int, b: int) -> Estimate 
     values = np.sign(verdicts.value)
     seen = np.where(first == a, values, -values)[here]
     users = cases.user[verdicts.row[here]]
-    return outcome_estimates(seen, users)["win_rate"]
+    sides = users_for_each(seen, np.where(np.isnan(seen), np.nan, 0.0), users)
+    return ExperimentVerdict(question, True, outcome_estimates(seen, users)["win_rate"], sign_test(*sides))
 
 
 def _of_lists(
     ratings: Ratings, question: Question, a: int, b: int, options: OutcomeOptions
-) -> Estimate | None:
-    """Mean value of a's lists or texts minus that of b's; None if the rater judged neither."""
+) -> ExperimentVerdict | None:
+    """Mean value of a's lists or texts minus that of b's, with the sign-flip test over the users of both; None if the
+    rater judged neither."""
     cases, verdicts = ratings.cases, ratings.verdicts[question]
     single = ~cases.is_pair[verdicts.row]
     of_a, of_b = (single & (cases.system_a[verdicts.row] == code) for code in (a, b))
     if not of_a.any() and not of_b.any():
         return None
     if not of_a.any() or not of_b.any():
-        return undefined("judged only one of the two systems")
+        return ExperimentVerdict(question, False, undefined("judged only one of the two systems"))
     here = of_a | of_b
-    return difference_of_means(
-        verdicts.value[here],
-        of_a[here],
-        cases.user[verdicts.row[here]],
-        resamples=options.resamples,
-        seed=options.seed,
-    )
+    values, first, users = verdicts.value[here], of_a[here], cases.user[verdicts.row[here]]
+    figure = difference_of_means(values, first, users, resamples=options.resamples, seed=options.seed)
+    return ExperimentVerdict(question, False, figure, sign_flip_test(_user_differences(values, first, users)))
+
+
+def _user_differences(values: FloatArray, first: BoolArray, users: IntArray) -> FloatArray:
+    """Each user's mean of the rows marked `first` minus that of the others, NaN without either; rows (n,) to (users,)."""
+    known = ~np.isnan(values)
+    codes, count = encode(users[known])
+
+    def means(side: BoolArray) -> FloatArray:
+        sums = np.bincount(codes[side], weights=values[known][side], minlength=count).astype(np.float64)
+        return ratio(sums, np.bincount(codes[side], minlength=count).astype(np.float64))
+
+    return means(first[known]) - means(~first[known])
 
 
 def _log_row(

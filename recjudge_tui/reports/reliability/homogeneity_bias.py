@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +19,8 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.diversity import ILD, TITLE_ILD, load_catalogue, measure_lists
 from recjudge_tui.stats.agreement.homogeneity_bias import HomogeneityBias, homogeneity_bias
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES, TOP_K
+from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.cases.metric_inputs import ranked_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import judged_content
@@ -71,9 +74,9 @@ def homogeneity_bias_table(
     """One row per rater, protocol and aspect over all lists, and one within systems if there are several.
 
     Uniformity u = 1 - ILD of the first k items of the list that was judged: of categories, or of the words of titles if the
-    catalogue has no categories. `finding` says in which direction the interval of `difference` points. `rater` empty:
-    everyone who judged the truth's lists on its scale. Raises NotFoundError for an unknown rater, UsageError if the
-    rater is the truth.
+    catalogue has no categories. `finding` says in which direction the interval of `difference` points, after Holm's
+    correction for all rows. `rater` empty: everyone who judged the truth's lists on its scale. Raises NotFoundError for
+    an unknown rater, UsageError if the rater is the truth.
     """
     if truth == rater:
         raise UsageError(f"“{truth}” cannot be compared with itself")
@@ -88,14 +91,15 @@ def homogeneity_bias_table(
     ]
     ratings = load_questions(db, project_id, questions_in(pairs))
     uniformity, measure = _uniformity(db, project_id, ratings.cases, k)
-    rows: list[Row] = []
+    measured: list[_Measured] = []
     left_out: list[str] = []
     for pair in pairs:
         met = compare(ratings.cases, side_of(ratings, pair.a, options), side_of(ratings, pair.b, options))
-        rows += _rows(ratings.cases, pair, met, uniformity, resamples=resamples, seed=seed)
+        measured += _measured(ratings.cases, pair, met, uniformity, resamples, seed)
         left_out += [
             f"{pair.a.rater}: {note}" for note in generation_notes(met.missing.earlier, met.missing.later)
         ]
+    rows = _rows(measured)
     what = "categories" if measure == ILD else "words of the titles (no item has a category)"
     notes = [
         f"uniformity u: 1 - the mean difference of two items of a list, by {what}",
@@ -103,6 +107,8 @@ def homogeneity_bias_table(
         _BY_SYSTEM,
         _RANK,
     ]
+    if len(rows) > 1:
+        notes.append(f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows")
     notes += dict.fromkeys(left_out)
     notes += rater_notes(ratings.raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater))
     if not rows:
@@ -122,33 +128,49 @@ def _uniformity(db: Database, project_id: int, cases: CaseColumns, k: int) -> tu
     return np.array([uniformity.get(slate, np.nan) for slate in slates.tolist()], dtype=np.float64), measure
 
 
-def _rows(
-    cases: CaseColumns, pair: Pair, met: Comparison, uniformity: FloatArray, *, resamples: int, seed: int
-) -> Iterator[Row]:
+class _Measured(NamedTuple):
+    """A row: the lists over which the bias of a pair of raters is measured, and the bias with its intervals at a `level`."""
+
+    pair: Pair
+    over: str
+    bias: Callable[..., HomogeneityBias]
+
+
+def _measured(
+    cases: CaseColumns, pair: Pair, met: Comparison, uniformity: FloatArray, resamples: int, seed: int
+) -> Iterator[_Measured]:
     of_system = cases.system_a[met.row]
-    for over in (ALL_LISTS, WITHIN):
-        if over == WITHIN and np.unique(of_system).size < 2:
-            continue
-        bias = homogeneity_bias(
-            uniformity[met.row],
-            met.a,
-            met.b,
-            cases.user[met.row],
-            of_system if over == WITHIN else None,
-            resamples=resamples,
-            seed=seed,
-        )
-        yield {
-            "rater": pair.a.rater,
-            "truth": pair.b.rater,
-            "protocol": pair.protocol,
-            "aspect": pair.aspect,
-            "over": over,
+    lists = uniformity[met.row], met.a, met.b, cases.user[met.row]
+    for over, groups in ((ALL_LISTS, None), (WITHIN, of_system)):
+        if over == ALL_LISTS or np.unique(of_system).size > 1:
+            bias = partial(homogeneity_bias, *lists, groups, resamples=resamples, seed=seed)
+            yield _Measured(pair, over, bias)
+
+
+def _rows(measured: Sequence[_Measured]) -> list[Row]:
+    """The rows; what is found is corrected for their number."""
+    biases = [part.bias(level=LEVEL) for part in measured]
+
+    def found(level: float) -> list[bool | None]:
+        again = biases if level == LEVEL else [part.bias(level=level) for part in measured]
+        ends = [(bias.difference.ci_low, bias.difference.ci_high) for bias in again]
+        return [None if low is None or high is None else not low <= 0 <= high for low, high in ends]
+
+    claims = holm_claims(found, LEVEL)
+    return [
+        {
+            "rater": part.pair.a.rater,
+            "truth": part.pair.b.rater,
+            "protocol": part.pair.protocol,
+            "aspect": part.pair.aspect,
+            "over": part.over,
             **_figures(bias),
-            **(_ranks(bias) if over == ALL_LISTS else {}),
-            "finding": _finding(bias, pair),
-            "note": _note(bias, over),
+            **(_ranks(bias) if part.over == ALL_LISTS else {}),
+            "finding": _finding(bias, part.pair, claimed=claimed),
+            "note": _note(bias, part.over),
         }
+        for part, bias, claimed in zip(measured, biases, claims, strict=True)
+    ]
 
 
 def _figures(bias: HomogeneityBias) -> Row:
@@ -166,15 +188,13 @@ def _ranks(bias: HomogeneityBias) -> Row:
     return {"rank_difference": rank.value, "rank_low": rank.ci_low, "rank_high": rank.ci_high}
 
 
-def _finding(bias: HomogeneityBias, pair: Pair) -> str:
-    low, high = bias.difference.ci_low, bias.difference.ci_high
-    if low is None or high is None:
+def _finding(bias: HomogeneityBias, pair: Pair, *, claimed: bool) -> str:
+    if bias.difference.value is None or bias.difference.ci_low is None:
         return "unknown"
-    if low > 0:
-        return f"{pair.a.rater} favours uniform lists more than {pair.b.rater}"
-    if high < 0:
-        return f"{pair.a.rater} favours varied lists more than {pair.b.rater}"
-    return "no difference shown"
+    if not claimed:
+        return "no difference shown"
+    kind = "uniform" if bias.difference.value > 0 else "varied"
+    return f"{pair.a.rater} favours {kind} lists more than {pair.b.rater}"
 
 
 def _note(bias: HomogeneityBias, over: str) -> str:

@@ -131,7 +131,10 @@ def _within(sums: FloatArray, sets: int) -> FloatArray:
 
 def _slope_value(rows: _Rows, y: FloatArray) -> float | None:
     slope = float(_within(_moments(rows, y).sum(axis=1)[None, :], rows.sets)[0])
-    return None if math.isnan(slope) else slope
+    if math.isnan(slope):
+        return None
+    # a slope below the rounding error of its terms is 0
+    return slope if abs(slope) * float(np.ptp(rows.u)) > _ROUNDING * float(np.abs(y).max(initial=0)) else 0.0
 
 
 def _slope(rows: _Rows, missing: str) -> Estimate:

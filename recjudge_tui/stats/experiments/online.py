@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
+import numpy as np
+
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.intervals import clopper_pearson
 
+FEWEST_EXPECTED = 20
 NO_CLICKS = "b was never clicked, so there is no rate to compare with"
 NO_SPREAD = "all impressions were clicked, or none, so there is nothing to test"
 
@@ -68,7 +71,9 @@ def two_proportions(a: Arm, b: Arm) -> TwoProportions:
 
     z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b)), r = all clicks / all impressions; p = 2 (1 - Φ(|z|))
     (Fleiss, Levin and Paik 2003, Statistical Methods for Rates and Proportions, ch. 3, without continuity
-    correction). Undefined if r is 0 or 1.
+    correction). Where an arm would have fewer than FEWEST_EXPECTED clicks or non-clicks at the pooled rate, p is that of
+    Fisher's exact test (1935), because z would then find a difference between equal rates in up to 13 % of samples.
+    Undefined if r is 0 or 1.
     """
     clicks, impressions = a.clicks + b.clicks, a.impressions + b.impressions
     if clicks in (0, impressions):
@@ -76,4 +81,19 @@ def two_proportions(a: Arm, b: Arm) -> TwoProportions:
     pooled = clicks / impressions
     error = math.sqrt(pooled * (1 - pooled) * (1 / a.impressions + 1 / b.impressions))
     z = (a.rate - b.rate) / error
+    if min(a.impressions, b.impressions) * min(pooled, 1 - pooled) < FEWEST_EXPECTED:
+        return TwoProportions(z, _fisher(a, b))
     return TwoProportions(z, math.erfc(abs(z) / math.sqrt(2)))
+
+
+def _fisher(a: Arm, b: Arm) -> float:
+    """The probability, given all clicks and impressions, of a split between the arms that is at most as likely."""
+    from scipy.special import gammaln
+
+    clicks, others = a.clicks + b.clicks, a.impressions + b.impressions - a.clicks - b.clicks
+    of_a = np.arange(max(0, a.impressions - others), min(clicks, a.impressions) + 1)
+    parts = of_a, clicks - of_a, a.impressions - of_a, others - (a.impressions - of_a)
+    logs = -gammaln(np.stack(parts) + 1.0).sum(axis=0)
+    chances = np.exp(logs - logs.max())
+    seen = chances[a.clicks - of_a[0]]
+    return min(1.0, float(chances[chances <= seen * (1 + 1e-7)].sum() / chances.sum()))

@@ -26,6 +26,7 @@ MOST_CASES = 100
 _STEPS = 60
 # up to this number of units the power is exact
 _MOST_EXACT = 3000
+_FEWEST_LOOKED_AT = 50
 
 
 @dataclass(frozen=True)
@@ -128,11 +129,12 @@ def _leads(cases: int, win: float, loss: float, icc: float) -> FloatArray:
 
 @lru_cache(maxsize=4096)
 def units_needed(discordance: Discordance, *, alpha: float = ALPHA, power: float = POWER) -> int | None:
-    """The number of units with which the exact two-sided sign test shows the difference with probability `power`.
+    """The number of units from which on the exact two-sided sign test shows the difference with probability `power`.
 
     Connor's n = (z_(1-alpha/2) sqrt(psi) + z_power sqrt(psi - delta^2))^2 / delta^2 (1987, Biometrics 43:207-211;
-    Miettinen 1968), raised until `power_of` reaches the power. None if the difference is 0 or more than ten million units
-    would be needed.
+    Miettinen 1968), raised until no larger number has less power: without ties, one more unit may need one more win and
+    has then less (199 units have 80.0 % for a win rate of .6, and 200 have 77.6 %). None if the difference is 0 or more
+    than ten million units would be needed.
     """
     if discordance.delta == 0:
         return None
@@ -143,9 +145,17 @@ def units_needed(discordance: Discordance, *, alpha: float = ALPHA, power: float
     if independent > MOST_UNITS:
         return None
     units = max(1, math.ceil(independent - 1e-9))
-    while units <= _MOST_EXACT and power_of(discordance, units, alpha=alpha) < power:
-        units += 1
-    return units
+    if units > _MOST_EXACT:
+        return units
+    # far enough that the steps of the exact test are smaller than the power gained
+    end = units + units // 4 + _FEWEST_LOOKED_AT
+    while True:
+        short = np.flatnonzero(_powers(discordance, units, end, alpha) < power)
+        if not short.size:
+            return units
+        if short[-1] < end - 1 - units:
+            return units + int(short[-1]) + 1
+        units, end = end, 2 * end
 
 
 def power_of(discordance: Discordance, n: int, *, alpha: float = ALPHA) -> float:
@@ -159,23 +169,35 @@ def power_of(discordance: Discordance, n: int, *, alpha: float = ALPHA) -> float
     if discordance.delta == 0 or n <= 0:
         return 0.0
     if n <= _MOST_EXACT:
-        return _exact_power(discordance, n, alpha)
+        return float(_powers(discordance, n, n + 1, alpha)[0])
     reach = math.sqrt(n) * abs(discordance.delta)
     gap = reach - NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(discordance.psi)
     spread = math.sqrt(max(0.0, discordance.psi - discordance.delta**2))
     return NormalDist().cdf(gap / spread) if spread > 0 else float(gap >= 0)
 
 
-def _exact_power(discordance: Discordance, units: int, alpha: float) -> float:
+def _powers(discordance: Discordance, first: int, end: int, alpha: float) -> FloatArray:
+    """The exact power with `first`, `first` + 1, ..., `end` - 1 units.
+
+    The test looks only at the units that favour one of the two, so its power given their number is computed once, and
+    the probabilities of that number are those of one unit less, plus a unit that does or does not.
+    """
     from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
-    split = np.arange(units + 1)
-    wins = _least_wins(alpha, 1 << units.bit_length())[: units + 1]
+    split = np.arange(end)
+    wins = _least_wins(alpha, 1 << end.bit_length())[:end]
     better = 0.5 + abs(discordance.delta) / (2 * discordance.psi)
     shown = np.where(wins <= split, bdtrc(wins - 1.0, split, better), 0.0)
-    ways = gammaln(units + 1) - gammaln(split + 1) - gammaln(units - split + 1)
-    chance = np.exp(ways + xlogy(split, discordance.psi) + xlog1py(units - split, -discordance.psi))
-    return float(chance @ shown)
+    few = split[: first + 1]
+    ways = gammaln(first + 1) - gammaln(few + 1) - gammaln(first - few + 1)
+    chance = np.zeros(end)
+    chance[: first + 1] = np.exp(ways + xlogy(few, discordance.psi) + xlog1py(first - few, -discordance.psi))
+    powers = np.empty(end - first)
+    for at in range(end - first):
+        powers[at] = chance @ shown
+        chance[1:] = (1 - discordance.psi) * chance[1:] + discordance.psi * chance[:-1]
+        chance[0] *= 1 - discordance.psi
+    return powers
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ FEWEST_APART = 5
 CAUTION = 4.0
 NO_LABELS = "no case that the judge judged has a label"
 ALL_LABELLED = "every case that the judge judged has a label: it has nothing to add"
+FEW_UNLABELLED = f"the cases without a label are of fewer than {FEWEST_USERS} users: too few to add anything"
 FEW_USERS = f"no interval: labels of fewer than {FEWEST_USERS} users"
 ALIKE = f"no interval: fewer than {FEWEST_APART} users have a label other than the commonest"
 UNVARIED = "the judge's verdicts do not vary: they add nothing"
@@ -38,7 +38,8 @@ class PredictionPoweredMean:
     `powered` both. `power` is lambda, the weight of the judge in the powered mean: 0 ignores it.
     `n_effective`: how many labels the human estimate would need to reach the variance of the powered one.
     `balance_p`: two-sided p value for equal means of the judge on labelled and unlabelled cases; a small value
-    suggests that the labelled cases are not a random sample. None if undefined.
+    suggests that the labelled cases are not a random sample. None with fewer than FEWEST_USERS users on either side, whose
+    spread would hardly be known.
     """
 
     human: Estimate
@@ -94,7 +95,8 @@ def prediction_powered_mean(
     repeat the simulation.
 
     Assumes that the labelled cases are a random sample: a label may be missing for any reason except its value. An
-    undefined figure is None with the reason. There is no interval with labels of fewer than FEWEST_USERS users, or if
+    undefined figure is None with the reason, such as unlabelled cases of fewer than FEWEST_USERS users: lambda would rest
+    on their spread. There is no interval with labels of fewer than FEWEST_USERS users, or if
     fewer than FEWEST_APART of them have a label other than the commonest; one rater alone has one there too. Raises
     ValueError for a score outside `scale` and for arrays that do not match.
     """
@@ -111,6 +113,8 @@ def prediction_powered_mean(
     people = _alone(labels[labelled], codes[labelled], scale, level)
     if labelled.all():
         return PredictionPoweredMean(people, alone, undefined(ALL_LABELLED, sizes[0]), *sizes)
+    if np.unique(codes[~labelled]).size < FEWEST_USERS:
+        return PredictionPoweredMean(people, alone, undefined(FEW_UNLABELLED, sizes[0]), *sizes)
     return _combined(labels, scores, _Users(codes, count, labelled), people, alone, scale, clip, level)
 
 
@@ -173,8 +177,17 @@ def _combined(
         labels.size,
         power=power,
         n_effective=n * plain / variance if variance > 0 and not reason else None,
-        balance_p=2 * NormalDist().cdf(-abs(gap) / math.sqrt(varies)) if varies > _ROUNDING**2 else None,
+        balance_p=_balance(gap, varies, min(groups, np.unique(users.codes[~here]).size)),
     )
+
+
+def _balance(gap: float, variance: float, fewer: int) -> float | None:
+    """Student's two-sided p of a gap of 0, with the degrees of freedom of the side of fewer users."""
+    from scipy.special import stdtr
+
+    if fewer < FEWEST_USERS or variance <= _ROUNDING**2:
+        return None
+    return float(2 * stdtr(fewer - 1, -abs(gap) / math.sqrt(variance)))
 
 
 def _cautious(variance: float, plain: float, groups: int) -> float:

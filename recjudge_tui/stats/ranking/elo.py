@@ -1,9 +1,10 @@
-"""Elo's ratings (Elo 1978), which depend on the order of the battles.
+"""Elo's ratings (Elo 1978): of battles in a given order, and the mean over random orders.
 
 After each battle the first system's rating changes by K (s - e) and the second's by -K (s - e). The score s is
 1, 1/2 or 0, and e = 1 / (1 + 10^((R_second - R_first) / 400)) is the score expected from the ratings before the battle.
 Every system starts at 1000, so the mean stays 1000. Late battles count more than early ones, especially with a large
-K. For a fixed set of verdicts prefer Bradley and Terry's model, which does not depend on the order.
+K. The mean over orders depends neither on the order of the rows nor on the numbers of the systems. For a fixed set of
+verdicts prefer Bradley and Terry's model, which has no K either.
 """
 
 from __future__ import annotations
@@ -14,13 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, rows_of
-from recjudge_tui.stats.defaults import K_FACTOR, LEVEL
+from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR, LEVEL
 from recjudge_tui.stats.estimate import Interval
+from recjudge_tui.stats.ranking.battle_order import order_by_record
 from recjudge_tui.stats.resampling.intervals import ONE_USER, student_interval
 from recjudge_tui.stats.resampling.jackknife import Spread, spread_of
 
 MEAN = 1000.0
 MOST_LEFT_OUT = 500
+FEWEST_ORDERS = 5
+_MOST_STEPS = 2_000_000
+# of intervals, where each step changes the ratings without each user
+_MOST_INTERVAL_ORDERS = 20
+_MOST_INTERVAL_STEPS = 100_000
 LOPSIDED = "no interval: only won or only lost"
 _POINTS = 400.0
 
@@ -46,26 +53,31 @@ def elo_mean_over_orders(
     a: npt.ArrayLike,
     b: npt.ArrayLike,
     outcome: npt.ArrayLike,
+    users: Ids,
     systems: int,
     *,
     k: float = K_FACTOR,
-    orders: int = 100,
+    orders: int = ELO_ORDERS,
     seed: int = 0,
 ) -> FloatArray:
-    """The mean rating over random orders of the battles, which does not depend on the order of the rows.
+    """The mean rating over random orders of the battles; arguments and errors as for `elo`.
 
-    The orders are drawn with `seed`; arguments and errors as for `elo`.
+    The battles are first put into an order that depends on who won what for whom, and not on the systems' numbers
+    (`order_by_record`); the orders are drawn from that with `seed`. Systems that the users' battles do not tell apart get
+    their common mean. With many battles fewer orders are drawn (`_MOST_STEPS`), at least FEWEST_ORDERS.
     """
-    first, second, score, _ = _rows(a, b, outcome, k)
-    # the same battles give the same draws in any order of the rows
-    usual = np.lexsort((score, second, first))
-    first, second, score = first[usual], second[usual], score[usual]
+    first, second, score, kept = _rows(a, b, outcome, k)
+    record = order_by_record(first, second, score, encode(rows_of(users, kept))[0], systems)
+    count = min(orders, max(FEWEST_ORDERS, _MOST_STEPS // max(1, first.size)))
     rng = np.random.default_rng(seed)
     total = np.zeros(systems)
-    for _ in range(orders):
-        drawn = rng.permutation(first.size)
+    for _ in range(count):
+        drawn = rng.permutation(record.order)
         total += elo(first[drawn], second[drawn], 2 * score[drawn] - 1, systems, k=k)
-    return total / max(orders, 1)
+    members = np.bincount(record.classes, minlength=systems)
+    return (np.bincount(record.classes, weights=total, minlength=systems) / np.maximum(members, 1))[
+        record.classes
+    ] / count
 
 
 def elo_intervals(
@@ -76,35 +88,47 @@ def elo_intervals(
     systems: int,
     *,
     k: float = K_FACTOR,
+    around: FloatArray | None = None,
     most: int = MOST_LEFT_OUT,
     seed: int = 0,
     level: float = LEVEL,
 ) -> list[Interval]:
     """The interval of each system's rating by the jackknife: each user's battles are left out in turn.
 
-    With more than `most` users, as many groups of users drawn with `seed` are left out. All are computed together, in
-    one pass over the rows with arrays of length `most`. A rating also depends on the order of the battles, which
-    leaving out a user hardly changes. The variance is therefore widened by G / (G - 1) for G users left out, and its
-    degrees of freedom are halved; with 10 or more users the interval then covers at its nominal level
-    (benchmarks/coverage.py). A system that won all or lost all of its battles has no interval: without the opposite
-    result there is no information on how much its rating could vary.
+    `around`: None for ratings in the order of the rows, else the ratings (systems,) by `elo_mean_over_orders`; fewer
+    random orders are then drawn than for these, the same for every user left out. With more than `most` users, as many
+    groups of users drawn with `seed` are left out. All are computed together, in one pass over the rows with arrays of
+    length `most`. A single order also varies by chance, which leaving out a user hardly shows. The variance is
+    therefore widened by G / (G - 1) for G users left out, and its degrees of freedom are halved; with 10 or more users
+    the interval then covers at its nominal level (benchmarks/coverage.py). A system that won all or lost all of its
+    battles has no interval: without the opposite result there is no information on how much its rating could vary.
     """
     first, second, score, kept = _rows(a, b, outcome, k)
     codes, count = encode(rows_of(users, kept))
     groups = min(count, most)
     if groups < 2:
         return [Interval(None, None, ONE_USER)] * systems
-    order = np.random.default_rng(seed).permutation(count) if count > groups else np.arange(count)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(count) if count > groups else np.arange(count)
     of_user = np.empty(count, dtype=np.int64)
     of_user[order] = np.arange(count) % groups
     factor = np.full((groups, groups + 1), k)
     factor[np.arange(groups), np.arange(groups) + 1] = 0
-    ratings = _played(first, second, score, factor, of_user[codes], systems)
+    drawn: list[IntArray] = [np.arange(first.size)]
+    if around is not None:
+        rows = order_by_record(first, second, score, codes, systems).order
+        orders = min(_MOST_INTERVAL_ORDERS, max(1, _MOST_INTERVAL_STEPS // first.size))
+        drawn = [rng.permutation(rows) for _ in range(orders)]
+    ratings = np.mean(
+        [_played(first[at], second[at], score[at], factor, of_user[codes[at]], systems) for at in drawn],
+        axis=0,
+    )
+    centre = ratings[:, 0] if around is None else around
     lopsided = _lopsided(first, second, score, systems)
     return [
         Interval(None, None, LOPSIDED)
         if lopsided[system]
-        else student_interval(float(row[0]), _widened(spread_of(float(row[0]), row[1:])), level)
+        else student_interval(float(centre[system]), _widened(spread_of(float(row[0]), row[1:])), level)
         for system, row in enumerate(ratings)
     ]
 

@@ -52,10 +52,11 @@ def interval_of(
     """The interval of a figure; none, with the reason, with fewer than `fewest` users or an undefined spread.
 
     With `bounds`: the effective number of users is p (1 - p) / v, with p and v the figure and its variance on the
-    scale 0..1 between the bounds, times (z / t)² for the uncertainty of v; Clopper and Pearson's interval for that
-    number (Korn and Graubard 1998, Survey Methodology 24:193). If all users have the same value x, a share of more
-    than u = 1 - (tail)^(1/users) of users with another value would have shown in the sample, so the ends are x - u (x
-    - lowest) and x + u (highest - x).
+    scale 0..1 between the bounds, times (z / t)² for its uncertainty (`_freedom`); Clopper and Pearson's interval for
+    that number (Korn and Graubard 1998, Survey Methodology 24:193), with the whole error on one side where the other
+    side cannot err (`_one_sided`). If all users have the same value x, a share of more than u = 1 - (tail)^(1/users)
+    of users with another value would have shown in the sample, so the ends are x - u (x - lowest) and x + u (highest
+    - x).
 
     Without: Hall's transformation of Student's t, which corrects for skewness (Hall 1992, J. R. Statist. Soc. B
     54:221), with two fifths of the degrees of freedom, because few users of a skewed figure rarely show its tail; at
@@ -91,7 +92,7 @@ def few_users(fewest: int) -> str:
     return ONE_USER if fewest <= 2 else f"no interval: it needs at least {fewest} users"
 
 
-def unseen_share(n: int, level: float = LEVEL) -> float:
+def unseen_share(n: float, level: float = LEVEL) -> float:
     """The largest share of all users that a sample of n would still show none of, with probability (1 - level) / 2."""
     return float(1 - _tail(level) ** (1 / n))
 
@@ -111,6 +112,36 @@ def _beta_ends(share: float, n: float, tail: float) -> tuple[float, float]:
     return low, high
 
 
+def _one_sided(share: float, n: float, tail: float) -> tuple[float, float]:
+    """Clopper and Pearson's ends without the part of the error that a rare event cannot use.
+
+    No sample of n excludes a share below u = 1 - tail^(1/n) as too high, since even a sample without any hit does
+    not. The test of such a share (at most one half) may therefore spend both tails on samples with too many hits
+    and still errs in at most 2 tail of samples. The low end rises accordingly, and the high end falls for shares
+    near 1.
+    """
+    low, high = _beta_ends(share, n, tail)
+    inner_low, inner_high = _beta_ends(share, n, 2 * tail)
+    rare = min(0.5, unseen_share(n, 1 - 2 * tail))
+    return min(inner_low, max(low, rare)), max(inner_high, min(high, 1 - rare))
+
+
+def _freedom(place: float, variance: float, spread: Spread) -> float:
+    """Degrees of freedom of the effective number of users, place (1 - place) / variance; at most twice the variance's.
+
+    The variance has 2 G / k of them, with k the kurtosis of the influences less 1. For rare events it varies with the
+    figure itself, as place (1 - place) does, and their ratio hardly varies. By the delta method k becomes
+    k - 2 g τ + τ², with g the skewness and τ = s (1 - 2 place) / (place (1 - place)), s² = G · variance: 0 for two
+    values, about k / 2 for skewed continuous figures. Few users tell kurtosis and skewness badly, so k / 2 is kept
+    and twice that is added.
+    """
+    k = 2 * spread.users / spread.freedom
+    slope = math.sqrt(variance * spread.users) * (1 - 2 * place) / (place * (1 - place))
+    of_ratio = max(0.0, k - 2 * spread.skewness * slope + slope**2)
+    known = 2 * spread.users / (k / 2 + 2 * of_ratio)
+    return max(spread.freedom, min(spread.users - 1.0, known))
+
+
 def _bounded(value: float, spread: Spread, bounds: Bounds, tail: float) -> Interval:
     from scipy.special import ndtri, stdtrit
 
@@ -121,8 +152,9 @@ def _bounded(value: float, spread: Spread, bounds: Bounds, tail: float) -> Inter
         unseen = unseen_share(spread.users, 1 - 2 * tail)
         low, high = place * (1 - unseen), place + (1 - place) * unseen
     else:
-        known_as_well = (ndtri(1 - tail) / stdtrit(spread.freedom, 1 - tail)) ** 2
-        low, high = _beta_ends(place, float(place * (1 - place) / variance * known_as_well), tail)
+        freedom = _freedom(place, variance, spread)
+        known_as_well = (ndtri(1 - tail) / stdtrit(freedom, 1 - tail)) ** 2
+        low, high = _one_sided(place, float(place * (1 - place) / variance * known_as_well), tail)
     # rounding must not move an end past the figure
     return Interval(min(value, lowest + width * low), max(value, lowest + width * high))
 

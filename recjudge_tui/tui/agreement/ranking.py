@@ -113,7 +113,7 @@ def _answer(fact: Mapping[str, Any], look: Glyphs) -> str:
     needed = (
         "; no practical number of users would be enough"
         if more is None
-        else f"; ~{quantity(more, 'more user')}"
+        else f"; ~{quantity(more, 'more user')} for this gap"
     )
     counts = f"{number(fact['won'])} won, {number(fact['tied'])} tied, {number(fact['lost'])} lost"
     return f"  {corner} not separable: {counts}{needed}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -12,6 +13,7 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.common.estimate_cells import few_cases
 from recjudge_tui.reports.home.gaps import Gap, Step
 from recjudge_tui.reports.home.home import Home
+from recjudge_tui.stats.defaults import POWER
 from recjudge_tui.store.runs.progress import ActiveRun, NewestRun
 from recjudge_tui.tui.home.lines import (
     BAD,
@@ -202,6 +204,10 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
             more = "" if pair.more is None else f": ~{number(pair.more)} more users"
             close = Cell(f"not separable{more}", WARN, Opens("agreement"))
             lines.append(pushed_right([Cell("    "), close], [], width, look))
+    if any(alike[pair].more is not None for pair in pairwise(row.system for row in shown) if pair in alike):
+        lines.append(
+            line(Cell("    "), Cell(f"~ for this gap, at {POWER:.0%} power", DIM, Opens("agreement")))
+        )
     if len(board.lines) > len(shown):
         rest = quantity(len(board.lines) - len(shown), "more system")
         lines.append(line(Cell("    "), Cell(rest, DIM, Opens("agreement"))))

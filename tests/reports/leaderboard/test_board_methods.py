@@ -89,7 +89,7 @@ def test_systems_that_never_met_are_named(project: Project, method: str) -> None
 
 def test_elo_follows_the_order_of_the_cases(project: Project) -> None:
     battles(project, {("x", "y"): (10, 0, 10)})
-    table = board(project, "elo", k_factor=32.0)
+    table = board(project, "elo", k_factor=32.0, orders=0)
     rows = by_system(table)
     score = rows["x"]["score"]
     assert isinstance(score, float)
@@ -97,15 +97,16 @@ def test_elo_follows_the_order_of_the_cases(project: Project) -> None:
     assert rows["y"]["score"] == pytest.approx(2000 - score)
     assert rows["x"]["ci_low"] is not None
     assert table.settings["k_factor"] == 32.0
-    assert any("depends on that order" in note for note in table.notes)
+    assert any("with --orders 0, in the order of the cases" in note for note in table.notes)
 
 
 def test_elo_as_the_mean_over_orders(project: Project) -> None:
     battles(project, {("x", "y"): (10, 0, 10)})
     table = board(project, "elo", k_factor=32.0, orders=200)
     assert by_system(table)["x"]["score"] == pytest.approx(1000, abs=5)
-    assert all("the mean over orders has none" in str(row["note"]) for row in table.rows)
+    assert all(row["ci_low"] < row["score"] < row["ci_high"] for row in table.rows)
     assert table.settings["orders"] == 200
+    assert board(project, "elo").settings["orders"] == 100
 
 
 def test_elo_of_an_island_does_not_compare(project: Project) -> None:

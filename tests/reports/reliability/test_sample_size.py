@@ -45,8 +45,8 @@ def test_assumptions_alone() -> None:
         units_needed(win_rate_discordance(w, 0.2, 0.8)) for w in (0.6, 0.55)
     ]
     row = assumed_table(PlanOptions(differences=(0.1,), cases_per_user=5, icc=0.1)).rows[0]
-    assert (row["needed"], row["users_needed"], row["calls_needed"]) == (415, 83, 830)
-    assert row["design_effect"] == pytest.approx(415 / 199)
+    assert (row["needed"], row["users_needed"], row["calls_needed"]) == (440, 88, 880)
+    assert row["design_effect"] == pytest.approx(440 / 210)
     shares = assumed_table(PlanOptions("pointwise", (0.1,), share=0.3, correlation=0.2)).rows[0]
     assert shares["needed"] == units_needed(share_discordance(0.4, 0.3, 0.2))
 
@@ -89,7 +89,7 @@ def test_what_is_stated_stands_over_what_is_measured(project: Project) -> None:
     judged_pairs(project)
     options = PlanOptions(differences=(0.1,), ties=0.0, consistency=1.0)
     (row,) = project_plan(project.db, project.id, options).rows
-    assert row["needed"] == 199
+    assert row["needed"] == 210
 
 
 def test_cases_of_one_user_count_for_less(project: Project) -> None:
@@ -102,7 +102,7 @@ def test_cases_of_one_user_count_for_less(project: Project) -> None:
     rows = project_plan(project.db, project.id, PlanOptions(systems=("a", "b"))).rows
     assert {row["opponent"] for row in rows} == {"b"}
     options = PlanOptions(differences=(0.1,), systems=("a", "b"), cases_per_user=5, icc=0.1, ties=0.0)
-    assert project_plan(project.db, project.id, options).rows[0]["needed"] == 415
+    assert project_plan(project.db, project.id, options).rows[0]["needed"] == 440
 
 
 def test_a_difference_that_the_ties_leave_no_room_for(project: Project) -> None:

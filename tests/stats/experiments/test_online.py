@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom, fisher_exact
 
 from recjudge_tui.stats.experiments.online import NO_CLICKS, NO_SPREAD, Arm, lift, two_proportions
 
@@ -68,3 +69,27 @@ def test_coverage_and_error_rate_by_simulation() -> None:
     slack = 3 * math.sqrt(0.05 * 0.95 / rounds)
     assert covered / rounds == pytest.approx(0.95, abs=slack)
     assert false / rounds == pytest.approx(0.05, abs=slack)
+
+
+@pytest.mark.parametrize(
+    ("clicks", "impressions"), [((7, 1), (9, 12)), ((0, 5), (40, 30)), ((12, 25), (700, 700))]
+)
+def test_few_clicks_are_tested_by_fishers_exact_test(
+    clicks: tuple[int, int], impressions: tuple[int, int]
+) -> None:
+    arms = [Arm(*arm) for arm in zip(clicks, impressions, strict=True)]
+    others = [arm.impressions - arm.clicks for arm in arms]
+    assert two_proportions(*arms).p == pytest.approx(fisher_exact([clicks, others]).pvalue)
+
+
+@pytest.mark.parametrize("n", [2, 5, 8, 12, 20, 40])
+@pytest.mark.parametrize("rate", [0.03, 0.1, 0.3, 0.5])
+def test_equal_rates_are_called_different_in_about_5_percent_at_most(n: int, rate: float) -> None:
+    chance = binom.pmf(np.arange(n + 1), n, rate)
+    wrong = sum(
+        chance[a] * chance[b]
+        for a in range(n + 1)
+        for b in range(n + 1)
+        if (two_proportions(Arm(a, n), Arm(b, n)).p or 1.0) < 0.05
+    )
+    assert wrong <= 0.06

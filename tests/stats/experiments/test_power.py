@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from recjudge_tui.stats.experiments.power import (
     Discordance,
@@ -30,10 +30,36 @@ Draws = npt.NDArray[Any]
 
 def test_a_win_rate_without_ties_is_the_textbook_proportion_against_one_half() -> None:
     # one proportion, p0 = 0.5: ((1.96 * 0.5 + 0.8416 * sqrt(p (1 - p))) / d)^2; 194, 783 and 259 stand in power
-    # tables; the exact test needs a few more
-    assert units_needed(win_rate_discordance(0.6)) == 199
-    assert units_needed(win_rate_discordance(0.55)) == 786
-    assert units_needed(win_rate_discordance(0.6), power=0.9) == 263
+    # tables; the exact test needs a few more, and more still until no larger number has less power
+    assert units_needed(win_rate_discordance(0.6)) == 210
+    assert units_needed(win_rate_discordance(0.55)) == 820
+    assert units_needed(win_rate_discordance(0.6), power=0.9) == 274
+
+
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize(
+    ("win_rate", "ties"), [(0.95, 0.0), (0.8, 0.0), (0.75, 0.2), (0.6, 0.0), (0.55, 0.3)]
+)
+def test_from_the_number_needed_on_no_number_has_less_power(
+    win_rate: float, ties: float, power: float
+) -> None:
+    found = win_rate_discordance(win_rate, ties)
+    needed = units_needed(found, power=power)
+    assert needed is not None
+    assert power_of(found, needed - 1) < power
+    assert min(power_of(found, units) for units in range(needed, 2 * needed, 1 + needed // 60)) >= power
+    assert all(power_of(found, units) >= power for units in range(needed, needed + 30))
+
+
+def test_power_by_the_sum_over_both_binomials() -> None:
+    found, units = Discordance(0.6, 0.2), 37
+    by_hand = 0.0
+    for split in range(units + 1):
+        for wins in range(split + 1):
+            p = sign_test(wins, split - wins)
+            if p is not None and p < 0.05 and 2 * wins > split:
+                by_hand += float(binom.pmf(split, units, 0.6) * binom.pmf(wins, split, 0.4 / 0.6))
+    assert power_of(found, units) == pytest.approx(by_hand)
 
 
 def test_mcnemar_by_hand() -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import evalica
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from recjudge_tui.stats.ranking.elo import LOPSIDED, elo, elo_intervals, elo_mean_over_orders
 from recjudge_tui.stats.resampling.intervals import student_interval
 from recjudge_tui.stats.resampling.jackknife import spread_of
 
+Draws = npt.NDArray[Any]
 WINNERS = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}
 
 
@@ -36,10 +39,52 @@ def test_it_depends_on_the_order_and_the_mean_over_orders_does_not() -> None:
     a, b, outcome = [0] * 20, [1] * 20, [1] * 10 + [-1] * 10
     forth, back = elo(a, b, outcome, 2, k=32), elo(a, b, outcome[::-1], 2, k=32)
     assert forth[0] < 1000 < back[0]
-    one = elo_mean_over_orders(a, b, outcome, 2, k=32, orders=30, seed=1)
-    assert elo_mean_over_orders(a, b, outcome[::-1], 2, k=32, orders=30, seed=1) == pytest.approx(one)
+    users = list(range(20))
+    one = elo_mean_over_orders(a, b, outcome, users, 2, k=32, orders=30, seed=1)
+    turned = elo_mean_over_orders(a, b, outcome[::-1], users[::-1], 2, k=32, orders=30, seed=1)
+    assert turned == pytest.approx(one)
     assert forth[0] < one[0] < back[0]
     assert one.mean() == pytest.approx(1000)
+
+
+def _drawn(rng: np.random.Generator, systems: int) -> tuple[Draws, ...]:
+    """Few users, many ties or none: systems with equal records are common."""
+    n = int(rng.integers(1, 25))
+    a = rng.integers(0, systems, n)
+    b = (a + rng.integers(1, systems, n)) % systems
+    return (
+        a,
+        b,
+        rng.choice([1.0, 0.0, -1.0], n, p=rng.dirichlet([1, 1, 1])),
+        rng.integers(0, rng.integers(1, 6), n),
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_other_numbers_orders_and_sides_give_the_same_ratings_and_intervals(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    systems = int(rng.integers(2, 7))
+    a, b, outcome, users = _drawn(rng, systems)
+    ratings = elo_mean_over_orders(a, b, outcome, users, systems, k=32, orders=5)
+    ends = elo_intervals(a, b, outcome, users, systems, k=32, around=ratings)
+    number, rows = rng.permutation(systems), rng.permutation(a.size)
+    sides = rng.random(a.size) < 0.5
+    one, other = (np.where(sides, number[y], number[x])[rows] for x, y in ((a, b), (b, a)))
+    turned = np.where(sides, -outcome, outcome)[rows]
+    renumbered = elo_mean_over_orders(one, other, turned, users[rows], systems, k=32, orders=5)
+    assert renumbered[number] == pytest.approx(ratings)
+    theirs = elo_intervals(one, other, turned, users[rows], systems, k=32, around=renumbered)
+    for system, mine in enumerate(ends):
+        same = theirs[number[system]]
+        assert (mine.low is None) == (same.low is None)
+        assert mine.low is None or (mine.low, mine.high) == pytest.approx((same.low, same.high))
+
+
+def test_systems_with_equal_records_have_equal_ratings() -> None:
+    # a circle of three, and a fourth that lost to each
+    a, b = [0, 1, 2, 0, 1, 2], [1, 2, 0, 3, 3, 3]
+    ratings = elo_mean_over_orders(a, b, [1.0] * 6, [0] * 6, 4, k=32, orders=7)
+    assert ratings[0] == ratings[1] == ratings[2] > 1000 > ratings[3]
 
 
 def test_failed_battles_are_left_out() -> None:

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from scipy import stats
 
 from recjudge_tui.stats.resampling import intervals as iv
+from recjudge_tui.stats.resampling.jackknife import sums_spread
 
 
 @settings(deadline=None, max_examples=60)
@@ -37,7 +38,43 @@ def test_a_bounded_mean_is_korn_and_graubards_by_hand() -> None:
     freedom = min(3.0, 8 / (kurtosis - 1))
     n = 0.24 / (means.var(ddof=1) / 4) * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, freedom)) ** 2
     low, high = stats.beta.ppf(0.025, 0.6 * n, 0.4 * n + 1), stats.beta.ppf(0.975, 0.6 * n + 1, 0.4 * n)
+    # no four users exclude a share below one half as too high, or above as too low: each end is that of one side
+    low = min(stats.beta.ppf(0.05, 0.6 * n, 0.4 * n + 1), max(low, 0.5))
+    high = max(stats.beta.ppf(0.95, 0.6 * n + 1, 0.4 * n), min(high, 0.5))
     assert (found.ci_low, found.ci_high) == pytest.approx((low, high))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(4, 60), st.floats(0.001, 0.999))
+def test_a_share_of_an_effective_number_is_outside_its_ends_in_at_most_5_percent(
+    n: int, share: float
+) -> None:
+    hits = np.arange(n + 1)
+    chance = stats.binom.pmf(hits, n, share)
+    ends = [iv._one_sided(hit / n, n, 0.025) for hit in hits.tolist()]
+    held = sum(p for p, (low, high) in zip(chance, ends, strict=True) if low <= share <= high)
+    assert held >= 0.95 - 1e-9
+
+
+def test_rare_events_spend_the_whole_error_on_the_side_that_can_err() -> None:
+    # 2 of 20: no sample excludes 1.8 % as too high, so the low end is that of a one-sided test at 5 %
+    low, high = iv._one_sided(0.1, 20, 0.025)
+    assert low == pytest.approx(stats.beta.ppf(0.05, 2, 19))
+    assert high == iv.clopper_pearson(2, 20).ci_high
+    mirror_low, mirror_high = iv._one_sided(0.9, 20, 0.025)
+    assert (1 - mirror_high, 1 - mirror_low) == pytest.approx((low, high))
+    both = iv.clopper_pearson(10, 20)
+    assert iv._one_sided(0.5, 20, 0.025) == pytest.approx((both.ci_low, both.ci_high))
+
+
+def test_a_share_of_two_values_is_known_better_than_its_kurtosis_says() -> None:
+    rare = np.repeat([1.0, 0.0], [3, 47])
+    spread = sums_spread(np.stack([rare, np.ones(50)], axis=1), lambda s: s[:, 0] / s[:, 1])
+    assert spread.freedom < 8
+    assert iv._freedom(0.06, spread.variance, spread) == pytest.approx(2 * spread.freedom, rel=0.05)
+    dense = np.linspace(0.1, 0.9, 50)
+    even = sums_spread(np.stack([dense, np.ones(50)], axis=1), lambda s: s[:, 0] / s[:, 1])
+    assert iv._freedom(0.5, even.variance, even) == pytest.approx(even.freedom)
 
 
 def test_without_bounds_and_skewness_it_is_students() -> None:

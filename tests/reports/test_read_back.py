@@ -1,0 +1,198 @@
+"""What reports say in words follows from the verdicts, on any outcome: read back and computed again from the rows."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from itertools import combinations
+
+import pytest
+from scipy.stats import binomtest
+
+from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
+from recjudge_tui.reports.compare.tables import summary_table
+from recjudge_tui.reports.documents.passport import passport_table
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
+from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
+from recjudge_tui.reports.projects.experiments import prediction_log_table
+from recjudge_tui.reports.reliability.gate import gate_table
+from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
+from recjudge_tui.reports.reliability.position import position_table
+from recjudge_tui.store.projects.experiments import Outcome, add_outcome
+from tests.support.verdicts import Project, give, judge_pairs, new_project, pair_case
+
+DRAWS = 10
+SYSTEMS = ("als", "bpr", "pop")
+Key = tuple[str, str, str]
+Answers = dict[Key, tuple[float, float]]
+_DRAWN: dict[int, tuple[Answers, Answers, dict[Key, float]]] = {}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """For each draw two judges and a person: few or many users, two systems or three, of which one may never win."""
+    made = new_project(tmp_path_factory.mktemp("read") / "a.db")
+    add_outcome(made.db, made.id, Outcome("online", "als", "bpr", 900, 900, 90, 60))
+    for draw in range(DRAWS):
+        rng = random.Random(draw)
+        systems = SYSTEMS[: rng.choice((2, 3))]
+        lead = {pair: rng.choice((-1, -0.5, 0, 0.5, 1)) for pair in combinations(systems, 2)}
+        ties, first_set, skill = (
+            rng.choice((0, 0.3, 0.9)),
+            rng.choice((0, 0.1, 0.6, 1)),
+            rng.choice((0, 0.7, 1)),
+        )
+        one: Answers = {}
+        other: Answers = {}
+        person: dict[Key, float] = {}
+        for at in range((2, 3, 5, 8, 12, 20)[draw % 6]):
+            for pair, share in lead.items():
+                key = (f"d{draw}-u{at:02}", *pair)
+                truth = 0.0 if rng.random() < ties else 1.0 if rng.random() < (1 + share) / 2 else -1.0
+                person[key] = truth
+                for answers in (one, other):
+                    said = truth if rng.random() < skill else rng.choice((1.0, 0.0, -1.0))
+                    answers[key] = (1.0, -1.0) if rng.random() < first_set else (said, said)
+        cases = {key: pair_case(made, *key) for key in person}
+        for name, answers in (("one", one), ("other", other)):
+            judge_pairs(made, f"{name}{draw}", {cases[key]: both for key, both in answers.items()})
+        give(made, f"person{draw}", {cases[k]: v for k, v in person.items()}, protocol_name="pairwise")
+        _DRAWN[draw] = one, other, person
+    return made
+
+
+def _adjudicated(answers: Answers) -> dict[Key, float]:
+    """Both orders agree, else it is a tie."""
+    return {key: a if a == b else 0.0 for key, (a, b) in answers.items()}
+
+
+def _sides(differences: dict[Key, float]) -> tuple[int, int]:
+    """The users with more above 0 than below, and with fewer."""
+    net: dict[str, int] = defaultdict(int)
+    for (user, *_), value in differences.items():
+        net[user] += (value > 0) - (value < 0)
+    return sum(n > 0 for n in net.values()), sum(n < 0 for n in net.values())
+
+
+def _p(sides: tuple[int, int]) -> float | None:
+    return binomtest(sides[0], sum(sides)).pvalue if sum(sides) else None
+
+
+def _outside(row: Row, low: str, high: str, point: float) -> bool:
+    return row[low] is not None and not row[low] <= point <= row[high]  # type: ignore[operator]
+
+
+def test_a_verdict_on_an_experiment_is_significant_where_the_users_show_it(project: Project) -> None:
+    log = prediction_log_table(project.db, project.id)
+    matrix = q_matrix_table(project.db, project.id, LeaderboardOptions("pairwise", resamples=0))
+    separable = {
+        row["rater"]
+        for row in matrix.rows
+        if {row["system"], row["opponent"]} == {"als", "bpr"} and (row["p_holm"] or 1) < 0.05
+    }
+    seen = set()
+    for row in log.rows:
+        one, other, person = _DRAWN[int(re.sub(r"\D", "", str(row["rater"])))]
+        verdicts = {"o": _adjudicated(one), "t": _adjudicated(other), "p": person}
+        values = verdicts[
+            "p" if "person" in str(row["rater"]) else "t" if "other" in str(row["rater"]) else "o"
+        ]
+        pair = {key: value for key, value in values.items() if key[1:] == ("als", "bpr")}
+        total, sides = sum(pair.values()), _sides(pair)
+        assert row["pointed"] == ("als" if total > 0 else "bpr" if total < 0 else "even")
+        assert row["judged"] == pytest.approx((1 + total / len(pair)) / 2)
+        shown = (_p(sides) or 1) < 0.05 and not (
+            row["judged_low"] is not None and not _outside(row, "judged_low", "judged_high", 0.5)
+        )
+        assert row["sure"] == shown
+        assert row["hit"] == (row["pointed"] == "als")
+        if row["rater"] in separable:
+            assert row["sure"]
+        seen.add(row["sure"])
+    assert seen == {True, False}
+
+
+def test_a_favoured_set_is_the_one_chosen_more_often(project: Project) -> None:
+    claims = set()
+    table = position_table(project.db, project.id)
+    for row in table.rows:
+        draw = int(re.sub(r"\D", "", str(row["rater"])))
+        answers = _DRAWN[draw][0 if "one" in str(row["rater"]) else 1]
+        pair = [both for key, both in answers.items() if key[1:] == (row["system"], row["opponent"])]
+        chosen = [value for a, b in pair if a != b for value in (a, -b)]
+        assert (row["set_1"], row["set_2"]) == (chosen.count(1.0), chosen.count(-1.0))
+        assert row["consistent"] == sum(a == b for a, b in pair)
+        if row["favoured"]:
+            more = "Set 1" if chosen.count(1.0) > chosen.count(-1.0) else "Set 2"
+            assert row["favoured"] == more
+            assert _outside(row, "favour_low", "favour_high", 0)
+        claims.add(row["favoured"])
+    assert claims == {"", "Set 1"}
+
+
+def test_a_passport_repeats_what_the_rows_say(project: Project) -> None:
+    favours = set()
+    for draw in range(3, DRAWS, 2):
+        one, _, person = _DRAWN[draw]
+        verdicts = _adjudicated(one)
+        table = passport_table(project.db, project.id, f"one{draw}", resamples=200)
+        by_figure = {(row["part"], row["figure"], row.get("against")): row for row in table.rows}
+        said = by_figure["Position", "favours Set 1 by", by_figure_key(by_figure, "favours Set 1 by")]
+        net = sum((a - b) / 2 for a, b in one.values()) / len(one)
+        assert said["value"] == pytest.approx(net)
+        claim = re.search(r"favours Set (\d)", str(said["note"]))
+        if claim:
+            assert claim.group(1) == ("1" if net > 0 else "2")
+            assert _outside(said, "ci_low", "ci_high", 0)
+        favours.add(bool(claim))
+        for row in table.rows:
+            agreed = re.search(r"agrees on ([\d,]+) of the ([\d,]+) cases where", str(row["note"]))
+            if agreed:
+                preferred = [key for key, value in person.items() if value]
+                assert agreed.groups() == (
+                    str(sum(verdicts[key] == person[key] for key in preferred)), str(len(preferred)),
+                )  # fmt: skip
+    assert favours == {True, False}
+
+
+def by_figure_key(rows: dict[tuple[object, object, object], Row], figure: str) -> object:
+    return next(against for part, name, against in rows if name == figure)
+
+
+def test_changes_between_two_judges_are_those_of_their_verdicts(project: Project) -> None:
+    for draw in range(DRAWS):
+        one, other, _ = _DRAWN[draw]
+        if len({key[1:] for key in one}) > 1:
+            continue
+        before, after = _adjudicated(one), _adjudicated(other)
+        moved = {key: after[key] - before[key] for key in before}
+        (row,) = summary_table(
+            compare_raters(project.db, project.id, ChangeOptions(f"one{draw}", f"other{draw}"))
+        ).rows
+        assert (row["up"], row["down"]) == (
+            sum(v > 0 for v in moved.values()),
+            sum(v < 0 for v in moved.values()),
+        )
+        assert row["changed"] == sum(v != 0 for v in moved.values())
+        assert row["difference"] == pytest.approx(sum(moved.values()) / len(moved))
+        if "exact" in str(row["test"]):
+            assert row["p"] == pytest.approx(_p(_sides(moved)))
+
+
+@pytest.mark.parametrize("certain", [False, True])
+def test_a_gate_is_met_where_the_figure_is(project: Project, certain: bool) -> None:
+    states = set()
+    for draw in range(DRAWS):
+        one, _, person = _DRAWN[draw]
+        verdicts = _adjudicated(one)
+        share = sum(verdicts[key] == person[key] for key in person) / len(person)
+        bound = Bound("percent", 0.5, True)
+        options = GateOptions(f"one{draw}", (bound,), truth=f"person{draw}", certain=certain)
+        (row,) = gate_table(project.db, project.id, options).rows
+        assert row["value"] == pytest.approx(share)
+        end = row["ci_low"] if certain else share
+        assert row["state"] == ("unknown" if end is None else "met" if end >= 0.5 else "not met")
+        states.add(row["state"])
+    assert {"met", "not met"} <= states
