@@ -139,6 +139,8 @@ def cost_at(price: Price | None, usage: Usage, *, batch: bool = False) -> float 
     """
     if price is None:
         return usage.cost_usd
+    if not price.input and not price.output:
+        return usage.cost_usd or 0.0
     # no prompt is empty: a server that reports zero tokens has not counted them
     if not usage.input or usage.output is None:
         return None

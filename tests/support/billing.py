@@ -66,6 +66,7 @@ SCENARIOS = (
     Scenario("a cost of 0", "free"),
     Scenario("a usage of 0 tokens", "zero"),
     Scenario("a negative usage", "minus"),
+    Scenario("a usage of 1 token", "few"),
     Scenario("more cached tokens than there are", "cached"),
     Scenario("no usage, four resumes", "nothing", resumes=4),
     Scenario("no usage, kills", "nothing", kills=2),
@@ -88,6 +89,8 @@ SCENARIOS = (
 MORE_SCENARIOS = (
     Scenario("a cost far below the usage", "small"),
     Scenario("a cost that is text", "text"),
+    Scenario("a usage of 1 token, kills and resumes", "few", kills=2, resumes=3),
+    Scenario("a tenth of the tokens of the prompt, 64 at once", "tenth", concurrency=64),
     Scenario("a cost beyond any number", "beyond", resumes=2),
     Scenario("a usage that is a list", "list", resumes=2),
     Scenario("a usage in text", "words", kills=1),
@@ -160,6 +163,10 @@ class Biller:
             return {"usage": {"prompt_tokens": prompt}}
         if says == "zero":
             return {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}
+        if says == "few":
+            return {"usage": {"prompt_tokens": 1, "completion_tokens": 1}}
+        if says == "tenth":
+            return {"usage": {"prompt_tokens": prompt // 10, "completion_tokens": output}}
         if says == "minus":
             return {"usage": {"prompt_tokens": -prompt, "completion_tokens": -output}}
         if says == "cached":

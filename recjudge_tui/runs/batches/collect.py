@@ -12,6 +12,7 @@ from recjudge_tui.domain.calls import CallResult, Reply, Usage
 from recjudge_tui.errors import CallError, InputError, JudgeError, RecjudgeError, ReplyFault
 from recjudge_tui.judges.batch.lines import LineFault, ResultLine, read_result
 from recjudge_tui.runs.batches.context import BatchRun, batch_cost, held_run, most_of_batch_call
+from recjudge_tui.runs.engine.bill import credible_usage
 from recjudge_tui.runs.engine.call import Question, unforeseen, unusable
 from recjudge_tui.runs.engine.held_run import prepare_call
 from recjudge_tui.runs.engine.recorder import store_outcomes
@@ -169,8 +170,9 @@ def _outcome(run: BatchRun, key: CallKey, line: ResultLine) -> CallOutcome:
     if line.body is None or call.question is None:
         return call.outcome(CallResult(1, error_kind=line.kind or "error", error=line.error))
     result = _read(run, call.question, line.body)
-    cost = batch_cost(run)(result.reply.usage if result.reply else Usage())
-    unknown = 0.0 if cost is not None else most_of_batch_call(run, call.question.request)
+    request, reply = call.question.request, result.reply or Reply(text="")
+    cost = batch_cost(run)(credible_usage(reply.usage, request, reply.text if result.parsed else ""))
+    unknown = 0.0 if cost is not None else most_of_batch_call(run, request)
     return call.outcome(result._replace(cost_usd=cost, unknown_usd=unknown))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from recjudge_tui.domain.calls import Usage
+from recjudge_tui.domain.calls import Request, Usage
+from recjudge_tui.domain.tokens import least_tokens
 from recjudge_tui.errors import CallError
 
 CostOf = Callable[[Usage], float | None]
@@ -41,12 +42,28 @@ class Bill:
             self.known = (self.known or 0.0) + cost
 
 
-def cost_of_failure(error: CallError, cost_of: CostOf) -> float | None:
+def credible_usage(usage: Usage, request: Request, reply: str = "") -> Usage:
+    """The usage without counts that are too low for what was sent and received: such a server has not counted them, so
+    the cost is not known from them. Images are left out, because some models take next to nothing for one.
+    """
+    sent = sum(least_tokens(message.content) for message in request.messages)
+    doubted = {
+        name: None
+        for name, count, least in (
+            ("input", usage.input, sent),
+            ("output", usage.output, least_tokens(reply)),
+        )
+        if count is not None and count < least
+    }
+    return usage.model_copy(update=doubted) if doubted else usage
+
+
+def cost_of_failure(error: CallError, cost_of: CostOf, request: Request) -> float | None:
     """The cost of a failed attempt: from the usage that the server reported with the failure, else 0 if the request
     was rejected or not sent. None if unknown, as for an answer that was lost, refused or unreadable.
     """
     if isinstance(error.usage, Usage) and error.usage != Usage():
-        return cost_of(error.usage)
+        return cost_of(credible_usage(error.usage, request))
     # if a usage is reported, even an empty one, a model answered until the context was full
     too_long = error.kind == "overflow" and error.usage is None
     return 0.0 if error.kind in _TURNED_AWAY or too_long or not error.sent else None

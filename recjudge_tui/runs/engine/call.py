@@ -19,7 +19,7 @@ from recjudge_tui.protocols.base import Protocol, reask
 from recjudge_tui.protocols.profile import parse_profile
 from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, StoppedWaiting
 from recjudge_tui.runs.control.retries import Failures, note_attempt
-from recjudge_tui.runs.engine.bill import Bill, CostOf, claimed_cost, cost_of_failure
+from recjudge_tui.runs.engine.bill import Bill, CostOf, claimed_cost, cost_of_failure, credible_usage
 
 LARGER_CAP = 4
 
@@ -126,9 +126,10 @@ async def _one_attempt(
     started, cost, least = time.monotonic(), None, 0.0
     try:
         reply = await _in_time(judge.ask(request), timeout_s)
-        cost, least = cost_of(reply.usage), reply.usage.cost_usd or 0.0
+        cost = cost_of(credible_usage(reply.usage, request, reply.text))
+        least = reply.usage.cost_usd or 0.0
     except CallError as error:
-        cost, least = cost_of_failure(error, cost_of), claimed_cost(error)
+        cost, least = cost_of_failure(error, cost_of, request), claimed_cost(error)
         note_attempt(limits, error)
         raise
     except asyncio.CancelledError:
