@@ -12,7 +12,10 @@ SEPARABLE_NOTE = (
     "separable: more users prefer the upper of two neighbours, exact sign test over users, each counted once, Holm-adjusted"
     f" p < {ALPHA:g} over all pairs of systems compared, the same for every method"
 )
-MORE_NOTE = f"more users: Connor's number (1987) for the same test at power {POWER:.0%}, raised until no larger number has less"
+MORE_NOTE = (
+    f"more users: Connor's number (1987) for the same test at power {POWER:.0%},"
+    " raised until no larger number has less"
+)
 _MOST_NAMED = 10
 
 
