@@ -127,6 +127,14 @@ def _headers(
     return tuple((name, variable) for name, variable in pairs)
 
 
+def readers_option(command: Command) -> Command:
+    return click.option(
+        "--readers",
+        is_flag=True,
+        help="Include readers, who overrode single verdicts in the app, and people with only a few labels.",
+    )(command)
+
+
 def systems_option(command: Command) -> Command:
     """`--systems A,B,...`, passed on as `systems` (a tuple, empty for all)."""
     return click.option(

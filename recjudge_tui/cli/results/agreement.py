@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recjudge_tui.cli.names import complete_raters
-from recjudge_tui.cli.options import names, project_option, segment_option, systems_option
+from recjudge_tui.cli.options import names, project_option, readers_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.setting_options import occasion_options
 from recjudge_tui.domain.published import MISSING_JUDGE, MISSING_TRUTH
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     "--raters",
     metavar="A,B,...",
     shell_complete=complete_raters,
-    help="Only these raters. Default: all raters except readers.",
+    help="Only these raters. Default: see --readers.",
 )
-@click.option("--readers", is_flag=True, help="Include readers, who overrode single verdicts in the app.")
+@readers_option
 @click.option(
     "--truth", metavar="RATER", help="Compare everyone with this rater. Default: all pairs of raters."
 )

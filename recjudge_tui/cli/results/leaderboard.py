@@ -13,6 +13,7 @@ from recjudge_tui.cli.options import (
     interval_options,
     names,
     project_option,
+    readers_option,
     segment_option,
     systems_option,
 )
@@ -33,16 +34,14 @@ if TYPE_CHECKING:
 @click.command()
 @project_option
 @click.option("--protocol", required=True, metavar="P", help="pointwise, pairwise, arena, ...")
-@click.option(
-    "--rater", metavar="R", shell_complete=complete_raters, help="Only this rater. Default: all but readers."
-)
+@click.option("--rater", metavar="R", shell_complete=complete_raters, help="Only this rater.")
 @click.option(
     "--raters",
     metavar="A,B,...",
     shell_complete=complete_raters,
-    help="Only these raters, with one leaderboard each. Default: all but readers.",
+    help="Only these raters, with one leaderboard each. Default: see --readers.",
 )
-@click.option("--readers", is_flag=True, help="Include readers, who overrode single verdicts in the app.")
+@readers_option
 @click.option(
     "--crowd",
     metavar="A,B,...|all",

@@ -30,6 +30,7 @@ from recjudge_tui.reports.common.pairing import (
     check_aspect,
     check_fill,
     check_options,
+    compared_questions,
     label_sets,
     pairs_of,
     questions_in,
@@ -41,7 +42,6 @@ from recjudge_tui.reports.common.scales import (
     combined_notes,
     is_judging,
     protocol_questions,
-    reader_notes,
     rules_notes,
     scale_notes,
 )
@@ -103,8 +103,9 @@ def agreement_table(
     check_options(db, project_id, options)
     questions, raters = project_questions(db, project_id), project_raters(db, project_id)
     check_aspect(questions, raters, options)
-    pairs = pairs_of(questions, raters, options)
-    people = people_questions(questions, raters, pairs, options)
+    usual = compared_questions(db, project_id, questions, raters, options)
+    pairs = pairs_of(usual.kept, raters, options)
+    people = people_questions(usual.kept, raters, pairs, options)
     wanted = [*questions_in(pairs), *(question for alike in people.values() for question in alike)]
     ratings = load_questions(db, project_id, wanted, options.selection)
     labels = label_sets(db, project_id, ratings, pairs)
@@ -125,13 +126,11 @@ def agreement_table(
     notes += scale_notes(db, project_id, ((pair.protocol, pair.aspect) for pair in pairs))
     notes += [] if options.stats else _fraction_notes(ratings, labels)
     notes += rules_notes(compared_raters)
-    if not options.raters and not options.readers:
-        about = protocol_questions(questions, raters, options.protocol)
-        notes += reader_notes(raters[q.rater] for q in about if q.rater != options.truth)
+    notes += usual.notes(protocol_questions(questions, raters, options.protocol))
     if rows and "pair" in options.levels and not ratings.cases.has_item.any():
         notes.append("no case is about a single item, so the level pair equals the level user")
     if not rows:
-        notes.append(nothing(questions, raters, options))
+        notes.append(nothing(usual.kept, raters, options))
     columns: tuple[Column, ...] = _COLUMNS
     if options.by_system:
         columns = (*_COLUMNS[:4], Column("system", "System"), *_COLUMNS[4:])
@@ -315,7 +314,7 @@ def _commonest(values: FloatArray) -> tuple[float, float]:
     return float(levels[top]), float(counts[top] / values.size)
 
 
-def nothing(questions: list[Question], raters: Mapping[str, Rater], options: AgreementOptions) -> str:
+def nothing(questions: Sequence[Question], raters: Mapping[str, Rater], options: AgreementOptions) -> str:
     """The reason why there is no pair to compare."""
     wanted = (*options.raters, options.truth)
     names = sorted(

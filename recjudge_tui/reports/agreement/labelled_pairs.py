@@ -19,11 +19,12 @@ from recjudge_tui.reports.common.pairing import (
     check_aspect,
     check_fill,
     check_options,
+    compared_questions,
     label_sets,
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import combined_notes, label_names
+from recjudge_tui.reports.common.scales import combined_notes, label_names, protocol_questions
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import load_questions, project_questions, project_raters
@@ -66,7 +67,8 @@ def labelled_pairs(db: Database, project_id: int, options: AgreementOptions) -> 
     check_options(db, project_id, options)
     questions, raters = project_questions(db, project_id), project_raters(db, project_id)
     check_aspect(questions, raters, options)
-    pairs = pairs_of(questions, raters, options)
+    usual = compared_questions(db, project_id, questions, raters, options)
+    pairs = pairs_of(usual.kept, raters, options)
     ratings = load_questions(db, project_id, questions_in(pairs), options.selection)
     labels = label_sets(db, project_id, ratings, pairs)
     check_fill(labels, options)
@@ -97,8 +99,9 @@ def labelled_pairs(db: Database, project_id: int, options: AgreementOptions) -> 
     notes += combined_notes(raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater))
     notes += [*orientation_notes(seen), *_TWICE[: any(how.mirrored for how in seen.values())]]
     notes += missing_notes(lacks) + untimed_notes(ratings)
+    notes += usual.notes(protocol_questions(questions, raters, options.protocol))
     if not pairs:
-        notes.append(nothing(questions, raters, options))
+        notes.append(nothing(usual.kept, raters, options))
     return LabelledPairs(tuple(labelled), tuple(notes))
 
 

@@ -25,11 +25,18 @@ from recjudge_tui.reports.common.pairing import (
     by_labels,
     check_aspect,
     check_options,
+    compared_questions,
     label_sets,
     pairs_of,
     questions_in,
 )
-from recjudge_tui.reports.common.scales import categories, is_people, rater_notes, scale_notes
+from recjudge_tui.reports.common.scales import (
+    categories,
+    is_people,
+    protocol_questions,
+    rater_notes,
+    scale_notes,
+)
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
 from recjudge_tui.stats.agreement.registry import MANY_RATERS, NO_ORDER
@@ -73,8 +80,9 @@ def together_table(db: Database, project_id: int, options: AgreementOptions) -> 
     check_options(db, project_id, options)
     questions, raters = project_questions(db, project_id), project_raters(db, project_id)
     check_aspect(questions, raters, options)
+    usual = compared_questions(db, project_id, questions, raters, options)
     chosen = options.raters or tuple(name for name, rater in raters.items() if is_people(rater))
-    pairs = pairs_of(questions, raters, replace(options, raters=chosen)) if len(chosen) > 1 else []
+    pairs = pairs_of(usual.kept, raters, replace(options, raters=chosen)) if len(chosen) > 1 else []
     ratings = load_questions(db, project_id, questions_in(pairs), options.selection)
     labels = label_sets(db, project_id, ratings, pairs)
     unordered = categories(db, project_id)
@@ -103,10 +111,11 @@ def together_table(db: Database, project_id: int, options: AgreementOptions) -> 
         if named and refused:
             notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
     notes = [_ABOUT, *orientation_notes(seen), *notes, *untimed_notes(ratings)]
+    notes += usual.notes(protocol_questions(questions, raters, options.protocol))
     notes += scale_notes(db, project_id, alike)
     notes += rater_notes(ratings.raters[name] for by_rater in alike.values() for name in by_rater)
     if not rows:
-        notes = [*notes[1:], _nothing(questions, raters, options)]
+        notes = [*notes[1:], _nothing(usual.kept, raters, options)]
     return Table("Agreement of all together", _COLUMNS, tuple(rows), tuple(notes), settings_of(options))
 
 
@@ -161,7 +170,7 @@ def _figures(
     return [{**who, "stat": stat, **estimate_cells(estimates[stat])} for stat in stats], how
 
 
-def _nothing(questions: list[Question], raters: Mapping[str, Rater], options: AgreementOptions) -> str:
-    if not options.raters and sum(is_people(rater) for rater in raters.values()) < 2:
+def _nothing(questions: Sequence[Question], raters: Mapping[str, Rater], options: AgreementOptions) -> str:
+    if not options.raters and sum(is_people(raters[name]) for name in {q.rater for q in questions}) < 2:
         return "fewer than two people have judged this project: choose raters with --raters A,B,..."
     return nothing(questions, raters, options)

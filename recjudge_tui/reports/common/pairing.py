@@ -14,13 +14,13 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.scales import (
     is_metric,
-    is_reader,
     label_names,
     protocol_questions,
     protocols_meeting,
     rater_rank,
     speaks_for_people,
 )
+from recjudge_tui.reports.common.usual_raters import UsualQuestions, usual_questions
 from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATISTICS
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
@@ -34,8 +34,8 @@ OF_METRICS = "a metric has its own scale: only correlations apply"
 
 @dataclass(frozen=True)
 class AgreementOptions:
-    """The comparisons to make. Empty `raters`: everyone, but readers only with `readers`; `truth`: everyone against
-    this rater, else all pairs.
+    """The comparisons to make. Empty `raters`: everyone, but readers and people with few labels only with `readers`;
+    `truth`: everyone against this rater, else all pairs.
 
     Empty `stats`: qwk and percent (Pearson and Spearman on a scale without labels, and for metrics; all correlations where a
     rater gives values between the labels; kappa and percent for categories without an order), and concurrence for pairs of
@@ -107,7 +107,8 @@ def pairs_of(
 
     A metric is compared with every aspect that others judged on its kind of case, and with other metrics.
     """
-    wanted = [q for q in questions if _is_asked(raters[q.rater], options)]
+    named = (*options.raters, options.truth)
+    wanted = [q for q in questions if not options.raters or q.rater in named]
     metrics = [question for question in wanted if is_metric(raters[question.rater])]
     pairs: list[Pair] = []
     for (same, aspect), asked_alike in _alike(wanted, raters, options):
@@ -130,10 +131,17 @@ def pairs_of(
     return pairs
 
 
-def _is_asked(rater: Rater, options: AgreementOptions) -> bool:
-    if rater.name in (*options.raters, options.truth):
-        return True
-    return not options.raters and (options.readers or not is_reader(rater))
+def compared_questions(
+    db: Database,
+    project_id: int,
+    questions: Iterable[Question],
+    raters: Mapping[str, Rater],
+    options: AgreementOptions,
+) -> UsualQuestions:
+    """All of them if the raters are named or readers are asked for; else those that count without that."""
+    if options.raters or options.readers:
+        return UsualQuestions(tuple(questions))
+    return usual_questions(db, project_id, questions, raters, [options.truth] if options.truth else [])
 
 
 def _alike(

@@ -49,12 +49,6 @@ def is_reader(rater: Rater) -> bool:
     return rater.kind in READERS
 
 
-def reader_notes(raters: Iterable[Rater]) -> list[str]:
-    """The note of a report that leaves these raters out if they are readers; none if there are none."""
-    names = sorted({rater.name for rater in raters if is_reader(rater)})
-    return [f"without the overrides of {', '.join(names)}; --readers includes them"] if names else []
-
-
 def rater_notes(raters: Iterable[Rater]) -> list[str]:
     """The notes that must accompany all figures of raters made from others and of the built-in rules."""
     named = list(raters)

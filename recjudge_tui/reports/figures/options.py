@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.filters import Term, VerdictFilter
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
-from recjudge_tui.domain.protocols import OVERALL, question_of
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import REFERENCES
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
@@ -100,21 +100,6 @@ def project_topics(db: Database, project_id: int) -> tuple[Topic, ...]:
         counts.setdefault(Topic(question.protocol, question.aspect), []).append(count)
     raters_of = {topic: of_raters.count(max(of_raters)) for topic, of_raters in counts.items()}
     return tuple(sorted(counts, key=lambda t: (t.aspect != OVERALL, -raters_of[t], t)))
-
-
-def with_few_labels(db: Database, project_id: int, topic: Topic) -> frozenset[str]:
-    """The people who have labelled fewer than `FEWEST_CASES` cases of the question, and fewer than somebody else."""
-    from recjudge_tui.reports.common.scales import is_people
-    from recjudge_tui.store.verdicts.ratings import count_up_to, project_questions, project_raters
-
-    raters = project_raters(db, project_id)
-    counts: dict[str, int] = {}
-    for question in project_questions(db, project_id):
-        if question.aspect == topic.aspect and question_of(question.protocol) == question_of(topic.protocol):
-            count = count_up_to(db, project_id, question, FEWEST_CASES)
-            counts[question.rater] = min(counts.get(question.rater, 0) + count, FEWEST_CASES)
-    least = max(counts.values(), default=0)
-    return frozenset(name for name, count in counts.items() if count < least and is_people(raters[name]))
 
 
 def chosen_topic(topics: Sequence[Topic], options: FigureOptions, protocols: Iterable[str]) -> Topic:

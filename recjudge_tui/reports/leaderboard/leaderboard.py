@@ -11,15 +11,14 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import (
-    is_reader,
     origin_notes,
     protocol_questions,
     protocols_meeting,
     rater_notes,
     rater_rank,
-    reader_notes,
 )
 from recjudge_tui.reports.common.table import Row, Table
+from recjudge_tui.reports.common.usual_raters import UsualQuestions, usual_questions
 from recjudge_tui.reports.leaderboard.battles import battles
 from recjudge_tui.reports.leaderboard.crowd import as_crowd, crowd_notes, crowd_raters
 from recjudge_tui.reports.leaderboard.early_stopping import decided_notes
@@ -54,7 +53,8 @@ from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import (
     Question,
     Ratings,
-    load_ratings,
+    load_questions,
+    newest_lists,
     project_questions,
     project_raters,
 )
@@ -63,7 +63,7 @@ from recjudge_tui.store.verdicts.ratings import (
 @dataclass(frozen=True)
 class LeaderboardOptions:
     """`method` empty: q for pairs of lists, mean for scores (absolute, explanation), share for the rest. `raters` empty
-    and `aspect` None: all of them, of raters without readers unless `readers`.
+    and `aspect` None: all of them, of raters without readers and people with few labels unless `readers`.
 
     `crowd`: these raters' verdicts make one board, ALL_PEOPLE of all annotators. `ties` is for bt; `k_factor` and `orders`
     (0: the order of the cases) are for elo.
@@ -115,58 +115,52 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
         )
     if options.crowd and name == "elo":
         raise UsageError("elo cannot rank by a crowd", next_step="Use bt, q or winrate.")
-    ratings = board_ratings(db, project_id, options)
+    questions = board_questions(db, project_id, options)
+    ratings = _ratings_of(db, project_id, options, questions)
     table = METHODS[name].build(db, project_id, ratings, options)
     about_runs = (
         *crowd_notes(ratings),
         *origin_notes(db, project_id, ratings.single_questions),
         *decided_notes(db, project_id, ratings.single_questions),
     )
-    return replace(table, notes=(*table.notes, *about_runs, *_left_out(db, project_id, options)))
+    return replace(table, notes=(*table.notes, *about_runs, *questions.notes()))
 
 
 def board_ratings(db: Database, project_id: int, options: LeaderboardOptions) -> Ratings:
-    """The verdicts of a leaderboard; raises UsageError for an unknown protocol or an aspect without verdicts,
-    NotFoundError for an unknown rater."""
+    """The verdicts of a leaderboard; raises as `board_questions`."""
+    return _ratings_of(db, project_id, options, board_questions(db, project_id, options))
+
+
+def _ratings_of(
+    db: Database, project_id: int, options: LeaderboardOptions, questions: UsualQuestions
+) -> Ratings:
+    ratings = newest_lists(load_questions(db, project_id, questions.kept, options.selection))
+    return as_crowd(ratings) if options.crowd else ratings
+
+
+def board_questions(db: Database, project_id: int, options: LeaderboardOptions) -> UsualQuestions:
+    """The questions that a leaderboard ranks by, and those that it leaves out unless asked for them.
+
+    Raises UsageError for an unknown protocol or an aspect without verdicts, NotFoundError for an unknown rater.
+    """
     if options.raters and options.crowd:
         raise UsageError(
             "a leaderboard shows single raters or a crowd, not both", next_step="Leave out one of them."
         )
     for rater in options.raters:
         rater_row(db, project_id, rater)
-    protocols = protocols_meeting(options.protocol)
+    protocols, every = protocols_meeting(options.protocol), project_questions(db, project_id)
     if options.aspect is not None:
-        _check_aspect(project_questions(db, project_id), protocols, options.aspect)
-    ratings = load_ratings(
-        db,
-        project_id,
-        raters=_ranking_raters(db, project_id, options),
-        protocols=protocols,
-        aspect=options.aspect,
-        chosen=options.selection,
-    )
-    return as_crowd(ratings) if options.crowd else ratings
-
-
-def _ranking_raters(db: Database, project_id: int, options: LeaderboardOptions) -> list[str] | None:
-    if options.raters:
-        return list(options.raters)
-    if options.crowd:
-        return crowd_raters(db, project_id, options.crowd)
-    if options.readers:
-        return None
-    return [rater.name for rater in project_raters(db, project_id).values() if not is_reader(rater)]
-
-
-def _left_out(db: Database, project_id: int, options: LeaderboardOptions) -> list[str]:
-    if options.raters or options.crowd or options.readers:
-        return []
-    raters, asked = project_raters(db, project_id), protocols_meeting(options.protocol)
-    return reader_notes(
-        raters[question.rater]
-        for question in project_questions(db, project_id)
-        if asked is not None and question.protocol in asked and options.aspect in (None, question.aspect)
-    )
+        _check_aspect(every, protocols, options.aspect)
+    asked = [
+        question
+        for question in every
+        if (protocols is None or question.protocol in protocols) and options.aspect in (None, question.aspect)
+    ]
+    named = options.raters or crowd_raters(db, project_id, options.crowd)
+    if named or options.readers:
+        return UsualQuestions(tuple(q for q in asked if not named or q.rater in named))
+    return usual_questions(db, project_id, asked, project_raters(db, project_id))
 
 
 def _check_aspect(questions: Iterable[Question], protocols: Collection[str] | None, aspect: str) -> None:

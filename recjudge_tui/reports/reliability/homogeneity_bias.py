@@ -13,7 +13,14 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.agreement.agreement import side_of
 from recjudge_tui.reports.common.comparison import Comparison, compare, generation_notes
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, check_options, pairs_of, questions_in
+from recjudge_tui.reports.common.pairing import (
+    AgreementOptions,
+    Pair,
+    check_options,
+    compared_questions,
+    pairs_of,
+    questions_in,
+)
 from recjudge_tui.reports.common.scales import is_metric, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.diversity import ILD, TITLE_ILD, load_catalogue, measure_lists
@@ -82,10 +89,11 @@ def homogeneity_bias_table(
         raise UsageError(f"“{truth}” cannot be compared with itself")
     options = AgreementOptions(raters=(rater,) if rater else (), truth=truth)
     check_options(db, project_id, options)
-    raters = project_raters(db, project_id)
+    questions, raters = project_questions(db, project_id), project_raters(db, project_id)
+    usual = compared_questions(db, project_id, questions, raters, options)
     pairs = [
         pair
-        for pair in pairs_of(project_questions(db, project_id), raters, options)
+        for pair in pairs_of(usual.kept, raters, options)
         if protocol_facts(pair.protocol).unit == "list"
         and not any(is_metric(raters[q.rater]) for q in (pair.a, pair.b))
     ]

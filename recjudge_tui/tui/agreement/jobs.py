@@ -9,9 +9,9 @@ from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.selection import CaseSelection
-from recjudge_tui.reports.common.estimate_cells import FEWEST_CASES
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms, with_few_labels
+from recjudge_tui.reports.common.usual_raters import INCLUDE_THEM
+from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms
 from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 
@@ -63,7 +63,7 @@ def load_agreement(
     """
     from recjudge_tui.reports.agreement.agreement import agreement_table
     from recjudge_tui.reports.common.pairing import AgreementOptions
-    from recjudge_tui.reports.common.scales import categories, is_people, is_reader
+    from recjudge_tui.reports.common.scales import categories, is_people
     from recjudge_tui.reports.common.segments import segmented
     from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
     from recjudge_tui.store.verdicts.ratings import project_raters
@@ -75,22 +75,16 @@ def load_agreement(
     if topic is None:
         return Agreement((), None, choice.stat, choice.level, people, (), "", None, None)
     stat, level, methods, method = _fitting(choice, topic, ordered=topic not in categories(db, project_id))
-    few = frozenset[str]() if choice.readers else with_few_labels(db, project_id, topic)
-    kept = tuple(name for name, rater in raters.items() if name not in few and not is_reader(rater))
-    shown = kept if few else ()
-    ranking = LeaderboardOptions(
-        topic.protocol, aspect=topic.aspect, method=method, readers=choice.readers, raters=shown
-    )
+    ranking = LeaderboardOptions(topic.protocol, aspect=topic.aspect, method=method, readers=choice.readers)
     compared = AgreementOptions(
-        topic.protocol, topic.aspect, stats=(stat,), levels=(level,), readers=choice.readers, raters=shown
+        topic.protocol, topic.aspect, stats=(stat,), levels=(level,), readers=choice.readers
     )
 
     def ranked(cases: CaseSelection) -> Table:
-        table = leaderboard_table(db, project_id, replace(ranking, selection=cases))
-        return replace(table, notes=(*_left_out(few), *table.notes))
+        return _own_words(leaderboard_table(db, project_id, replace(ranking, selection=cases)))
 
     def paired(cases: CaseSelection) -> Table:
-        return agreement_table(db, project_id, replace(compared, selection=cases))
+        return _own_words(agreement_table(db, project_id, replace(compared, selection=cases)))
 
     board = segmented(db, project_id, ranked, occasions=occasions)
     pairs = segmented(db, project_id, paired, occasions=occasions)
@@ -113,13 +107,9 @@ def _fitting(
     return stat, level, methods, method
 
 
-def _left_out(few: frozenset[str]) -> tuple[str, ...]:
-    if not few:
-        return ()
-    names = ", ".join(sorted(few))
-    return (
-        f"without {names}: fewer than {FEWEST_CASES} labels; to include them, press m and count overrides",
-    )
+def _own_words(table: Table) -> Table:
+    """The table with the key of this screen instead of the option of the command line."""
+    return replace(table, notes=tuple(note.replace(INCLUDE_THEM, "m counts them") for note in table.notes))
 
 
 def pair_filter(agreement: Agreement, rater_a: str, rater_b: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recjudge_tui.reports.figures.options import Topic, project_topics, with_few_labels
+from recjudge_tui.reports.figures.options import Topic, project_topics
 from tests.support.verdicts import give, list_case, new_project, pair_case
 
 
@@ -23,17 +23,3 @@ def test_the_first_label_of_an_annotator_keeps_the_question(project_db: Path) ->
     assert project_topics(project.db, project.id) == by_name
     give(project, "cem", dict(few[9:]))
     assert project_topics(project.db, project.id) == by_name[::-1]
-
-
-def test_people_with_few_labels_are_named_unless_nobody_gave_more(project_db: Path) -> None:
-    project = new_project(project_db)
-    pairs = dict.fromkeys([pair_case(project, f"u{at}") for at in range(10)], 1.0)
-    few = dict(list(pairs.items())[:2])
-    give(project, "cem", few, protocol_name="pairwise")
-    topic = Topic("pairwise", "overall")
-    assert with_few_labels(project.db, project.id, topic) == frozenset()
-    give(project, "ana", pairs, protocol_name="pairwise")
-    assert with_few_labels(project.db, project.id, topic) == {"cem"}
-    # another protocol that asks the same question meets the same labels
-    assert with_few_labels(project.db, project.id, Topic("arena", "overall")) == {"cem"}
-    assert with_few_labels(project.db, project.id, Topic("pointwise", "overall")) == frozenset()
