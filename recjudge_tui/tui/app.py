@@ -33,7 +33,7 @@ from recjudge_tui.system import share_one_heap
 from recjudge_tui.tui.frame.driver import lenient
 from recjudge_tui.tui.frame.keys_screen import EVERYWHERE, KeyHelp, keys_of
 from recjudge_tui.tui.frame.late_errors import is_coming, is_ours, is_too_late
-from recjudge_tui.tui.frame.line_filters import AsciiOnly, Harmless
+from recjudge_tui.tui.frame.line_filters import Filters
 from recjudge_tui.tui.frame.palette import Command, Palette, actions, places, themes
 from recjudge_tui.tui.frame.signals import leaving_cleanly, signals_held
 from recjudge_tui.tui.frame.themes import THEMES, ReadableDim, chosen_theme
@@ -81,8 +81,7 @@ class RecjudgeApp(App[None]):
         self.fault: Exception | None = None
         self._program: subprocess.Popen[bytes] | None = None
         self._draft: Path | None = None
-        self._first_filters: list[LineFilter] = [] if self.no_color else [ReadableDim()]
-        self._last_filters: list[LineFilter] = [Harmless(), AsciiOnly(ascii_wanted())]
+        self._own_filters = Filters(() if self.no_color else (ReadableDim(),))
         self.db = connect(db_path, notify=_tell)
         self._file = file_identity(db_path)
         try:
@@ -99,8 +98,7 @@ class RecjudgeApp(App[None]):
         return lenient(super().get_driver_class())
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        last = [last for last in self._last_filters if last.enabled]
-        return [*self._first_filters, *super().get_line_filters(), *last]
+        return self._own_filters.around(super().get_line_filters())
 
     def get_default_screen(self) -> Screen[Any]:
         """The screen of the project. The list of projects below it is created when the user goes back."""
@@ -149,7 +147,8 @@ class RecjudgeApp(App[None]):
         self.look_at_runs()
 
     async def on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.Key):
+        # a key that no widget used comes back, forwarded
+        if isinstance(event, events.Key) and not event.is_forwarded:
             if self._has_lost_its_data():
                 return
             if time.monotonic() - self._looked_at > _LOOK_AGAIN_S:

@@ -66,8 +66,8 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         self._announced: int | None = None
         # the columns needed by the rows read so far; a column stays until another list is shown
         self._needs = Needs()
-        # the style of the text; Textual computes it anew whenever it is asked
-        self._base: Style | None = None
+        # (kind of the text, whether the cursor is on it) -> style; Textual computes a style anew whenever it is asked
+        self._styles: dict[tuple[str, bool], Style] = {}
         self.ids: array[int] = array("q")
         self.cursor = 0
 
@@ -150,34 +150,34 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         return columns_for(max(self.size.width - 1, 1), self._needs)
 
     def notify_style_update(self) -> None:
-        self._base = None
+        self._styles.clear()
         super().notify_style_update()
 
+    def _style(self, kind: str, chosen: bool) -> Style:
+        """The style of a text of this kind; an empty kind is plain."""
+        if (kind, chosen) not in self._styles:
+            style = self.rich_style
+            if kind:
+                style += self.get_component_rich_style(f"verdict-list--{kind}", partial=True)
+            if chosen:
+                style += self.get_component_rich_style("verdict-list--cursor")
+            self._styles[kind, chosen] = style
+        return self._styles[kind, chosen]
+
     def render_line(self, y: int) -> Strip:
-        if self._base is None:
-            self._base = self.rich_style
-        width, base = self.size.width, self._base
-        place = y + self.scroll_offset.y
+        width, place = self.size.width, y + self.scroll_offset.y
         if place >= len(self.ids):
-            return Strip.blank(width, base)
-        row = self._row(place)
-        columns = self.columns
-        chosen = (
-            self.get_component_rich_style("verdict-list--cursor") if place == self.cursor else Style.null()
-        )
-        segments = [Segment("▌" if place == self.cursor and glyphs().bar == "█" else " >"[place == self.cursor],
-                            base + chosen)]  # fmt: skip
+            return Strip.blank(width, self._style("", False))
+        row, chosen, symbols = self._row(place), place == self.cursor, glyphs()
+        mark = " " if not chosen else "▌" if symbols.bar == "█" else ">"
+        plain = self._style("", chosen)
+        segments = [Segment(mark, plain)]
         if row is None:
-            segments.append(Segment("(gone)", base + chosen))
+            segments.append(Segment("(gone)", plain))
         else:
-            for text, kind in verdict_cells(row, columns, glyphs()):
-                style = (
-                    self.get_component_rich_style(f"verdict-list--{kind}", partial=True)
-                    if kind
-                    else Style.null()
-                )
-                segments.append(Segment(text, base + style + chosen))
-        return Strip(segments).adjust_cell_length(width, base + chosen).simplify()
+            cells = verdict_cells(row, self.columns, symbols)
+            segments += [Segment(text, self._style(kind, chosen)) for text, kind in cells]
+        return Strip(segments).adjust_cell_length(width, plain).simplify()
 
     def action_move(self, rows: int) -> None:
         self._move_to(self.cursor + rows)
@@ -186,6 +186,14 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         rows = max(self.size.height - 1, 1) * pages
         self.scroll_to(y=self.scroll_offset.y + rows, animate=False, force=True)
         self._move_to(self.cursor + rows)
+        self.call_after_refresh(self._read_ahead, rows)
+
+    def _read_ahead(self, rows: int) -> None:
+        """Read the next page in this direction while this one is looked at: a window takes longer than a paint."""
+        top = self.scroll_offset.y
+        for place in (top + rows, top + rows + self.size.height - 1):
+            if 0 <= place < len(self.ids):
+                self._row(place)
 
     def action_first(self) -> None:
         self._move_to(0)

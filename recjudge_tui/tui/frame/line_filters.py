@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
 from recjudge_tui.domain.text import paintable
+from recjudge_tui.tui.kit.glyphs import ascii_wanted
 
 _LIKE = {
     **dict.fromkeys("─━┄┈╌═▁▔‾–—−", "-"),
@@ -28,6 +31,19 @@ _LIKE = {
     "›": ">",
     "\N{NO-BREAK SPACE}": " ",
 }
+
+
+class InOne(LineFilter):
+    """Applies filters one after the other. Textual keeps a filtered copy of each line for each filter; this needs one."""
+
+    def __init__(self, filters: tuple[LineFilter, ...] = ()) -> None:
+        super().__init__()
+        self.filters = filters
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        for line_filter in self.filters:
+            segments = line_filter.apply(segments, background)
+        return segments
 
 
 class Harmless(LineFilter):
@@ -62,3 +78,19 @@ def _ascii(character: str) -> str:
     if character.isascii():
         return character
     return _LIKE.get(character) or "?" * cell_len(character)
+
+
+class Filters:
+    """The filters of the app around those of Textual, as one."""
+
+    def __init__(self, first: tuple[LineFilter, ...]) -> None:
+        self._first = first
+        self._last = (Harmless(), *([AsciiOnly()] if ascii_wanted() else []))
+        self._in_one = InOne()
+
+    def around(self, others: Iterable[LineFilter]) -> tuple[LineFilter]:
+        """The same filter as long as the others are the same: Textual remembers lines by it."""
+        filters = (*self._first, *others, *self._last)
+        if filters != self._in_one.filters:
+            self._in_one = InOne(filters)
+        return (self._in_one,)

@@ -1,4 +1,4 @@
-"""Work that must not block the screen: a job in a thread with its own database connection."""
+"""Work that must not block the screen: a job in a thread, with a database connection that no other job uses meanwhile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.worker import Worker, get_current_worker
 
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.opening import connect
+from recjudge_tui.tui.kit.spare_connections import SpareConnections
 
 Result = TypeVar("Result")
 ShowError = Callable[[RecjudgeError], object]
@@ -28,7 +28,7 @@ class Background:
 
     def __init__(self, node: DOMNode, path: Path, show_error: ShowError) -> None:
         self._node = node
-        self._path = path
+        self._connections = SpareConnections(path)
         self._show_error = show_error
         self._lock = Lock()
         self._open: dict[str, Database] = {}
@@ -57,6 +57,7 @@ class Background:
         self._node.workers.cancel_node(self._node)
         for name in list(self._open):
             self._interrupt(name)
+        self._connections.close()
 
     def _interrupt(self, name: str) -> None:
         with self._lock:
@@ -77,7 +78,7 @@ class Background:
                 deliver()
 
         try:
-            with connect(self._path, must_exist=True) as db:
+            with self._connections.lend() as db:
                 result = self._run(worker, name, db, job)
         except RecjudgeError as error:
             # a statement interrupted on purpose also ends here
