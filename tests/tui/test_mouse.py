@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from textual.pilot import Pilot
+
+from recjudge_tui.store.opening import connect
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.strip import CaseStrip
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.home.board import HomeBoard
+from recjudge_tui.tui.home.screen import HomeScreen
+from recjudge_tui.tui.kit.choice import Choice
 from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.key_line import KeyLine
+from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.projects.screen import ProjectsScreen, ProjectTable
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_project
@@ -46,6 +53,64 @@ async def test_the_footer_is_clicked(project_db: Path) -> None:
         await pilot.click(KeyLine, offset=(column + 3, 0))
         await settle(pilot)
         assert isinstance(pilot.app.screen, AskLine)
+
+
+async def test_the_places_of_the_top_line_are_clicked(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db) as pilot:
+        await press(pilot, "enter", "enter", "P")
+        assert len(pilot.app.screen_stack) == 4
+        # where one is stays; the project is its home
+        await pilot.click(TopBar, offset=(shown(pilot).index("Request") + 2, 0))
+        await settle(pilot)
+        assert len(pilot.app.screen_stack) == 4
+        await pilot.click(TopBar, offset=(shown(pilot).index("movies") + 2, 0))
+        await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
+        await settle(pilot)
+        assert len(pilot.app.screen_stack) == 2
+        await pilot.click(TopBar, offset=(3, 0))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ProjectsScreen))
+
+
+async def test_the_keys_of_a_dialog_are_clicked(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "Q", "w")
+        assert isinstance(pilot.app.screen, AskLine)
+        await _click_text(pilot, "esc cancel")
+        assert isinstance(pilot.app.screen, CasesScreen)
+        await press(pilot, "w")
+        await type_text(pilot, "odd")
+        await _click_text(pilot, "enter accept")
+        assert isinstance(pilot.app.screen, CasesScreen)
+        await press(pilot, "v")
+        await _click_text(pilot, " 2  ")
+        assert isinstance(pilot.app.screen, CasesScreen)
+    with connect(project_db) as db:
+        assert db.value("SELECT count(*) FROM raters WHERE kind = 'reader'") == 1
+
+
+async def test_the_signs_of_a_choice_are_clicked(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "a")
+        await until(pilot, lambda: "Quadratic weighted" in shown(pilot))
+        await press(pilot, "m")
+        choice = pilot.app.screen.query_one("#choice-stat", Choice)
+        first = choice.value
+        await pilot.click(choice, offset=(choice.size.width - 1, 0))
+        await settle(pilot)
+        assert choice.value != first
+        await pilot.click(choice, offset=(0, 0))
+        await settle(pilot)
+        assert choice.value == first
+
+
+async def _click_text(pilot: Pilot[Any], text: str) -> None:
+    lines = shown(pilot).splitlines()
+    row = next(at for at, line in enumerate(lines) if text in line)
+    await pilot.click(offset=(lines[row].index(text) + 1, row))
+    await settle(pilot)
 
 
 async def test_from_deep_below_the_palette_leads_back_to_the_projects(project_db: Path) -> None:

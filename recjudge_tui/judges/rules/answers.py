@@ -171,8 +171,8 @@ def _reasoning(subject: Subject, field: str) -> str:
     if subject.explanation is not None:
         parts = subject.explanation
         return (
-            f"Counted from words alone: the text names its item to {parts.item:.2f} and the user's own history to "
-            f"{parts.user:.2f} of what is asked, and its form to {parts.form:.2f}. The item's fit is {parts.fit:.2f}."
+            f"Scored from words alone, from 0 to 1: the text names its item {parts.item:.2f}, refers to the user's own "
+            f"history {parts.user:.2f}, has the right form {parts.form:.2f}, and its item fits the user {parts.fit:.2f}."
         )
     if len(subject.lists) == 1:
         return about_list(subject.lists[0], subject.profile)

@@ -31,7 +31,7 @@ def about_list(evidence: Evidence, profile: Profile) -> str:
 def about_aspect(counts: str, values: tuple[float, float], names: tuple[str, str], winner: int) -> str:
     """What was counted for one aspect of two lists, and which list is ahead."""
     ahead = {1: f"{names[0]} is ahead", -1: f"{names[1]} is ahead", 0: "neither is clearly ahead"}[winner]
-    return f"Counted is {counts}: {names[0]} {values[0]:.2f}, {names[1]} {values[1]:.2f}; {ahead}."
+    return f"Counted: {counts}. {names[0]} {values[0]:.2f}, {names[1]} {values[1]:.2f}; {ahead}."
 
 
 def about_pair(
@@ -47,7 +47,7 @@ def _verdict(first: Evidence, second: Evidence, profile: Profile, names: tuple[s
     scores = f"(scores {first.score:.2f} and {second.score:.2f})"
     alike = first.category == second.category
     if winner == 0 and alike and profile.media:
-        return f"Both have the same label, and closeness to the user's genres does not decide further: a tie {scores}."
+        return f"Both have the same label, so this is a tie {scores}."
     if winner == 0:
         return f"They are too close to tell apart {scores}."
     better = names[0] if winner > 0 else names[1]
@@ -137,5 +137,5 @@ def _side(name: str, evidence: Evidence) -> str:
     fitting = [item for item in evidence.items if item.useful and item.taste_rank > 0]
     example = f", such as {quoted(_best(fitting).item)}" if fitting else ""
     flagged = len(evidence.findings)
-    faults = "none is at fault" if not flagged else f"{flagged} {'is' if flagged == 1 else 'are'} at fault"
+    faults = "no faults" if not flagged else f"{flagged} {'is' if flagged == 1 else 'are'} at fault"
     return f"{name} is a {label}: {evidence.useful} of {len(evidence.items)} items fit{example}; {faults}."

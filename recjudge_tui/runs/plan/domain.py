@@ -37,9 +37,9 @@ def in_words_of(db: Database, project_id: int, prompt: Prompt, settings: RunSett
 
 def unknown_domain_note(prompt: Prompt) -> str:
     """The note before a run whose domain is unknown. `prompt` has the run's variables."""
-    used = [f"{name} “{prompt.variables[name]}”" for name in prompt.variables if name in SHORT_WORDS]
-    reason = f"the prompt says {', '.join(used)}" if used else f"the prompt is written for {prompt.domain}"
-    return f"the domain of this project is unknown: {reason}; choose one with --domain {'|'.join(domain_names())}"
+    used = [f"“{prompt.variables[name]}”" for name in prompt.variables if name in SHORT_WORDS]
+    reason = f"the prompt says {' and '.join(used)}" if used else f"the prompt is written for {prompt.domain}"
+    return f"this project's domain is not set: {reason}; choose one with --domain {'|'.join(domain_names())}"
 
 
 def left_out_examples_note(prompt: Prompt, domain: str) -> str:

@@ -10,11 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.glyphs import number
 from recjudge_tui.tui.kit.key_line import key_hint
@@ -48,7 +49,7 @@ class OutcomeChoice(Dialog[str | None]):
             box.border_title = Content(f"Cases of {one_line(self._row['system'], 40)}")
             yield Options(*self._options(), compact=True)
             keys = key_hint(self.app, ("outcomes.close", "esc", "close"))
-            yield Static(Content(f"enter read them   1-4 at once   {keys}"), classes="dialog-hint")
+            yield DialogHint(f"enter read them   1-4 at once   {keys}")
 
     def _options(self) -> list[Option]:
         counts = [_count(self._row, key) for key in ("wins", "ties", "losses")]

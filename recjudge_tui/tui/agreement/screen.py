@@ -36,7 +36,7 @@ from recjudge_tui.tui.agreement.ranking import OF_PAIRS, Ranking, RankingLine, c
 from recjudge_tui.tui.figures.grid import TableCell
 from recjudge_tui.tui.figures.render import content_of
 from recjudge_tui.tui.kit.base_screen import COMMON
-from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.kit.glyphs import glyphs, middle
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.occasion_screen import OccasionScreen
 from recjudge_tui.tui.kit.steady_table import FigureTable
@@ -47,7 +47,8 @@ _EMPTY = """Nothing has been judged yet.
 Press i to import labels, and r, then n, to start a run."""
 _LONGEST_NOTES = 12
 _FEW = f"?: fewer than {FEWEST_CASES} cases"
-_READERS = [(str(False), "left out"), (str(True), "counted as raters")]
+# readers' overrides, and people with few labels
+_READERS = [(str(False), "left out, as overrides are"), (str(True), "counted, with overrides")]
 
 
 class AgreementScreen(OccasionScreen):
@@ -151,10 +152,13 @@ class AgreementScreen(OccasionScreen):
         self._matrix = matrix(table, agreement.stat, agreement.people, look)
         cursor = grid.cursor_coordinate
         grid.clear(columns=True)
+        # with the room that the rows' names and the space between columns leave
+        room = (self.size.width - 28) // max(len(self._matrix), 1) - 2
         for place, (name, _) in enumerate(self._matrix):
-            grid.add_column(Text(one_line(name, 11), justify="right"), key=str(place))
+            head = middle(one_line(name, 60), min(max(room, 11), 22), look)
+            grid.add_column(Text(head, justify="right"), key=str(place))
         for name, cells in self._matrix:
-            grid.add_row(*[cell.text for cell in cells], label=Text(one_line(name, 22)))
+            grid.add_row(*[cell.text for cell in cells], label=Text(middle(one_line(name, 60), 22, look)))
         if grid.is_valid_coordinate(cursor):
             grid.cursor_coordinate = cursor
         if self._matrix and self._matrix[0][1][0].row is None and len(self._matrix) > 1:
@@ -185,8 +189,10 @@ class AgreementScreen(OccasionScreen):
         self.call_after_refresh(self._resized)
 
     def _resized(self) -> None:
-        if self.agreement is not None and self.agreement.board is not None:
-            self._show_ranking(self.agreement.board)
+        agreement = self.agreement
+        if agreement is not None and agreement.pairs is not None and agreement.board is not None:
+            self._show_matrix(agreement, agreement.pairs)
+            self._show_ranking(agreement.board)
 
     def _show_failure(self, error: RecjudgeError) -> None:
         self.host.show_error(error)
@@ -313,7 +319,7 @@ class AgreementScreen(OccasionScreen):
             ChoiceField("stat", "statistic", [(name, label_of(name)) for name in STATISTICS], agreement.stat),
             ChoiceField("level", "level", list(LEVEL_NAMES.items()), agreement.level),
             ChoiceField("method", "ranking", methods, agreement.method),
-            ChoiceField("readers", "overrides", _READERS, str(self._choice.readers)),
+            ChoiceField("readers", "few labels", _READERS, str(self._choice.readers)),
         )
         self.app.push_screen(ChoiceForm(fields), partial(self._choose, agreement=agreement))
 

@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.annotation import ItemFlag
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.option_list import Options, move_cursor
 
@@ -51,7 +52,7 @@ class FlagForm(Dialog[ItemFlag | None]):
             shown = [one_line(words, 90) for _, words in self._items]
             yield Options(*_options(shown), id="flag-list", markup=False, compact=True)
             yield Input(compact=True, id="flag-reason", disabled=True)
-            yield Static(Content(_HINTS[0]), classes="dialog-hint")
+            yield DialogHint(_HINTS[0])
 
     def on_mount(self) -> None:
         self.query_one(Input).display = False

@@ -14,6 +14,7 @@ from textual.widgets import Input, Label, Static
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.tui.annotate.jobs import PlanRequest
 from recjudge_tui.tui.kit.choice import Choice
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 
 
@@ -37,7 +38,7 @@ class AnnotationForm(Dialog[PlanRequest | None]):
             yield Label(Content("annotators per case (empty: two)"))
             yield Input(compact=True, id="assign-per-case")
             yield Static(classes="form-error")
-            yield Static(Content("enter assign   tab next field   esc cancel"), classes="dialog-hint")
+            yield DialogHint("enter assign   tab next field   esc cancel")
 
     @on(Input.Submitted)
     def _submitted(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,12 +101,18 @@ def _text(case: CaseDetail) -> str:
 
 
 def export_list(
-    db: Database, path: Path, project_id: int, chosen: VerdictFilter, sort: str, only: tuple[int, ...] | None
+    db: Database,
+    path: Path,
+    project_id: int,
+    chosen: VerdictFilter,
+    sort: str,
+    only: tuple[int, ...] | None,
+    listed: array[int] | None,
 ) -> WrittenFile:
-    """Write the listed verdicts; the list is read again, so that it is complete."""
+    """Write the `listed` verdicts; None while only a part of the list is read: then all of it is read here."""
     from recjudge_tui.reports.verdicts.export import save_verdicts
 
-    ids = list_verdicts(db, project_id, chosen, sort, only).ids
+    ids = list_verdicts(db, project_id, chosen, sort, only).ids if listed is None else listed
     written = save_verdicts(db, project_id, chosen.text(), path, ids=ids)
     return WrittenFile(path, quantity(written.rows, "verdict"), (note,) if (note := written.says()) else ())
 

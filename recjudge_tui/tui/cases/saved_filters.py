@@ -24,6 +24,7 @@ from recjudge_tui.store.projects.saved_filters import (
     saved_filters,
 )
 from recjudge_tui.tui.kit.background import Background
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import AskLine, Confirm, Dialog
 from recjudge_tui.tui.kit.host import host_of
 from recjudge_tui.tui.kit.key_line import key_hint, key_name
@@ -72,7 +73,7 @@ class SavedFilters(Dialog[str | None]):
             box.border_title = Content("Saved filters")
             yield FilterNames()
             yield Static(Content(self._empty()), id="no-filters")
-            yield Static(Content(key_hint(self.app, *_KEYS)), classes="dialog-hint")
+            yield DialogHint(key_hint(self.app, *_KEYS))
 
     def _empty(self) -> str:
         save = key_name(self.app, "filters.save", "n")

@@ -57,8 +57,8 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     AUTO_FOCUS = "VerdictList"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("F", "saved_filters", "saved filters", show=False, id="cases.saved_filters"),
-        Binding("y", "copy", "copy", show=False, id="cases.copy"),
+        Binding("F", "saved_filters", "use or save a filter", show=False, id="cases.saved_filters"),
+        Binding("y", "copy", "copy the case", show=False, id="cases.copy"),
         Binding("Y", "save", "save the case to a file", show=False, id="cases.save"),
         Binding("o", "page", "read the case in the pager", show=False, id="cases.page"),
         Binding("e", "export", "export the list", show=False, id="cases.export"),
@@ -66,13 +66,13 @@ class CasesScreen(ExportScreen, ImportScreen):
         Binding("x", "decide('dismiss')", "dismiss", id="triage.dismiss"),
         Binding("v", "override", "override", id="triage.override"),
         Binding("w", "annotate('note')", "write a note", show=False, id="triage.note"),
-        Binding("t", "annotate('tag')", "tag", show=False, id="triage.tag"),
-        Binding("u", "undo", "undo", show=False, id="triage.undo"),
+        Binding("t", "annotate('tag')", "add a tag", show=False, id="triage.tag"),
+        Binding("u", "undo", "undo the last decision", show=False, id="triage.undo"),
         Binding("plus", "keep", "keep for examples or labels", show=False, key_display="+", id="triage.keep"),
         Binding("slash", "filter", "filter", key_display="/", id="cases.filter"),
         Binding("backspace", "drop_chip", "drop the last filter", show=False, id="cases.drop_chip"),
-        Binding("s", "sort", "sort", show=False, id="cases.sort"),
-        Binding("Q", "queue", "queue", show=False, id="cases.queue"),
+        Binding("s", "sort", "sort another way", show=False, id="cases.sort"),
+        Binding("Q", "queue", "queue, or all verdicts", show=False, id="cases.queue"),
         Binding("n", "next_undecided", "next untriaged", id="cases.next_marked"),
         Binding("P", "sent", "sent/raw", id="cases.sent"),
         Binding("J", "scroll_case(3)", "scroll the case down", show=False, id="cases.scroll_down"),
@@ -114,8 +114,7 @@ class CasesScreen(ExportScreen, ImportScreen):
         self._delay: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        crumbs = ("Cases", self._named) if self._named else ("Cases",)
-        yield TopBar("recjudge", self.project_title(self.project_id), *crumbs)
+        yield TopBar(*self._crumbs())
         yield FilterBar(
             _chips, f'{HINT} "free text"', values=partial(_filter_values, project_id=self.project_id)
         )
@@ -125,6 +124,10 @@ class CasesScreen(ExportScreen, ImportScreen):
             yield self.panel
         yield ListsInShort()
         yield KeyLine()
+
+    def _crumbs(self) -> tuple[str, ...]:
+        list_name = "Queue" if self.pane.in_queue else "Cases"
+        return "recjudge", self.project_title(self.project_id), list_name, *filter(None, [self._named])
 
     def on_mount(self) -> None:
         run = None
@@ -165,6 +168,7 @@ class CasesScreen(ExportScreen, ImportScreen):
         self._read_again = False
         self.refresh_bindings()
         self.panel.show_reason(self.pane.queue_reason())
+        self.query_one(TopBar).show(crumbs=self._crumbs())
         self._say_where()
 
     @on(FilterBar.Applied)
@@ -355,12 +359,9 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     def action_export(self) -> None:
         write = partial(
-            export_list,
-            project_id=self.project_id,
-            chosen=self.pane.chosen,
-            sort=self.pane.sort,
-            only=self.pane.only,
-        )
+            export_list, project_id=self.project_id, chosen=self.pane.chosen, sort=self.pane.sort,
+            only=self.pane.only, listed=self.pane.whole_list,
+        )  # fmt: skip
         self.ask_file("verdicts.csv", EXPORT_HINT, write)
 
     # ---- other screens

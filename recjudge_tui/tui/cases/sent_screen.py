@@ -162,7 +162,7 @@ def _numbers(call: SentCall, symbols: Glyphs) -> str:
     if (cost := figures["cost_usd"]) is not None:
         parts.append(money(cost))
     parts += ["a stored reply was used"] if call.cached else []
-    parts += [f"read as {call.parsed_by}"] if call.parsed_by else []
+    parts += [f"parsed as {call.parsed_by}"] if call.parsed_by else []
     parts += [f"ended by {one_line(call.stop, 20)}"] if call.stop else []
     parts += [one_line(call.model, 40)] if call.model else []
     return f" {symbols.dot} ".join(parts)

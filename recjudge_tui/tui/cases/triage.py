@@ -11,11 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.config_file import reader_name
+from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.labels import LABELLED, keep_as_label, verdict_to_keep
-from recjudge_tui.store.verdicts.listing import verdict_rows
+from recjudge_tui.store.verdicts.listing import VerdictRow, verdict_rows
 from recjudge_tui.store.verdicts.triage_log import Action, LogEntry, record, undo_last
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.kit.base_screen import BaseScreen
@@ -121,8 +122,8 @@ class Triage:
         # the cursor may have moved while the choices were read
         if not rows or verdict_id != self._rows.cursor_id:
             return
-        whose = f"case {case_number(rows[0].case_id)}, {one_line(rows[0].rater, 24)}"
-        about = f"{whose}: your verdict is stored beside it, as the rater “{reader_name()}”"
+        whose = f"Case {case_number(rows[0].case_id)}, {one_line(rows[0].rater, 24)}{_on_aspect(rows[0])}"
+        about = f"{whose}. Your verdict is stored beside the judge's, as the rater “{reader_name()}”."
         self._screen.app.push_screen(OverrideDialog(choices, about), partial(self._override, verdict_id))
 
     def _override(self, verdict_id: int, given: tuple[str, float] | None) -> None:
@@ -196,6 +197,10 @@ class Triage:
         self._screen.app.push_screen(
             AskLine("Why?", "The example shows the judge how to reason. Your text is kept as a note."), reason
         )
+
+
+def _on_aspect(row: VerdictRow) -> str:
+    return "" if row.aspect == OVERALL else f" on {one_line(row.aspect, 26).replace('_', ' ')}"
 
 
 def _choices(db: Database, verdict_id: int) -> Choices:

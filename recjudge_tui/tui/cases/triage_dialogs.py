@@ -9,11 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.style import Style
 from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.verdicts.answer_choices import Choices
 from recjudge_tui.store.verdicts.labels import LABELLED
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.glyphs import glyphs, score
 
@@ -41,11 +43,11 @@ class OverrideDialog(Dialog["tuple[str, float] | None"]):
             else:
                 yield Input(placeholder=self._range(), compact=True, type="number")
                 yield Static(id="override-wrong")
-            yield Static(Content("esc cancel"), classes="dialog-hint")
+            yield DialogHint("esc cancel")
 
     def _rows(self) -> list[Content]:
         return [
-            Content.assemble((f" {key} ", "bold $accent"), " ", one_line(label, 40))
+            _row(key, one_line(label, 40) if label != key else "", f"screen.answer('{key}')")
             for key, (label, _) in self._keys.items()
         ]
 
@@ -56,7 +58,10 @@ class OverrideDialog(Dialog["tuple[str, float] | None"]):
     def on_key(self, event: events.Key) -> None:
         if event.character is not None and event.character.lower() in self._keys:
             event.stop()
-            self.dismiss(self._keys[event.character.lower()])
+            self.action_answer(event.character.lower())
+
+    def action_answer(self, key: str) -> None:
+        self.dismiss(self._keys[key])
 
     @on(Input.Submitted)
     def _number(self, event: Input.Submitted) -> None:
@@ -91,17 +96,25 @@ class KeepDialog(Dialog["str | None"]):
             yield Static(
                 Content("\n").join(
                     [
-                        Content.assemble(
-                            (" 1 ", "bold $accent"), f" in the labelled set, as the annotator “{LABELLED}”"
+                        _row(
+                            "1",
+                            f"in the labelled set, as the annotator “{LABELLED}”",
+                            "screen.dismiss('labels')",
                         ),
-                        Content.assemble(
-                            (" 2 ", "bold $accent"), " as an example in its prompt, in a new version"
+                        _row(
+                            "2", "as an example in its prompt, in a new version", "screen.dismiss('example')"
                         ),
                     ]
                 ),
                 classes="dialog-text",
             )
-            yield Static(Content("esc cancel"), classes="dialog-hint")
+            yield DialogHint("esc cancel")
+
+
+def _row(key: str, text: str, action: str) -> Content:
+    """A line that is also clicked."""
+    line = Content.assemble((f" {key} ", "bold $accent"), f" {text}" if text else "")
+    return line.stylize(Style.from_meta({"@click": action}))
 
 
 def _keys(choices: Choices) -> dict[str, tuple[str, float]]:

@@ -28,9 +28,10 @@ _WIDEST = {
     "people": 14,
 }
 _NARROWEST = {"systems": 11, "rater": 6, "user": 5, "judge": 6, "people": 5, "occasion": 11}
-_LEAST_WHY = 14
+# room for “against people”
+_LEAST_WHY = 15
 # columns that a narrow list leaves out, in this order
-_LEFT_OUT = ("case", "rater", "people", "user", "sure")
+_LEFT_OUT = ("rater", "people", "user", "sure")
 _HEADS = {"sure": "sure", "systems": "systems", "rater": "rater"}
 
 
@@ -45,10 +46,11 @@ class Needs(NamedTuple):
     sure: int = 0
     people: int = 0
     occasion: int = 0
+    why: int = 0
     raters: frozenset[str] = frozenset()
 
     def with_rows(self, rows: Iterable[VerdictRow], symbols: Glyphs) -> Needs:
-        user, systems, judge, sure, people, occasion, raters = self
+        user, systems, judge, sure, people, occasion, reason, raters = self
         for row in rows:
             user = max(user, cell_len(one_line(row.user_id, 30)))
             systems = max(systems, cell_len(_systems(row, 200, symbols)))
@@ -57,8 +59,9 @@ class Needs(NamedTuple):
             people = max(people, cell_len(_people(row, symbols)))
             if row.several_occasions:
                 occasion = max(occasion, cell_len(_occasion(row)))
+            reason = max(reason, cell_len(why(row)))
             raters |= {row.rater}
-        return Needs(user, systems, judge, sure, people, occasion, raters)
+        return Needs(user, systems, judge, sure, people, occasion, reason, raters)
 
 
 Columns = dict[str, int]
@@ -83,7 +86,10 @@ def columns_for(width: int, needs: Needs) -> Columns:
         for name, cells in wanted.items()
         if cells
     }
-    room = width - _MARK - _LEAST_WHY
+    room = width - _MARK - min(max(needs.why, len("why")), _LEAST_WHY) - 1
+    if sum(columns.values()) > room:
+        # names come before it: the title of the case has it, too
+        del columns["case"]
     columns = _squeezed(columns, room)
     for name in _LEFT_OUT:
         if sum(columns.values()) <= room:

@@ -180,6 +180,11 @@ class VerdictPane(Vertical):
         self.relist(follow=False, first=True)
 
     @property
+    def whole_list(self) -> array[int] | None:
+        """The listed verdicts, with those decided on since; None while the list is being read."""
+        return None if self._listing else array("q", self.rows.ids)
+
+    @property
     def in_queue(self) -> bool:
         """Whether the list is the queue, or a part of it."""
         return bool(self.chosen.queue())

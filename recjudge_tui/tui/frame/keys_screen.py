@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from recjudge_tui.domain.glossary import WORDS
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.glyphs import wrapped
 from recjudge_tui.tui.kit.key_line import key_hint
@@ -54,7 +55,7 @@ class KeyHelp(Dialog[None]):
             with VerticalScroll(classes="dialog-text", can_focus=False):
                 yield Static(id="keys-list")
             keys = key_hint(self.app, ("keys.close", "esc", "close"))
-            yield Static(Content(f"{keys}   ↑↓ scroll"), classes="dialog-hint")
+            yield DialogHint(f"{keys}   ↑↓ scroll")
 
     @on(Input.Changed)
     def _search(self) -> None:

@@ -21,6 +21,7 @@ from recjudge_tui.tui.frame.keys_screen import DO, EVERYWHERE, GO, MOVE, by_impo
 from recjudge_tui.tui.frame.themes import theme_names
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.option_list import Options, move_cursor
+from recjudge_tui.tui.kit.places import to_projects
 from recjudge_tui.tui.kit.registry import is_screen, make_screen, screen_names
 
 # actions that only make sense as keys
@@ -146,7 +147,7 @@ def actions(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
 def places(app: App[Any], screen: Screen[Any], active: Sequence[ActiveRun]) -> Iterator[Command]:
     """The other screens of the project, and a monitor for each active run."""
     if app.current_mode != "projects" or len(app.screen_stack) > 1:
-        yield Command(GO, "Go to projects", "", partial(_projects, app))
+        yield Command(GO, "Go to projects", "", partial(to_projects, app))
     project: int | None = getattr(screen, "project_id", None)
     if project is not None:
         for name in screen_names():
@@ -161,15 +162,6 @@ def themes(app: App[Any]) -> Iterator[Command]:
     for name in theme_names():
         now = "now" if name == app.theme else ""
         yield Command("Theme", name, now, partial(setattr, app, "theme", name))
-
-
-def _projects(app: App[Any]) -> None:
-    """Back to the list of projects, closing the screens on top of it."""
-    if app.current_mode == "projects":
-        while len(app.screen_stack) > 1:
-            app.pop_screen()
-    else:
-        app.switch_mode("projects")
 
 
 def _go(app: App[Any], name: str, identity: int) -> None:

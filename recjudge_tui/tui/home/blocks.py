@@ -34,6 +34,7 @@ from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number, s
 
 if TYPE_CHECKING:  # the app starts without NumPy
     from recjudge_tui.reports.home.judged import Board, BoardLine
+    from recjudge_tui.store.verdicts.flips import FlipCount
 
 # the screen and key for each remedy
 REMEDIES: dict[str, tuple[str, Opens]] = {
@@ -45,6 +46,8 @@ REMEDIES: dict[str, tuple[str, Opens]] = {
 _STYLES = {"green": GOOD, "yellow": WARN, "red": BAD}
 _RUNS = 4
 _SYSTEMS = 6
+# of the column of one system, at the least
+_FLAG_CELLS = 9
 
 
 def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
@@ -118,7 +121,7 @@ def _run(run: NewestRun, active: ActiveRun | None, width: int, look: Glyphs) -> 
     if run.failed:
         right = [Cell(f"{number(run.failed)} failed ", BAD), *right]
     who = Cell(f"{run.run_id} {one_line(run.rater, 30)}", PLAIN, Opens("monitor", str(run.run_id)))
-    left = [Cell(f" {glyph} ", style), who, Cell(f" {run.protocol}", DIM)]
+    left = [Cell(f" {glyph} ", style), who, *([Cell(f" {run.protocol}", DIM)] if _says_more(run) else [])]
     if sum(cell.width for cell in (*left, *right)) >= width:
         # the protocol is dropped before the name of the judge
         left = left[:2]
@@ -175,11 +178,16 @@ def _flips(home: Home, width: int, look: Glyphs) -> list[Line]:
     for flip in (home.flips or ())[:3]:
         style = WARN if flip.share >= 0.2 else PLAIN
         share = [Cell(f"{flip.share:.0%}", style), Cell(f" of {number(flip.n)}", DIM)]
-        who = f"order flips {one_line(flip.rater, 20)} {flip.protocol}"
+        who = f"order flips {one_line(flip.rater, 20)}" + (f" {flip.protocol}" if _says_more(flip) else "")
         lines.append(
             pushed_right([Cell(" "), Cell(who, PLAIN, Opens("cases", flip.cases))], share, width, look)
         )
     return lines
+
+
+def _says_more(judged: NewestRun | FlipCount) -> bool:
+    """Whether the protocol says more than the name of the rater."""
+    return not judged.rater.endswith(judged.protocol)
 
 
 def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
@@ -250,26 +258,38 @@ def flags(home: Home, width: int, look: Glyphs) -> Block | None:
     shares = home.flags
     if shares is None or not shares.kinds:
         return None
-    shown = shares.systems[: max((width - 17) // 9, 1)]
-    kind_width = width - 1 - 9 * len(shown)
+    shown = shares.systems[: max((width - 17) // _FLAG_CELLS, 1)]
     more = len(shares.systems) - len(shown)
     head = f"of lists{f', {more} more systems' if more else ''}"
-    short = [middle(one_line(name, 40), 8, look) for name in shown]
-    names = [Cell(" " * (9 - cell_len(name)) + name, DIM) for name in short]
+    kinds = [(_flag_kind(kind), by_system) for kind, by_system in shares.kinds[:6]]
+    longest = max(cell_len(text) for text in (head, *(kind for kind, _ in kinds)))
+    # what the kinds leave goes to the names of the systems
+    cells_each = max((width - 2 - longest) // len(shown), _FLAG_CELLS)
+    cells_each = min(cells_each, max(max(cell_len(one_line(name, 40)) for name in shown) + 1, _FLAG_CELLS))
+    kind_width = width - 1 - cells_each * len(shown)
+    short = [middle(one_line(name, 40), cells_each - 1, look) for name in shown]
+    names = [Cell(" " * (cells_each - cell_len(name)) + name, DIM) for name in short]
     lines: list[Line] = [
         (Cell(" "), Cell(fit(head, kind_width, look), DIM, Opens("figure", "flags")), *names)
     ]
-    for kind, by_system in shares.kinds[:6]:
-        cells = [Cell(" "), Cell(fit("any kind" if kind == "any" else one_line(kind, 60), kind_width, look))]
+    for kind, by_system in kinds:
+        cells = [Cell(" "), Cell(fit(kind, kind_width, look))]
         for system in shown:
             count = by_system.get(system)
             if count is None:
-                cells.append(Cell(look.none.rjust(9), DIM))
+                cells.append(Cell(look.none.rjust(cells_each), DIM))
             else:
                 text = look.none if count.share is None else f"{count.share:.0%}"
-                cells += [Cell(" " * (9 - len(text))), Cell(text, PLAIN, Opens("cases", count.cases))]
+                cells += [
+                    Cell(" " * (cells_each - len(text))),
+                    Cell(text, PLAIN, Opens("cases", count.cases)),
+                ]
         lines.append(tuple(cells))
     return Block(f"Flagged by {one_line(shares.rater, 24)}", tuple(lines))
+
+
+def _flag_kind(kind: str) -> str:
+    return "any kind" if kind == "any" else one_line(kind, 60)
 
 
 def trend(home: Home, width: int, look: Glyphs) -> Block | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-from textual import events
+from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.screen import Screen
@@ -15,6 +15,7 @@ from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.host import Host, host_of
+from recjudge_tui.tui.kit.places import to_home, to_projects
 from recjudge_tui.tui.kit.registry import make_screen
 from recjudge_tui.tui.kit.top_bar import TopBar
 
@@ -79,6 +80,16 @@ class BaseScreen(Screen[None]):
             # not in this screen, because it cannot wait for its own end
             self.app.call_later(self.host.leave_project, error)
             return "a deleted project"
+
+    @on(TopBar.Chosen)
+    def _leave_to(self, message: TopBar.Chosen) -> None:
+        project: int | None = getattr(self, "project_id", None)
+        if message.place == 0:
+            to_projects(self.app)
+        elif message.place == 1 and project is not None:
+            to_home(self.app, project)
+        else:
+            self.action_leave()
 
     def action_leave(self) -> None:
         self.host.leave_screen()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
@@ -57,6 +58,12 @@ class Choice(Widget, can_focus=True):
         """Choose one of the options without a message."""
         self.value = value
         self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """The left sign chooses the value before, the rest the next one."""
+        place = event.get_content_offset(self)
+        if place is not None:
+            self.action_step(-1 if place.x < 2 else 1)
 
     def action_step(self, by: int) -> None:
         values = [value for value, _ in self._options]

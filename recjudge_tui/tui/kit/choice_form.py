@@ -9,10 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Label, Static
+from textual.widgets import Label
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.kit.choice import Choice
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 
 _SHOWN = 44
@@ -53,7 +54,7 @@ class ChoiceForm(Dialog[dict[str, str] | None]):
                 with Horizontal(classes="row"):
                     yield Label(Content(field.label))
                     yield Choice(options, field.value, field_id=f"choice-{field.name}")
-            yield Static(Content("← → choose   ↑ ↓ field   enter show   esc cancel"), classes="dialog-hint")
+            yield DialogHint("← → choose   ↑ ↓ field   enter show   esc cancel")
 
     def action_accept(self) -> None:
         chosen = {

@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.key_line import key_hint
 
 _LONGEST = 4000
@@ -62,7 +63,7 @@ class ErrorDialog(Dialog[None]):
                     yield Static(plain(self.error.cause), classes="error-cause")
                 if self.error.next_step:
                     yield Static(plain(self.error.next_step), classes="error-step")
-            yield Static(Content(key_hint(self.app, ("error.close", "esc", "close"))), classes="dialog-hint")
+            yield DialogHint(key_hint(self.app, ("error.close", "esc", "close")))
 
 
 class Confirm(Dialog[bool]):
@@ -82,7 +83,7 @@ class Confirm(Dialog[bool]):
             box.border_title = plain(self._title)
             yield Static(plain(self._text), classes="dialog-text")
             hint = key_hint(self.app, ("confirm.yes", "y", self._yes), ("confirm.no", "n", self._no))
-            yield Static(Content(hint), classes="dialog-hint")
+            yield DialogHint(hint)
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)
@@ -109,7 +110,7 @@ class AskLine(Dialog[str | None]):
                 select_on_focus=False,
             )
             keys = f"enter accept   {key_hint(self.app, ('ask.cancel', 'esc', 'cancel'))}"
-            yield Static(Content(f"{self._hint}\n{keys}"), classes="dialog-hint")
+            yield DialogHint(f"{self._hint}\n{keys}")
 
     @on(Input.Submitted)
     def _accept(self, event: Input.Submitted) -> None:
@@ -132,4 +133,4 @@ class Notice(Dialog[None]):
             box.border_title = plain(self._title)
             with VerticalScroll(classes="dialog-text"):
                 yield Static(plain(self._text))
-            yield Static(Content(key_hint(self.app, ("notice.close", "esc", "close"))), classes="dialog-hint")
+            yield DialogHint(key_hint(self.app, ("notice.close", "esc", "close")))

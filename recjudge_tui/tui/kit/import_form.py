@@ -16,6 +16,7 @@ from textual.widgets import Input, Label, Select, Static
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.settings import user_path
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 
 # the first choice: import everything that is recognised in the files
@@ -60,7 +61,7 @@ class ImportForm(Dialog[ImportRequest | None]):
             yield Label(Content("system (only for lists that do not name one)"))
             yield Input(compact=True, id="import-system")
             yield Static(classes="form-error")
-            yield Static(Content("enter import   tab next field   esc cancel"), classes="dialog-hint")
+            yield DialogHint("enter import   tab next field   esc cancel")
 
     @on(Input.Submitted)
     def _accept(self) -> None:

@@ -19,6 +19,7 @@ from recjudge_tui.config_file import read_preferences
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import project_judges
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import AskLine, Dialog
 from recjudge_tui.tui.kit.option_list import Options, move_cursor
 
@@ -112,7 +113,7 @@ class JudgePicker(Dialog[KnownJudge | None]):
         with Vertical(classes="dialog") as box:
             box.border_title = Content("Judges")
             yield Options(*self._options(), id="known-judges", markup=False, compact=True)
-            yield Static(self._hint(), classes="dialog-hint")
+            yield DialogHint(self._hint())
 
     def show(self, judges: Sequence[KnownJudge], note: str) -> None:
         """Show other judges while the list is open; the cursor stays on its judge."""
@@ -123,7 +124,7 @@ class JudgePicker(Dialog[KnownJudge | None]):
         rows.add_options(self._options())
         if current in self._judges:
             rows.highlighted = self._judges.index(current)
-        self.query_one(".dialog-hint", Static).update(self._hint())
+        self.query_one(".dialog-hint", Static).update(Content(self._hint()))
 
     def action_move(self, rows: int) -> None:
         move_cursor(self.query_one(OptionList), rows)
@@ -151,9 +152,9 @@ class JudgePicker(Dialog[KnownJudge | None]):
             for judge in self._judges
         ]
 
-    def _hint(self) -> Content:
+    def _hint(self) -> str:
         lines = [one_line(self._note, 200)] if self._note else []
-        return Content("\n".join([*lines, "enter choose   esc close"]))
+        return "\n".join([*lines, "enter choose   esc close"])
 
 
 def _forms() -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
+from textual import events
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 
 from recjudge_tui.domain.text import one_line
@@ -13,6 +16,13 @@ class TopBar(Widget):
     DEFAULT_CSS = """
     TopBar { dock: top; height: 1; padding: 0 1; background: $panel; color: $foreground; }
     """
+
+    class Chosen(Message):
+        """A click on a crumb other than the last, which is the place one is at."""
+
+        def __init__(self, place: int) -> None:
+            super().__init__()
+            self.place = place
 
     def __init__(self, *crumbs: str) -> None:
         super().__init__()
@@ -29,10 +39,21 @@ class TopBar(Widget):
         self._active = self._active if active is None else active
         self.refresh()
 
+    def _shown_crumbs(self) -> list[str]:
+        return [one_line(crumb, 40) for crumb in self._crumbs]
+
+    def on_click(self, event: events.Click) -> None:
+        place, column = event.get_content_offset(self), 0
+        between = cell_len(f" {glyphs().crumb} ")
+        for at, crumb in enumerate(self._shown_crumbs()[:-1]):
+            if place is not None and column <= place.x < column + cell_len(crumb):
+                self.post_message(self.Chosen(at))
+            column += cell_len(crumb) + between
+
     def render(self) -> Content:
         symbols = glyphs()
         width = self.content_size.width
-        crumbs = [one_line(crumb, 40) for crumb in self._crumbs]
+        crumbs = self._shown_crumbs()
         left = Content.assemble(
             *[
                 part

@@ -18,6 +18,7 @@ from recjudge_tui.prompting.drafts import StoredDraft, store_draft
 from recjudge_tui.store.prompts.prompts import prompt_by_id
 from recjudge_tui.store.prompts.toml import prompt_toml
 from recjudge_tui.tui.kit.base_screen import BaseScreen
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog, plain
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.prompts.editor import (
@@ -137,7 +138,7 @@ class DraftDialog(Dialog[str | None]):
                     classes="error-step",
                 )
             keys = ["e edit again", *(["s store it anyway"] if draft.prompt else []), "esc leave it"]
-            yield Static(Content("   ".join(keys)), classes="dialog-hint")
+            yield DialogHint("   ".join(keys))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if parameters == ("store",):

@@ -10,10 +10,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.option_list import Options, move_cursor
 
@@ -36,7 +37,7 @@ class PromptPicker(Dialog[int | None]):
             box.border_title = Content("Compare with")
             rows = [Option(Content(one_line(label, 60))) for _, label in self._prompts]
             yield Options(*rows, markup=False, compact=True)
-            yield Static(Content("enter choose   esc close"), classes="dialog-hint")
+            yield DialogHint("enter choose   esc close")
 
     def action_move(self, rows: int) -> None:
         move_cursor(self.query_one(OptionList), rows)

@@ -69,7 +69,7 @@ def _took(trial: Trial, symbols: Glyphs) -> Iterator[Content]:
     latency = reply.latency_s if reply is not None else None
     rows.append(("time", f"{latency:.2f} s, {attempts}" if latency is not None else attempts))
     if trial.parsed is not None:
-        rows.append(("read as", trial.parsed.parsed_by))
+        rows.append(("parsed", trial.parsed.parsed_by))
     for name, value in rows:
         yield Content.assemble((f"{name:<9}", "dim"), value)
     yield Content.styled("This was a trial: nothing is stored and no verdict is counted.", "dim")

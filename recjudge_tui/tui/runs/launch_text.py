@@ -40,10 +40,15 @@ def is_paid(expected: ExpectedRun) -> bool:
 def start_text(expected: ExpectedRun) -> str:
     """What the start button will do."""
     estimate = expected.estimate
-    does = f"judges {quantity(estimate.cases, 'case')} here"
     if expected.place:
         does = f"sends {quantity(estimate.calls, 'call')} to {expected.place}"
-    return f"Judge again, {does}" if expected.again else f"Start, {does}"
+        return f"Judge again, {does}" if expected.again else f"Start, {does}"
+    cases = quantity(estimate.cases, "case")
+    return (
+        f"Judge {cases} again, on this machine"
+        if expected.again
+        else f"Start, judges {cases} on this machine"
+    )
 
 
 def question_before(expected: ExpectedRun, settings: RunSettings) -> tuple[str, str, str] | None:

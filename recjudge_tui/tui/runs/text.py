@@ -151,11 +151,11 @@ def estimate_content(watch: RunWatch, look: Glyphs) -> Content:
 
 
 def at_once(watch: RunWatch, look: Glyphs) -> str:
-    """`conc 4`, or `conc 4 → 8` until the run has adopted the new number."""
+    """`4 at once`, or `4 → 8 at once` until the run has adopted the new number."""
     now, wanted = watch.concurrency, watch.wanted_concurrency
     if wanted is None or wanted == now:
-        return f"conc {now or 'auto'}"
-    return f"conc {now or 'auto'} {'->' if look.bar.isascii() else '→'} {wanted}"
+        return f"{now or 'auto'} at once"
+    return f"{now or 'auto'} {'->' if look.bar.isascii() else '→'} {wanted} at once"
 
 
 def tokens_expected(estimate: Estimate, look: Glyphs) -> str:
@@ -264,7 +264,7 @@ def _pace(watch: RunWatch, width: int, look: Glyphs) -> Content:
         return Content.styled("rate/s  no two calls finished yet", "dim")
     drawn = spark(pace.rates, max(width - 40, 8), look)
     p95 = look.none if pace.p95_s is None else _short_time(pace.p95_s)
-    bucket = f"   a bar is {_short_time(pace.width_s)}"
+    bucket = f"   each bar {_short_time(pace.width_s)}"
     return Content.assemble(
         ("rate/s ", "dim"), (drawn, "$accent"), f" {pace.rate:.1f}/s   p95 {p95}", (bucket, "dim")
     )

@@ -27,7 +27,7 @@ def test_the_page_is_on_stdout_and_everything_else_is_not(db: Database, tmp_path
     assert out.startswith("SAER: films, judged by rules\n")
     assert out.index("Every list alone") < out.index("Lists in pairs") < out.index("Cost and time")
     unknown = (
-        "  the domain of this project is unknown: the prompt says things “films, series, books or music”, did “watched,"
+        "  this project's domain is not set: the prompt says “films, series, books or music” and “watched,"
         " read or heard”; choose one with --domain films|books|music|news|places|shop"
     )
     assert err.splitlines() == [

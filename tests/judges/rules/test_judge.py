@@ -163,7 +163,7 @@ def test_arena_fields() -> None:
     reply = ask(two(DRINKER, TEAS[:6], mixed, top_k=6), asked)
     assert (reply["accuracy"], reply["inspiration"], reply["overall"]) == ("A wins", "B wins", "A wins")
     assert reply["content_quality"] == "A wins"
-    assert reply["accuracy_analysis"].startswith("Counted is how far its items meet the user's taste: A 0.")
+    assert reply["accuracy_analysis"].startswith("Counted: how far its items meet the user's taste. A 0.")
     assert reply["accuracy_analysis"].endswith("; A is ahead.")
 
 

@@ -97,8 +97,8 @@ def test_a_domain_of_the_settings_goes_before_that_of_the_data(db: Database, dom
 def test_an_unknown_domain_is_told_before_the_run_with_the_words_used(db: Database) -> None:
     make_project(db, users=2)
     for protocol, words in (
-        ("arena", "platform “film platform”, did “watched and rated”"),
-        ("pointwise", "things “films, series, books or music”, did “watched, read or heard”"),
+        ("arena", "“film platform” and “watched and rated”"),
+        ("pointwise", "“films, series, books or music” and “watched, read or heard”"),
     ):
         made = plan(db, protocol=protocol, dry_run=True)
         assert f"the prompt says {words}" in made.estimate.domain_note
@@ -112,7 +112,7 @@ def test_data_of_two_domains_are_of_no_known_one(db: Database) -> None:
     made_of(db, "mind")
     with db.transaction():
         db.execute("UPDATE imports SET layout = 'yelp' WHERE kind = 'items'")
-    assert "unknown" in plan(db, protocol="arena", dry_run=True).estimate.domain_note
+    assert "not set" in plan(db, protocol="arena", dry_run=True).estimate.domain_note
 
 
 def test_a_preview_has_the_words_of_the_data(db: Database) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import time
 from array import array
 from collections.abc import Callable
@@ -246,6 +247,22 @@ async def test_export_what_is_on_the_screen(
         assert all(",'=1+1," in line for line in lines[1:])
         await press(pilot, "e", *["backspace"] * 4, "enter")
         assert "no export format" in shown(pilot)
+
+
+async def test_the_queue_is_exported_as_it_is_shown_with_what_was_decided_since(
+    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "Q", "c", "e", "enter")
+        await until(pilot, lambda: (tmp_path / "verdicts.csv").exists())
+        await settle(pilot)
+        assert "▸ Queue" in shown(pilot)
+        listed = len(pilot.app.screen.query_one(VerdictList).ids)
+        assert f"{listed} verdicts written to" in " ".join(shown(pilot).split())
+        with (tmp_path / "verdicts.csv").open(encoding="utf-8", newline="") as file:
+            assert len(list(csv.DictReader(file))) == listed
 
 
 async def test_opened_with_a_filter(project_db: Path) -> None:

@@ -91,7 +91,7 @@ async def test_scales_are_overridden_by_their_steps_or_by_a_number(project_db: P
     async with running(project_db, "movies") as pilot:
         await filter_by(pilot, "protocol:explanation")
         await press(pilot, "v")
-        assert "5  5" in shown(pilot)
+        assert "│   5  " in shown(pilot)
         await press(pilot, "5")
         await filter_by(pilot, " protocol:absolute")
         await press(pilot, "backspace", "backspace")
@@ -204,7 +204,7 @@ async def test_a_score_is_its_own_key(project_db: Path) -> None:
     async with running(project_db, "movies") as pilot:
         await filter_by(pilot, "protocol:explanation judge:rules-text")
         await press(pilot, "v")
-        assert "5  5" in shown(pilot)
+        assert "│   5  " in shown(pilot)
         await press(pilot, "5")
     assert [row[2:4] for row in log(project_db)] == [("override", "5")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.store.verdicts.listing import Opinions, VerdictRow
-from recjudge_tui.tui.cases.verdict_line import why
+from recjudge_tui.tui.cases.verdict_line import Needs, columns_for, header_line, why
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,19 @@ def test_people_are_contradicted_from_the_smallest_disagreement_of_the_protocol_
         value=value, people=opinions,
     )  # fmt: skip
     assert why(row) == expected
+
+
+def test_names_have_the_room_that_short_reasons_leave() -> None:
+    needs = Needs(user=9, systems=14, judge=16, people=5, why=len("spread 3"))
+    columns = columns_for(62, needs)
+    assert list(columns) == ["user", "systems", "judge", "people", "why"]
+    assert [columns[name] - 1 for name in ("user", "systems", "judge", "people")] == [9, 14, 16, 6]
+    assert columns["why"] > len("spread 3")
+    assert len(header_line(columns)) == 62
+    # with room for everything the number of the case stands first
+    assert next(iter(columns_for(100, needs))) == "case"
+
+
+def test_a_long_reason_takes_no_more_than_its_first_words() -> None:
+    needs = Needs(user=14, systems=44, judge=16, people=14, why=60)
+    assert columns_for(62, needs)["why"] - 1 >= len("against people")

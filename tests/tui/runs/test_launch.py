@@ -119,7 +119,7 @@ async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
         judge(project_db, project, "pointwise")
         await fill(pilot, screen, limit="5")
         await until(pilot, lambda: "has already judged these 5 cases. Starting it again" in shown(pilot))
-        assert "f5  Judge again, judges 5 cases here" in shown(pilot)
+        assert "f5  Judge 5 cases again, on this machine" in shown(pilot)
         await press(pilot, "f5")
         assert "Judge the same again?" in shown(pilot)
         await press(pilot, "n")
@@ -294,7 +294,7 @@ async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db
             field.name for field in FIELDS if is_asked(field, "pointwise", ("domain",), decided=False)
         ]
         assert shown_rows == [name for name in expected if name not in (*ADDRESS, "limit", "sample")]
-        assert "f5  Start, judges 6 cases here" in shown(pilot)
+        assert "f5  Start, judges 6 cases on this machine" in shown(pilot)
         assert "+ advanced: top K 10 · events 100" in shown(pilot)
         await press(pilot, "plus")
         reached = []
@@ -302,7 +302,7 @@ async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db
             assert pilot.app.focused is not None
             reached.append(str(pilot.app.focused.id).removeprefix("field-"))
             await pilot.press("down")
-            assert "f5  Start, judges 6 cases here" in shown(pilot)
+            assert "f5  Start, judges 6 cases on this machine" in shown(pilot)
         assert reached == [name for name in shown_rows if name not in QUESTIONS]
         await press(pilot, "escape", "down")
         assert pilot.app.focused is not None
