@@ -70,7 +70,7 @@ async def test_a_verdict_to_what_was_sent_and_came_back_in_one_key(project_db: P
         await press(pilot, "P")
         text = shown(pilot)
         assert "als first" in text
-        assert "came back" in text
+        assert "▸ reply" in text
         assert '"winner"' in text
         await press(pilot, "G")
         assert "</set_2>" in shown(pilot)

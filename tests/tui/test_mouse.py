@@ -16,6 +16,7 @@ from recjudge_tui.tui.home.screen import HomeScreen
 from recjudge_tui.tui.kit.choice import Choice
 from recjudge_tui.tui.kit.dialogs import AskLine
 from recjudge_tui.tui.kit.key_line import KeyLine
+from recjudge_tui.tui.kit.registry import make_screen
 from recjudge_tui.tui.kit.top_bar import TopBar
 from recjudge_tui.tui.projects.screen import ProjectsScreen, ProjectTable
 from tests.support.app.driving import press, running, settle, shown, type_text, until
@@ -104,6 +105,21 @@ async def test_the_signs_of_a_choice_are_clicked(project_db: Path) -> None:
         await pilot.click(choice, offset=(0, 0))
         await settle(pilot)
         assert choice.value == first
+
+
+async def test_tabs_of_figures_and_kinds_of_data_are_clicked(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "a")
+        await until(pilot, lambda: "Quadratic weighted" in shown(pilot))
+        await press(pilot, "f")
+        await _click_text(pilot, "9 lea")
+        await until(pilot, lambda: "[9 leaderboard]" in shown(pilot))
+        pilot.app.push_screen(make_screen("data", 1))
+        await until(pilot, lambda: "[users]" in shown(pilot))
+        await settle(pilot)
+        await _click_text(pilot, "lists events")
+        await until(pilot, lambda: "[lists]" in shown(pilot))
 
 
 async def _click_text(pilot: Pilot[Any], text: str) -> None:

@@ -63,10 +63,8 @@ class SentScreen(BaseScreen):
         else:
             prompt = "@".join(map(str, sent.prompt))
             dot = glyphs().dot
-            title = (
-                f"case {case_number(sent.case_id)} {dot} run {sent.run_id} {dot} {sent.judge} {dot} {prompt}"
-            )
-            pane.border_title = Content(one_line(title, 100))
+            parts = (f"case {case_number(sent.case_id)}", f"run {sent.run_id}", sent.judge, prompt)
+            pane.border_title = Content(one_line(f" {dot} ".join(filter(None, parts)), 100))
             pane.show(lambda width: Content("\n").join(_content(sent, width, glyphs())))
         self.refresh_bindings()
 
@@ -120,7 +118,7 @@ def _content(sent: SentVerdict, width: int, symbols: Glyphs) -> Iterator[Content
             yield Content.assemble(
                 (f"{symbols.failed} {kind}: ", "bold $error"), safe_text(call.error[:LONGEST_PROMPT])
             )
-        yield from _part("came back", call.reply, symbols)
+        yield from _part("reply", call.reply, symbols)
         if call.thinking:
             yield from _part("thinking", call.thinking, symbols)
         if call.request is None:

@@ -122,16 +122,22 @@ class Triage:
         # the cursor may have moved while the choices were read
         if not rows or verdict_id != self._rows.cursor_id:
             return
-        whose = f"Case {case_number(rows[0].case_id)}, {one_line(rows[0].rater, 24)}{_on_aspect(rows[0])}"
+        row = rows[0]
+        whose = f"Case {case_number(row.case_id)}, {one_line(row.rater, 24)}{_on_aspect(row)}"
         about = f"{whose}. Your verdict is stored beside the judge's, as the rater “{reader_name()}”."
-        self._screen.app.push_screen(OverrideDialog(choices, about), partial(self._override, verdict_id))
+        self._screen.app.push_screen(
+            OverrideDialog(choices, about, row.systems), partial(self._override, row)
+        )
 
-    def _override(self, verdict_id: int, given: tuple[str, float] | None) -> None:
+    def _override(self, row: VerdictRow, given: tuple[str, float] | None) -> None:
+        from recjudge_tui.tui.cases.triage_dialogs import answer_text
+
         if given is not None:
             label, value = given
-            message = f"Overridden to {short_label(label)}. + keeps it as an example or label; u undoes it."
+            chosen = answer_text(row.systems, short_label(label), value)
+            message = f"Overridden to {chosen}. + keeps it as an example or label; u undoes it."
             job = partial(
-                _record, verdict_id=verdict_id, reader=reader_name(), action="override", label=label,
+                _record, verdict_id=row.verdict_id, reader=reader_name(), action="override", label=label,
                 value=value, message=message, place=self._rows.cursor + 1,
             )  # fmt: skip
             self._write(job)

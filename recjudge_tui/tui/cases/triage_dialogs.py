@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.style import Style
 from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.verdicts.answer_choices import Choices
 from recjudge_tui.store.verdicts.labels import LABELLED
+from recjudge_tui.tui.kit.click_text import ClickText, clickable
 from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.glyphs import glyphs, score
@@ -29,9 +29,10 @@ class OverrideDialog(Dialog["tuple[str, float] | None"]):
         Binding("escape", "dismiss(None)", "cancel", id="override.cancel"),
     ]
 
-    def __init__(self, choices: Choices, about: str) -> None:
+    def __init__(self, choices: Choices, about: str, systems: tuple[str, ...] = ()) -> None:
+        """`systems`: A and B of a comparison, which its rows name."""
         super().__init__()
-        self._choices, self._about = choices, about
+        self._choices, self._about, self._systems = choices, about, systems
         self._keys = _keys(choices)
 
     def compose(self) -> ComposeResult:
@@ -39,7 +40,7 @@ class OverrideDialog(Dialog["tuple[str, float] | None"]):
             box.border_title = Content("Override the verdict")
             yield Static(Content(one_line(self._about, 200)), classes="dialog-text")
             if self._keys:
-                yield Static(Content("\n").join(self._rows()), id="override-choices")
+                yield ClickText(Content("\n").join(self._rows()), id="override-choices")
             else:
                 yield Input(placeholder=self._range(), compact=True, type="number")
                 yield Static(id="override-wrong")
@@ -47,9 +48,12 @@ class OverrideDialog(Dialog["tuple[str, float] | None"]):
 
     def _rows(self) -> list[Content]:
         return [
-            _row(key, one_line(label, 40) if label != key else "", f"screen.answer('{key}')")
-            for key, (label, _) in self._keys.items()
+            _row(key, self._named(key, *answer), f"screen.answer('{key}')")
+            for key, answer in self._keys.items()
         ]
+
+    def _named(self, key: str, label: str, value: float) -> str:
+        return answer_text(self._systems, label, value) if label != key else ""
 
     def _range(self) -> str:
         symbols = glyphs()
@@ -75,6 +79,13 @@ class OverrideDialog(Dialog["tuple[str, float] | None"]):
             self.query_one("#override-wrong", Static).update(Content(f"Enter {self._range()}."))
 
 
+def answer_text(systems: tuple[str, ...], label: str, value: float) -> str:
+    """The system that an answer about two lists chooses; else the label."""
+    if len(systems) == 2 and value:
+        return one_line(systems[0 if value > 0 else 1], 60)
+    return one_line(label, 40)
+
+
 class KeepDialog(Dialog["str | None"]):
     """Asks where to keep the reader's own verdict. Returns `labels`, `example` or None."""
 
@@ -93,7 +104,7 @@ class KeepDialog(Dialog["str | None"]):
             box.border_title = Content(
                 " ".join(["Keep your verdict", *(["on", self._about] if self._about else [])])
             )
-            yield Static(
+            yield ClickText(
                 Content("\n").join(
                     [
                         _row(
@@ -114,7 +125,7 @@ class KeepDialog(Dialog["str | None"]):
 def _row(key: str, text: str, action: str) -> Content:
     """A line that is also clicked."""
     line = Content.assemble((f" {key} ", "bold $accent"), f" {text}" if text else "")
-    return line.stylize(Style.from_meta({"@click": action}))
+    return clickable(line, action)
 
 
 def _keys(choices: Choices) -> dict[str, tuple[str, float]]:

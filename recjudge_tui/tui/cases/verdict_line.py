@@ -27,7 +27,7 @@ _WIDEST = {
     "sure": 4,
     "people": 14,
 }
-_NARROWEST = {"systems": 11, "rater": 6, "user": 5, "judge": 6, "people": 5, "occasion": 11}
+_NARROWEST = {"systems": 11, "rater": 6, "user": 5, "judge": 7, "people": 5, "occasion": 11}
 # room for “against people”
 _LEAST_WHY = 15
 # columns that a narrow list leaves out, in this order

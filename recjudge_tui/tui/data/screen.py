@@ -20,6 +20,7 @@ from recjudge_tui.store.projects.browsing import DATA_KINDS, DataRow, count_rows
 from recjudge_tui.tui.data.details import details
 from recjudge_tui.tui.data.window_table import WindowTable
 from recjudge_tui.tui.kit.base_screen import COMMON
+from recjudge_tui.tui.kit.click_text import clickable
 from recjudge_tui.tui.kit.filter_bar import FilterBar
 from recjudge_tui.tui.kit.glyphs import number
 from recjudge_tui.tui.kit.importing import ImportScreen
@@ -104,10 +105,14 @@ class DataScreen(ImportScreen):
         self.background.start("count", job, self._show_rows)
 
     def _show_rows(self, shown: _Rows) -> None:
-        others = " ".join(f"[{kind}]" if kind == shown.kind else kind for kind in DATA_KINDS)
+        kinds = [
+            clickable(Content(f"[{kind}]" if kind == shown.kind else kind), f"screen.show_kind({kind!r})")
+            for kind in DATA_KINDS
+        ]
         box = self.query_one("#rows")
         box.border_title = Content(f"{shown.kind} ({number(shown.rows)})")
-        box.border_subtitle = Content(others)
+        box.auto_links = False
+        box.border_subtitle = Content(" ").join(kinds)
         read = partial(self._window, shown.kind, self._wanted)
         self.query_one(WindowTable).show(data_columns(shown.kind), shown.rows, read)
 
@@ -115,7 +120,10 @@ class DataScreen(ImportScreen):
         return data_rows(self.host.db, self.project_id, kind, wanted, offset, limit)
 
     def action_turn(self, step: int) -> None:
-        self.kind = DATA_KINDS[(DATA_KINDS.index(self.kind) + step) % len(DATA_KINDS)]
+        self.action_show_kind(DATA_KINDS[(DATA_KINDS.index(self.kind) + step) % len(DATA_KINDS)])
+
+    def action_show_kind(self, kind: str) -> None:
+        self.kind = kind
         self._count()
 
     def action_filter(self) -> None:

@@ -29,6 +29,7 @@ from recjudge_tui.tui.figures.jobs import Figure, export_figure, load_figure
 from recjudge_tui.tui.figures.plot_widget import Plot
 from recjudge_tui.tui.figures.render import content_of
 from recjudge_tui.tui.kit.base_screen import COMMON
+from recjudge_tui.tui.kit.click_text import ClickText, clickable
 from recjudge_tui.tui.kit.exporting import WrittenFile
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.key_line import KeyLine
@@ -102,7 +103,7 @@ class FiguresScreen(OccasionScreen):
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Figures")
         yield self.occasion_bar()
-        yield Static(id="views")
+        yield ClickText(id="views")
         with Vertical(id="picture", classes="pane -none"):
             yield FigureTable(id="grid", cursor_type="cell", cell_padding=1)
             yield Plot(id="plot")
@@ -140,13 +141,14 @@ class FiguresScreen(OccasionScreen):
         longest = max(map(len, titles))
         while longest > 0 and sum(min(len(title), longest) for title in titles) > room:
             longest -= 1
-        parts: list[tuple[str, str]] = []
+        parts: list[Content] = []
         for name, kind in FIGURES.items():
             current = name == self.figure_name
             key = FIGURE_KEYS[name]
             tab = f"{key} {kind.title if current else kind.title[:longest].rstrip()}"
-            parts += [(f"[{tab}]" if current else tab, "bold $accent" if current else "dim"), (" ", "")]
-        self.query_one("#views", Static).update(Content.assemble(*parts))
+            text = Content.styled(f"[{tab}]" if current else tab, "bold $accent" if current else "dim")
+            parts.append(clickable(text, f"screen.figure({name!r})"))
+        self.query_one("#views", Static).update(Content(" ").join(parts))
 
     def on_resize(self) -> None:
         self._show_tabs()

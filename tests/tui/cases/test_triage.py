@@ -64,7 +64,7 @@ async def test_an_override_makes_the_reader_a_rater(
     make_project(project_db)
     async with running(project_db, "movies", (120, 40)) as pilot:
         await press(pilot, "v")
-        assert "1  A" in shown(pilot)
+        assert "1  als" in shown(pilot)
         assert "“ana”" in shown(pilot)
         await press(pilot, "escape")
         assert log(project_db) == []
