@@ -363,18 +363,18 @@ async def test_plus_and_minus_change_how_many_calls_are_made_at_once(
     try:
         async with running(project_db) as pilot:
             screen = await open_monitor(pilot, run_id)
-            await until(pilot, lambda: "conc 4" in shown(pilot) and screen.run_status == "running")
+            await until(pilot, lambda: "4 at once" in shown(pilot) and screen.run_status == "running")
             await until(pilot, lambda: "+/- concurrency" in shown(pilot))
             await pilot.press("plus", "plus", "plus")
             await until(pilot, lambda: concurrency(project_db, run_id) == 7)
-            await until(pilot, lambda: "conc 7" in shown(pilot))
+            await until(pilot, lambda: "7 at once" in shown(pilot))
             await pilot.press("minus")
             await until(pilot, lambda: concurrency(project_db, run_id) == 6)
             await pilot.press("p")
             await obeyed(project_db, run_id, slow_server)
             await until(pilot, lambda: screen.run_status == "paused")
             await pilot.press("minus")
-            await until(pilot, lambda: "conc 6 → 5" in shown(pilot))
+            await until(pilot, lambda: "6 → 5 at once" in shown(pilot))
             assert concurrency(project_db, run_id) == 6
     finally:
         allow(slow_server)
