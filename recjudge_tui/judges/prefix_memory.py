@@ -38,7 +38,7 @@ _BY_HOST = {
     "api.openai.com": PrefixMemory(
         "OpenAI", "https://platform.openai.com/docs/guides/prompt-caching", 1024, 128
     ),
-    "api.deepseek.com": PrefixMemory("DeepSeek", "https://api-docs.deepseek.com/guides/kv_cache", 64, 64),
+    # not DeepSeek: it reuses whole stored units, and an equal beginning alone is none of them (its page on context caching)
 }
 # by the owner that a server names in its list of models
 _BY_OWNER = {
