@@ -23,7 +23,8 @@ def test_a_run_of_odd_answers_ends_with_every_call_done_or_failed_by_name(db: Da
     ended = judge_oddly(db, judge, seed=18)
     assert ended.state == "done"
     assert ended.answers > 100
-    assert {"", "bad_body"} <= set(ended.ends), "some calls are done, and odd bodies are named"
+    assert ended.ends[""] > 0
+    assert len(ended.ends) > 1, "which calls fail, and of what, is chance; that none of 60 does is not"
     assert "unforeseen" not in ended.ends, "what these answers hold is foreseen"
     rows = calls(db, 1)
     assert all(bool(row["error"]) == (row["state"] == "failed") for row in rows)

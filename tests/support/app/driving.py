@@ -184,10 +184,12 @@ async def filter_by(pilot: Pilot[Any], text: str) -> None:
 
 
 async def until(pilot: Pilot[Any], holds: Callable[[], bool]) -> None:
+    """Until this holds and what follows from it is laid out; jobs may go on."""
     end = time.monotonic() + HANG_S
     while not holds():
         assert time.monotonic() < end, f"waited in vain; the screen is:\n{shown(pilot)}"
         await pilot.pause(0.02)
+    await _at_rest(pilot.app)
 
 
 def shown(pilot: Pilot[Any]) -> str:

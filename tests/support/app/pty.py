@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pexpect
 
-from tests.support.app.answering import NUMBER_BYTES
+from tests.support.app.answering import AT_REST, NUMBER_BYTES
 from tests.support.waiting import HANG_S
 
 ROOT = Path(__file__).parents[3]
@@ -74,7 +74,8 @@ class Terminal:
         while not select.select([self._asked], [], [], 0)[0]:
             assert time.monotonic() < end, "the app does not come to rest"
             self._read(0.005)
-        assert self._asked.recv(1) == b".", "the app has ended"
+        answer = self._asked.recv(1 << 16)
+        assert answer == AT_REST, answer.decode() or "the app has ended"
         while self._read(0.0):
             pass
 
@@ -111,7 +112,9 @@ def app(path: Path, cwd: str | None = None, **more: str) -> Iterator[pexpect.spa
 @contextmanager
 def _spawned(words: list[str], cwd: str | None = None, **more: str) -> Iterator[pexpect.spawn[bytes]]:
     environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), **more}
-    environment.pop("RECJUDGE_ASCII", None) if "RECJUDGE_ASCII" not in more else None
+    # the size is the terminal's: pytest's workers name their own
+    for name in {"COLUMNS", "LINES", "RECJUDGE_ASCII"} - set(more):
+        environment.pop(name, None)
     child: pexpect.spawn[bytes] = pexpect.spawn(
         sys.executable, words, env=environment, cwd=cwd, dimensions=(24, 80), timeout=HANG_S
     )

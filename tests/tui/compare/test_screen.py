@@ -37,7 +37,7 @@ from recjudge_tui.tui.compare.text import (
     summary_words,
 )
 from recjudge_tui.tui.kit.glyphs import ASCII, UNICODE, Glyphs
-from tests.support.app.driving import SIZES, press, running, shown, until
+from tests.support.app.driving import SIZES, press, running, settle, shown, until
 from tests.support.hostile import HOSTILE
 from tests.support.verdicts import (
     Project,
@@ -80,7 +80,7 @@ async def opened(
         screen = CompareScreen(1)
         pilot.app.push_screen(screen)
         await until(pilot, lambda: screen.comparison is not None)
-        await press(pilot)
+        await settle(pilot)
         yield pilot, screen
 
 
@@ -89,7 +89,7 @@ async def compared(pilot: Pilot[Any], screen: CompareScreen, *keys: str) -> None
     before = screen.comparison
     await press(pilot, *keys)
     await until(pilot, lambda: screen.comparison is not before)
-    await press(pilot)
+    await settle(pilot)
 
 
 def table(name: str) -> list[dict[str, str]]:
