@@ -28,7 +28,8 @@ def test_the_server_never_bills_more_than_the_budget(db: Database, scenario: Sce
     outcome = play(db, scenario, 2 * USERS, seed=18)
     assert outcome.billed <= outcome.budget
     assert outcome.billed <= outcome.counted * (1 + 1e-9), "what is billed is counted"
-    assert outcome.billed > 0
+    # a kill may come before the server answers: then nothing is billed, and the calls under way count
+    assert outcome.counted > 0
     assert intact(db)
     if scenario.name == "true usage":
         assert outcome.billed > outcome.budget * 0.75, "the budget is used"
