@@ -109,23 +109,10 @@ def import_files(
     with long_fields(), db.bulk_writing(), db.transaction():
         project_id = find_project(db, project)
         identity = create_project(db, project) if project_id is None else project_id
-        known, others = ProjectCache(), (*paths, *beside)
         command = _Command(
-            db,
-            identity,
-            kind,
-            layout,
-            described,
-            system,
-            event_type or "",
-            where,
-            others,
-            len(paths) > 1,
-            names or {},
-            fetched,
-            pace,
-            known,
-        )
+            db, identity, kind, layout, described, system, event_type or "", where, (*paths, *beside),
+            len(paths) > 1, names or {}, fetched, pace, ProjectCache(),
+        )  # fmt: skip
         for path in paths:
             since = next((s.import_id for s, _ in files if s.import_id is not None), None)
             files.append(_import_file(command, path, contents[path], since))

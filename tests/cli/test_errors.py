@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from recjudge_tui.store.opening import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import command, make_project, planned, ran
 from tests.support.servers.process import ROOT, start
-from tests.support.waiting import HANG_S
+from tests.support.waiting import HANG_S, wait_until
 
 HEAVY = (
     "textual",
@@ -178,9 +177,7 @@ def test_an_interrupt_before_the_run_began_leaves_nothing(tmp_path: Path) -> Non
         make_project(db, users=300)
         judge = ("--judge", "openai:hash-judge", "--base-url", server.url)
         process = command("run", "pairwise", "-p", "films", *judge, "--db", path)
-        deadline = time.monotonic() + 20
-        while not db.value("SELECT count(*) FROM snapshots") and time.monotonic() < deadline:
-            time.sleep(0.005)
+        wait_until(lambda: db.value("SELECT count(*) FROM snapshots") or process.poll() is not None)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=HANG_S)
         assert (process.returncode, "Traceback" in err) == (130, False), err

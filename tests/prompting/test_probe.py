@@ -4,7 +4,6 @@ import json
 from io import BytesIO
 from pathlib import Path
 
-import httpx
 import pytest
 from PIL import Image
 
@@ -15,6 +14,7 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import save_capabilities
 from tests.support.runs import calls, make_project, plan, planned
+from tests.support.servers.counts import request_count, reset
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import Script, answer, completion, serving
 
@@ -89,9 +89,9 @@ class TestSight:
 
 
 def test_a_server_that_can_do_everything_takes_four_calls(openai_server: ServerProcess) -> None:
-    httpx.post(f"{openai_server.url}/reset", trust_env=False)
+    reset(openai_server)
     found = probe(at("openai:hash-judge", openai_server.url))
-    assert httpx.get(f"{openai_server.url}/stats", trust_env=False).json()["requests"] == 4
+    assert request_count(openai_server) == 4
     assert (found.schema_enforced, found.temperature, found.seed, found.logprobs) == (True, True, True, True)
     assert (found.model, found.refused, found.problems, found.concurrency) == ("hash-judge", (), (), 8)
     assert found.endpoints == (f"{openai_server.url}/v1",)
@@ -170,10 +170,10 @@ def test_a_run_leaves_out_what_is_refused_and_takes_confidences_from_logprobs(db
         before = planned(db, spec)
         work(db.path, before)
         save_capabilities(db, spec, probe(spec))
-        httpx.post(f"{server.url}/reset", trust_env=False)
+        reset(server)
         after = planned(db, spec, rater="again", use_cache=False)
         work(db.path, after)
-        asked = httpx.get(f"{server.url}/stats", trust_env=False).json()["requests"]
+        asked = request_count(server)
     assert asked == len(calls(db, after)), "nothing was sent only to be refused"
     assert {json.loads(call["sent"])["sent"].get("top_logprobs") for call in calls(db, before)} == {None}
     assert {json.loads(call["sent"])["sent"].get("top_logprobs") for call in calls(db, after)} == {5}

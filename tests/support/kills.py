@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from tests.support.runs import command
-from tests.support.servers.gate import allow, hold, stats
+from tests.support.servers.counts import stats
+from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess
 from tests.support.waiting import wait_until
 

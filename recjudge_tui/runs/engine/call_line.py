@@ -98,12 +98,11 @@ class CallLine(Generic[Call]):
                 self._take_from_others(share)
             if share.calls:
                 self._make_ready(share)
-                await asyncio.sleep(
-                    0
-                )  # no call is sent, and its deadline begun, before all workers have prepared theirs
-            elif share.ready is None and self._read_all:
-                return None
+                # no call is sent, and its deadline begun, before all workers have prepared theirs
+                await asyncio.sleep(0)
             elif share.ready is None:
+                if self._read_all:
+                    return None
                 await self._profiles_stored()
         return None
 

@@ -81,8 +81,8 @@ class BaseScreen(Screen[None]):
             self.app.call_later(self.host.leave_project, error)
             return "a deleted project"
 
-    @on(TopBar.Chosen)
-    def _leave_to(self, message: TopBar.Chosen) -> None:
+    @on(TopBar.CrumbClick)
+    def _leave_to(self, message: TopBar.CrumbClick) -> None:
         project: int | None = getattr(self, "project_id", None)
         if message.place == 0:
             to_projects(self.app)

@@ -17,7 +17,7 @@ class TopBar(Widget):
     TopBar { dock: top; height: 1; padding: 0 1; background: $panel; color: $foreground; }
     """
 
-    class Chosen(Message):
+    class CrumbClick(Message):
         """A click on a crumb other than the last, which is the place one is at."""
 
         def __init__(self, place: int) -> None:
@@ -47,7 +47,7 @@ class TopBar(Widget):
         between = cell_len(f" {glyphs().crumb} ")
         for at, crumb in enumerate(self._shown_crumbs()[:-1]):
             if place is not None and column <= place.x < column + cell_len(crumb):
-                self.post_message(self.Chosen(at))
+                self.post_message(self.CrumbClick(at))
             column += cell_len(crumb) + between
 
     def render(self) -> Content:

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from recjudge_tui.store.opening import connect
 from tests.support.runs import make_project, ran
+from tests.support.servers.counts import stats
 from tests.support.servers.process import ServerProcess, start
 
 
@@ -79,7 +79,7 @@ def test_submit_status_collect(path: Path, server: ServerProcess, spec: str) -> 
     code, out, err = ran("batch", "collect", run, "--db", path)
     assert code == 0, err
     assert out.startswith(f"run {run} done: 6 done, 0 failed")
-    assert httpx.get(f"{server.url}/stats").json()["most"] == 1
+    assert stats(server)["most"] == 1
 
 
 def test_given_up_it_goes_on_live(path: Path, server: ServerProcess) -> None:

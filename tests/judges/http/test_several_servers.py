@@ -16,7 +16,8 @@ from recjudge_tui.judges.http import endpoints
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.opening import connect
 from tests.support.runs import calls, make_project, planned
-from tests.support.servers.gate import allow, hold, stats, wait_until_held
+from tests.support.servers.counts import stats
+from tests.support.servers.gate import allow, hold, wait_until_held
 from tests.support.servers.process import ServerProcess, start
 from tests.support.waiting import HANG_S, wait_until
 

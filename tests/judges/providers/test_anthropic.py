@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from recjudge_tui.domain.calls import Message, Reply
@@ -13,6 +12,7 @@ from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.errors import CallError
 from recjudge_tui.judges.providers.anthropic import AnthropicJudge, api_root, make
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
+from tests.support.servers.counts import request_count
 from tests.support.servers.process import start
 from tests.support.stub_server import Script, answer, serving
 
@@ -187,7 +187,7 @@ async def test_a_refused_parameter_is_dropped_once_and_recorded(parameter: str) 
     with start("anthropic_api", "--refuse", parameter) as server:
         judge = judge_at(server.url)
         replies = [await judge.ask(asking()) for _ in range(3)]
-        asked = httpx.get(f"{server.url}/stats", trust_env=False).json()["requests"]
+        asked = request_count(server)
         await judge.close()
     assert asked == 4
     assert {reply.dropped for reply in replies} == {(parameter,)}
@@ -212,7 +212,7 @@ async def test_a_known_refusal_is_not_met_again() -> None:
         judge = judge_at(server.url)
         await judge.prepare(workload(known=Capabilities(refused=("temperature",), endpoints=(server.url,))))
         reply = await judge.ask(asking())
-        asked = httpx.get(f"{server.url}/stats", trust_env=False).json()["requests"]
+        asked = request_count(server)
         await judge.close()
     assert asked == 1
     assert reply.dropped == ("temperature",)
@@ -340,7 +340,7 @@ async def test_no_server_is_told_and_several_share_the_calls() -> None:
         judge = judge_at(gone, one.url, two.url)
         await judge.prepare(workload())
         await asyncio.gather(*(judge.ask(asking(f"case {n}")) for n in range(10)))
-        asked = [httpx.get(f"{s.url}/stats", trust_env=False).json()["requests"] for s in (one, two)]
+        asked = [request_count(s) for s in (one, two)]
         await judge.close()
     assert sum(asked) == 10
     assert min(asked) > 0

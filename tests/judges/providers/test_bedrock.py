@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from recjudge_tui.domain.calls import Message
@@ -17,6 +16,7 @@ from recjudge_tui.judges.http.keys import Key
 from recjudge_tui.judges.providers.bedrock import BedrockJudge, make
 from recjudge_tui.judges.providers.bedrock_client import Secrets, failure_of
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
+from tests.support.servers.counts import request_count, stats
 from tests.support.servers.process import start
 from tests.support.stub_server import answer, serving
 from tests.support.waiting import HANG_S
@@ -91,11 +91,11 @@ async def test_a_refused_parameter_is_dropped_once_and_recorded(parameter: str) 
     with start("bedrock_api", "--model", CLAUDE, "--refuse", parameter) as server:
         judge = await prepared(server.url, model=CLAUDE)
         replies = [await judge.ask(asking()) for _ in range(3)]
-        asked = httpx.get(f"{server.url}/stats", trust_env=False).json()["requests"]
+        asked = request_count(server)
         await judge.close()
         again = await prepared(server.url, model=CLAUDE, known=Capabilities(refused=(parameter,)))
         known = await again.ask(asking())
-        asked_again = httpx.get(f"{server.url}/stats", trust_env=False).json()["requests"]
+        asked_again = request_count(server)
         await again.close()
     assert (asked, asked_again) == (4, 5)
     assert {reply.dropped for reply in [*replies, known]} == {(parameter,)}
@@ -122,7 +122,7 @@ async def test_each_fault_is_told_from_the_others_and_boto_retries_none(
     with start("bedrock_api", "--faults", f"{fault}:1") as server:
         judge = await prepared(server.url)
         error = await call_error(judge)
-        asked = httpx.get(f"{server.url}/stats", trust_env=False).json()["requests"]
+        asked = request_count(server)
         reply = await judge.ask(asking())
         await judge.close()
     assert (error.kind, error.retry, asked) == (kind, retry, 1)
@@ -174,7 +174,7 @@ async def test_calls_wait_in_threads_of_their_own() -> None:
     with start("bedrock_api", "--together", 8) as server:
         judge = await prepared(server.url, concurrency=8)
         await asyncio.gather(*(judge.ask(asking(f"case {n}")) for n in range(8)))
-        most = httpx.get(f"{server.url}/stats", trust_env=False).json()["max_concurrent"]
+        most = stats(server)["max_concurrent"]
         await judge.close()
     assert most == 8
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import json
 
-import httpx
 import pytest
 
 from recjudge_tui.domain.judge import Identity, JudgeSpec
@@ -13,6 +12,7 @@ from recjudge_tui.judges.http.curl import curl_command
 from recjudge_tui.judges.providers.openai import OpenAIJudge, api_root, make
 from recjudge_tui.judges.registry import make_judge
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
+from tests.support.servers.counts import request_count
 from tests.support.servers.gate import allow, hold, wait_until_held
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import Script, answer, completion, serving
@@ -185,7 +185,7 @@ async def test_a_refused_parameter_is_dropped_once_and_recorded(refused: str) ->
     with start("openai_api", "--refuse", refused) as server:
         judge = judge_at(server.url)
         replies = [await judge.ask(asking()) for _ in range(3)]
-        asked = httpx.get(f"{server.url}/stats", trust_env=False).json()["requests"]
+        asked = request_count(server)
         await judge.close()
     assert asked == 4
     assert {reply.dropped for reply in replies} == {(refused,)}

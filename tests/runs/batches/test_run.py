@@ -17,6 +17,7 @@ from recjudge_tui.runs.batches.run import run_file
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from tests.support.runs import calls, command, make_project, planned, server_judge, verdicts
+from tests.support.servers.counts import request_count, reset
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import start
 from tests.support.waiting import wait_until
@@ -45,10 +46,10 @@ def test_over_two_servers_it_ends_in_the_verdicts_of_a_live_run(db: Database, tm
         work(db.path, live)
         run = planned(db, server_judge(one.url), "pairwise", use_cache=False)
         export_calls(db, run, tmp_path / "calls.jsonl")
-        httpx.post(f"{one.url}/reset")
+        reset(one)
         out = tmp_path / "results.jsonl"
         done = run_file(tmp_path / "calls.jsonl", out, Servers((one.url, f"{two.url}/v1")))
-        asked = [httpx.get(f"{server.url}/stats").json()["requests"] for server in (one, two)]
+        asked = [request_count(server) for server in (one, two)]
     assert done == (len(calls(db, run)), 0, 0)
     assert sum(asked) == len(calls(db, run))
     assert min(asked) > 0
@@ -146,7 +147,7 @@ def test_a_file_that_is_none_is_located_before_anything_is_asked(tmp_path: Path,
     with start("openai_api") as server:
         with pytest.raises(InputError, match=r"calls\.jsonl:4") as error:
             run_file(source, tmp_path / "out.jsonl", Servers((server.url,)))
-        assert httpx.get(f"{server.url}/stats").json()["requests"] == 0
+        assert request_count(server) == 0
     assert why in str(error.value)
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import httpx
 import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -19,52 +16,47 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_progress, run_row
 from tests.support.runs import calls, command, make_project, planned, ran, server_judge, verdicts
-from tests.support.servers.gate import allow, hold, stats, wait_until_held
-from tests.support.servers.process import ServerProcess, start
+from tests.support.servers.counts import reset, stats
+from tests.support.servers.gate import allow, hold, wait_until_held
+from tests.support.servers.process import ServerProcess
 from tests.support.waiting import HANG_S, wait_until
-
-
-@pytest.fixture(scope="module")
-def slow() -> Iterator[ServerProcess]:
-    with start("openai_api") as server:
-        yield server
 
 
 def most_from_now(server: ServerProcess) -> None:
     """Count the most requests at a time anew: those that are there now are the first."""
-    httpx.post(f"{server.url}/reset", timeout=HANG_S, trust_env=False)
+    reset(server)
 
 
-def test_raised_and_lowered_while_a_process_works(db: Database, slow: ServerProcess) -> None:
+def test_raised_and_lowered_while_a_process_works(db: Database, openai_server: ServerProcess) -> None:
     make_project(db, users=40)
-    hold(slow)
-    most_from_now(slow)
-    run = planned(db, server_judge(slow.url), concurrency=2, use_cache=False)
+    hold(openai_server)
+    most_from_now(openai_server)
+    run = planned(db, server_judge(openai_server.url), concurrency=2, use_cache=False)
     process = command("runs", "resume", run, "--db", db.path)
-    wait_until_held(slow, 2)
+    wait_until_held(openai_server, 2)
 
     code, out, err = ran("runs", "concurrency", run, 12, "--db", db.path)
     assert (code, out) == (0, f"run {run}: 12 calls at once, from now on\n"), err
-    wait_until_held(slow, 12)
+    wait_until_held(openai_server, 12)
     wait_until(lambda: run_row(db, run)["concurrency"] == 12)
-    allow(slow, 8)
+    allow(openai_server, 8)
     wait_until(lambda: run_progress(db, run).done == 8)
-    wait_until_held(slow, 12)
-    assert stats(slow)["max_concurrent"] == 12
+    wait_until_held(openai_server, 12)
+    assert stats(openai_server)["max_concurrent"] == 12
 
     change_concurrency(db, run, 3)
     wait_until(lambda: run_row(db, run)["concurrency"] == 3)
-    allow(slow, 9)
+    allow(openai_server, 9)
     wait_until(lambda: run_progress(db, run).done == 17)
-    wait_until_held(slow, 3)
-    most_from_now(slow)
-    allow(slow, 20)
+    wait_until_held(openai_server, 3)
+    most_from_now(openai_server)
+    allow(openai_server, 20)
     wait_until(lambda: run_progress(db, run).done == 37)
-    assert stats(slow)["max_concurrent"] == 3
+    assert stats(openai_server)["max_concurrent"] == 3
 
     change_concurrency(db, run, 16)
-    wait_until_held(slow, 16)
-    allow(slow)
+    wait_until_held(openai_server, 16)
+    allow(openai_server)
     out, err = process.communicate(timeout=HANG_S)
     assert out == f"run {run} done: 80 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n", err
     # no two lists are alike, so neither are two questions: each was asked once
@@ -73,10 +65,10 @@ def test_raised_and_lowered_while_a_process_works(db: Database, slow: ServerProc
     assert run_row(db, run)["concurrency"] == 16
 
 
-def test_lowered_in_the_last_calls_the_run_still_ends(db: Database, slow: ServerProcess) -> None:
+def test_lowered_in_the_last_calls_the_run_still_ends(db: Database, openai_server: ServerProcess) -> None:
     make_project(db, users=12)
-    allow(slow)
-    run = planned(db, server_judge(slow.url), concurrency=24, use_cache=False)
+    allow(openai_server)
+    run = planned(db, server_judge(openai_server.url), concurrency=24, use_cache=False)
     change_concurrency(db, run, 1)
     seen: list[int] = []
 
@@ -89,19 +81,19 @@ def test_lowered_in_the_last_calls_the_run_still_ends(db: Database, slow: Server
     assert {c["attempts"] for c in calls(db, run)} == {1}
 
 
-def test_it_is_kept_for_when_the_run_is_gone_on_with(db: Database, slow: ServerProcess) -> None:
+def test_it_is_kept_for_when_the_run_is_gone_on_with(db: Database, openai_server: ServerProcess) -> None:
     make_project(db, users=20)
-    run = planned(db, server_judge(slow.url), concurrency=2, use_cache=False)
+    run = planned(db, server_judge(openai_server.url), concurrency=2, use_cache=False)
     code, out, _ = ran("runs", "concurrency", run, 7, "--db", db.path)
     assert (code, out) == (0, f"run {run}: 7 calls at once, when it is resumed\n")
-    hold(slow)
-    most_from_now(slow)
+    hold(openai_server)
+    most_from_now(openai_server)
     process = command("runs", "resume", run, "--db", db.path)
-    wait_until_held(slow, 7)
-    allow(slow)
+    wait_until_held(openai_server, 7)
+    allow(openai_server)
     process.communicate(timeout=HANG_S)
     assert run_progress(db, run).done == 40
-    assert stats(slow)["max_concurrent"] == 7
+    assert stats(openai_server)["max_concurrent"] == 7
     assert run_row(db, run)["concurrency"] == 7
 
 

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -37,23 +36,17 @@ from tests.support.servers.process import ROOT, ServerProcess, start
 from tests.support.waiting import HANG_S, wait_until
 
 
-@pytest.fixture(scope="module")
-def slow() -> Iterator[ServerProcess]:
-    with start("openai_api") as server:
-        yield server
-
-
-def slow_run(db: Database, slow: ServerProcess, users: int = 60, answers: int = 8) -> int:
+def slow_run(db: Database, openai_server: ServerProcess, users: int = 60, answers: int = 8) -> int:
     """A run of 2 x `users` calls, four at once. It gets so many answers, and the others when the test allows it."""
     make_project(db, users=users)
-    hold(slow, answers)
-    return planned(db, server_judge(slow.url), concurrency=4, use_cache=False)
+    hold(openai_server, answers)
+    return planned(db, server_judge(openai_server.url), concurrency=4, use_cache=False)
 
 
-def wait_until_it_stands(db: Database, run: int, slow: ServerProcess, answers: int = 8) -> None:
+def wait_until_it_stands(db: Database, run: int, openai_server: ServerProcess, answers: int = 8) -> None:
     """Until the answers that were allowed are stored, and four calls wait for theirs."""
     wait_until(lambda: run_progress(db, run).done == answers)
-    wait_until_held(slow, 4)
+    wait_until_held(openai_server, 4)
 
 
 def some_done(db: Database, run: int) -> bool:
@@ -64,15 +57,17 @@ def mark(host: str, pid: int, started: str = "") -> str:
     return f"{host}|{pid}|{started}|0123"
 
 
-def test_a_second_process_is_refused_and_says_who_is_at_work(db: Database, slow: ServerProcess) -> None:
-    run = slow_run(db, slow)
+def test_a_second_process_is_refused_and_says_who_is_at_work(
+    db: Database, openai_server: ServerProcess
+) -> None:
+    run = slow_run(db, openai_server)
     first = command("runs", "resume", run, "--db", db.path)
     wait_until(lambda: some_done(db, run))
     code, _, err = ran("runs", "resume", run, "--db", db.path)
     assert (code, f"Process {first.pid} on {socket.gethostname()} works on it" in err) == (1, True)
     for words in (["retry", run], ["delete", run, "--yes"]):
         assert ran("runs", *words, "--db", db.path)[0] == 1
-    allow(slow)
+    allow(openai_server)
     out, _ = first.communicate(timeout=HANG_S)
     assert out == f"run {run} done: 120 done, 0 failed, 0 from cache, 0 outstanding, cost $0.0000\n"
     assert {c["attempts"] for c in calls(db, run)} == {1}
@@ -146,9 +141,9 @@ def test_of_two_that_see_the_same_dead_lease_one_gets_it(db: Database) -> None:
 
 
 def test_a_run_that_is_taken_away_ends_its_engine_which_writes_nothing_more(
-    db: Database, slow: ServerProcess
+    db: Database, openai_server: ServerProcess
 ) -> None:
-    run = slow_run(db, slow)
+    run = slow_run(db, openai_server)
     before: list[object] = []
 
     def rob(progress: Progress) -> None:
@@ -156,7 +151,7 @@ def test_a_run_that_is_taken_away_ends_its_engine_which_writes_nothing_more(
             with connect(db.path) as other, other.transaction():
                 other.execute("UPDATE runs SET lease_owner = 'thief|1||x' WHERE id = ?", (run,))
                 before.extend([[tuple(c) for c in calls(other, run)], tuple(run_row(other, run))])
-            allow(slow)
+            allow(openai_server)
 
     with pytest.raises(LeaseLostError, match="taken over"):
         work(db.path, run, rob)
@@ -164,8 +159,10 @@ def test_a_run_that_is_taken_away_ends_its_engine_which_writes_nothing_more(
     assert some_done(db, run)
 
 
-def test_a_project_deleted_under_a_run_ends_it_with_a_clear_error(db: Database, slow: ServerProcess) -> None:
-    run = slow_run(db, slow)
+def test_a_project_deleted_under_a_run_ends_it_with_a_clear_error(
+    db: Database, openai_server: ServerProcess
+) -> None:
+    run = slow_run(db, openai_server)
 
     def delete(progress: Progress) -> None:
         with connect(db.path) as other:
@@ -178,13 +175,13 @@ def test_a_project_deleted_under_a_run_ends_it_with_a_clear_error(db: Database, 
 
 @pytest.mark.parametrize(("number", "state"), [(signal.SIGINT, "stopped"), (signal.SIGTERM, "stopped")])
 def test_a_signal_lets_the_calls_in_flight_finish(
-    db: Database, slow: ServerProcess, number: int, state: str
+    db: Database, openai_server: ServerProcess, number: int, state: str
 ) -> None:
-    run = slow_run(db, slow)
+    run = slow_run(db, openai_server)
     process = command("runs", "resume", run, "--db", db.path)
-    wait_until_it_stands(db, run, slow)
+    wait_until_it_stands(db, run, openai_server)
     process.send_signal(number)
-    allow(slow)
+    allow(openai_server)
     out, err = process.communicate(timeout=HANG_S)
     stands = run_progress(db, run)
     assert (process.returncode, stands.state) == (130, state)
@@ -211,18 +208,18 @@ def test_a_second_signal_drops_the_calls_in_flight(db: Database) -> None:
     assert (run_row(db, run)["state"], run_row(db, run)["lease_owner"]) == ("stopped", None)
 
 
-def test_a_hang_up_does_not_end_a_run_in_the_foreground(db: Database, slow: ServerProcess) -> None:
-    run = slow_run(db, slow, users=30)
+def test_a_hang_up_does_not_end_a_run_in_the_foreground(db: Database, openai_server: ServerProcess) -> None:
+    run = slow_run(db, openai_server, users=30)
     process = command("runs", "resume", run, "--db", db.path)
     wait_until(lambda: some_done(db, run))
     process.send_signal(signal.SIGHUP)
-    allow(slow)
+    allow(openai_server)
     out, _ = process.communicate(timeout=HANG_S)
     assert (process.returncode, out.startswith(f"run {run} done: 60 done")) == (0, True)
 
 
-def test_a_terminal_that_goes_away_does_not_end_a_run(db: Database, slow: ServerProcess) -> None:
-    run = slow_run(db, slow, users=40)
+def test_a_terminal_that_goes_away_does_not_end_a_run(db: Database, openai_server: ServerProcess) -> None:
+    run = slow_run(db, openai_server, users=40)
     ours, theirs = os.openpty()
     process = command(
         "runs", "resume", run, "--db", db.path, stdin=theirs, stderr=theirs, start_new_session=True
@@ -230,16 +227,16 @@ def test_a_terminal_that_goes_away_does_not_end_a_run(db: Database, slow: Server
     os.close(theirs)
     wait_until(lambda: some_done(db, run))
     os.close(ours)
-    allow(slow)
+    allow(openai_server)
     out, _ = process.communicate(timeout=HANG_S)
     assert (process.returncode, out[:21]) == (0, f"run {run} done: 80 done, ")
     assert run_progress(db, run).state == "done"
 
 
 def test_a_reader_of_the_progress_that_goes_away_does_not_end_a_run(
-    db: Database, slow: ServerProcess
+    db: Database, openai_server: ServerProcess
 ) -> None:
-    run = slow_run(db, slow, users=40)
+    run = slow_run(db, openai_server, users=40)
     program = (
         "import sys, recjudge_tui.cli.progress as progress; progress.PLAIN_EVERY_S = 0.1\n"
         "from recjudge_tui.cli.app import main; main(sys.argv[1:])"
@@ -254,7 +251,7 @@ def test_a_reader_of_the_progress_that_goes_away_does_not_end_a_run(
     assert process.stderr
     assert b"/80 calls, 0 failed" in process.stderr.readline()
     process.stderr.close()
-    allow(slow)
+    allow(openai_server)
     out = process.stdout.read()
     process.stdout.close()
     assert (process.wait(timeout=HANG_S), out[:21]) == (0, f"run {run} done: 80 done, ".encode())
@@ -262,9 +259,9 @@ def test_a_reader_of_the_progress_that_goes_away_does_not_end_a_run(
 
 @pytest.mark.parametrize("how", ["exits", "is killed"])
 def test_a_detached_run_outlives_the_process_that_started_it(
-    db: Database, slow: ServerProcess, how: str
+    db: Database, openai_server: ServerProcess, how: str
 ) -> None:
-    run = slow_run(db, slow, users=30)
+    run = slow_run(db, openai_server, users=30)
     program = f"""
 import os, signal, sys
 from pathlib import Path
@@ -280,7 +277,7 @@ with connect(Path({str(db.path)!r})) as db:
     pid = int(parent.communicate(timeout=HANG_S)[0])
     assert run_progress(db, run).outstanding
     assert (run_row(db, run)["lease_owner"] or "").split("|")[1] == str(pid)
-    allow(slow)
+    allow(openai_server)
     wait_until(lambda: run_progress(db, run).state == "done")
     assert run_progress(db, run).done == 60
 
@@ -304,15 +301,15 @@ def test_a_detached_run_that_is_refused_says_so_in_the_process_s_own_words(db: D
 
 @pytest.mark.parametrize(("how", "state"), [("pause", "paused"), ("stop", "stopped")])
 def test_stop_and_pause_reach_a_run_through_the_database(
-    db: Database, slow: ServerProcess, how: str, state: str
+    db: Database, openai_server: ServerProcess, how: str, state: str
 ) -> None:
-    run = slow_run(db, slow)
+    run = slow_run(db, openai_server)
     start_detached(db, run)
-    wait_until_it_stands(db, run, slow)
+    wait_until_it_stands(db, run, openai_server)
     stop = command("runs", "stop", run, *(["--pause"] if how == "pause" else []), "--db", db.path)
     wait_until(lambda: run_row(db, run)["wanted"] == how)
     wait_until_wishes_are_read(db, run)
-    allow(slow)
+    allow(openai_server)
     _, err = stop.communicate(timeout=HANG_S)
     assert (stop.returncode, f"run {run} {state}; to resume: recjudge runs resume {run}" in err) == (0, True)
     stands = run_progress(db, run)
@@ -335,13 +332,13 @@ def test_a_run_that_waits_for_its_server_does_not_wait_to_the_end_before_it_stop
     assert (ended.state, ended.outstanding, ended.failed) == ("stopped", 8, 0)
 
 
-def test_the_run_of_a_killed_process_is_marked_stopped(db: Database, slow: ServerProcess) -> None:
-    run = slow_run(db, slow)
+def test_the_run_of_a_killed_process_is_marked_stopped(db: Database, openai_server: ServerProcess) -> None:
+    run = slow_run(db, openai_server)
     process = command("runs", "resume", run, "--db", db.path)
     wait_until(lambda: some_done(db, run))
     process.kill()
     process.communicate()
-    allow(slow)
+    allow(openai_server)
     assert run_progress(db, run).state == "running"
     assert ran("runs", "stop", run, "--db", db.path)[0] == 0
     assert (run_progress(db, run).state, run_row(db, run)["lease_owner"]) == ("stopped", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,9 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_row
 from tests.support.requests import sent_request
 from tests.support.runs import RULES, calls, make_project, plan, planned, ran, server_judge, verdicts
+from tests.support.servers.counts import request_count
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
-from tests.support.waiting import HANG_S
 
 AWAY = JudgeSpec(spec="openai:nobody-knows", base_urls=("https://models.example/v1",))
 
@@ -34,11 +33,6 @@ def priced(tmp_path: Path, db: Database) -> Path:
     table = '["openai:hash-judge"]\ninput = 100.0\noutput = 1000.0\n'
     (folder / "prices.toml").write_text(table, encoding="utf-8")
     return folder
-
-
-def requests(server: ServerProcess) -> int:
-    with urllib.request.urlopen(f"{server.url}/stats", timeout=HANG_S) as response:
-        return int(json.load(response)["requests"])
 
 
 def dearest(db: Database, run: int) -> float:
@@ -76,13 +70,13 @@ def test_a_stopped_run_stops_at_once_again_and_goes_on_with_more(db: Database, p
         run = planned(db, server_judge(server.url), budget_usd=4.0, max_tokens=1024, use_cache=False)
         ended = work(db.path, run)
         assert (ended.state, ended.outstanding > 10) == ("stopped", True)
-        asked = requests(server)
+        asked = request_count(server)
         code, out, err = ran("runs", "resume", run, "--db", db.path, **environment)
-        assert (code, requests(server)) == (130, asked)
+        assert (code, request_count(server)) == (130, asked)
         assert out.startswith(f"run {run} stopped: {ended.done} done")
         assert "The budget of $4.00 would be exceeded" in err
         code, out, _ = ran("runs", "resume", run, "--budget", 400, "--db", db.path, **environment)
-        assert (code, requests(server)) == (0, asked + ended.outstanding)
+        assert (code, request_count(server)) == (0, asked + ended.outstanding)
         assert out.startswith(f"run {run} done: 40 done, 0 failed")
     assert verdicts(db, run) == verdicts(db, free)
     assert {c["attempts"] for c in calls(db, run)} == {1}
@@ -157,7 +151,7 @@ def test_attempts_that_nobody_bills_cost_nothing(
             use_cache=False,
         )
         ended = work(db.path, run)
-        assert requests(server) > 40
+        assert request_count(server) > 40
     assert (ended.state, ended.done) == ("done", 40)
     assert ended.cost_usd == pytest.approx(whole)
 
@@ -169,7 +163,7 @@ def test_attempts_lost_on_their_way_count_as_the_most_they_can_have_cost(db: Dat
             db, server_judge(server.url), budget_usd=2.0, max_tokens=1024, timeout_s=1.0, concurrency=1
         )
         ended = work(db.path, run)
-        assert requests(server) == 1
+        assert request_count(server) == 1
     assert (ended.state, ended.outstanding) == ("stopped", 4)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-import urllib.request
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -33,23 +32,17 @@ from tests.support.runs import (
     server_judge,
     verdicts,
 )
+from tests.support.servers.counts import reset, stats
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import answer, completion, serving
-from tests.support.waiting import HANG_S
 
 FITS = {"reasoning": "It fits.", "category": "Good Match", "flagged_items": []}
-
-
-def stats(server: ServerProcess) -> dict[str, Any]:
-    with urllib.request.urlopen(f"{server.url}/stats", timeout=HANG_S) as response:
-        found: dict[str, Any] = json.load(response)
-    return found
 
 
 @pytest.fixture
 def server(openai_server: ServerProcess) -> ServerProcess:
     """The server without faults, its counts at zero."""
-    urllib.request.urlopen(f"{openai_server.url}/reset", data=b"", timeout=HANG_S).close()
+    reset(openai_server)
     return openai_server
 
 

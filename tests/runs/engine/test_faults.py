@@ -6,7 +6,6 @@ import asyncio
 import json
 import threading
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -24,6 +23,7 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
 from tests.support.runs import calls, intact, make_project, planned, server_judge, verdicts
+from tests.support.servers.counts import stats
 from tests.support.servers.gate import hold
 from tests.support.servers.process import ServerProcess, start
 from tests.support.virtual_time import played
@@ -48,12 +48,6 @@ def quiet(db: Database) -> list[tuple[Any, ...]]:
         run = planned(db, server_judge(server.url), rater="quiet")
         assert work(db.path, run).done == 2 * USERS
     return verdicts(db, run)
-
-
-def stats(server: ServerProcess) -> dict[str, Any]:
-    with urllib.request.urlopen(f"{server.url}/stats", timeout=HANG_S) as response:
-        found: dict[str, Any] = json.load(response)
-    return found
 
 
 def faulty(shares: dict[str, float], *more: object) -> ServerProcess:

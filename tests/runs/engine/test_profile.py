@@ -8,7 +8,6 @@ import random
 import sqlite3
 import threading
 import time
-import urllib.request
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -41,14 +40,10 @@ from tests.support.runs import (
     wait_until_wishes_are_read,
 )
 from tests.support.servers import gate
+from tests.support.servers.counts import request_count
 from tests.support.servers.gate import allow, hold, wait_until_held
-from tests.support.servers.process import ServerProcess, start
+from tests.support.servers.process import start
 from tests.support.waiting import HANG_S, wait_until
-
-
-def asked(server: ServerProcess) -> int:
-    with urllib.request.urlopen(f"{server.url}/stats", timeout=HANG_S) as response:
-        return int(json.load(response)["requests"])
 
 
 def bodies(log: Path) -> list[str]:
@@ -92,11 +87,11 @@ def test_a_second_run_asks_for_no_profile_again(db: Database) -> None:
     with start("openai_api") as server:
         first = planned(db, server_judge(server.url), "arena", profile="llm")
         work(db.path, first)
-        before = asked(server)
+        before = request_count(server)
         second = planned(db, server_judge(server.url), "absolute", profile="llm", history=100)
         third = planned(db, server_judge(server.url), "arena", profile="llm", rater="again")
         ended = work(db.path, third)
-        assert asked(server) == before
+        assert request_count(server) == before
         work(db.path, second)
     assert ended.cached == ended.calls
     assert verdicts(db, third) == verdicts(db, first)
@@ -114,7 +109,7 @@ def test_where_the_profile_fails_nothing_else_is_asked_about_this_user(db: Datab
             (lost["id"],),
         )
         ended = work(db.path, run)
-        assert asked(server) == 3 + 3 * 2
+        assert request_count(server) == 3 + 3 * 2
         user = db.value("SELECT user_id FROM cases WHERE id = ?", (lost["case_id"],))
         theirs = db.rows(
             """SELECT k.* FROM calls k JOIN cases c ON c.id = k.case_id
@@ -195,7 +190,7 @@ def test_stopped_while_profiles_are_written_it_goes_on_where_it_was(db: Database
             "UPDATE runs SET judge = ? WHERE id = ?", (server_judge(server.url).model_dump_json(), run)
         )
         assert work(db.path, run).state == "done"
-        assert asked(server) == sum(c["state"] == "planned" for c in left)
+        assert request_count(server) == sum(c["state"] == "planned" for c in left)
     assert {v[5] for v in verdicts(db, run)} == {"ok"}
 
 
@@ -270,9 +265,9 @@ def test_the_budget_holds_while_profiles_are_written(db: Database) -> None:
         assert ended.state == "stopped"
         assert 0 < sum(c["state"] == "done" for c in rows if c["aspect"] == PROFILE) < 6
         assert (ended.cost_usd or 0) <= 0.035
-        before = asked(server)
+        before = request_count(server)
         change_budget(db, run, 10.0)
         ended = work(db.path, run)
         assert (ended.state, ended.failed) == ("done", 0)
-        assert asked(server) == len(rows)
+        assert request_count(server) == len(rows)
         assert before == sum(c["state"] == "done" for c in rows)

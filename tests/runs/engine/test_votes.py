@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import urllib.request
 from collections import Counter
 from pathlib import Path
 
@@ -16,13 +15,8 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import reset_failed, run_progress
 from tests.support.runs import calls, make_project, planned, server_judge, verdicts
+from tests.support.servers.counts import request_count
 from tests.support.servers.process import ServerProcess, start
-from tests.support.waiting import HANG_S
-
-
-def requests(server: ServerProcess) -> int:
-    with urllib.request.urlopen(f"{server.url}/stats", timeout=HANG_S) as response:
-        return int(json.load(response)["requests"])
 
 
 def labels(db: Database, run: int) -> dict[tuple[int, str], list[str]]:
@@ -41,7 +35,7 @@ def test_three_repeats_are_three_calls_with_seeds_of_their_own_and_one_vote(db: 
     make_project(db, users=15)
     with start("openai_api", "--by-seed") as server:
         run = planned(db, server_judge(server.url), repeats=3, seed=40)
-        assert (work(db.path, run).done, requests(server)) == (90, 90)
+        assert (work(db.path, run).done, request_count(server)) == (90, 90)
     asked = calls(db, run)
     sent = Counter((s["sample"], s["seed"], s["temperature"]) for s in map(sampled, asked))
     assert sent == {(n, 40 + n, REPEATS_TEMPERATURE): 30 for n in range(3)}
@@ -67,15 +61,15 @@ def test_the_cache_gives_every_repeat_its_own_reply(db: Database) -> None:
     with start("openai_api", "--by-seed") as server:
         first = planned(db, server_judge(server.url), "pairwise", repeats=3)
         work(db.path, first)
-        asked = requests(server)
+        asked = request_count(server)
         again = planned(db, server_judge(server.url), "pairwise", repeats=3)
         ended = work(db.path, again)
-        assert (ended.done, ended.cached, requests(server)) == (36, 36, asked)
+        assert (ended.done, ended.cached, request_count(server)) == (36, 36, asked)
         assert labels(db, again) == labels(db, first)
         assert verdicts(db, again) == verdicts(db, first)
         more = planned(db, server_judge(server.url), "pairwise", repeats=5)
         ended = work(db.path, more)
-        assert (ended.done, ended.cached, requests(server)) == (60, 36, asked + 24)
+        assert (ended.done, ended.cached, request_count(server)) == (60, 36, asked + 24)
     assert {v[8] for v in verdicts(db, more)} == {"both orders, vote of 5"}
 
 

@@ -37,7 +37,8 @@ from tests.support.runs import (
     server_judge,
     verdicts,
 )
-from tests.support.servers.gate import allow, hold, stats, wait_until_held
+from tests.support.servers.counts import stats
+from tests.support.servers.gate import allow, hold, wait_until_held
 from tests.support.servers.process import ServerProcess, start
 from tests.support.waiting import HANG_S, wait_until
 

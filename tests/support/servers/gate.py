@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import httpx
 
+from tests.support.servers.counts import stats
 from tests.support.servers.process import ServerProcess
 from tests.support.waiting import HANG_S, wait_until
-
-
-def stats(server: ServerProcess) -> dict[str, Any]:
-    found: dict[str, Any] = httpx.get(f"{server.url}/stats", timeout=HANG_S, trust_env=False).json()
-    return found
 
 
 def allow(server: ServerProcess, answers: int | None = None) -> None:

@@ -20,9 +20,9 @@ READY = "listening on "
 PARENT = "RECJUDGE_TEST_PARENT"
 ROOT = Path(__file__).resolve().parents[3]
 SERVERS = "tests.support.servers"
-# servers of nothing but Python, and what they import
-# then by force: nothing is measured by it
+# after that by force
 END_S = 30.0
+# servers of nothing but Python, and what they import
 LIGHT = ("anthropic_api", "batch_api", "bedrock_api", "ollama_api", "openai_api")
 LIGHT_IMPORTS = tuple(f"{SERVERS}.{name}" for name in ("answers", "faults", "wire"))
 

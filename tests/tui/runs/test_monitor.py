@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,6 @@ from tests.support.runs import plan_run, ran, wait_until_wishes_are_read
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import ServerProcess, start
 from tests.support.waiting import HANG_S, wait_until
-
-
-@pytest.fixture(scope="module")
-def slow_server() -> Iterator[ServerProcess]:
-    """Its answers come when the test allows them."""
-    with start("openai_api") as server:
-        yield server
 
 
 def begin(path: Path, run_id: int) -> None:
@@ -88,28 +80,28 @@ async def test_a_screen_that_is_closed_while_it_opens_is_no_fault(project_db: Pa
         assert not screen.children
 
 
-async def test_pause_resume_and_stop(project_db: Path, slow_server: ServerProcess) -> None:
-    hold(slow_server, 6)
-    run_id = plan(project_db, import_lists(project_db, users=20), slow_server.url)
+async def test_pause_resume_and_stop(project_db: Path, openai_server: ServerProcess) -> None:
+    hold(openai_server, 6)
+    run_id = plan(project_db, import_lists(project_db, users=20), openai_server.url)
     begin(project_db, run_id)
     async with running(project_db) as pilot:
         screen = await open_monitor(pilot, run_id)
         await until(pilot, lambda: screen.run_status == "running" and done(screen) >= 2)
         await until(pilot, lambda: "▶ running" in shown(pilot) and "eta" in shown(pilot))
         await pilot.press("p")
-        await obeyed(project_db, run_id, slow_server)
+        await obeyed(project_db, run_id, openai_server)
         await until(pilot, lambda: screen.run_status == "paused")
         await until(pilot, lambda: "‖ paused" in shown(pilot) and "press p to resume" in shown(pilot))
         assert screen._next is None
         halfway = done(screen)
         assert 0 < halfway < 40
-        hold(slow_server, 6)
+        hold(openai_server, 6)
         await pilot.press("p")
         await until(pilot, lambda: screen.run_status == "running" and done(screen) > halfway)
         await press(pilot, "s", "n")
         assert screen.run_status == "running"
         await press(pilot, "s", "y")
-        await obeyed(project_db, run_id, slow_server)
+        await obeyed(project_db, run_id, openai_server)
         await until(pilot, lambda: screen.run_status == "stopped")
         await until(pilot, lambda: "■ stopped" in shown(pilot))
         await pilot.press("p")
@@ -121,10 +113,10 @@ async def test_pause_resume_and_stop(project_db: Path, slow_server: ServerProces
 
 
 async def test_a_killed_process_shows_as_interrupted_and_is_resumed(
-    project_db: Path, slow_server: ServerProcess
+    project_db: Path, openai_server: ServerProcess
 ) -> None:
-    hold(slow_server, 4)
-    run_id = plan(project_db, import_lists(project_db, users=16), slow_server.url)
+    hold(openai_server, 4)
+    run_id = plan(project_db, import_lists(project_db, users=16), openai_server.url)
     begin(project_db, run_id)
     async with running(project_db) as pilot:
         screen = await open_monitor(pilot, run_id)
@@ -136,7 +128,7 @@ async def test_a_killed_process_shows_as_interrupted_and_is_resumed(
         await until(pilot, lambda: screen.run_status == "interrupted")
         await until(pilot, lambda: "Press p to resume" in shown(pilot))
         assert screen._next is None
-        allow(slow_server)
+        allow(openai_server)
         await pilot.press("p")
         await until(pilot, lambda: screen.run_status == "done")
     with connect(project_db) as db:
@@ -144,9 +136,9 @@ async def test_a_killed_process_shows_as_interrupted_and_is_resumed(
         assert db.value("SELECT count(*) FROM verdicts WHERE run_id = ?", (run_id,)) == 16
 
 
-async def test_a_run_outlives_the_app(project_db: Path, slow_server: ServerProcess) -> None:
-    hold(slow_server, 2)
-    run_id = plan(project_db, import_lists(project_db, users=12), slow_server.url)
+async def test_a_run_outlives_the_app(project_db: Path, openai_server: ServerProcess) -> None:
+    hold(openai_server, 2)
+    run_id = plan(project_db, import_lists(project_db, users=12), openai_server.url)
     begin(project_db, run_id)
     async with running(project_db) as pilot:
         screen = await open_monitor(pilot, run_id)
@@ -155,7 +147,7 @@ async def test_a_run_outlives_the_app(project_db: Path, slow_server: ServerProce
         assert is_active(db, run_id)
     async with running(project_db) as pilot:
         screen = await open_monitor(pilot, run_id)
-        allow(slow_server)
+        allow(openai_server)
         await until(pilot, lambda: screen.run_status == "done")
         assert done(screen) == 24
 
@@ -215,10 +207,10 @@ async def test_a_run_that_cannot_work_says_why_and_goes_on_later(project_db: Pat
 
 
 async def test_moving_in_the_list_holds_it_and_f_lets_it_go(
-    project_db: Path, slow_server: ServerProcess
+    project_db: Path, openai_server: ServerProcess
 ) -> None:
-    hold(slow_server, 6)
-    run_id = plan(project_db, import_lists(project_db, users=20), slow_server.url)
+    hold(openai_server, 6)
+    run_id = plan(project_db, import_lists(project_db, users=20), openai_server.url)
     begin(project_db, run_id)
     try:
         async with running(project_db) as pilot:
@@ -227,7 +219,7 @@ async def test_moving_in_the_list_holds_it_and_f_lets_it_go(
             await pilot.press("j")
             assert not screen.follow
             held, before = screen._shown, done(screen)
-            allow(slow_server, 6)
+            allow(openai_server, 6)
             await until(pilot, lambda: done(screen) > before + 1)
             assert screen._shown == held
             await until(pilot, lambda: "follow: off" in shown(pilot) and "newer" in shown(pilot))
@@ -235,7 +227,7 @@ async def test_moving_in_the_list_holds_it_and_f_lets_it_go(
             assert screen._shown[0] not in held
             assert screen.query_one("#latest-list", OptionList).highlighted == 0
     finally:
-        allow(slow_server)
+        allow(openai_server)
         end(project_db, run_id)
 
 
@@ -291,15 +283,15 @@ async def test_nothing_is_read_while_no_process_works(
 
 
 async def test_runs_started_elsewhere_are_listed_and_watched(
-    project_db: Path, slow_server: ServerProcess
+    project_db: Path, openai_server: ServerProcess
 ) -> None:
-    hold(slow_server)
+    hold(openai_server)
     project = import_lists(project_db, users=10)
     judge(project_db, project)
     async with running(project_db) as pilot:
         await press(pilot, "r")
         assert "Runs (1)" in shown(pilot)
-        run_id = plan(project_db, project, slow_server.url)
+        run_id = plan(project_db, project, openai_server.url)
         begin(project_db, run_id)
         assert isinstance(pilot.app, RecjudgeApp)
         pilot.app.look_at_runs()
@@ -309,7 +301,7 @@ async def test_runs_started_elsewhere_are_listed_and_watched(
         screen = pilot.app.screen
         assert isinstance(screen, MonitorScreen)
         assert screen.run_id == run_id
-        allow(slow_server)
+        allow(openai_server)
         await until(pilot, lambda: screen.run_status == "done")
         await pilot.press("escape")
         await until(pilot, lambda: shown(pilot).count("✓ done") == 2)
@@ -355,10 +347,10 @@ async def test_ascii_and_no_box_drawing(project_db: Path, monkeypatch: pytest.Mo
 
 
 async def test_plus_and_minus_change_how_many_calls_are_made_at_once(
-    project_db: Path, slow_server: ServerProcess
+    project_db: Path, openai_server: ServerProcess
 ) -> None:
-    hold(slow_server, 4)
-    run_id = plan(project_db, import_lists(project_db, users=20), slow_server.url, concurrency=4)
+    hold(openai_server, 4)
+    run_id = plan(project_db, import_lists(project_db, users=20), openai_server.url, concurrency=4)
     begin(project_db, run_id)
     try:
         async with running(project_db) as pilot:
@@ -371,13 +363,13 @@ async def test_plus_and_minus_change_how_many_calls_are_made_at_once(
             await pilot.press("minus")
             await until(pilot, lambda: concurrency(project_db, run_id) == 6)
             await pilot.press("p")
-            await obeyed(project_db, run_id, slow_server)
+            await obeyed(project_db, run_id, openai_server)
             await until(pilot, lambda: screen.run_status == "paused")
             await pilot.press("minus")
             await until(pilot, lambda: "6 → 5 at once" in shown(pilot))
             assert concurrency(project_db, run_id) == 6
     finally:
-        allow(slow_server)
+        allow(openai_server)
         end(project_db, run_id)
 
 
