@@ -17,7 +17,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name == "__version__":
-        return import_module("recjudge_tui.settings").VERSION
+        return import_module("recjudge_tui.version").VERSION
     if name in __all__:
         return getattr(import_module("recjudge_tui.notebook"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

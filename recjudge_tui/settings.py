@@ -1,13 +1,10 @@
-"""The version, the paths of the database, the folders of settings and of the cache, and the files that are shipped."""
+"""The paths of the database, the folders of settings and of the cache, and the files that are shipped."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-VERSION = "0.1.0"
-# the name of the program in its requests
-USER_AGENT = f"recjudge/{VERSION}"
 _PACKAGE = Path(__file__).resolve().parent
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from recjudge_tui.cli.commands import COMMANDS, SECTIONS
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.settings import VERSION
 from recjudge_tui.system import drop_output, explained, forbid_core_dumps, open_streams
+from recjudge_tui.version import VERSION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,58 +20,6 @@ if TYPE_CHECKING:
     from recjudge_tui.config_file import SettingsFile
     from recjudge_tui.domain.preferences import Fault, KeyRow
 
-# heading in the help -> subcommand -> (module under recjudge_tui.cli, name of the click command in it); a module is
-# imported on first use
-SECTIONS = {
-    "Data": {
-        "project": ("data.projects", "project"),
-        "import": ("data.imports", "import_"),
-        "imports": ("data.imports", "imports"),
-        "cases": ("data.cases", "cases"),
-        "export": ("data.export", "export"),
-    },
-    "Judge": {
-        "judge": ("judging.judges", "judge"),
-        "prompt": ("judging.prompts", "prompt"),
-        "run": ("judging.run", "run"),
-        "runs": ("judging.runs", "runs"),
-        "batch": ("judging.batch", "batch"),
-        "robustness": ("judging.robustness", "robustness"),
-        "plan": ("judging.plan", "plan"),
-    },
-    "People": {
-        "verdicts": ("people.verdicts", "verdicts"),
-        "rater": ("people.raters", "rater"),
-        "annotate": ("people.annotate", "annotate"),
-    },
-    "Results": {
-        "agreement": ("results.agreement", "agreement"),
-        "leaderboard": ("results.leaderboard", "leaderboard"),
-        "metrics": ("results.metrics", "metrics"),
-        "flags": ("results.flags", "flags"),
-        "compare": ("results.compare", "compare"),
-        "calibration": ("results.calibration", "calibration"),
-        "estimate": ("results.estimate", "estimate"),
-        "trend": ("results.trend", "trend"),
-        "diversity": ("results.diversity", "diversity"),
-        "cost": ("results.cost", "cost"),
-        "outcome": ("results.outcome", "outcome"),
-        "passport": ("results.passport", "passport"),
-        "methods": ("results.methods", "methods"),
-        "gate": ("results.gate", "gate"),
-        "report": ("results.report", "report"),
-        "reproduce": ("results.reproduce", "reproduce"),
-    },
-    "Operate": {
-        "demo": ("operate.demo", "demo"),
-        "watch": ("operate.watch", "watch"),
-        "db": ("operate.database", "db"),
-        "config": ("operate.config", "config"),
-        "doctor": ("operate.doctor", "doctor"),
-        "completion": ("operate.completion", "completion"),
-    },
-}
-COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}
 INTERRUPTED = 130
 
 
@@ -81,22 +30,21 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands under their headings, each with one line."""
+        """The commands under their headings, each with one line; none of them is loaded."""
         width = formatter.width - 6 - max(map(len, COMMANDS))
         for heading, section in SECTIONS.items():
-            lines = []
-            for name in section:
-                command = self.get_command(ctx, name)
-                assert command is not None
-                lines.append((name, command.get_short_help_str(width)))
+            lines = [
+                (name, click.Command(name, help=place.summary).get_short_help_str(width))
+                for name, place in section.items()
+            ]
             with formatter.section(heading):
                 formatter.write_dl(lines, col_max=max(map(len, COMMANDS)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, name = COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(f"recjudge_tui.cli.{module}"), name)
+        place = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f"recjudge_tui.cli.{place.module}"), place.name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

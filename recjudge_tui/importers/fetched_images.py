@@ -23,7 +23,8 @@ from recjudge_tui.importers.images import MOST_BYTES, is_address
 from recjudge_tui.importers.plain.columns import KNOWN
 from recjudge_tui.importers.registry import choose_layout, mapped_layout
 from recjudge_tui.network import socks_answers, tls_context, usable_network
-from recjudge_tui.settings import USER_AGENT, cache_dir
+from recjudge_tui.settings import cache_dir
+from recjudge_tui.version import USER_AGENT
 
 FETCH_LIMIT = 1_000
 AT_ONCE = 8

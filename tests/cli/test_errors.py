@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import os
 import re
@@ -15,6 +16,7 @@ import click
 import pytest
 
 from recjudge_tui.cli.app import recjudge
+from recjudge_tui.cli.commands import COMMANDS
 from recjudge_tui.store.opening import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import command, make_project, planned, ran
@@ -47,6 +49,13 @@ def all_commands(
             yield from all_commands(found, (*words, name))
 
 
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    context = click.Context(recjudge)
+    own = {name: recjudge.get_command(context, name) for name in COMMANDS}
+    said = {name: command.get_short_help_str(1000) for name, command in own.items() if command is not None}
+    assert said == {name: place.summary for name, place in COMMANDS.items()}
+
+
 def test_every_command_has_help_with_an_example_of_itself() -> None:
     for words, found in all_commands():
         if isinstance(found, click.Group) and words:
@@ -75,6 +84,19 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert done.stderr == "0 []\n"
     assert "recjudge" in done.stdout
+
+
+def test_the_list_of_commands_loads_none_of_them() -> None:
+    program = (
+        "import sys; from recjudge_tui.cli.app import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: print([m for m in sys.modules if m.startswith('recjudge_tui.')], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    loaded = set(ast.literal_eval(done.stderr))
+    assert loaded == {
+        f"recjudge_tui.{name}" for name in ("cli", "cli.app", "cli.commands", "errors", "system", "version")
+    }
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.cli.app import COMMANDS
+from recjudge_tui.cli.commands import COMMANDS
 from recjudge_tui.cli.operate.completion import COMPLETION_VARIABLE, SHELLS
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project

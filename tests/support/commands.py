@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from recjudge_tui.cli.app import COMMANDS, main, recjudge
+from recjudge_tui.cli.app import main, recjudge
+from recjudge_tui.cli.commands import COMMANDS
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:

@@ -19,7 +19,7 @@ from recjudge_tui.judges.http.failures import UnreachableError, error_of, failur
 from recjudge_tui.judges.http.request import CONNECT_S, broken
 from recjudge_tui.judges.providers.vendor import BatchAccess
 from recjudge_tui.network import socks_answers, tls_context, usable_network
-from recjudge_tui.settings import USER_AGENT
+from recjudge_tui.version import USER_AGENT
 
 SILENT_S = 300.0  # a provider may take minutes for 200 MB
 ATTEMPTS = 4

@@ -25,8 +25,8 @@ from recjudge_tui.network import (
     tls_context,
     usable_network,
 )
-from recjudge_tui.settings import USER_AGENT
 from recjudge_tui.system import MORE_HANDLES, is_out_of_handles
+from recjudge_tui.version import USER_AGENT
 
 CONNECT_S = 10.0
 # OpenSSL's errors, in several versions, for an answer that is not TLS

@@ -12,9 +12,9 @@ from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import TableText
 from recjudge_tui.reports.documents.html_report_parts import NO_PICTURES, SECTIONS, Part, SectionInput
-from recjudge_tui.settings import VERSION
 from recjudge_tui.stats.defaults import PAGE_RESAMPLES
 from recjudge_tui.store.database import Database
+from recjudge_tui.version import VERSION
 
 _NOT_MADE = "Could not be made: "
 _TOLD = (_NOT_MADE, NO_PICTURES)

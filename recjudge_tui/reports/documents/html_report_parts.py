@@ -15,8 +15,8 @@ from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.settings import VERSION
 from recjudge_tui.store.database import SQLITE_VERSION, Database
+from recjudge_tui.version import VERSION
 
 _PACKAGES = ("numpy", "scipy", "pydantic", "jinja2", "textual", "matplotlib")
 _NO_PERSON = "No person judged anything here, so raters are compared only with each other."

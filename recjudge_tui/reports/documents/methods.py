@@ -30,11 +30,11 @@ from recjudge_tui.reports.documents.methods_facts import (
 )
 from recjudge_tui.reports.documents.methods_statistics import Evaluation, statistics_sentences
 from recjudge_tui.reports.projects.overview import raters_table
-from recjudge_tui.settings import VERSION
 from recjudge_tui.store.data.catalogue import heldout_types
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_names
 from recjudge_tui.store.raters.raters import rater_row
+from recjudge_tui.version import VERSION
 
 _UNITS = {
     "list": ("list", "lists"),

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from recjudge_tui.cli.app import COMMANDS, recjudge
+from recjudge_tui.cli.app import recjudge
+from recjudge_tui.cli.commands import COMMANDS
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.reports.home.home import Home, with_next_part
 from recjudge_tui.reports.verdicts.listing import listed_verdicts

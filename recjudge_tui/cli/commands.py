@@ -1,0 +1,92 @@
+"""The subcommands of `recjudge`: where each is, and what the help says of it, so that the help loads none of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Subcommand(NamedTuple):
+    """`module` is under `recjudge_tui.cli` and has the click command `name`; `summary` is the first sentence of its help."""
+
+    module: str
+    name: str
+    summary: str
+
+
+# heading in the help -> subcommand
+SECTIONS = {
+    "Data": {
+        "project": Subcommand("data.projects", "project", "List, create, show or delete projects."),
+        "import": Subcommand("data.imports", "import_", "Import files or folders into a project."),
+        "imports": Subcommand("data.imports", "imports", "List or undo imports."),
+        "cases": Subcommand("data.cases", "cases", "List or show cases, and manage saved filters."),
+        "export": Subcommand("data.export", "export", "Export rows, or a figure for a paper."),
+    },
+    "Judge": {
+        "judge": Subcommand("judging.judges", "judge", "List or test judges."),
+        "prompt": Subcommand("judging.prompts", "prompt", "List, show, copy, check, try or delete prompts."),
+        "run": Subcommand("judging.run", "run", "Judge lists or explanations with a published method."),
+        "runs": Subcommand("judging.runs", "runs", "List, resume, retry, rename, stop or delete runs."),
+        "batch": Subcommand("judging.batch", "batch", "Send a run's calls as a batch, by file or batch API."),
+        "robustness": Subcommand(
+            "judging.robustness", "robustness", "Test a judge with planted faults, prompts and positions."
+        ),
+        "plan": Subcommand("judging.plan", "plan", "Compute how many cases it takes to show a difference."),
+    },
+    "People": {
+        "verdicts": Subcommand(
+            "people.verdicts", "verdicts", "List verdicts, or accept, override, note or tag them."
+        ),
+        "rater": Subcommand("people.raters", "rater", "List, rename, combine or delete raters."),
+        "annotate": Subcommand(
+            "people.annotate", "annotate", "Let people judge cases blind, and settle disagreements."
+        ),
+    },
+    "Results": {
+        "agreement": Subcommand(
+            "results.agreement", "agreement", "Show how well raters agree on the cases that both judged."
+        ),
+        "leaderboard": Subcommand(
+            "results.leaderboard", "leaderboard", "Rank the systems by wins, Q or shares of labels."
+        ),
+        "metrics": Subcommand("results.metrics", "metrics", "Show offline metrics against held-out events."),
+        "flags": Subcommand(
+            "results.flags", "flags", "Show which issues are flagged in each system's lists."
+        ),
+        "compare": Subcommand(
+            "results.compare", "compare", "Show what changed between two raters, case by case."
+        ),
+        "calibration": Subcommand(
+            "results.calibration", "calibration", "Check how reliable a judge's confidence is."
+        ),
+        "estimate": Subcommand(
+            "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
+        ),
+        "trend": Subcommand("results.trend", "trend", "Show each system's figures over time."),
+        "diversity": Subcommand("results.diversity", "diversity", "Show how varied each system's lists are."),
+        "cost": Subcommand("results.cost", "cost", "Show the cost of a judged case by judge and prompt."),
+        "outcome": Subcommand(
+            "results.outcome", "outcome", "Record live experiments, and compare judges with them."
+        ),
+        "passport": Subcommand(
+            "results.passport", "passport", "Print one page about a judge: trust, preferences, cost."
+        ),
+        "methods": Subcommand("results.methods", "methods", "Write the methods paragraphs of a paper."),
+        "gate": Subcommand("results.gate", "gate", "Check bounds, and that nothing got worse, in CI."),
+        "report": Subcommand("results.report", "report", "Write a project report as one HTML file."),
+        "reproduce": Subcommand(
+            "results.reproduce", "reproduce", "Show a paper's figures beside recomputed ones."
+        ),
+    },
+    "Operate": {
+        "demo": Subcommand("operate.demo", "demo", "Judge the sample data, then open the app."),
+        "watch": Subcommand("operate.watch", "watch", "Import new files and judge new cases, nightly."),
+        "db": Subcommand("operate.database", "db", "Back up the database file."),
+        "config": Subcommand("operate.config", "config", "Show your settings: theme, name, judge and keys."),
+        "doctor": Subcommand("operate.doctor", "doctor", "Check the installation, servers, keys and runs."),
+        "completion": Subcommand(
+            "operate.completion", "completion", "Print the completion script of a shell."
+        ),
+    },
+}
+COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}
