@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
-from itertools import combinations
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,19 +19,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import rows as benchmark
-from benchmarks.populations import Rng, battles_drawn, sparse_hits
+from benchmarks.false_claims import judges, live, systems
+from benchmarks.false_claims.claim import Claim, quick_sign_test
 from benchmarks.rows import bounded_row, command_parser
-from recjudge_tui.domain.text import quantity
-from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.leaderboard.battles import Battles
-from recjudge_tui.reports.leaderboard.rows import COLUMNS, board_rows
-from recjudge_tui.reports.leaderboard.scores import ScoreOptions, win_rate_scores
-from recjudge_tui.reports.leaderboard.separable import tested_neighbours
-from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
-from recjudge_tui.stats.agreement.change import mean_change
-from recjudge_tui.stats.agreement.marginal import stuart_maxwell
-from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.defaults import ALPHA, LEVEL
+from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.experiments.power import (
     Discordance,
     of_users,
@@ -43,241 +32,27 @@ from recjudge_tui.stats.experiments.power import (
     user_sizes,
     win_rate_discordance,
 )
-from recjudge_tui.stats.ranking.battles import user_counts
-from recjudge_tui.stats.ranking.mean_tests import adjusted, mean_tests
-from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate, share_estimate
-from recjudge_tui.stats.resampling.multiplicity import holm, holm_claims, sign_test
-from recjudge_tui.stats.resampling.sign_flips import sign_flip_test, user_means
-from recjudge_tui.store.verdicts.ratings import Question
 
 DRAWS, SHORT_DRAWS, QUICK_DRAWS = 2000, 200, 5
 USERS = (2, 3, 5, 8, 12, 20, 50, 100)
 QUICK_USERS = [8]
-
-
-class Claim(NamedTuple):
-    """`made(rng, users)`: whether the claim is made about one sample in which it is false."""
-
-    name: str
-    made: Callable[[Rng, int], bool]
-
-
-def separable(systems: int, rows: int = 1, alike: float = 0.0) -> Claim:
-    """Any two systems, neighbours or not; every user compares all pairs `rows` times, and tastes differ by `alike`."""
-    first, second = np.array(list(combinations(range(systems), 2))).T
-
-    def made(rng: Rng, users: int) -> bool:
-        taste = rng.normal(0, alike, (users, systems)) if alike else np.zeros((users, systems))
-        gap = np.repeat((taste[:, first] - taste[:, second])[..., None], rows, axis=2)
-        odds = np.exp(gap / 2), np.full(gap.shape, 0.3), np.exp(-gap / 2)
-        u = rng.random(gap.shape) * (odds[0] + odds[1] + odds[2])
-        lead = ((u < odds[0]).astype(int) - (u > odds[0] + odds[1])).sum(axis=2)
-        sides = zip((lead > 0).sum(axis=0).tolist(), (lead < 0).sum(axis=0).tolist(), strict=True)
-        return any(p is not None and p < ALPHA for p in holm([_sign_test(*side) for side in sides]))
-
-    return Claim(f"{systems} systems, {rows} rows a user", made)
-
-
-_sign_test = lru_cache(None)(sign_test)
-_FIRST = ("judged better", "judged worse", "is ahead of", "stages put", "is Good most often", "is better.")
-_NOTHING = Table("", (), ())
-_ALONE = tuple(Column(name, name) for name in ("system", "label", "aspect", "share", "ci_low", "ci_high"))
-_COST = tuple(Column(name, name) for name in ("run", "failed", "cost_usd", "calls", "cached", "seconds"))
-_BILL: Row = {"run": "1", "failed": 0, "cost_usd": 0.0, "calls": 0, "cached": 0, "seconds": 0.0}
-
-
-def saer(systems: int, baseline: str = "") -> Claim:
-    """SAER's sentences: that a system is better, worse or first, alone or in pairs."""
-    names = tuple(f"s{at}" for at in range(systems))
-    question = Question("judge", "pairwise", "overall")
-
-    def made(rng: Rng, users: int) -> bool:
-        a, b, outcome, owner = battles_drawn(rng, np.zeros(systems), 0.3, users, 1, 0.0)
-        counts, none = (
-            user_counts(a, b, outcome, owner, systems),
-            np.zeros((systems, systems), dtype=np.int64),
-        )
-        fought = Battles(question, names, a, b, outcome, owner, counts, none, none, 1, 0, 1)
-        scores = win_rate_scores(fought, ScoreOptions())
-        rows = tuple(board_rows(fought, scores, "winrate"))
-        ranked = tuple(
-            str(row["system"]) for row in rows if row["opponent"] is None and row["score"] is not None
-        )
-        findings = Findings(
-            Stages("judge", 1, 2), Table("", _ALONE, tuple(_alone(rng, names, users))), Table("", COLUMNS, rows),
-            _NOTHING, Table("", _COST, (_BILL, _BILL)), baseline, ranked, tested_neighbours(fought, scores), names,
-            fought.tests, frozenset(),
-        )  # fmt: skip
-        sentences = " ".join(line for line in conclusion(findings, rules=False) if "not tested" not in line)
-        sentences = sentences.replace("no system is shown to be Good most often", "")
-        return any(words in sentences for words in _FIRST)
-
-    return Claim(f"SAER's sentences, {systems} systems{', against one' if baseline else ''}", made)
-
-
-def _alone(rng: Rng, names: tuple[str, ...], users: int) -> Iterator[Row]:
-    for name in names:
-        labels = rng.random(users)
-        for label, hits in (("Good", labels < 0.4), ("Poor", labels > 0.7)):
-            share = share_estimate(hits, np.arange(users))
-            yield {
-                "system": name, "label": label, "aspect": "overall", "share": share.value,
-                "ci_low": share.ci_low, "ci_high": share.ci_high,
-            }  # fmt: skip
-
-
-def means(name: str, values: Callable[[Rng, int], FloatArray], systems: int, figures: int = 1) -> Claim:
-    """Any pair of systems by any of several figures that are drawn in the same way for every system."""
-
-    def made(rng: Rng, users: int) -> bool:
-        tables = [np.stack([values(rng, users) for _ in range(systems)], axis=1) for _ in range(figures)]
-        families = adjusted([mean_tests(table, np.arange(users), SHARE) for table in tables])
-        return any(test.separable for tests in families for test in tests.values())
-
-    return Claim(f"means, {name}, {systems} systems, {quantity(figures, 'figure')}", made)
-
-
-def shapes(
-    name: str, first: Callable[[Rng, int], FloatArray], second: Callable[[Rng, int], FloatArray]
-) -> Claim:
-    """Two systems of equal means and different shapes; a claim that one more user could undo says so and is not counted."""
-
-    def made(rng: Rng, users: int) -> bool:
-        (tests,) = adjusted(
-            [mean_tests(np.stack([first(rng, users), second(rng, users)], axis=1), np.arange(users), SHARE)]
-        )
-        return any(test.separable and not test.fragile for test in tests.values())
-
-    return Claim(f"means of unequal shape, not fragile, {name}", made)
-
-
-def certain(bounds: int) -> Claim:
-    """`gate --certain`: several shares whose true value is a little below their bound, met one by one or together."""
-
-    def made(rng: Rng, users: int) -> bool:
-        hits = rng.random((bounds, users)) < 0.799
-
-        def met(level: float) -> list[bool | None]:
-            lows = [share_estimate(row, np.arange(users), level=level).ci_low for row in hits]
-            return [None if low is None else low >= 0.8 for low in lows]
-
-        return all(met(LEVEL)) or any(holm_claims(met, LEVEL))
-
-    return Claim(f"gate --certain, {quantity(bounds, 'bound')}", made)
-
-
-def worse(figures: int, equal: float) -> Claim:
-    """`gate --against`: a fall of any of several figures between two equal runs, of whose answers `equal` are the same."""
-
-    def made(rng: Rng, users: int) -> bool:
-        before = rng.random((figures, users)) < 0.7
-        after = np.where(rng.random((figures, users)) < equal, before, rng.random((figures, users)) < 0.7)
-
-        def bad(level: float) -> list[bool | None]:
-            changes = [
-                mean_change(new, old, np.arange(users), SHARE, level=level).change
-                for new, old in zip(after.astype(float), before.astype(float), strict=True)
-            ]
-            return [None if change.ci_high is None else change.ci_high < 0 for change in changes]
-
-        return any(holm_claims(bad, LEVEL))
-
-    return Claim(f"gate --against, {quantity(figures, 'figure')}", made)
-
-
-def favoured(rows: int) -> Claim:
-    """A favoured set, in any of the rows of `robustness position`, of a judge without one."""
-
-    def made(rng: Rng, users: int) -> bool:
-        net = rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0], (rows, users), p=[0.1, 0.1, 0.6, 0.1, 0.1])
-
-        def excluded(level: float) -> list[bool | None]:
-            ends = [mean_estimate(row, np.arange(users), (-1.0, 1.0), level=level) for row in net]
-            return [
-                None if e.ci_low is None or e.ci_high is None else not e.ci_low <= 0 <= e.ci_high
-                for e in ends
-            ]
-
-        return any(holm_claims(excluded, LEVEL))
-
-    return Claim(f"position favours a set, {quantity(rows, 'row')}", made)
-
-
-def changed(same: float, marginal: tuple[float, ...]) -> Claim:
-    """`compare`: one rater's labels have moved from another's, if both draw them alike; one case of a user."""
-
-    def made(rng: Rng, users: int) -> bool:
-        before = rng.choice(3, users, p=marginal)
-        after = np.where(rng.random(users) < same, before, rng.choice(3, users, p=marginal))
-        counts = np.zeros((3, 3), dtype=np.int64)
-        np.add.at(counts, (before, after), 1)
-        off = counts - np.diag(np.diag(counts))
-        if ((off + off.T).sum(axis=0) > 0).sum() > 2:
-            p = stuart_maxwell(counts).p
-        else:
-            p = sign_test(int((after > before).sum()), int((after < before).sum()))
-        return p is not None and p < ALPHA
-
-    return Claim(f"compare: labels moved, {100 * same:.0f} % kept", made)
-
-
-def shifted(nights: int, noise: float) -> Claim:
-    """A shift on any night of a judge whose answers on the anchor cases vary by chance, three cases of a user."""
-
-    def made(rng: Rng, users: int) -> bool:
-        owner = np.repeat(np.arange(users), 3)
-        usual = rng.integers(0, 3, owner.size)
-
-        def night() -> FloatArray:
-            return np.where(rng.random(owner.size) < noise, rng.integers(0, 3, owner.size), usual).astype(
-                np.float64
-            )
-
-        first = night()
-        p_values = [sign_flip_test(user_means(night() - first, owner)) for _ in range(nights)]
-        return any(p is not None and p < ALPHA for p in holm(p_values))
-
-    return Claim(f"trend: the judge has shifted, {quantity(nights, 'night')}", made)
-
-
-def _hits(rng: Rng, users: int, share: float) -> FloatArray:
-    return (rng.random(users) < share).astype(np.float64)
-
-
-def _labels(rng: Rng, users: int) -> FloatArray:
-    return rng.choice(5, users, p=(0.02, 0.03, 0.1, 0.25, 0.6)) / 4
-
-
 CLAIMS: dict[str, tuple[Claim, ...]] = {
-    "separable": (
-        separable(2), separable(3), separable(6), separable(2, 3, 1.5), separable(3, 3, 1.5),
-    ),
-    "saer": (saer(2), saer(4), saer(4, "s0")),
-    "means": (
-        means("nDCG with 60 % zeros", lambda rng, n: sparse_hits(rng, n, 0.4), 2),
-        means("nDCG with 60 % zeros", lambda rng, n: sparse_hits(rng, n, 0.4), 4),
-        means("nDCG with 90 % zeros", lambda rng, n: sparse_hits(rng, n, 0.1), 2),
-        means("hits of 3 %", lambda rng, n: (rng.random(n) < 0.03).astype(np.float64), 2),
-        means("hits of half", lambda rng, n: (rng.random(n) < 0.5).astype(np.float64), 2),
-        means("skewed", lambda rng, n: rng.beta(0.5, 5, n), 2),
-        means("skewed", lambda rng, n: rng.beta(0.5, 5, n), 3, 14),
-        means("labels 1 to 5", _labels, 3, 4),
-    ),
-    "shapes": (
-        shapes("hits of .1, dense", lambda rng, n: _hits(rng, n, 0.1), lambda rng, n: rng.beta(0.5, 4.5, n)),
-        shapes("hits of .3, dense", lambda rng, n: _hits(rng, n, 0.3), lambda rng, n: rng.beta(3, 7, n)),
-        shapes(
-            "labels 1 and 5, 4 and 5",
-            lambda rng, n: _hits(rng, n, 0.85),
-            lambda rng, n: 0.75 + _hits(rng, n, 0.4) / 4,
-        ),
-        shapes("sparse, dense", lambda rng, n: sparse_hits(rng, n, 0.4), lambda rng, n: rng.beta(2, 29 / 3, n)),
-    ),
-    "gates": (certain(1), certain(2), certain(6), worse(1, 0.8), worse(6, 0.8), worse(6, 0.97)),
-    "others": (favoured(1), favoured(7), shifted(1, 0.3), shifted(30, 0.3), shifted(30, 0.05),
-        changed(0.7, (0.34, 0.33, 0.33)), changed(0.9, (0.34, 0.33, 0.33)),
-    ),
-}  # fmt: skip
+    "separable": systems.SEPARABLE,
+    "crowd": systems.CROWDS,
+    "saer": systems.SAER_SENTENCES,
+    "means": systems.MEANS,
+    "shapes": systems.SHAPES,
+    "correlations": systems.CORRELATIONS,
+    "gates": judges.GATES,
+    "position": judges.POSITION,
+    "trend": judges.TREND,
+    "compare": judges.COMPARE,
+    "diversity": judges.DIVERSITY,
+    "ablation": judges.ABLATION,
+    "estimate": judges.ESTIMATE,
+    "outcome": live.OUTCOMES,
+    "early": live.EARLY,
+}
 
 
 def false_rate(claim: Claim, users: int, draws: int, seed: int = 2) -> float:
@@ -306,7 +81,7 @@ def reached_power(plan: Plan, draws: int, seed: int = 3) -> tuple[int, float, fl
         if plan.icc:
             own = rng.dirichlet(np.maximum(chances, 1e-9) * (1 - plan.icc) / plan.icc, needed)
         won, _, lost = rng.multinomial(plan.cases, own).T
-        shown.append((_sign_test(int((won > lost).sum()), int((won < lost).sum())) or 1.0) < ALPHA)
+        shown.append((quick_sign_test(int((won > lost).sum()), int((won < lost).sum())) or 1.0) < ALPHA)
     return needed, power_of(users, needed), float(np.mean(shown))
 
 
