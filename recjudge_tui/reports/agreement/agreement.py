@@ -278,7 +278,7 @@ def _remark(stat: str, estimate: Estimate, skewed: str) -> str:
         return ""
     if STATISTICS[stat].directed:
         hits = round(estimate.value * estimate.n)
-        return f"agrees on {hits} of the {estimate.n} cases where the reference preferred a system"
+        return f"agrees on {hits:,} of the {estimate.n:,} cases where the reference preferred a system"
     return skewed if STATISTICS[stat].by_chance and estimate.value < _LOW_KAPPA else ""
 
 
@@ -299,12 +299,14 @@ def _skew(pair: Pair, compared: Comparison, labels: list[float] | None) -> str:
     equal, credited = percent(compared.a, compared.b), ac2(compared.a, compared.b, labels)
     (top_a, share_a), (top_b, share_b) = _commonest(compared.a), _commonest(compared.b)
     chance = sum(float((compared.a == label).mean() * (compared.b == label).mean()) for label in labels)
-    if max(equal or 0, credited or 0) < _HIGH_AGREEMENT or chance <= 0.5:
+    high = [f"AC2 is {credited:.2f}"] if (credited or 0) >= _HIGH_AGREEMENT else []
+    high += [f"{equal:.0%} of the values are equal"] if (equal or 0) >= _HIGH_AGREEMENT else []
+    if not high or chance <= 0.5:
         return ""
     return (
-        f"low although AC2 is {credited:.2f} and {equal:.0%} of the values are equal: {pair.a.rater} gave {top_a:g} in"
-        f" {share_a:.0%}, {pair.b.rater} gave {top_b:g} in {share_b:.0%}, so most agreement is expected by chance"
-        " (skewed marginals); see percent and ac2 beside it"
+        f"low although {' and '.join(high)}: {pair.a.rater} gave {top_a:g} in"
+        f" {share_a:.0%}, {pair.b.rater} gave {top_b:g} in {share_b:.0%}, so {chance:.0%} of the values would be equal"
+        " by chance (skewed marginals); see percent and ac2 beside it"
     )
 
 

@@ -25,6 +25,7 @@ from recjudge_tui.reports.reliability.adversarial import (
 )
 from recjudge_tui.stats.agreement.paired import paired_counts, share_difference, users_for_each
 from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.resampling.intervals import share_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm, sign_test
 from recjudge_tui.store.database import Database
@@ -41,7 +42,7 @@ _ABOUT = (
     " cached calls at their original cost"
 )
 _RULES = "rules reads the lists, not the prompt: its answers are the same for every prompt"
-_AGREE = "they agree on every pair, so there is nothing to test"
+_AGREE = "they are right on the same pairs, so there is nothing to test"
 _NOTHING_TO_TEST = "neither is right more often for any user, so there is nothing to test"
 _COLUMNS = (
     Column("rater", "Rater"),
@@ -155,7 +156,7 @@ def _compared(variant: Variant, judged: Sequence[AdversarialVerdicts]) -> list[R
     rows = []
     for (a, b, common), table, p, adjusted in zip(tables, counts, tests, holm(tests), strict=True):
         difference = share_difference(*common)
-        note = difference.note or ("" if p is not None else _NOTHING_TO_TEST if table.only_first else _AGREE)
+        untested = "" if p is not None or not table.n else _NOTHING_TO_TEST if table.only_first else _AGREE
         rows.append(
             {
                 "lists": variant,
@@ -168,7 +169,7 @@ def _compared(variant: Variant, judged: Sequence[AdversarialVerdicts]) -> list[R
                 "only_second": table.only_second,
                 "p": p,
                 "p_holm": adjusted,
-                "note": note,
+                "note": join_notes(difference.note, untested),
             }
         )
     return rows

@@ -247,10 +247,17 @@ def _notes(question: Uncertainty) -> list[str]:
     if question.off_scale:
         notes.append(f"{where}: {question.off_scale:,} labels that are not on the scale left out")
     if question.fitted.temperature is not None:
-        notes.append(
-            f"{where}: temperature {question.fitted.temperature:.3g} (above 1: the judge is overconfident)"
-        )
+        notes.append(f"{where}: {_heat(question.fitted.temperature, len(question.labels))}")
     return notes
+
+
+def _heat(temperature: float, labels: int) -> str:
+    """What the temperature does to the confidences: it moves them towards chance, or away from it."""
+    shown = f"{temperature:.3g}"
+    if shown == "1":
+        return "temperature 1: calibrated confidences are those given"
+    way = "nearer to" if temperature > 1 else "further from"
+    return f"temperature {shown}: calibrated confidences are {way} chance (1 in {labels}) than those given"
 
 
 def _set_rows(question: Uncertainty, options: UncertaintyOptions) -> Iterator[Row]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from recjudge_tui.reports.common.scales import (
 from recjudge_tui.reports.common.table import Column, Kind, Row, Table
 from recjudge_tui.reports.reliability.uncertainty import judge_and_truth
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.experiments.prediction_powered import (
     SHARE,
@@ -30,11 +32,11 @@ from recjudge_tui.stats.experiments.prediction_powered import (
     Scale,
     prediction_powered_mean,
 )
+from recjudge_tui.stats.resampling.multiplicity import holm
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import CaseColumns, Ratings, load_questions
 
 MEASURES = ("win_rate", "share", "mean")
-_UNBALANCED = 0.01
 _OUTCOMES = {1.0: "win", 0.0: "tie", -1.0: "loss"}
 
 
@@ -78,6 +80,13 @@ class EstimateOptions:
     seed: int = 0
 
 
+class _Balance(NamedTuple):
+    """p of the judge's mean being the same on labelled cases and on others, None if it is not tested, and its rows."""
+
+    where: str
+    p: float | None
+
+
 @dataclass(frozen=True)
 class _Part:
     """The cases of one system (against one other, or all): rows of both raters as seen from it."""
@@ -111,10 +120,15 @@ def human_estimates_table(db: Database, project_id: int, options: EstimateOption
     if measure == "mean" and without:
         notes.append(f"{', '.join(without)}: categories without an order have no mean: use --measure share")
         pairs = [pair for pair in pairs if pair.aspect not in without]
+    looked_at: list[_Balance] = []
     for pair in pairs:
-        question_rows, question_notes = _question_rows(db, project_id, ratings, pair, measure, options)
+        question_rows, question_notes, balances = _question_rows(
+            db, project_id, ratings, pair, measure, options
+        )
         rows += question_rows
         notes += question_notes
+        looked_at += balances
+    notes += _unbalanced(looked_at)
     if not rows:
         raise UsageError(
             f"no system “{options.system}” was judged by {options.rater} or {options.truth} here"
@@ -161,7 +175,7 @@ def _measure(options: EstimateOptions, labels: list[float] | None, unordered: li
 
 def _question_rows(
     db: Database, project_id: int, ratings: Ratings, pair: Pair, measure: str, options: EstimateOptions
-) -> tuple[list[Row], list[str]]:
+) -> tuple[list[Row], list[str], list[_Balance]]:
     sides = [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in (pair.a, pair.b)]
     met = align(ratings.cases, sides)
     judge, human = np.where(met.included, met.values, np.nan)
@@ -170,13 +184,14 @@ def _question_rows(
     names = label_names(db, project_id, pair.protocol, pair.aspect, values)
     rows: list[Row] = []
     notes = [f"{pair.aspect}: {note}" for note in met.left_out]
+    balances: list[_Balance] = []
     for part in _parts(ratings.cases, human, judge, options):
         where = " vs ".join(filter(None, (part.system, part.opponent)))
         for label, powered, known in _estimates(part, names, measure, pair, ratings, alike):
             rows += [row | {"measure": measure} for row in _rows(part, pair.aspect, label, powered, known)]
+            balances.append(_Balance(", ".join(filter(None, (where, pair.aspect, label))), powered.balance_p))
         notes += [f"{where}, {pair.aspect}: {note}" for note in _left_out(part, options)]
-        notes += [f"{where}, {pair.aspect}: {note}" for note in _balance(powered.balance_p)]
-    return rows, list(dict.fromkeys(notes))
+    return rows, list(dict.fromkeys(notes)), balances
 
 
 def _parts(
@@ -329,9 +344,14 @@ def _left_out(part: _Part, options: EstimateOptions) -> Iterator[str]:
         yield f"{lost:,} labels of cases without a verdict of {options.rater} left out"
 
 
-def _balance(chance: float | None) -> Iterator[str]:
-    if chance is not None and chance < _UNBALANCED:
-        yield (
-            f"the judge rates the labelled cases differently from the others (p = {chance:.2g}):"
-            " unless they were drawn at random, the estimate from both is not valid"
-        )
+def _unbalanced(balances: Sequence[_Balance]) -> Iterator[str]:
+    """The parts whose labelled cases the judge rates differently from the others, after Holm's correction."""
+    adjusted = holm([balance.p for balance in balances])
+    tested = sum(p is not None for p in adjusted)
+    for balance, p in zip(balances, adjusted, strict=True):
+        if p is not None and p < ALPHA:
+            after = f" after Holm's correction for {tested:,} tests" if tested > 1 else ""
+            yield (
+                f"{balance.where}: the judge rates the labelled cases differently from the others (p = {p:.2g}{after}):"
+                " unless they were drawn at random, the estimate from both is not valid"
+            )

@@ -99,16 +99,7 @@ def injected_table(db: Database, project_id: int, options: InjectedOptions | Non
         rows += _rows(flagged, flagger, lists, options)
     kinds = [kind for kind in FAULT_KINDS if kind in lists.kind]
     notes = [_ABOUT, "; ".join(f"{kind} ({ISSUE_OF[kind]}): {ABOUT[kind]}" for kind in kinds), *left_out]
-    if (
-        len(
-            {
-                row["n"]
-                for row in rows
-                if row["fault"] == ALL and row["system"] is None and row["outcome"] == MISSED
-            }
-        )
-        > 1
-    ):
+    if len({(_values(flagged, flagger, lists) != 0).tobytes() for flagger in flagged.flaggers}) > 1:
         notes.append("the raters judged different lists; --rater R restricts all raters to the lists of R")
     rules = rater_notes(flagger.rater for flagger in flagged.flaggers)
     notes += [*rules, _CAUTION] if rules else []

@@ -146,7 +146,9 @@ def _about(rows: Sequence[Row]) -> list[str]:
     about = [_FIGURES, _INTERVALS] if rows else ["nothing in these periods yet"]
     intervals = sum(row["ci_low"] is not None for row in rows)
     if intervals > 1:
-        about.append(f"{intervals:,} intervals at 95 % are shown, so some miss the true value by chance")
+        about.append(
+            f"{intervals:,} intervals at 95 % are shown; about one in 20 misses the true value by chance"
+        )
     return about
 
 
