@@ -61,6 +61,7 @@ def measure(quick: bool = False) -> list[Row]:
 
 def figures(path: Path, verdicts: int, size: Size) -> list[Row]:
     """Measure an existing project."""
+    _start(["-c", _APP, str(path)], _FIRST, _HOME)  # compiles what was changed
     # in turn, so that other load on the machine affects both
     pairs = [
         (_start(["-c", _EMPTY], _CASE), _start(["-c", _APP, str(path)], _FIRST, _HOME))

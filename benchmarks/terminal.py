@@ -32,6 +32,8 @@ class Terminal:
             "PYTHONPATH": str(ROOT),
             # no user settings for keys and colours
             "RECJUDGE_CONFIG": str(ROOT / "benchmarks"),
+            # an installed program has its bytecode
+            "PYTHONDONTWRITEBYTECODE": "",
         }
         self.started = time.perf_counter()
         self._process = subprocess.Popen(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events
 from textual.actions import ActionParseResult
@@ -19,7 +19,9 @@ from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.filter import LineFilter
+from textual.reactive import Initialize, Reactive
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.timer import Timer
 
 from recjudge_tui.config_file import SettingsFile, faults_error, read_preferences, save_theme
@@ -28,21 +30,23 @@ from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect, file_identity, file_is_gone
 from recjudge_tui.store.projects.projects import project_id, project_name, project_names
-from recjudge_tui.store.runs.progress import ActiveRun, active_runs
+from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.system import share_one_heap
 from recjudge_tui.tui.frame.driver import lenient
-from recjudge_tui.tui.frame.keys_screen import EVERYWHERE, KeyHelp, keys_of
 from recjudge_tui.tui.frame.late_errors import is_coming, is_ours, is_too_late
 from recjudge_tui.tui.frame.line_filters import Filters
-from recjudge_tui.tui.frame.palette import Command, Palette, actions, places, themes
+from recjudge_tui.tui.frame.living_runs import living_runs
 from recjudge_tui.tui.frame.signals import leaving_cleanly, signals_held
 from recjudge_tui.tui.frame.themes import THEMES, ReadableDim, chosen_theme
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import GONE, Confirm, ErrorDialog
 from recjudge_tui.tui.kit.glyphs import ascii_wanted
-from recjudge_tui.tui.kit.registry import make_screen
-from recjudge_tui.tui.projects.screen import ProjectsScreen
+from recjudge_tui.tui.kit.registry import is_screen, make_screen
+
+if TYPE_CHECKING:
+    from recjudge_tui.tui.frame.palette import Command
+    from recjudge_tui.tui.kit.host import Host
 
 POLL_S = 1.0
 _LOOK_AGAIN_S = 3.0
@@ -59,15 +63,21 @@ class RecjudgeApp(App[None]):
     TITLE = "recjudge"
     # an absolute path, so that a subclass in another folder finds it
     CSS_PATH = Path(__file__).with_name("app.tcss")
-    MODES = {"projects": ProjectsScreen}
+    MODES = {"projects": partial(make_screen, "projects")}
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (80, "-narrow"), (100, "-normal"), (120, "-wide"), (160, "-huge")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave_app", "quit", show=False, priority=True, id="app.quit"),
     ]
 
+    _chosen_theme: str
+    # from the start, because the styles of all widgets are computed again for another one
+    theme: Reactive[str] = Reactive(Initialize(lambda app: cast("RecjudgeApp", app)._chosen_theme))
+
     def __init__(self, db_path: Path, project: str | None = None) -> None:
         """Raises StoreError when the database cannot be opened, NotFoundError when the project is unknown."""
+        self._settings = read_preferences()
+        self._chosen_theme, self._theme_fault = chosen_theme(self._settings.preferences.theme)
         super().__init__()
         self.db_path = db_path
         self.active: list[ActiveRun] = []
@@ -75,8 +85,6 @@ class RecjudgeApp(App[None]):
         self.animation_level = "none"
         self._looked_at = 0.0
         self._poll: Timer | None = None
-        self._settings = read_preferences()
-        self._chosen_theme, self._theme_fault = chosen_theme(self._settings.preferences.theme)
         self.own_keys: dict[str, str] = {}
         self.fault: Exception | None = None
         self._program: subprocess.Popen[bytes] | None = None
@@ -100,10 +108,14 @@ class RecjudgeApp(App[None]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         return self._own_filters.around(super().get_line_filters())
 
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        return {**super().available_themes, **{theme.name: theme for theme in THEMES}}
+
     def get_default_screen(self) -> Screen[Any]:
         """The screen of the project. The list of projects below it is created when the user goes back."""
         if self._open_first is None:
-            return ProjectsScreen()
+            return make_screen("projects")
         return make_screen("home", self._open_first)
 
     def _only_project(self) -> int | None:
@@ -112,9 +124,6 @@ class RecjudgeApp(App[None]):
         return names[0][0] if len(names) == 1 else None
 
     def on_mount(self) -> None:
-        for theme in THEMES:
-            self.register_theme(theme)
-        self.theme = self._chosen_theme
         self.set_class(ascii_wanted(), "-ascii")
         self.call_after_refresh(self.look_at_runs)
         self.call_after_refresh(self._take_settings)
@@ -129,7 +138,7 @@ class RecjudgeApp(App[None]):
         """Check now which runs are active, and keep polling while there are any. Screens that start a run call it,
         too."""
         self._looked_at = time.monotonic()
-        self.background.start("runs", _living_runs, self._show_active)
+        self.background.start("runs", living_runs, self._show_active)
 
     def _show_active(self, active: list[ActiveRun]) -> None:
         changed = bool(active or self.active)
@@ -175,7 +184,7 @@ class RecjudgeApp(App[None]):
         """Go back one screen; from the list of projects, leave the app."""
         if len(self.screen_stack) > 1:
             self.pop_screen()
-        elif not isinstance(self.screen, ProjectsScreen):
+        elif not is_screen("projects", self.screen):
             self.switch_mode("projects")
         else:
             self.action_leave_app()
@@ -188,7 +197,7 @@ class RecjudgeApp(App[None]):
         opened = [
             screen.project_id
             for screen in self.screen_stack
-            if hasattr(screen, "project_id") and not isinstance(screen, ProjectsScreen)
+            if hasattr(screen, "project_id") and not is_screen("projects", screen)
         ]
         if opened and file_identity(self.db_path) != self._file:
             self.end_with(file_is_gone(self.db_path))
@@ -207,7 +216,7 @@ class RecjudgeApp(App[None]):
         """Go back to the list of projects and show why."""
         while len(self.screen_stack) > 1:
             await self.pop_screen()
-        if not isinstance(self.screen, ProjectsScreen):
+        if not is_screen("projects", self.screen):
             await self.switch_mode("projects")
         self.show_error(error)
 
@@ -234,15 +243,22 @@ class RecjudgeApp(App[None]):
         self.push_screen(ErrorDialog(error))
 
     def action_show_keys(self) -> None:
+        from recjudge_tui.tui.frame.keys_screen import KeyHelp, keys_of
+
         if not isinstance(self.screen, KeyHelp):
             self.push_screen(KeyHelp(keys_of(self.screen)))
 
     def action_command_palette(self) -> None:
+        from recjudge_tui.tui.frame.palette import Palette
+
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(tuple(self.commands(self.screen))), self._run_command)
 
     def commands(self, screen: Screen[Any]) -> Iterable[Command]:
         """The actions available now, the screens to go to, and the theme."""
+        from recjudge_tui.tui.frame.keys_screen import EVERYWHERE
+        from recjudge_tui.tui.frame.palette import Command, actions, places
+
         yield from actions(self, screen)
         yield from places(self, screen, self.active)
         of_app = (("Theme", "", self.action_change_theme), ("Quit", "ctrl+q", self.action_leave_app))
@@ -253,6 +269,8 @@ class RecjudgeApp(App[None]):
             self.call_later(command.run)
 
     def action_change_theme(self) -> None:
+        from recjudge_tui.tui.frame.palette import Palette, themes
+
         self.push_screen(Palette(tuple(themes(self)), "Theme"), self._run_command)
 
     # ---- the user's settings
@@ -268,12 +286,9 @@ class RecjudgeApp(App[None]):
 
     def _settled_keys(self, _: Database) -> tuple[dict[str, str], list[Fault]]:
         """The keymap, and the problems with keys that it leaves out."""
-        from recjudge_tui.tui.frame.bindings import bindings_of
-        from recjudge_tui.tui.frame.keymap import keymap_for, settle
+        from recjudge_tui.tui.frame.checked_settings import usable_keys
 
-        bindings = bindings_of(RecjudgeApp)
-        settled, wrong = settle(self._settings.preferences.keys, bindings)
-        return keymap_for(settled, bindings), wrong
+        return usable_keys(self._settings.preferences.keys, RecjudgeApp)
 
     def _use_keys(self, settled: tuple[dict[str, str], list[Fault]], faults: list[Fault]) -> None:
         self.own_keys, wrong = settled
@@ -351,29 +366,14 @@ class RecjudgeApp(App[None]):
 
 if TYPE_CHECKING:
     # mypy checks here that the app satisfies its screens
-    from recjudge_tui.tui.kit.host import Host
-
     _HOST: type[Host] = RecjudgeApp
-
-
-def _living_runs(db: Database) -> list[ActiveRun]:
-    """The runs that a process is working on, without runs whose process died."""
-    if not (runs := active_runs(db)):
-        return []
-    from recjudge_tui.runs.control.lease import is_active
-
-    return [run for run in runs if is_active(db, run.run_id)]
 
 
 def checked_settings(loaded: SettingsFile) -> tuple[tuple[KeyRow, ...], str, tuple[Fault, ...]]:
     """All bindings with their keys, the theme to use, and all problems in the settings."""
-    from recjudge_tui.tui.frame.bindings import bindings_of
-    from recjudge_tui.tui.frame.keymap import key_rows
+    from recjudge_tui.tui.frame.checked_settings import checked
 
-    rows, wrong = key_rows(loaded.preferences.keys, bindings_of(RecjudgeApp))
-    theme, fault = chosen_theme(loaded.preferences.theme)
-    faults = [*loaded.faults, *wrong, *([fault] if fault else [])]
-    return rows, theme, tuple(sorted(faults, key=lambda problem: problem.line or 0))
+    return checked(loaded, RecjudgeApp)
 
 
 def run_app(db_path: Path, project: str | None = None) -> None:

@@ -20,7 +20,8 @@ from recjudge_tui.reports.agreement.human_ceiling import (
     undecided_note,
 )
 from recjudge_tui.reports.common.comparison import Comparison, Side, compare, estimates, parts
-from recjudge_tui.reports.common.estimate_cells import few_cases, interval_cells, interval_columns
+from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.few_cases import few_cases
 from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
 from recjudge_tui.reports.common.orientation import Orientation, orientation_notes
 from recjudge_tui.reports.common.pairing import (

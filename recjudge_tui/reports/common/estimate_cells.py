@@ -10,15 +10,6 @@ if TYPE_CHECKING:
     from recjudge_tui.stats.agreement.association import Association
     from recjudge_tui.stats.estimate import Estimate
 
-# below this number, a single case can change the meaning of a statistic
-FEWEST_CASES = 10
-
-
-def few_cases(n: int) -> str:
-    """A warning about a statistic of fewer than FEWEST_CASES cases; empty with more cases, and without any."""
-    cases = "case" if n == 1 else "cases"
-    return f"only {n} {cases}: too few to conclude from" if 0 < n < FEWEST_CASES else ""
-
 
 def interval_columns(kind: Kind = "ci", of: str = "ci", *, minor: bool = False) -> tuple[Column, Column]:
     """The columns of a 95 % interval, in the unit of `kind`: `ci_low` and `ci_high`, or those of another figure."""

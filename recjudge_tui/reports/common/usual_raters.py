@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from recjudge_tui.domain.protocols import question_of
-from recjudge_tui.reports.common.estimate_cells import FEWEST_CASES
+from recjudge_tui.reports.common.few_cases import FEWEST_CASES
 from recjudge_tui.reports.common.scales import is_people, is_reader
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import Question, Rater, count_up_to

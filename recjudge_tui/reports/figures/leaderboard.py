@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recjudge_tui.domain.protocols import compares_lists
-from recjudge_tui.reports.common.estimate_cells import few_cases
+from recjudge_tui.reports.common.few_cases import few_cases
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, whole
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Estimate, Forest, Sentence

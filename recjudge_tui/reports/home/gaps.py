@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from recjudge_tui.domain.protocols import SAER, with_unit
-from recjudge_tui.store.projects.contents import DataCounts
+
+if TYPE_CHECKING:
+    from recjudge_tui.store.projects.contents import DataCounts
 
 Remedy = Literal["import", "judge", "label", "compare"]
 

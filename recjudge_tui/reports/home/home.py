@@ -8,17 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter
 from recjudge_tui.reports.home.gaps import Gap, Step, gaps, steps
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.projects.contents import DataCounts, data_counts, unknown_items
 from recjudge_tui.store.projects.projects import project_name, project_overview
 from recjudge_tui.store.runs.progress import NewestRun, newest_runs
-from recjudge_tui.store.verdicts.flips import FlipCount, flip_counts
-from recjudge_tui.store.verdicts.listing import newest_judged_run
 
-if TYPE_CHECKING:  # the app starts without NumPy
+# each part imports what it reads, so that the app paints its first screen without all of that
+if TYPE_CHECKING:
     from recjudge_tui.reports.home.judged import Board, FlagShares, PeopleAgreement, Subject, Trend
+    from recjudge_tui.store.projects.contents import DataCounts
+    from recjudge_tui.store.verdicts.flips import FlipCount
 
 RUNS_NAMED = 6
 # with fewer verdicts, starting a process takes longer than reading them
@@ -115,6 +114,8 @@ def with_next_part(db: Database, project_id: int, home: Home) -> Home:
 
 
 def _totals(db: Database, project_id: int, _: Home) -> Totals:
+    from recjudge_tui.store.verdicts.listing import newest_judged_run
+
     (row,) = project_overview(db, project_id)
     run = newest_judged_run(db, project_id)
     newest = (None, "") if run is None else run
@@ -126,11 +127,14 @@ def _runs(db: Database, project_id: int, _: Home) -> tuple[NewestRun, ...]:
 
 
 def _data(db: Database, project_id: int, _: Home) -> DataCounts:
+    from recjudge_tui.store.projects.contents import data_counts
+
     return data_counts(db, project_id)
 
 
 def _queue(db: Database, project_id: int, home: Home) -> QueueSizes:
     """The queue with which the list of verdicts opens: that of the newest run, or of all runs if it is empty."""
+    from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter
     from recjudge_tui.reports.verdicts.listing import listed_verdicts
 
     assert home.totals is not None
@@ -149,6 +153,8 @@ def _queue(db: Database, project_id: int, home: Home) -> QueueSizes:
 
 
 def _flips(db: Database, project_id: int, _: Home) -> tuple[FlipCount, ...]:
+    from recjudge_tui.store.verdicts.flips import flip_counts
+
     return flip_counts(db, project_id)
 
 
@@ -192,6 +198,8 @@ def _trend(db: Database, project_id: int, home: Home) -> Trend:
 
 
 def _untitled(db: Database, project_id: int, home: Home) -> int:
+    from recjudge_tui.store.projects.contents import unknown_items
+
     assert home.data is not None
     return unknown_items(db, project_id) if home.data.items_described and home.data.lists else 0
 

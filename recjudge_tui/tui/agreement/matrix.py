@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.common.estimate_cells import few_cases
+from recjudge_tui.reports.common.few_cases import few_cases
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.marks import Bold, Sentence
 from recjudge_tui.reports.figures.words import LEVEL_NAMES, interval_text, note_text

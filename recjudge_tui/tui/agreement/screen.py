@@ -16,7 +16,7 @@ from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.common.estimate_cells import FEWEST_CASES
+from recjudge_tui.reports.common.few_cases import FEWEST_CASES
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.marks import Sentence
 from recjudge_tui.reports.figures.words import LEVEL_NAMES, METHOD_NAMES

@@ -151,7 +151,7 @@ def places(app: App[Any], screen: Screen[Any], active: Sequence[ActiveRun]) -> I
     project: int | None = getattr(screen, "project_id", None)
     if project is not None:
         for name in screen_names():
-            if name != "monitor" and not is_screen(name, screen):
+            if name not in ("projects", "monitor") and not is_screen(name, screen):
                 yield Command(GO, f"Go to {name}", "", partial(_go, app, name, project))
     for run in active:
         yield Command(GO, f"Go to run {run.run_id}", "", partial(_go, app, "monitor", run.run_id))

@@ -10,9 +10,8 @@ from rich.cells import cell_len
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.reports.common.estimate_cells import few_cases
+from recjudge_tui.reports.common.few_cases import few_cases
 from recjudge_tui.reports.home.gaps import Gap, Step
-from recjudge_tui.reports.home.home import Home
 from recjudge_tui.stats.defaults import POWER
 from recjudge_tui.store.runs.progress import ActiveRun, NewestRun
 from recjudge_tui.tui.home.lines import (
@@ -33,6 +32,7 @@ from recjudge_tui.tui.kit.charts import interval, spark
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number, stored_state
 
 if TYPE_CHECKING:  # the app starts without NumPy
+    from recjudge_tui.reports.home.home import Home
     from recjudge_tui.reports.home.judged import Board, BoardLine
     from recjudge_tui.store.verdicts.flips import FlipCount
 

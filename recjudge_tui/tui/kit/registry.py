@@ -2,6 +2,7 @@
 
 | name | called with |
 |---|---|
+| projects | nothing: the list of projects |
 | home | project_id: what is in it, what was found, and what needs a reader |
 | cases | project_id: every verdict and the case behind it; `filter_text` to begin with |
 | runs | project_id: its runs |
@@ -22,6 +23,7 @@ from typing import Any, cast
 from textual.screen import Screen
 
 _SCREENS: dict[str, tuple[str, str]] = {
+    "projects": ("recjudge_tui.tui.projects.screen", "ProjectsScreen"),
     "home": ("recjudge_tui.tui.home.screen", "HomeScreen"),
     "cases": ("recjudge_tui.tui.cases.screen", "CasesScreen"),
     "runs": ("recjudge_tui.tui.runs.screen", "RunsScreen"),
@@ -44,7 +46,7 @@ def is_screen(name: str, screen: Screen[Any]) -> bool:
     return (type(screen).__module__, type(screen).__name__) == _SCREENS[name]
 
 
-def make_screen(name: str, identity: int, **more: object) -> Screen[Any]:
+def make_screen(name: str, *identity: int, **more: object) -> Screen[Any]:
     """The screen called `name` for the project or run `identity`; `more` as the table says."""
     module, screen = _SCREENS[name]
-    return cast("Screen[Any]", getattr(import_module(module), screen)(identity, **more))
+    return cast("Screen[Any]", getattr(import_module(module), screen)(*identity, **more))

@@ -8,7 +8,7 @@ from textual.content import Content
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.reports.agreement.by_run import ProjectAgreement, RunFigure
-from recjudge_tui.reports.common.estimate_cells import few_cases
+from recjudge_tui.reports.common.few_cases import few_cases
 from recjudge_tui.stats.agreement.registry import STATISTICS
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.projects.panel import ProjectPanel
