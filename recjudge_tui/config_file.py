@@ -8,6 +8,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from recjudge_tui.domain.address import (
+    ADDRESS_OPTIONS,
+    AddressError,
+    AddressOption,
+    check_headers,
+    check_key_variable,
+)
 from recjudge_tui.domain.preferences import (
     DEFAULT_READER,
     Fault,
@@ -21,7 +28,8 @@ from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import small_file, whole_file
 from recjudge_tui.settings import config_dir
 
-SECTIONS = {"app": ("theme", "reader"), "run": ("judge", "base_url", "api_key_env"), "keys": ()}
+_ADDRESS = {option.setting: option for option in ADDRESS_OPTIONS.values()}
+SECTIONS = {"app": ("theme", "reader"), "run": ("judge", *_ADDRESS), "keys": ()}
 _BARE = r"""[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*'"""
 _PATH = rf"(?:{_BARE})(?:\s*\.\s*(?:{_BARE}))*"
 _HEADER = re.compile(rf"\s*\[\s*({_PATH})\s*\]\s*(?:#.*)?$")
@@ -255,26 +263,38 @@ def _judge(
     faults += wrong
     if not run or wrong:
         return None
-    urls = run.get("base_url", [])
-    return JudgeSetting(
-        run["judge"].strip(),
-        (urls,) if isinstance(urls, str) else tuple(urls),
-        run.get("api_key_env", ""),
-        lines.get(("run", "judge")),
-    )
+    from recjudge_tui.domain.judge import JudgeAddress
+
+    given = {
+        option.name: _address_value(option, run[name]) for name, option in _ADDRESS.items() if name in run
+    }
+    return JudgeSetting(JudgeAddress(**given).judge_named(run["judge"].strip()), lines.get(("run", "judge")))
+
+
+def _address_value(option: AddressOption, value: Any) -> Any:
+    """A setting as the record takes it: one server may be written without a list."""
+    return [value] if option.many and isinstance(value, str) else value
 
 
 def _judge_fault(name: str, value: object) -> Fault | None:
-    """The fault of a setting of [run]. A key written in place of its variable's name is not repeated."""
-    from recjudge_tui.domain.judge import is_variable_name
-
-    values = value if name == "base_url" and isinstance(value, list) else [value]
+    """The fault of a setting of [run]. A secret written in place of its variable's name is not repeated."""
+    option = _ADDRESS.get(name)
+    if option is not None and option.pairs:
+        if not isinstance(value, dict):
+            return Fault(None, f"“{name}” must be a table", f'Write {name} = {{ NAME = "VAR" }}.')
+        values: list[object] = list(value.values())
+    else:
+        values = value if option is not None and option.many and isinstance(value, list) else [value]
     texts = [text for text in values if isinstance(text, str)]
     if len(texts) < len(values):
         return Fault(None, f"“{name}” must be text", f'Write {name} = "…".')
-    if name == "api_key_env":
-        title = "“api_key_env” takes the name of an environment variable, not the key"
-        return None if is_variable_name(texts[0]) else Fault(None, title, "Write its name.")
+    try:
+        if name == "api_key_env":
+            check_key_variable(texts[0])
+        if isinstance(value, dict):
+            check_headers(tuple(value.items()))
+    except AddressError as error:
+        return Fault(None, error.title.replace(f"--{name.replace('_', '-')}", f"“{name}”"), "Write its name.")
     if not texts or any(not text.strip() or one_line(text, _LONGEST_SPEC) != text for text in texts):
         return Fault(None, f"“{name}” is empty, too long or has characters that cannot be shown")
     return None

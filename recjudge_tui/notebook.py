@@ -229,21 +229,22 @@ class Project:
         *,
         rater: str = "",
         prompt: str = "",
-        base_urls: Sequence[str] = (),
-        api_key_env: str = "",
         progress: Callable[[Progress], None] | None = None,
         **options: Any,
     ) -> RunResult:
         """Judge the project's cases, as `recjudge run`: plan, store, ask until done. Needs `write=True`.
 
-        `options` are the settings of a run by name (`limit=20`, `seed=7`, `budget_usd=1.0`, ...). `progress` is called
+        `options` are the settings of a run by name (`limit=20`, `seed=7`, `budget_usd=1.0`, ...), and where the judge
+        answers: `base_urls`, `api_key_env` and `header_env` (a dict of headers and the NAMES of the variables with their
+        values). `progress` is called
         some times a second, in another thread where an event loop runs here, as in a notebook. An interrupt stops the
         run after the calls in flight; it can be resumed.
 
         Raises UsageError for a project that is opened read-only and for settings that do not fit, JudgeError when
         the judge cannot be reached.
         """
-        from recjudge_tui.domain.judge import JudgeSpec
+        from recjudge_tui.domain.address import ADDRESS_OPTIONS
+        from recjudge_tui.domain.judge import JudgeAddress
         from recjudge_tui.runs import start
         from recjudge_tui.runs.engine.engine import work
         from recjudge_tui.runs.plan.plan import RunRequest
@@ -254,8 +255,9 @@ class Project:
             raise UsageError(
                 "this project is opened read-only", next_step="Open it with write=True to judge."
             )
-        spec = JudgeSpec(spec=judge, base_urls=tuple(base_urls), api_key_env=api_key_env)
-        request = RunRequest(self._id, spec, settings_for(protocol, **options), rater, prompt)
+        address = JudgeAddress(**{name: options.pop(name) for name in ADDRESS_OPTIONS if name in options})
+        settings = settings_for(protocol, **options)
+        request = RunRequest(self._id, address.judge_named(judge), settings, rater, prompt)
         run_id = start.plan(self._db, [request])[0].run_id
         assert run_id is not None
         if not _loop_is_running():

@@ -16,6 +16,7 @@ from recjudge_tui.config_file import (
     reader_name,
     save_theme,
 )
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.preferences import JudgeSetting, KeySetting, Preferences, Setting
 from recjudge_tui.errors import UsageError
 
@@ -82,6 +83,7 @@ def test_the_environment_names_the_reader_first(file: Path, monkeypatch: pytest.
         ("[run]\njudge = 3\n", "config.toml:2: “judge” must be text"),
         ('[run]\njudge = " "\n', "config.toml:2: “judge” is empty"),
         ('[run]\nbase_url = "http://h"\n', "config.toml:1: [run] names no judge"),
+        ('[run]\njudge = "rules"\nheader_env = "x=Y"\n', "config.toml:3: “header_env” must be a table"),
         ('[run]\njudge = "rules"\nbase_url = [1]\n', "config.toml:3: “base_url” must be text"),
         ("[app]\ntheme = \n", "config.toml:2: not valid TOML"),
         ('[app]\ntheme = "a"\ntheme = "b"\n', "config.toml:3: not valid TOML"),
@@ -99,13 +101,25 @@ def test_a_key_in_place_of_its_name_is_not_repeated(file: Path) -> None:
     assert fault.startswith("config.toml:3: “api_key_env” takes the name")
     assert "planted" not in fault
     assert read_preferences().preferences.judge is None
+    file.write_text(
+        '[run]\njudge = "openai:m"\nheader_env = { x-gateway = "sk-planted-KEY-1" }\n', encoding="utf-8"
+    )
+    (fault,) = told(file)
+    assert fault.startswith("config.toml:3: “header_env” takes the name")
+    assert "planted" not in fault
 
 
 def test_the_judge_of_runs(file: Path) -> None:
     with pytest.raises(UsageError, match="no judge is named"):
         default_judge()
     file.write_text('[run]\njudge = "openai:m"\nbase_url = ["http://a", "http://b"]\n', encoding="utf-8")
-    assert default_judge() == JudgeSetting("openai:m", ("http://a", "http://b"), "", 2)
+    assert default_judge() == JudgeSetting(JudgeSpec(spec="openai:m", base_urls=("http://a", "http://b")), 2)
+    file.write_text(
+        '[run]\njudge = "openai:m"\napi_key_env = "MY_KEY"\nheader_env = { x-gateway = "GATEWAY_KEY" }\n',
+        encoding="utf-8",
+    )
+    judge = JudgeSpec(spec="openai:m", api_key_env="MY_KEY", header_env=(("x-gateway", "GATEWAY_KEY"),))
+    assert default_judge() == JudgeSetting(judge, 2)
     file.write_text('[run]\njudge = ""\n', encoding="utf-8")
     with pytest.raises(UsageError, match="a mistake in your settings"):
         default_judge()

@@ -20,6 +20,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
 from tests.support.runs import make_project, ran
 from tests.support.servers.process import ROOT
+from tests.support.stub_server import answer, completion, serving
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +108,28 @@ async def test_judging_where_an_event_loop_runs(project_db: Path) -> None:
         result = films.judge("pointwise", "rules", progress=seen.append, seed=3)
     assert (result.state, result.done, result.failed) == ("done", result.calls, 0)
     assert seen[-1].done == result.done
+
+
+def test_headers_of_the_users_own_are_sent_and_never_stored(
+    project_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", "planted-value-of-the-gateway")
+    with connect(project_db) as db:
+        make_project(db)
+    said = completion('{"reasoning": "planted-value-of-the-gateway", "winner": "Set 1"}')
+    with (
+        serving(lambda line, _: answer(200, said) if "POST" in line else answer(404, {})) as stub,
+        open_project("films", project_db, write=True) as films,
+    ):
+        headers = {"x-gateway": "GATEWAY_KEY"}
+        result = films.judge(
+            "pairwise", "openai:m", limit=1, base_urls=[f"{stub.url}/v1"], header_env=headers
+        )
+        assert result.done == 2
+        (judge,) = films._db.rows("SELECT judge FROM runs")
+    assert all("x-gateway: planted-value" in head for head in stub.heads)
+    assert json.loads(judge["judge"])["header_env"] == [["x-gateway", "GATEWAY_KEY"]]
+    assert b"planted-value" not in b"".join(path.read_bytes() for path in project_db.parent.glob("*.db*"))
 
 
 def test_which_project(judged: Path, tmp_path: Path) -> None:

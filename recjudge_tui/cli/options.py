@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,6 +19,7 @@ from recjudge_tui.cli.names import (
     complete_systems,
     default_project,
 )
+from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.errors import UsageError
 from recjudge_tui.stats.defaults import RESAMPLES
@@ -101,30 +103,20 @@ def server_options(command: Command) -> Command:
 
 
 def address_options(command: Command) -> Command:
-    """Where a judge answers: `--base-url` as `base_urls`, `--api-key-env`, and `--header-env` as `header_env`."""
-    command = click.option(
-        "--header-env",
-        multiple=True,
-        metavar="NAME=VAR",
-        callback=_headers,
-        help="Send the header NAME with the value of the environment variable VAR; repeat for several.",
-    )(command)
-    command = click.option(
-        "--api-key-env", metavar="NAME", default="", help="The environment variable that holds the key."
-    )(command)
-    return click.option(
-        "--base-url", "base_urls", multiple=True, metavar="URL", help="A server; repeat for several."
-    )(command)
+    """Where a judge answers (`domain.address`), passed on as `address` (a JudgeAddress)."""
 
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        from recjudge_tui.domain.judge import JudgeAddress
 
-def _headers(
-    _: click.Context, parameter: click.Parameter, value: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
-    pairs = [tuple(part.strip() for part in text.partition("=")[::2]) for text in value]
-    if not all(name and variable for name, variable in pairs):
-        # what was given may hold a key, so it is not repeated
-        raise click.UsageError(f"{parameter.opts[0]}: write NAME=VAR, such as api-key=AZURE_OPENAI_API_KEY")
-    return tuple((name, variable) for name, variable in pairs)
+        given = {name: options.pop(name) for name in ADDRESS_OPTIONS}
+        words = {name: [value] if isinstance(value, str) else value for name, value in given.items()}
+        return command(*arguments, address=JudgeAddress.of_words(words), **options)
+
+    for option in reversed(ADDRESS_OPTIONS.values()):
+        default = {"multiple": True} if option.many else {"default": ""}
+        run = click.option(option.flag, option.name, metavar=option.metavar, help=option.help, **default)(run)
+    return cast(Command, run)
 
 
 def readers_option(command: Command) -> Command:

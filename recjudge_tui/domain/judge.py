@@ -2,46 +2,73 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import SerializerFunctionWrapHandler, field_validator, model_serializer
 
+from recjudge_tui.domain.address import (
+    ADDRESS_OPTIONS,
+    check_headers,
+    check_key_variable,
+    value_of,
+    words_of,
+)
 from recjudge_tui.domain.base import Model
 
-LONGEST_WORD = 20
-_KEY = re.compile(r"(?:sk|pk|rk|gsk|hf|xai|fw|r8|ghp|nvapi|pplx|csk)_.*[A-Z0-9]", re.ASCII)
 
-
-def is_variable_name(text: str) -> bool:
-    """Whether the text can be the name of an environment variable, and does not look like a key: keys have dashes, more
-    than twenty characters without an underscore, or digits and capitals after the prefix of their vendor."""
-    is_word = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text, re.ASCII) is not None
-    return is_word and _KEY.match(text) is None and max(map(len, text.split("_"))) <= LONGEST_WORD
-
-
-class JudgeSpec(Model):
-    """A judge as the user named it: `rules`, `random`, `replay:FILE`, `ollama:MODEL`, `openai:MODEL`, ...
+class JudgeAddress(Model):
+    """Where a judge answers, as `domain.address` declares it.
 
     `api_key_env` is the NAME of an environment variable; the key itself is never stored. The same holds for
-    `header_env`: (header, variable) of each further header that is sent.
+    `header_env`: (header, variable) of each further header that is sent, also accepted as a mapping.
     """
 
-    spec: str
     base_urls: tuple[str, ...] = ()
     api_key_env: str = ""
     header_env: tuple[tuple[str, str], ...] = ()
 
+    @field_validator("header_env", mode="before")
+    @classmethod
+    def _pairs(cls, value: object) -> object:
+        return tuple(value.items()) if isinstance(value, Mapping) else value
+
+    @classmethod
+    def of_words(cls, words: Mapping[str, Sequence[str]]) -> JudgeAddress:
+        """The address from the words of each option, by its name. Raises AddressError for words that do not fit it."""
+        return cls(**{name: value_of(ADDRESS_OPTIONS[name], given) for name, given in words.items()})
+
+    @property
+    def words(self) -> dict[str, tuple[str, ...]]:
+        """The words of each option, as on the command line."""
+        return {name: words_of(option, getattr(self, name)) for name, option in ADDRESS_OPTIONS.items()}
+
+    def check(self) -> None:
+        """Raises AddressError for what cannot be sent, and for a secret in place of the name of its variable."""
+        check_key_variable(self.api_key_env)
+        check_headers(self.header_env)
+
+    def judge_named(self, spec: str) -> JudgeSpec:
+        """The judge of this name at this address."""
+        return JudgeSpec(spec=spec, **{name: getattr(self, name) for name in ADDRESS_OPTIONS})
+
+
+class JudgeSpec(JudgeAddress):
+    """A judge as the user named it: `rules`, `random`, `replay:FILE`, `ollama:MODEL`, `openai:MODEL`, ..."""
+
+    spec: str
+
     @model_serializer(mode="wrap")
     def _stored(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out empty headers, so that equal judges are stored in the same way as by earlier versions."""
+        """The name first, and no empty headers, so that equal judges are stored in the same way as by earlier versions."""
         whole: dict[str, Any] = write(self)
-        return whole if self.header_env else {k: v for k, v in whole.items() if k != "header_env"}
+        ordered = {"spec": whole.pop("spec"), **whole}
+        return ordered if self.header_env else {k: v for k, v in ordered.items() if k != "header_env"}
 
     @property
     def headers(self) -> tuple[str, ...]:
         """`NAME=VARIABLE` of each further header."""
-        return tuple(f"{name}={variable}" for name, variable in self.header_env)
+        return self.words["header_env"]
 
     @property
     def provider(self) -> str:

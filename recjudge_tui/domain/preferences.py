@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from recjudge_tui.domain.judge import JudgeSpec
 
 DEFAULT_READER = "reader"
 
@@ -36,11 +39,9 @@ class KeySetting(NamedTuple):
 
 
 class JudgeSetting(NamedTuple):
-    """The judge of a run that names none, with its servers and the NAME of the variable with its key."""
+    """The judge of a run that names none, and its line."""
 
-    spec: str
-    base_urls: tuple[str, ...] = ()
-    api_key_env: str = ""
+    judge: JudgeSpec
     line: int | None = None
 
 

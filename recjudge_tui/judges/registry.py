@@ -7,10 +7,9 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import NamedTuple, cast
 
-from recjudge_tui.domain.judge import JudgeSpec, is_variable_name
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.judges.base import Judge
-from recjudge_tui.judges.http.header_names import check_headers
 
 ENTRY_POINTS = "recjudge.judges"
 
@@ -105,14 +104,7 @@ def spellings() -> list[str]:
 def make_judge(spec: JudgeSpec) -> Judge:
     """The judge that `spec` names; no call is made. Raises UsageError for an unknown provider, and for a key in place of
     the name of its variable; the error does not repeat it."""
-    if spec.api_key_env and not is_variable_name(spec.api_key_env):
-        raise UsageError(
-            "--api-key-env takes the name of an environment variable, not the key itself",
-            "The given text is not a valid name. It was not stored.",
-            "Write for instance: export MY_KEY=… and then --api-key-env MY_KEY. If it was a key, and your shell keeps a"
-            " history, replace the key.",
-        )
-    check_headers(spec.header_env)
+    spec.check()
     judge = _made(spec)
     if spec.header_env:
         if not hasattr(judge, "send_headers"):

@@ -26,6 +26,7 @@ protocols = ["pointwise", "pairwise"]
 # budget = 5.0                  # US dollars a night; what is left is judged the next night
 # anchor = 50                   # cases judged again each night, to see whether the judge itself changes
 # api_key_env = "OPENAI_API_KEY"
+# header_env = {{ x-gateway-key = "GATEWAY_KEY" }}   # this header with the value of that variable
 # settings = {{ sample = 200, concurrency = 8 }}
 
 # The trend of systems and judge: .csv, .json, .md, .html, .tex or .txt

@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from recjudge_tui.domain.address import AddressError
 from recjudge_tui.domain.base import Model
-from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
 from recjudge_tui.domain.occasions import Over
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import ImportKind
@@ -47,25 +48,24 @@ class ImportEntry(Model):
         return self
 
 
-class JudgeEntry(Model):
-    """A judge and what it judges. `name` is the name of its rater, `budget` is in US dollars per night, `settings`
-    are those of a run, and `anchor` is the number of cases judged again each night to see whether the judge itself
-    changes.
+class JudgeEntry(JudgeAddress):
+    """A judge at its address, and what it judges.
+
+    `name` is the name of its rater, `budget` is in US dollars per night, `settings` are those of a run, and `anchor` is
+    the number of cases judged again each night to see whether the judge itself changes.
     """
 
     spec: str = Field(min_length=1)
     name: str = Field(min_length=1)
     protocols: tuple[str, ...] = Field(min_length=1)
     prompt: str = ""
-    base_urls: tuple[str, ...] = ()
-    api_key_env: str = ""
     budget: float | None = Field(default=None, gt=0)
     anchor: int = Field(default=0, ge=0)
     settings: dict[str, Any] = {}
 
     @property
     def judge(self) -> JudgeSpec:
-        return JudgeSpec(spec=self.spec, base_urls=self.base_urls, api_key_env=self.api_key_env)
+        return self.judge_named(self.spec)
 
     @field_validator("protocols")
     @classmethod
@@ -85,6 +85,14 @@ class JudgeEntry(Model):
                     " write a second [[judge]] with another name"
                 )
         return protocols
+
+    @model_validator(mode="after")
+    def _address_fits(self) -> JudgeEntry:
+        try:
+            self.check()
+        except AddressError as error:
+            raise ValueError(f"{error.option}: {error}") from error
+        return self
 
     @model_validator(mode="after")
     def _settings_fit(self) -> JudgeEntry:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.nights.template import write_template
 from recjudge_tui.nights.watch_file import read_watch
@@ -45,6 +46,12 @@ def written(folder: Path, text: str) -> Path:
             5,
             "a second [[judge]] with another name",
         ),
+        (
+            f'project = "p"\n{JUDGE}header_env = {{ x = "sk-1-2" }}\n',
+            2,
+            "takes the name of an environment variable",
+        ),
+        (f'project = "p"\n{JUDGE}header_env = {{ Host = "VAR" }}\n', 2, "the header Host cannot be set"),
         (f'project = "p"\n{JUDGE}{JUDGE}', 1, "two judges have the same name"),
         ('project = "p"\n[gate]\nat_most = { failure_rate = 0.1 }\n', 1, "the gate needs a rater"),
         (f'project = "p"\n{JUDGE}[trend]\nfile = "t.csv"\nover = "year"\n', 8, "trend.over"),
@@ -64,6 +71,19 @@ def test_every_mistake_is_named(tmp_path: Path) -> None:
         read_watch(path)
     assert f"{path}:2: speed" in str(error.value)
     assert f"{path}:7: judge.colour" in str(error.value)
+
+
+def test_a_judge_has_its_address(tmp_path: Path) -> None:
+    address = (
+        'base_urls = ["http://a/v1"]\napi_key_env = "MY_KEY"\nheader_env = { x-gateway = "GATEWAY_KEY" }\n'
+    )
+    (entry,) = read_watch(written(tmp_path, f'project = "p"\n{JUDGE}{address}')).judges
+    assert entry.judge == JudgeSpec(
+        spec="rules",
+        base_urls=("http://a/v1",),
+        api_key_env="MY_KEY",
+        header_env=(("x-gateway", "GATEWAY_KEY"),),
+    )
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

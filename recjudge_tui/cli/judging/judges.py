@@ -11,7 +11,7 @@ from recjudge_tui.cli.options import db_option, open_db, put_table, server_optio
 from recjudge_tui.cli.report_command import report_command
 
 if TYPE_CHECKING:
-    from recjudge_tui.domain.judge import JudgeSpec
+    from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.store.database import Database
 
@@ -45,9 +45,7 @@ def list_(database: Database, base_url: str) -> Table:
 @table_options
 def test(
     spec: str,
-    base_urls: tuple[str, ...],
-    api_key_env: str,
-    header_env: tuple[tuple[str, str], ...],
+    address: JudgeAddress,
     timeout_s: float,
     db: str | None,
     fmt: str | None,
@@ -66,13 +64,12 @@ def test(
       recjudge judge test openai:gpt-4o-mini
       recjudge judge test openai:qwen3 --base-url http://127.0.0.1:8080/v1
     """
-    from recjudge_tui.domain.judge import JudgeSpec
     from recjudge_tui.errors import JudgeError
     from recjudge_tui.prompting.probe import probe
     from recjudge_tui.reports.projects.judges import probe_table
     from recjudge_tui.store.runs.judges import save_capabilities
 
-    judge_spec = JudgeSpec(spec=spec, base_urls=base_urls, api_key_env=api_key_env, header_env=header_env)
+    judge_spec = address.judge_named(spec)
     with open_db(db) as database:
         try:
             capabilities = probe(judge_spec, timeout_s)

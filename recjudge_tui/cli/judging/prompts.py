@@ -12,6 +12,7 @@ from recjudge_tui.cli.options import db_option, narrate, open_db, server_options
 from recjudge_tui.cli.report_command import ReportWithExit, report_command
 
 if TYPE_CHECKING:
+    from recjudge_tui.domain.judge import JudgeAddress
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.store.database import Database
 
@@ -188,9 +189,7 @@ def try_(
     case_id: int,
     spec: str | None,
     order: Literal["ab", "ba"] | None,
-    base_urls: tuple[str, ...],
-    api_key_env: str,
-    header_env: tuple[tuple[str, str], ...],
+    address: JudgeAddress,
     timeout_s: float,
 ) -> ReportWithExit:
     """Ask a judge about one case and print the result. Nothing is stored.
@@ -207,7 +206,7 @@ def try_(
     from recjudge_tui.reports.projects.trial import trial_table
     from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped
 
-    judge = chosen_judge(spec, base_urls, api_key_env, header_env)
+    judge = chosen_judge(spec, address)
     load_shipped(database)
     _, version, chosen = get_prompt(database, name)
     trial = try_prompt(database, chosen, case_id, judge, order, timeout_s=timeout_s)

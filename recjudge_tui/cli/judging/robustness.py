@@ -134,7 +134,7 @@ def adversarial(
     if spec is None:
         _no_run(options)
     else:
-        judge = _judge_spec(spec, options)
+        judge = options["address"].judge_named(spec)
         judged = _judged(database, project_id, judge, options, [(new_rater, prompt)])
         if not judged:
             return None
@@ -186,7 +186,7 @@ def injected(
     if spec is None:
         _no_run(options)
     else:
-        judge = _judge_spec(spec, options)
+        judge = options["address"].judge_named(spec)
         judged = _judged(database, project_id, judge, options, [(new_rater, prompt)], PLANTED)
         if floor and spec != _FLOOR and not options["dry_run"]:
             _judged(database, project_id, JudgeSpec(spec=_FLOOR), options, [("", prompt)], PLANTED)
@@ -243,7 +243,7 @@ def ablation(
     if spec is None:
         _no_run(options)
     else:
-        judge = _judge_spec(spec, options)
+        judge = options["address"].judge_named(spec)
         arms = arms_of(database, project_id, judge, names(prompts))
         runs = [(arm.rater, arm.prompt) for arm in arms]
         compared = _judged(database, project_id, judge, options, runs)
@@ -315,7 +315,7 @@ def position(
         if rater is not None and protocol == SAER[1] and aspect is None and quality is None:
             return pair_counts_table(database, project_id, rater)
     else:
-        judge = _judge_spec(spec, options)
+        judge = options["address"].judge_named(spec)
         judged = _judged(database, project_id, judge, options, [("", "")], protocol)
         if not judged:
             return None
@@ -329,17 +329,6 @@ def _no_run(options: dict[str, Any]) -> None:
         if options[name]:
             word = name.removesuffix("_usd").replace("_", "-")
             raise click.UsageError(f"--{word} needs --judge, because it is an option of a run")
-
-
-def _judge_spec(spec: str, options: dict[str, Any]) -> JudgeSpec:
-    from recjudge_tui.domain.judge import JudgeSpec
-
-    return JudgeSpec(
-        spec=spec,
-        base_urls=options["base_urls"],
-        api_key_env=options["api_key_env"],
-        header_env=options["header_env"],
-    )
 
 
 def _judged(

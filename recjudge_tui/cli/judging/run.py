@@ -28,7 +28,7 @@ from recjudge_tui.domain.run_options import SAER_NAME, summary_of
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.judging.saer import Mode
-    from recjudge_tui.domain.judge import JudgeSpec
+    from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
     from recjudge_tui.runs.plan.plan import RunRequest
     from recjudge_tui.store.database import Database
 
@@ -106,9 +106,7 @@ def run(
     protocol: str,
     project: str,
     spec: str | None,
-    base_urls: tuple[str, ...],
-    api_key_env: str,
-    header_env: tuple[tuple[str, str], ...],
+    address: JudgeAddress,
     rater: str,
     prompt: str,
     dry_run: bool,
@@ -125,7 +123,7 @@ def run(
     from recjudge_tui.runs.plan.plan import RunRequest
     from recjudge_tui.runs.plan.settings import settings_for
 
-    judge = chosen_judge(spec, base_urls, api_key_env, header_env)
+    judge = chosen_judge(spec, address)
     mode = Mode(dry_run, plan_only, detach, fmt, out)
     if protocol == SAER_NAME:
         with open_project(db, project) as (database, identity):

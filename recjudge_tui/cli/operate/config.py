@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,7 +100,7 @@ def _settings_table(loaded: SettingsFile, rows: tuple[KeyRow, ...], theme: str) 
     settings.append(
         {
             "setting": "judge",
-            "value": " ".join((judge.spec, *judge.base_urls, judge.api_key_env)).strip() if judge else "none",
+            "value": " ".join((judge.judge.spec, *chain(*judge.judge.words.values()))) if judge else "none",
             "from": f"{file}:{judge.line}" if judge else "shipped",
         }
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import OVERALL, with_unit
 from recjudge_tui.domain.text import one_line
@@ -58,10 +59,8 @@ class Commands:
 
     def _who(self, name: str) -> str:
         words = [f"-p {_quoted(self.project)} --judge {_quoted(self.judge.spec)}"]
-        words += [f"--base-url {_quoted(url)}" for url in self.judge.base_urls]
-        if self.judge.api_key_env:
-            words.append(f"--api-key-env {_quoted(self.judge.api_key_env)}")
-        words += [f"--header-env {_quoted(header)}" for header in self.judge.headers]
+        for name, given in self.judge.words.items():
+            words += [f"{ADDRESS_OPTIONS[name].flag} {_quoted(word)}" for word in given]
         return " ".join([*words, f"--name {_quoted(name)}"])
 
 

@@ -58,14 +58,14 @@ def judges_used(db: Database) -> list[sqlite3.Row]:
     )
 
 
-def project_judges(db: Database, project_id: int) -> list[sqlite3.Row]:
-    """The judges used in a project, most recently used first. Columns: spec, base_urls (JSON), api_key_env."""
-    return db.rows(
-        """SELECT json_extract(judge, '$.spec') AS spec, json_extract(judge, '$.base_urls') AS base_urls,
-             json_extract(judge, '$.api_key_env') AS api_key_env
-           FROM runs WHERE project_id = ? GROUP BY 1 HAVING id = max(id) ORDER BY max(id) DESC""",
+def project_judges(db: Database, project_id: int) -> tuple[JudgeSpec, ...]:
+    """The judges used in a project, most recently used first, each at the address of its last run."""
+    rows = db.rows(
+        """SELECT judge, json_extract(judge, '$.spec') AS spec
+           FROM runs WHERE project_id = ? GROUP BY spec HAVING id = max(id) ORDER BY max(id) DESC""",
         (project_id,),
     )
+    return tuple(JudgeSpec.model_validate_json(row["judge"]) for row in rows)
 
 
 def save_capabilities(db: Database, judge: JudgeSpec, record: Capabilities) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
@@ -16,6 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from recjudge_tui.config_file import read_preferences
+from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import project_judges
@@ -34,8 +34,11 @@ class KnownJudge(NamedTuple):
 
     spec: str
     source: str
-    base_urls: tuple[str, ...] = ()
-    api_key_env: str = ""
+    address: JudgeAddress = JudgeAddress()
+
+    @property
+    def base_urls(self) -> tuple[str, ...]:
+        return self.address.base_urls
 
     @property
     def is_whole(self) -> bool:
@@ -59,17 +62,19 @@ _ANOTHER = KnownJudge("", "type its name")
 def known_judges(db: Database, project_id: int) -> tuple[KnownJudge, ...]:
     """The judge of the settings file, those used in the project before, then the built-in ones."""
     default = read_preferences().preferences.judge
-    first = [KnownJudge(default.spec, CONFIGURED, default.base_urls, default.api_key_env)] if default else []
+    first = [_known(default.judge, CONFIGURED)] if default else []
     used = [
-        KnownJudge(
-            row["spec"], "used before", tuple(json.loads(row["base_urls"] or "[]")), row["api_key_env"] or ""
-        )
-        for row in project_judges(db, project_id)
-        if row["spec"] not in [judge.spec for judge in BUILT_IN]
+        _known(judge, "used before")
+        for judge in project_judges(db, project_id)
+        if judge.spec not in [known.spec for known in BUILT_IN]
     ]
     places = [(judge.spec, judge.base_urls) for judge in first]
     rest = [judge for judge in (*used, *BUILT_IN) if (judge.spec, judge.base_urls) not in places]
     return (*first, *rest)
+
+
+def _known(judge: JudgeSpec, source: str) -> KnownJudge:
+    return KnownJudge(judge.spec, source, JudgeAddress.of_words(judge.words))
 
 
 def local_judges() -> LocalJudges:
@@ -84,7 +89,7 @@ def local_judges() -> LocalJudges:
         places[server.base_urls] = f"{server.name} {server.place}, {count} model{'' if count == 1 else 's'}"
         about = f"{server.name} {server.place}"
         judges += [
-            KnownJudge(spec, f"{about} {details}".strip(), server.base_urls)
+            KnownJudge(spec, f"{about} {details}".strip(), JudgeAddress(base_urls=server.base_urls))
             for spec, details in server.judges
         ]
     note = "" if judges else _NO_SERVER

@@ -14,6 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Label
 
+from recjudge_tui.domain.address import ADDRESS_OPTIONS
 from recjudge_tui.domain.calls import Order, Trial
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.text import one_line
@@ -21,6 +22,7 @@ from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.prompting.trial import try_prompt
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import prompt_by_id
+from recjudge_tui.tui.kit.address_fields import address_texts, read_address
 from recjudge_tui.tui.kit.base_screen import FORM, BaseScreen
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.judge_picker import (
@@ -38,10 +40,9 @@ from recjudge_tui.tui.prompts.jobs import CasePreview, Step, read_case
 from recjudge_tui.tui.prompts.pane import case_heading, systems_of
 from recjudge_tui.tui.prompts.trial_text import trial_content
 
-_FIELDS = (
+FIELDS = (
     ("judge", "judge", "rules, ollama:MODEL, openai:MODEL, … (enter: choose)"),
-    ("url", "server", "the provider's own"),
-    ("key", "key variable", "the NAME of the environment variable that holds the key"),
+    *((name, option.label, option.hint) for name, option in ADDRESS_OPTIONS.items()),
 )
 _HINT = "f5  asks the judge about this case. This is one call, which may cost money; nothing is stored."
 
@@ -58,7 +59,7 @@ class Question(NamedTuple):
 
 class PromptTryScreen(BaseScreen):
     CSS = """
-    PromptTryScreen #ask { height: 5; border: round $primary; border-title-color: $accent; padding: 0 1; }
+    PromptTryScreen #ask { height: 6; border: round $primary; border-title-color: $accent; padding: 0 1; }
     PromptTryScreen #answer { height: 1fr; border: round $primary; border-title-color: $accent; }
     PromptTryScreen #ask:focus-within, PromptTryScreen #answer:focus { border: round $accent; }
     PromptTryScreen .row { height: 1; }
@@ -92,7 +93,7 @@ class PromptTryScreen(BaseScreen):
         yield TopBar("recjudge", self.project_title(self.question.project_id), "Prompts", "Try")
         with Vertical(id="ask") as box:
             box.border_title = Content(one_line(self.question.label, 60))
-            for name, label, hint in _FIELDS:
+            for name, label, hint in FIELDS:
                 with Horizontal(classes="row"):
                     yield Label(Content(label))
                     yield Input(placeholder=hint, compact=True, select_on_focus=False, id=f"try-{name}")
@@ -141,11 +142,7 @@ class PromptTryScreen(BaseScreen):
             self._take(self._known[0])
 
     def _take(self, judge: KnownJudge) -> None:
-        for name, value in (
-            ("judge", judge.spec),
-            ("url", " ".join(judge.base_urls)),
-            ("key", judge.api_key_env),
-        ):
+        for name, value in {"judge": judge.spec, **address_texts(judge.address)}.items():
             self.query_one(f"#try-{name}", Input).value = one_line(value)
 
     @on(Input.Submitted)
@@ -170,11 +167,11 @@ class PromptTryScreen(BaseScreen):
             self._take(judge)
 
     def _spec(self) -> JudgeSpec:
-        """The judge in the fields. Raises UsageError when there is none."""
-        judge, url, key = (self.query_one(f"#try-{name}", Input).value.strip() for name, _, _ in _FIELDS)
-        if not judge:
+        """The judge in the fields. Raises UsageError when there is none, and for an address that cannot be used."""
+        texts = {name: self.query_one(f"#try-{name}", Input).value.strip() for name, _, _ in FIELDS}
+        if not texts["judge"]:
             raise UsageError("no judge was given", next_step="Type one, or press enter to choose.")
-        return JudgeSpec(spec=judge, base_urls=tuple(url.split()), api_key_env=key)
+        return read_address(texts).judge_named(texts["judge"])
 
     # ---- asking
 

@@ -226,7 +226,7 @@ class LaunchScreen(BaseScreen):
     @on(Choice.Changed, "#field-judge")
     def _other_judge(self) -> None:
         judge, advanced = self.query_one(JudgeQuestion), self.query_one(AdvancedFields)
-        advanced.set_address(judge.judge.base_urls, judge.judge.api_key_env)
+        advanced.set_address(judge.judge.address)
         advanced.ask_address(judge.asks_server())
         self.refresh_bindings()
 

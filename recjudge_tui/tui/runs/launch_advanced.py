@@ -7,14 +7,15 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Label
 
+from recjudge_tui.domain.judge import JudgeAddress
 from recjudge_tui.domain.protocols import with_unit
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.tui.kit.address_fields import ADDRESS, address_texts
 from recjudge_tui.tui.kit.choice import Choice
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.runs.choices import Choices
 from recjudge_tui.tui.runs.launch_form import (
-    ADDRESS,
     FIELD_BY_NAME,
     FIELDS,
     QUESTIONS,
@@ -76,12 +77,12 @@ class AdvancedFields(Vertical):
         domains = [(name, one_line(name, 40)) for name in choices.domains]
         self.query_one("#field-domain", Choice).offer([*FIELD_BY_NAME["domain"].choices, *domains])
 
-    def set_address(self, base_urls: tuple[str, ...], key_variable: str) -> None:
-        self.query_one("#field-urls", Input).value = " ".join(base_urls)
-        self.query_one("#field-key", Input).value = key_variable
+    def set_address(self, address: JudgeAddress) -> None:
+        for name, text in address_texts(address).items():
+            self.query_one(f"#field-{name}", Input).value = text
 
     def ask_address(self, needed: bool) -> None:
-        """Show the fields for address and key if the judge may need them."""
+        """Show the fields of the address if the judge may need them."""
         for name in ADDRESS:
             self.query_one(f"#row-{name}").display = needed or bool(
                 self.query_one(f"#field-{name}", Input).value

@@ -1,7 +1,7 @@
 """The fields of the run form, and how their texts become a request. Contains no widget.
 
-The fields of the settings come from their declaration in `domain.run_options`; those of the judge and of SAER are
-here.
+The fields of the settings come from their declaration in `domain.run_options`; those of the judge's address from
+`domain.address`; the others are here.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.address import ADDRESS_OPTIONS, AddressError
 from recjudge_tui.domain.protocols import SAER, offered, protocol_facts
 from recjudge_tui.domain.run_options import OCCASION_SETTINGS, RUN_OPTIONS, SAER_NAME, RunOption
 from recjudge_tui.domain.sending import sending_options
 from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.tui.kit.address_fields import read_address
 from recjudge_tui.tui.runs.launch_request import LaunchRequest
 
 CHOOSE = "← → choose"
@@ -31,8 +32,6 @@ _HINTS = {
     "start": "enter starts the run; it works in the background",
 }
 BY_DATA = (*OCCASION_SETTINGS, "domain", "images", "again")
-ADDRESS = ("urls", "key")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _LARGEST = 10**9
 
 
@@ -63,8 +62,7 @@ def _setting(name: str) -> Field:
 FIELDS: tuple[Field, ...] = (
     Field("protocol", "1 Compare"),
     Field("judge", "2 Judge", initial="rules"),
-    Field("urls", "base URL", "The server's address; spaces between several. Default: the provider's own.", "default"),
-    Field("key", "key env", "The NAME of the variable that holds the API key; never the key itself", "default"),
+    *(Field(name, option.label, option.hint, option.placeholder) for name, option in ADDRESS_OPTIONS.items()),
     Field("prompt", "prompt", f"{CHOOSE}; the first one fits the kind of data in this project",
           choices=(("", "by the kind of data"),)),
     Field("name", "rater name", "The rater name for its verdicts. Default: the judge's own.", "the judge's own"),
@@ -116,7 +114,7 @@ _FLAG = re.compile(r"--[a-z][a-z-]*")
 # options of the command line -> the names of their fields in the form
 _LABELS = {
     flag: option.label for option in RUN_OPTIONS.values() if option.label for flag in option.flag.split("/")
-}
+} | {option.flag: option.label for option in ADDRESS_OPTIONS.values()}
 
 
 def form_words(text: str) -> str:
@@ -146,18 +144,13 @@ def read_form(values: Mapping[str, str]) -> LaunchRequest:
     spec = values["judge"].strip()
     if not spec:
         raise FieldError("judge", "no judge yet", next_step="Press enter in its field for a list.")
-    key = values["key"].strip()
-    if key and not _VARIABLE.fullmatch(key):
-        raise FieldError(
-            "key",
-            "that is not the name of an environment variable",
-            "Do not write a key here: this field is stored with the run.",
-            "Set the key in the environment and write the variable's name, such as OPENAI_API_KEY.",
-        )
+    try:
+        address = read_address(values)
+    except AddressError as error:
+        raise FieldError(error.option, error.title, error.cause, error.next_step) from error
     options = {name: _read(RUN_OPTIONS[name], text) for name, text in values.items() if name in RUN_OPTIONS}
-    urls = tuple(values["urls"].replace(",", " ").split())
     return LaunchRequest(
-        JudgeSpec(spec=spec, base_urls=urls, api_key_env=key),
+        address.judge_named(spec),
         settings_for(_one_protocol(protocol), **options),
         values["name"].strip(),
         values["prompt"],

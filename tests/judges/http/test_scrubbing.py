@@ -11,7 +11,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from recjudge_tui.domain.judge import JudgeSpec, is_variable_name
+from recjudge_tui.domain.address import is_variable_name
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.http.keys import Key
 from recjudge_tui.judges.registry import make_judge

@@ -33,7 +33,7 @@ async def open_try(pilot: Pilot[Any], spec: str, url: str = "") -> PromptTryScre
     screen = pilot.app.screen
     assert isinstance(screen, PromptTryScreen)
     screen.query_one("#try-judge", Input).value = spec
-    screen.query_one("#try-url", Input).value = url
+    screen.query_one("#try-base_urls", Input).value = url
     return screen
 
 
@@ -44,8 +44,11 @@ def counted(path: Path) -> list[int]:
         ]
 
 
-async def test_a_prompt_is_tried_on_the_case_shown(project_db: Path, project: int) -> None:
+async def test_a_prompt_is_tried_on_the_case_shown(
+    project_db: Path, project: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = counted(project_db)
+    monkeypatch.setenv("GATEWAY_KEY", "planted-value")
     said = completion('{"reasoning": "Set 1 is \\u001b[31mcloser.", "winner": "Set 1"}')
     said["usage"] = {"prompt_tokens": 1234, "completion_tokens": 21}
     with serving(lambda line, _: answer(200, said) if "POST" in line else answer(404, {})) as stub:
@@ -56,7 +59,10 @@ async def test_a_prompt_is_tried_on_the_case_shown(project_db: Path, project: in
             case = screen.case.case["id"]
             trial = await open_try(pilot, "openai:m", f"{stub.url}/v1")
             assert f"case {case:07d}" in shown(pilot)
+            trial.query_one("#try-header_env", Input).value = "x-gateway=GATEWAY_KEY"
             await press(pilot, "f5")
+            assert "x-gateway: planted-value" in stub.heads[-1]
+            assert "planted-value" not in shown(pilot)
             assert trial.trial is not None
             assert (trial.trial.case_id, trial.trial.order) == (case, "ba")
             text = shown(pilot)

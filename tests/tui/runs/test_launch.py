@@ -15,10 +15,10 @@ from recjudge_tui.domain.protocols import offered
 from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.judges import judge_capabilities
+from recjudge_tui.tui.kit.address_fields import ADDRESS
 from recjudge_tui.tui.kit.judge_picker import JudgePicker
 from recjudge_tui.tui.kit.text_pane import TextPane
 from recjudge_tui.tui.runs.launch_form import (
-    ADDRESS,
     FIELDS,
     QUESTIONS,
     FieldError,
@@ -178,8 +178,11 @@ async def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(projec
     import_lists(project_db)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
-        await fill(pilot, screen, key="sk-live-1234567890")
-        await until(pilot, lambda: "not the name of an environment" in shown(pilot))
+        await fill(pilot, screen, api_key_env="sk-live-1234567890")
+        await until(pilot, lambda: "takes the name of an environment" in shown(pilot))
+        assert "sk-live" not in screen.query_one("#prompt", TextPane).text()
+        await fill(pilot, screen, api_key_env="", header_env="x-gateway=sk-live-1234567890")
+        await until(pilot, lambda: "“headers” takes the name" in shown(pilot))
         assert "sk-live" not in screen.query_one("#prompt", TextPane).text()
 
 
@@ -190,7 +193,7 @@ async def test_no_server_is_said_before_anything_is_planned(project_db: Path) ->
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
         async with running(project_db, size=(120, 40)) as pilot:
             screen = await open_form(pilot)
-            await fill(pilot, screen, judge="openai:some", urls=url)
+            await fill(pilot, screen, judge="openai:some", base_urls=url)
             await pilot.press("f5")
             await until(pilot, lambda: "This cannot run" in shown(pilot))
             assert "127.0.0.1" in screen.query_one("#prompt", TextPane).text()
@@ -203,7 +206,7 @@ async def test_an_unknown_model_is_said_with_those_there_are(
     import_lists(project_db)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
-        await fill(pilot, screen, judge="openai:nosuch", urls=f"{openai_server.url}/v1")
+        await fill(pilot, screen, judge="openai:nosuch", base_urls=f"{openai_server.url}/v1")
         await pilot.press("f5")
         await until(pilot, lambda: "It serves: hash-judge" in shown(pilot))
     assert runs(project_db) == []
@@ -321,7 +324,7 @@ async def test_an_address_is_asked_for_where_the_judge_may_need_one(project_db: 
         assert "base URL" not in shown(pilot)
         await fill(pilot, screen, judge="openai:m")
         assert "base URL" in shown(pilot)
-        await fill(pilot, screen, urls="http://127.0.0.1:1/v1")
+        await fill(pilot, screen, base_urls="http://127.0.0.1:1/v1")
         await until(pilot, lambda: "to localhost:1" in shown(pilot))
         await fill(pilot, screen, judge="rules")
         assert "base URL" not in shown(pilot)
@@ -377,8 +380,9 @@ def test_the_form_becomes_settings() -> None:
         FORM
         | {
             "judge": " openai:m ",
-            "urls": "http://127.0.0.1:1/v1, http://127.0.0.1:2/v1",
-            "key": "MY_KEY",
+            "base_urls": "http://127.0.0.1:1/v1, http://127.0.0.1:2/v1",
+            "api_key_env": "MY_KEY",
+            "header_env": "x-gateway=GATEWAY_KEY, x-route=ROUTE",
             "systems": "a, b,a",
             "sample": "20",
             "swap": "one",
@@ -390,6 +394,7 @@ def test_the_form_becomes_settings() -> None:
     assert request.judge.spec == "openai:m"
     assert request.judge.base_urls == ("http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1")
     assert request.judge.api_key_env == "MY_KEY"
+    assert request.judge.header_env == (("x-gateway", "GATEWAY_KEY"), ("x-route", "ROUTE"))
     settings = request.settings
     assert (settings.systems, settings.sample, settings.limit) == (("a", "b"), 20, None)
     assert (settings.swap, settings.no_history, settings.concurrency) == (False, True, 8)
