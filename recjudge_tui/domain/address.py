@@ -47,17 +47,17 @@ class AddressOption(NamedTuple):
 _DECLARED = (
     AddressOption(
         "base_urls", "--base-url", "URL", "A server; repeat for several.",
-        "base URL", "The server's address; spaces between several. Default: the provider's own.", "the provider's own",
+        "base URL", "The server; spaces between several. Default: the provider's", "the provider's own",
         many=True,
     ),
     AddressOption(
         "api_key_env", "--api-key-env", "NAME", "The environment variable that holds the key.",
-        "key env", "The NAME of the variable that holds the API key; never the key itself", "the provider's own",
+        "key env", "The NAME of the variable that holds the key; never the key", "the provider's own",
     ),
     AddressOption(
         "header_env", "--header-env", "NAME=VAR",
         "Send the header NAME with the value of the environment variable VAR; repeat for several.",
-        "headers", "NAME=VAR sends header NAME with the value of variable VAR; never the value", "none",
+        "headers", "NAME=VAR: header NAME with the value of variable VAR", "none",
         many=True, pairs=True,
     ),
 )  # fmt: skip

@@ -59,8 +59,8 @@ class Commands:
 
     def _who(self, name: str) -> str:
         words = [f"-p {_quoted(self.project)} --judge {_quoted(self.judge.spec)}"]
-        for name, given in self.judge.words.items():
-            words += [f"{ADDRESS_OPTIONS[name].flag} {_quoted(word)}" for word in given]
+        for option, given in self.judge.words.items():
+            words += [f"{ADDRESS_OPTIONS[option].flag} {_quoted(word)}" for word in given]
         return " ".join([*words, f"--name {_quoted(name)}"])
 
 
