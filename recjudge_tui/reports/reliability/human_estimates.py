@@ -80,7 +80,7 @@ class EstimateOptions:
     seed: int = 0
 
 
-class _Balance(NamedTuple):
+class Balance(NamedTuple):
     """p of the judge's mean being the same on labelled cases and on others, None if it is not tested, and its rows."""
 
     where: str
@@ -120,7 +120,7 @@ def human_estimates_table(db: Database, project_id: int, options: EstimateOption
     if measure == "mean" and without:
         notes.append(f"{', '.join(without)}: categories without an order have no mean: use --measure share")
         pairs = [pair for pair in pairs if pair.aspect not in without]
-    looked_at: list[_Balance] = []
+    looked_at: list[Balance] = []
     for pair in pairs:
         question_rows, question_notes, balances = _question_rows(
             db, project_id, ratings, pair, measure, options
@@ -128,7 +128,7 @@ def human_estimates_table(db: Database, project_id: int, options: EstimateOption
         rows += question_rows
         notes += question_notes
         looked_at += balances
-    notes += _unbalanced(looked_at)
+    notes += balance_notes(looked_at)
     if not rows:
         raise UsageError(
             f"no system “{options.system}” was judged by {options.rater} or {options.truth} here"
@@ -175,7 +175,7 @@ def _measure(options: EstimateOptions, labels: list[float] | None, unordered: li
 
 def _question_rows(
     db: Database, project_id: int, ratings: Ratings, pair: Pair, measure: str, options: EstimateOptions
-) -> tuple[list[Row], list[str], list[_Balance]]:
+) -> tuple[list[Row], list[str], list[Balance]]:
     sides = [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in (pair.a, pair.b)]
     met = align(ratings.cases, sides)
     judge, human = np.where(met.included, met.values, np.nan)
@@ -184,12 +184,12 @@ def _question_rows(
     names = label_names(db, project_id, pair.protocol, pair.aspect, values)
     rows: list[Row] = []
     notes = [f"{pair.aspect}: {note}" for note in met.left_out]
-    balances: list[_Balance] = []
+    balances: list[Balance] = []
     for part in _parts(ratings.cases, human, judge, options):
         where = " vs ".join(filter(None, (part.system, part.opponent)))
         for label, powered, known in _estimates(part, names, measure, pair, ratings, alike):
             rows += [row | {"measure": measure} for row in _rows(part, pair.aspect, label, powered, known)]
-            balances.append(_Balance(", ".join(filter(None, (where, pair.aspect, label))), powered.balance_p))
+            balances.append(Balance(", ".join(filter(None, (where, pair.aspect, label))), powered.balance_p))
         notes += [f"{where}, {pair.aspect}: {note}" for note in _left_out(part, options)]
     return rows, list(dict.fromkeys(notes)), balances
 
@@ -344,7 +344,7 @@ def _left_out(part: _Part, options: EstimateOptions) -> Iterator[str]:
         yield f"{lost:,} labels of cases without a verdict of {options.rater} left out"
 
 
-def _unbalanced(balances: Sequence[_Balance]) -> Iterator[str]:
+def balance_notes(balances: Sequence[Balance]) -> Iterator[str]:
     """The parts whose labelled cases the judge rates differently from the others, after Holm's correction."""
     adjusted = holm([balance.p for balance in balances])
     tested = sum(p is not None for p in adjusted)
