@@ -142,7 +142,8 @@ def _judge(
         new = NewRun(project.id, rater_id, prompt_id, JudgeSpec(spec="rules"), settings, ESTIMATE)
         run_id = create_run(db, new)
         shown = SlateView(items=(ItemView(item_id="i1", title="Heat"),))
-        user, slate = save_snapshots(db, [("user", UserView(user_id="someone")), ("slate", shown)])
+        (user,) = save_snapshots(db, "user", [UserView(user_id="someone")])
+        (slate,) = save_snapshots(db, "slate", [shown])
         for case, orders in answers.items():
             add_cases(db, run_id, [(case, ShownCase(user, slate, slate if name == "pairwise" else None))])
             add_calls(db, run_id, [PlannedCall(case, order) for order in orders])

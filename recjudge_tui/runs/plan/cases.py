@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import NamedTuple
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL
-from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.material import CaseViews, ExplanationView, ItemView, SlateView, UserView
 from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.domain.prompt import Prompt
@@ -25,7 +25,6 @@ from recjudge_tui.store.cases.cases import CaseKey, judged_keys
 from recjudge_tui.store.cases.snapshots import (
     FirstShown,
     ShownCase,
-    SnapshotKind,
     load_material,
     save_snapshots,
 )
@@ -113,7 +112,8 @@ def collect_cases(
         fresh = [key for key in taken if key not in judged.cases] if judged.cases else taken
         if len(fresh) < len(taken):
             result.left_out[judged.reason] += len(taken) - len(fresh)
-        batch.append((user, fresh))
+        if fresh:
+            batch.append((user, fresh))
         count += len(taken)
         shown += _events_of(user) + len(fresh) * 2 * settings.top_k
         if shown >= _SHOWN_A_TRANSACTION or count >= wanted:
@@ -162,30 +162,33 @@ def _add(reader: _CaseReader, batch: list[UserCases], result: RunCases, *, store
     """Store snapshots in a short transaction of their own, so that a plan that takes an hour does not lock out
     others.
     """
-    shown = reader.views(batch)
-    for _, case in shown:
-        result.sample.add(case)
-    result.users.update(user.user_id for user, keys in batch if keys)
-    result.views += sum(bool(keys) for _, keys in batch)
+    slates = reader.slates(key for _, keys in batch for key in keys)
+    cases = [(key, reader.views(user, key, slates)) for user, keys in batch for key in keys]
+    for _, views in cases:
+        result.sample.add(views)
+    result.users.update(user.user_id for user, _ in batch)
+    result.views += len(batch)
     if not store:
-        result.cases += [(key, ShownCase(0)) for key, _ in shown]
+        result.cases += [(key, ShownCase(0)) for key, _ in cases]
         return
-    with reader.db.bulk_writing(), reader.db.transaction():
-        snapshots = save_snapshots(reader.db, [view for _, case in shown for view in _snapshots(case)])
-    for key, case in shown:
-        user = next(snapshots)
-        slate_a, slate_b, *_ = [*(next(snapshots) for _ in case.slates), None, None]
-        explanation = next(snapshots) if case.explanation else None
-        example = next(snapshots) if case.example else None
-        result.cases.append((key, ShownCase(user, slate_a, slate_b, explanation, example)))
+    users = [user for user, _ in batch]
+    with reader.db.transaction():
+        user_ids = dict(zip(map(id, users), save_snapshots(reader.db, "user", users), strict=True))
+        slate_ids = dict(zip(slates, save_snapshots(reader.db, "slate", slates.values()), strict=True))
+        texts = _saved_texts(reader.db, [views.explanation for _, views in cases])
+        examples = _saved_texts(reader.db, [views.example for _, views in cases])
+    lists = slate_ids.get
+    result.cases += [
+        (key, ShownCase(user_ids[id(views.user)], lists(key.slate_a), lists(key.slate_b), text, example))
+        for (key, views), text, example in zip(cases, texts, examples, strict=True)
+    ]
 
 
-def _snapshots(case: CaseViews) -> list[tuple[SnapshotKind, Model]]:
-    """The shown material of a case, in the order in which its snapshots are read back."""
-    views: list[tuple[SnapshotKind, Model]] = [("user", case.user)]
-    views += [("slate", slate) for slate in case.slates]
-    views += [("explanation", text) for text in (case.explanation, case.example) if text is not None]
-    return views
+def _saved_texts(db: Database, texts: Sequence[ExplanationView | None]) -> Iterable[int | None]:
+    """The id of each text's snapshot; None for none. All cases of a run have a text, or none has."""
+    if texts and texts[0] is None:
+        return repeat(None, len(texts))
+    return save_snapshots(db, "explanation", [text for text in texts if text is not None])
 
 
 @dataclass(frozen=True)
@@ -198,17 +201,10 @@ class _CaseReader:
     shots: Shots | None
     items: ItemViews
 
-    def views(self, batch: list[UserCases]) -> list[tuple[CaseKey, CaseViews]]:
-        """The cases of the batch, in order, with what is shown of each."""
-        slates = {
-            slate
-            for _, keys in batch
-            for key in keys
-            for slate in (key.slate_a, key.slate_b)
-            if slate is not None
-        }
-        tops = {slate: SlateView(items=items) for slate, items in self._tops(slates).items()}
-        return [(key, self._views(user, key, tops)) for user, keys in batch for key in keys]
+    def slates(self, keys: Iterable[CaseKey]) -> dict[int | None, SlateView]:
+        """Slate id -> the list as shown, for all lists of these cases."""
+        ids = {slate: None for key in keys for slate in (key.slate_a, key.slate_b) if slate is not None}
+        return {slate: SlateView(items=items) for slate, items in self._tops(ids).items()}
 
     def _tops(self, slates: Collection[int]) -> dict[int, tuple[ItemView, ...]]:
         tops = slate_tops(self.db, self.items, slates, self.settings.top_k)
@@ -225,12 +221,13 @@ class _CaseReader:
         images = item_images(self.db, self.project_id, [view.item.item_id])
         return view.model_copy(update={"item": with_images([view.item], images)[0]})
 
-    def _views(self, user: UserView, key: CaseKey, tops: dict[int, SlateView]) -> CaseViews:
+    def views(self, user: UserView, key: CaseKey, slates: Mapping[int | None, SlateView]) -> CaseViews:
+        """What is shown of a case."""
         text = key.explanation_id
         return CaseViews(
             kind=key.kind,
             user=user,
-            slates=tuple([tops[slate] for slate in (key.slate_a, key.slate_b) if slate is not None]),
+            slates=tuple([slates[slate] for slate in (key.slate_a, key.slate_b) if slate is not None]),
             explanation=None if text is None else self._explanation(text),
             example=self.shots.view(self.db, self.project_id, key) if self.shots else None,
             top_k=self.settings.top_k,

@@ -160,17 +160,18 @@ def _cases_of(
         cases = cases_shown_before(db, request.shown_before, settings)
     else:
         judged = EarlierCases(rater, _already_judged(db, request, rater, protocol))
-        cases = collect_cases(
-            db,
-            request.project_id,
-            protocol,
-            prompt,
-            settings,
-            judged,
-            find_rater(db, request.project_id, rater) if request.outstanding else None,
-            store=store,
-            progress=progress,
-        )
+        with db.bulk_writing():
+            cases = collect_cases(
+                db,
+                request.project_id,
+                protocol,
+                prompt,
+                settings,
+                judged,
+                find_rater(db, request.project_id, rater) if request.outstanding else None,
+                store=store,
+                progress=progress,
+            )
         if not cases.cases and (count := cases.left_out[judged.reason]):
             raise AlreadyJudgedError(rater, count)
     if not cases.cases:

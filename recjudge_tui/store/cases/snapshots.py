@@ -29,43 +29,37 @@ class ShownCase(NamedTuple):
     example: int | None = None
 
 
-def save_snapshots(db: Database, views: Iterable[tuple[SnapshotKind, Model]]) -> Iterator[int]:
-    """The id of each content, in order; stores those that are new. Call inside a transaction."""
-    rows: list[tuple[str, SnapshotKind, str]] = []
-    place_of: dict[tuple[SnapshotKind, int], int] = {}
-    places = []
-    # an id() is valid only as long as its object exists
-    order = list(views)
-    for kind, content in order:
-        # neighbouring cases share the user
-        place = place_of.setdefault((kind, id(content)), len(rows))
-        if place == len(rows):
-            text = snapshot_text(content)
+def save_snapshots(db: Database, kind: SnapshotKind, views: Iterable[Model]) -> Sequence[int]:
+    """The id of each content, in order; stores those that are new. Call inside a transaction.
+
+    Each text is stored before the next one is made, so that one of them at a time is in memory.
+    """
+    digests: list[str] = []
+
+    def rows() -> Iterator[tuple[str, SnapshotKind, str]]:
+        for view in views:
+            text = snapshot_text(view)
             digest = hashlib.sha256(f"{kind}:{text}".encode("utf-8", "surrogatepass")).hexdigest()
-            rows.append((digest, kind, text))
-        places.append(place)
-    ids = _stored(db, rows)
-    return iter([ids[place] for place in places])
+            digests.append(digest)
+            yield digest, kind, text
 
-
-def _stored(db: Database, rows: Sequence[tuple[str, SnapshotKind, str]]) -> Sequence[int]:
-    """The id of each row (digest, kind, content)."""
     last: int = db.value("SELECT ifnull(max(id), 0) FROM snapshots")
     before = db.connection.total_changes
     db.execute_many(
-        "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING", rows
+        "INSERT INTO snapshots (digest, kind, content) VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING",
+        rows(),
     )
-    if db.connection.total_changes - before == len(rows):
+    if db.connection.total_changes - before == len(digests):
         # all rows are new, and their ids are consecutive because the write lock is held
-        return range(last + 1, last + 1 + len(rows))
-    wanted = json.dumps([digest for digest, _, _ in rows])
+        return range(last + 1, last + 1 + len(digests))
     known = dict(
         tuple(row)
         for row in db.execute(
-            "SELECT digest, id FROM snapshots WHERE digest IN (SELECT value FROM json_each(?))", (wanted,)
+            "SELECT digest, id FROM snapshots WHERE digest IN (SELECT value FROM json_each(?))",
+            (json.dumps(digests),),
         )
     )
-    return [known[digest] for digest, _, _ in rows]
+    return [known[digest] for digest in digests]
 
 
 def snapshot_text(view: Model) -> str:

@@ -27,9 +27,11 @@ def test_equal_content_is_kept_once_and_comes_back_as_it_was(db: Database) -> No
     view = SlateView(items=(ItemView(item_id="1", title="Zoë “q” \u202e 漢字", attributes={"a": "b"}),))
     with db.transaction():
         other = view.model_copy(update={"items": view.items * 2})
-        first, second, third = save_snapshots(db, [("slate", view), ("slate", other), ("user", view)])
+        first, second = save_snapshots(db, "slate", [view, other])
+        (third,) = save_snapshots(db, "user", [view])
         assert len({first, second, third}) == 3
-        assert list(save_snapshots(db, [("user", view), ("slate", view.model_copy())])) == [third, first]
+        assert list(save_snapshots(db, "user", [view])) == [third]
+        assert list(save_snapshots(db, "slate", [view.model_copy(), other, view])) == [first, second, first]
     assert (
         SlateView.model_validate_json(db.value("SELECT content FROM snapshots WHERE id = ?", (first,)))
         == view
