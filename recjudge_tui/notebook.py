@@ -133,10 +133,15 @@ class Project:
         aspect: str | None = None,
         method: str = "",
         table: str = "ranking",
+        k: int | None = None,
         crowd: Sequence[str] = (),
         **chosen: Any,
     ) -> Report:
-        """The systems in order, as `recjudge leaderboard`. `chosen`: by, systems, contexts, served_from, served_to."""
+        """The systems in order, as `recjudge leaderboard`. `k` is the cutoff of the offline metrics beside Q.
+
+        `chosen`: by, systems, contexts, served_from, served_to.
+        """
+        from recjudge_tui.reports.leaderboard.arena import TOP_K as ARENA_K
         from recjudge_tui.reports.leaderboard.arena import arena_table
         from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 
@@ -144,7 +149,10 @@ class Project:
             protocol, raters=tuple(raters), aspect=aspect, method=method, crowd=tuple(crowd)
         )
         return self._segmented(
-            lambda cases: arena_table(self._db, self._id, replace(options, selection=cases), table), **chosen
+            lambda cases: arena_table(
+                self._db, self._id, replace(options, selection=cases), table, k or ARENA_K
+            ),
+            **chosen,
         )
 
     def agreement(

@@ -17,7 +17,7 @@ _ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),$.*?^\}$", re.MULTILINE | re.DOTALL)
 _AUTHOR = re.compile(r"^  author = \{(.*)\},$", re.MULTILINE)
 _YEAR = re.compile(r"^  year = \{(\d{4})\}", re.MULTILINE)
 _MOST_NAMED = 2
-_ACCENTS = {r"{\"a}": "ä"}
+_ACCENTS = {r"{\"a}": "ä", r"{\"u}": "ü", r"{\'a}": "á"}
 
 
 @dataclass(frozen=True)

@@ -72,10 +72,13 @@ class Methods:
         return "\n\n".join(work.bibtex for work in cited_works(self.paragraphs))
 
 
-def methods(db: Database, project_id: int, raters: Sequence[str] = ()) -> Methods:
-    """The methods of a project; if raters are named, only these and the raters they are made from.
+def methods(
+    db: Database, project_id: int, raters: Sequence[str] = (), statistics: Sequence[str] = ()
+) -> Methods:
+    """The methods of a project; if raters are named, only these and the raters they are made from. `statistics` are named
+    in addition to the usual ones.
 
-    Raises NotFoundError for an unknown rater, UsageError for a project without verdicts.
+    Raises NotFoundError for an unknown rater, UsageError for an unknown statistic and a project without verdicts.
     """
     for name in raters:
         rater_row(db, project_id, name)
@@ -94,13 +97,13 @@ def methods(db: Database, project_id: int, raters: Sequence[str] = ()) -> Method
         tuple(_tasks(conditions)),
         tuple(_cases_and_failures(conditions)),
         tuple(_people(chosen)),
-        tuple(statistics_sentences(evaluation)),
+        tuple(statistics_sentences(evaluation, statistics)),
     )
     return Methods(
         dict(project_names(db))[project_id],
         tuple(paragraph for paragraph in written if paragraph),
         conditions_table(conditions),
-        {"raters": list(raters)},
+        {"raters": list(raters), "statistics": list(statistics)},
     )
 
 

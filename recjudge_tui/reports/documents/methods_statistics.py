@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.documents.cited_text import Sentence, cite
-from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
+from recjudge_tui.reports.documents.statistic_sentences import (
+    AGREEMENT,
+    OF_LISTS,
+    OF_PAIRS,
+    OFFLINE,
+    SENTENCES,
+)
+from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS, usual_statistic
 from recjudge_tui.stats.defaults import RESAMPLES
 
+# in place of a name: every statistic that the data allow
+ALL = "all"
 _WIN_SCORE = "Q = (wins + ties) / (losses + ties)"
 _KAPPA = {"qwk": "cohen1968", "kappa": "cohen1960"}
 
@@ -28,8 +38,37 @@ class Evaluation(NamedTuple):
     jury: bool = False
 
 
-def statistics_sentences(of: Evaluation) -> Iterator[Sentence]:
-    """The sentences, with the settings that reports use by default."""
+def named_statistics(of: Evaluation, names: Sequence[str]) -> tuple[str, ...]:
+    """The names, with ALL in place of every statistic that these data allow. Raises UsageError for an unknown one."""
+    for name in names:
+        if name != ALL and name not in SENTENCES:
+            raise UsageError(f"no statistic “{name}”", f"There are: {', '.join(SENTENCES)}.")
+    return tuple(dict.fromkeys(n for name in names for n in (_allowed(of) if name == ALL else (name,))))
+
+
+def _allowed(of: Evaluation) -> Iterator[str]:
+    if of.pairs:
+        yield from OF_PAIRS
+    if of.scores or of.labels:
+        yield from OF_LISTS
+    if of.compared:
+        yield from AGREEMENT
+    elif of.correlated:
+        yield from (*CORRELATIONS, "bias")
+    if of.held_out:
+        yield from OFFLINE
+    if of.jury:
+        yield "dawid-skene"
+
+
+def statistics_sentences(of: Evaluation, names: Sequence[str] = ()) -> Iterator[Sentence]:
+    """The sentences, with the settings that reports use by default; then those on further statistics by name."""
+    written = tuple(_usual_sentences(of))
+    yield from written
+    yield from (SENTENCES[name] for name in named_statistics(of, names) if SENTENCES[name] not in written)
+
+
+def _usual_sentences(of: Evaluation) -> Iterator[Sentence]:
     yield (
         (
             "Users, not single verdicts, are the units of all intervals, which are at 95 %: the variance is that of the"
@@ -55,7 +94,7 @@ def statistics_sentences(of: Evaluation) -> Iterator[Sentence]:
             ".",
         )
     if of.labels:
-        yield ("Systems are described by the share of each label.",)
+        yield SENTENCES["share"]
     if of.scores or of.held_out:
         yield (
             "Two means are called different if the exact sign-flip test over users ",
@@ -73,7 +112,13 @@ def statistics_sentences(of: Evaluation) -> Iterator[Sentence]:
             " and percent agreement on the cases that both judged, beside the same figures between people.",
         )
     if of.correlated:
-        yield ("Agreement on scores is Pearson's and Spearman's correlation on the cases that both judged.",)
+        yield (
+            "Agreement on scores is Pearson's ",
+            cite("pearson1895"),
+            " and Spearman's correlation ",
+            cite("spearman1904"),
+            " on the cases that both judged.",
+        )
     if of.held_out:
         yield (
             (
@@ -84,4 +129,4 @@ def statistics_sentences(of: Evaluation) -> Iterator[Sentence]:
             ".",
         )
     if of.jury:
-        yield ("Juries weigh their members by the model of Dawid and Skene ", cite("dawid1979"), ".")
+        yield SENTENCES["dawid-skene"]
