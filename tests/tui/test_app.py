@@ -210,14 +210,27 @@ async def test_idle_means_no_timer_and_no_worker(project_db: Path) -> None:
 
 
 def test_starting_imports_nothing_heavy() -> None:
-    code = "import sys, recjudge_tui.tui.app as a, recjudge_tui.tui.home.screen as b, recjudge_tui.tui.cases.screen as c; "
-    code += "print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert not {"numpy", "scipy", "pydantic", "httpx", "ollama", "sqlite_utils", "tomlkit"} & set(
-        loaded.stdout.split()
-    )
+    heavy = {"numpy", "scipy", "httpx", "ollama", "sqlite_utils", "tomlkit", "jinja2"}
+    assert not heavy & _loaded("tui.app", "tui.home.screen", "reports.home.apart", "reports.home.results")
+    assert not {"pydantic"} & _loaded("tui.app", "tui.home.screen", "tui.cases.screen")
+    assert not heavy & _loaded("tui.cases.screen", "tui.cases.case.panel", "tui.cases.case.text")
+
+
+def test_the_first_screen_imports_no_other() -> None:
+    loaded = _loaded("tui.app", "tui.home.screen")
+    others = {"projects", "cases", "runs", "agreement", "compare", "data", "prompts", "annotate", "figures"}
+    assert not {name for name in others if f"recjudge_tui.tui.{name}" in loaded}
+    assert not {"recjudge_tui.tui.frame.palette", "recjudge_tui.tui.frame.keys_screen"} & loaded
+
+
+def _loaded(*modules: str) -> set[str]:
+    """What a fresh interpreter has loaded after it imported these modules of ours."""
+    names = ", ".join(f"recjudge_tui.{name}" for name in modules)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, {names}; print(*sys.modules)"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(done.stdout.split())
 
 
 def test_no_sql_and_no_statistics_in_here_and_textual_nowhere_else() -> None:

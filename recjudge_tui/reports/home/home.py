@@ -15,7 +15,8 @@ from recjudge_tui.store.runs.progress import NewestRun, newest_runs
 
 # each part imports what it reads, so that the app paints its first screen without all of that
 if TYPE_CHECKING:
-    from recjudge_tui.reports.home.judged import Board, FlagShares, PeopleAgreement, Subject, Trend
+    from recjudge_tui.reports.home.judged import Subject
+    from recjudge_tui.reports.home.results import Board, FlagShares, PeopleAgreement, Trend
     from recjudge_tui.store.projects.contents import DataCounts
     from recjudge_tui.store.verdicts.flips import FlipCount
 
@@ -166,21 +167,24 @@ def _subject(db: Database, project_id: int, home: Home) -> Subject | None:
 
 
 def _board(db: Database, project_id: int, home: Home) -> Board:
-    from recjudge_tui.reports.home.judged import Board, board
+    from recjudge_tui.reports.home.judged import board
+    from recjudge_tui.reports.home.results import Board
 
     about = _subject(db, project_id, home)
     return Board() if about is None else board(db, project_id, about)
 
 
 def _agreement(db: Database, project_id: int, home: Home) -> PeopleAgreement:
-    from recjudge_tui.reports.home.judged import PeopleAgreement, people_agreement
+    from recjudge_tui.reports.home.judged import people_agreement
+    from recjudge_tui.reports.home.results import PeopleAgreement
 
     about = _subject(db, project_id, home)
     return PeopleAgreement() if about is None else people_agreement(db, project_id, about)
 
 
 def _flags(db: Database, project_id: int, home: Home) -> FlagShares:
-    from recjudge_tui.reports.home.judged import FlagShares, flag_shares
+    from recjudge_tui.reports.home.judged import flag_shares
+    from recjudge_tui.reports.home.results import FlagShares
 
     assert home.totals is not None
     about = _subject(db, project_id, home) if home.totals.flagged else None
@@ -188,7 +192,8 @@ def _flags(db: Database, project_id: int, home: Home) -> FlagShares:
 
 
 def _trend(db: Database, project_id: int, home: Home) -> Trend:
-    from recjudge_tui.reports.home.judged import Trend, trend
+    from recjudge_tui.reports.home.judged import trend
+    from recjudge_tui.reports.home.results import Trend
 
     assert home.data is not None
     # one import of lists without times is one period

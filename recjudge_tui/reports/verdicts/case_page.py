@@ -12,7 +12,7 @@ from recjudge_tui.domain.material import ExplanationView, ShownEvent, SlateView,
 from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import ReplyFault
-from recjudge_tui.protocols.profile import profile_text
+from recjudge_tui.protocols.replies.profile import profile_text
 from recjudge_tui.store.cases.cases import case_row
 from recjudge_tui.store.data.histories import read_history
 from recjudge_tui.store.data.item_views import slate_top

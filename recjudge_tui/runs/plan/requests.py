@@ -11,8 +11,9 @@ from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.run import RunSettings, form_words, sampling_of
 from recjudge_tui.errors import NoProfileError, ReplyFault
 from recjudge_tui.protocols.base import Protocol
-from recjudge_tui.protocols.profile import profile_request, profile_text
+from recjudge_tui.protocols.profile import profile_request
 from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.protocols.replies.profile import profile_text
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.data.images import image_contents
 from recjudge_tui.store.database import Database, StoredRow

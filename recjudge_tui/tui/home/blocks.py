@@ -33,7 +33,7 @@ from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number, s
 
 if TYPE_CHECKING:  # the app starts without NumPy
     from recjudge_tui.reports.home.home import Home
-    from recjudge_tui.reports.home.judged import Board, BoardLine
+    from recjudge_tui.reports.home.results import Board, BoardLine
     from recjudge_tui.store.verdicts.flips import FlipCount
 
 # the screen and key for each remedy

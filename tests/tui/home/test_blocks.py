@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recjudge_tui.reports.home.home import Home
-from recjudge_tui.reports.home.judged import FlagCount, FlagShares
+from recjudge_tui.reports.home.results import FlagCount, FlagShares
 from recjudge_tui.tui.home.blocks import flags
 from recjudge_tui.tui.kit.glyphs import glyphs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.reports.home.home import Home
-from recjudge_tui.reports.home.judged import FlagCount, FlagShares
+from recjudge_tui.reports.home.results import FlagCount, FlagShares
 from recjudge_tui.tui.home.layout import GAP, laid_out
 from recjudge_tui.tui.kit.glyphs import glyphs
 

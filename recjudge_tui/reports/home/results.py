@@ -1,0 +1,111 @@
+"""The records of the judges' results on the home. The app receives them from the process that computes them, and needs
+no NumPy for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from recjudge_tui.reports.figures.options import Topic
+
+
+class BoardLine(NamedTuple):
+    """One system. `value` is Q, a mean or a share with its interval; the counts are None where no lists were compared.
+    `cases` is the filter of the verdicts behind it."""
+
+    system: str
+    rank: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    wins: int | None
+    ties: int | None
+    losses: int | None
+    n: int
+    cases: str
+
+
+class AlikePair(NamedTuple):
+    """Two neighbours of a ranking that the verdicts do not separate, and about how many more users would (None if no
+    number would help or it is unknown).
+    """
+
+    upper: str
+    lower: str
+    more: int | None
+
+
+@dataclass(frozen=True)
+class Board:
+    """The ranking by one rater on the project's first question; empty without verdicts.
+
+    `figure` names the figure in `value`. `tested`: whether neighbours were compared by a test.
+    """
+
+    topic: Topic | None = None
+    rater: str = ""
+    figure: str = ""
+    lines: tuple[BoardLine, ...] = ()
+    tested: bool = False
+    alike: tuple[AlikePair, ...] = ()
+
+
+@dataclass(frozen=True)
+class PeopleAgreement:
+    """A judge with people on the project's first question, and people with each other on the same cases.
+
+    `value` and `ceiling` are None where undefined. `by_run` are the judge's runs, oldest first. `cases`: the filter
+    of the cases on which they disagree.
+    """
+
+    stat: str = ""
+    judge: str = ""
+    people: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    ceiling: float | None = None
+    ceiling_n: int = 0
+    by_run: tuple[float | None, ...] = ()
+    cases: str = ""
+
+
+class FlagCount(NamedTuple):
+    """`share` is `flagged` divided by `n` lists; None if undefined, with the reason in `note`.
+
+    `cases` is the filter of the lists.
+    """
+
+    share: float | None
+    flagged: int
+    n: int
+    cases: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class FlagShares:
+    """The share of each system's lists that a judge flags, by kind; the first kind is any. Empty without flags."""
+
+    rater: str = ""
+    systems: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, dict[str, FlagCount]], ...] = ()
+
+
+class TrendLine(NamedTuple):
+    """One judged figure of a system, period by period, oldest first."""
+
+    system: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Trend:
+    """The trends of a project; empty if everything was judged in one period."""
+
+    over: str = ""
+    figure: str = ""
+    periods: tuple[str, ...] = ()
+    lines: tuple[TrendLine, ...] = ()
