@@ -112,11 +112,13 @@ def dollars(value: object) -> float | None:
 
 
 class Usage(Model):
-    """Tokens as counted by the server. `input` includes `cached_input`. Impossible numbers count as not given."""
+    """Tokens as counted by the server. `input` includes `cached_input`, which its cache served, and `cache_written`, which
+    it stored there and may charge more for. Impossible numbers count as not given."""
 
     input: Annotated[int | None, BeforeValidator(whole)] = None
     output: Annotated[int | None, BeforeValidator(whole)] = None
     cached_input: Annotated[int | None, BeforeValidator(whole)] = None
+    cache_written: Annotated[int | None, BeforeValidator(whole)] = None
     reasoning: Annotated[int | None, BeforeValidator(whole)] = None
     cost_usd: Annotated[float | None, BeforeValidator(dollars)] = None
 

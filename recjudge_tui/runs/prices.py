@@ -34,7 +34,7 @@ UNKNOWN_PRICE = (
 )
 _SHIPPED = Path(__file__).with_name("prices.toml")
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1", "0.0.0.0")
-_AMOUNTS = {"input", "output", "cached_input", "batch_discount", "regional"}
+_AMOUNTS = {"input", "output", "cached_input", "cache_write", "batch_discount", "regional"}
 _MOST_DOLLARS = 1_000_000_000
 _DATE = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6}|latest)$")
 # `us.` keeps the calls in a region, `global.` does not; `-v1:0` is the version of the interface
@@ -44,7 +44,8 @@ _BEDROCK = re.compile(
 
 
 class Price(NamedTuple):
-    """US dollars per million tokens. `cached_input` None: cached tokens cost as much as others.
+    """US dollars per million tokens. `cached_input` is for those read from the vendor's cache, `cache_write` for those
+    stored in it; None: they cost as much as others.
 
     `batch_discount` is the share of the price that a call in a hosted batch costs, `regional` the factor for calls that
     Amazon Bedrock keeps in one region.
@@ -56,13 +57,22 @@ class Price(NamedTuple):
     source: str
     batch_discount: float = BATCH_DISCOUNT
     regional: float = 1.0
+    cache_write: float | None = None
 
-    def cost(self, tokens_in: int, tokens_out: int, cached: int = 0) -> float:
-        """Dollars for one or many calls; `cached` of the `tokens_in` came from the server's cache."""
-        cached_price = self.input if self.cached_input is None else self.cached_input
+    def cost(self, tokens_in: int, tokens_out: int, cached: int = 0, written: int = 0) -> float:
+        """Dollars for one or many calls; of the `tokens_in`, `cached` came from the server's cache, and `written` were
+        stored in it."""
         cached = min(cached, tokens_in)
-        fresh = tokens_in - cached
-        return (fresh * self.input + cached * cached_price + tokens_out * self.output) / MILLION
+        written = min(written, tokens_in - cached)
+        fresh = tokens_in - cached - written
+        dollars = fresh * self.input + tokens_out * self.output
+        dollars += cached * (self.input if self.cached_input is None else self.cached_input)
+        dollars += written * (self.input if self.cache_write is None else self.cache_write)
+        return dollars / MILLION
+
+    def most(self, tokens_in: int, tokens_out: int) -> float:
+        """The most that a call of so many tokens can cost: all of them stored in the cache, where that costs more."""
+        return max(self.cost(tokens_in, tokens_out), self.cost(tokens_in, tokens_out, written=tokens_in))
 
     def in_batch(self) -> Price:
         """The price of the same tokens in a hosted batch."""
@@ -73,8 +83,12 @@ class Price(NamedTuple):
         return self._times(self.regional)
 
     def _times(self, factor: float) -> Price:
-        cached = None if self.cached_input is None else self.cached_input * factor
-        return self._replace(input=self.input * factor, output=self.output * factor, cached_input=cached)
+        cached, written = (
+            None if price is None else price * factor for price in (self.cached_input, self.cache_write)
+        )
+        return self._replace(
+            input=self.input * factor, output=self.output * factor, cached_input=cached, cache_write=written
+        )
 
 
 def price_of(judge: JudgeSpec) -> Price | None:
@@ -145,7 +159,8 @@ def cost_at(price: Price | None, usage: Usage, *, batch: bool = False) -> float 
     if not usage.input or usage.output is None:
         return None
     price = price.in_batch() if batch else price
-    return max(price.cost(usage.input, usage.output, usage.cached_input or 0), usage.cost_usd or 0.0)
+    by_table = price.cost(usage.input, usage.output, usage.cached_input or 0, usage.cache_written or 0)
+    return max(by_table, usage.cost_usd or 0.0)
 
 
 def _table(path: Path) -> dict[str, Price]:
@@ -183,6 +198,7 @@ def _read(path: Path, _changed: int) -> dict[str, Price]:
             str(path),
             float(row.get("batch_discount", BATCH_DISCOUNT)),
             float(row.get("regional", 1.0)),
+            float(row["cache_write"]) if "cache_write" in row else None,
         )
     return prices
 

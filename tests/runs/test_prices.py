@@ -10,6 +10,7 @@ import pytest
 from recjudge_tui.domain.calls import Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
+from recjudge_tui.judges.providers.claude import usage_of
 from recjudge_tui.runs.prices import Price, cost_at, cost_of, price_of, require_price
 
 HOSTED = JudgeSpec(spec="openai:big")
@@ -33,6 +34,33 @@ def test_cached_tokens_have_a_price_of_their_own(table: Path) -> None:
     assert cost_of(HOSTED, usage) == pytest.approx(0.6 * 2 + 0.4 * 0.5 + 0.5 * 8)
     assert cost_of(HOSTED, Usage(input=5)) is None, "without the output tokens the cost is not known"
     assert price_of(JudgeSpec(spec="openai:other")) is None
+
+
+def test_what_the_vendor_stores_in_its_cache_has_a_price_of_its_own(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    claude = JudgeSpec(spec="anthropic:claude-sonnet-4-5-20250929")
+    # the counts of one reply of Anthropic's: 300,000 fresh, 600,000 read from the cache, 100,000 stored in it
+    counts = {
+        "input_tokens": 300_000,
+        "cache_read_input_tokens": 600_000,
+        "cache_creation_input_tokens": 100_000,
+        "output_tokens": 10_000,
+    }
+    usage = usage_of(counts, *counts)
+    assert (usage.input, usage.cached_input, usage.cache_written) == (1_000_000, 600_000, 100_000)
+    live = 0.3 * 3 + 0.6 * 0.3 + 0.1 * 3 * 1.25 + 0.01 * 15
+    assert cost_of(claude, usage) == pytest.approx(live)
+    assert cost_of(claude, usage, batch=True) == pytest.approx(live / 2)
+    price = price_of(claude)
+    assert price is not None
+    assert price.most(1_000_000, 10_000) == pytest.approx(3 * 1.25 + 0.15), (
+        "a budget must be kept, whatever is stored"
+    )
+    table.write_text('["openai:big"]\ninput = 2\noutput = 8\n', encoding="utf-8")
+    plain = Usage(input=1_000_000, output=0, cache_written=400_000)
+    assert cost_of(HOSTED, plain) == pytest.approx(2)
 
 
 @pytest.mark.parametrize(

@@ -42,4 +42,5 @@ def usage_of(counts: Mapping[str, Any], fresh: str, cached: str, written: str, o
         input=None if tokens is None else tokens + (from_cache or 0) + (to_cache or 0),
         output=whole(counts.get(output)),
         cached_input=from_cache,
+        cache_written=to_cache,
     )

@@ -121,4 +121,4 @@ def batch_cost(run: BatchRun) -> CostOf:
 def most_of_batch_call(run: BatchRun, request: Request) -> float:
     """The most dollars that a call in a batch can have cost; 0 where the price is not known."""
     price = price_of(run.setup.spec)
-    return 0.0 if price is None else price.in_batch().cost(most_tokens(request), request.sampling.max_tokens)
+    return 0.0 if price is None else price.in_batch().most(most_tokens(request), request.sampling.max_tokens)

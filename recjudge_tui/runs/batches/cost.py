@@ -66,7 +66,7 @@ def within_budget(
     for call, body in calls:
         text, images = without_images(body)
         tokens = len(text) + images * MOST_OF_AN_IMAGE  # no tokenizer makes more than one token of a byte
-        cost = price.in_batch().cost(tokens, run.setup.settings.max_tokens)
+        cost = price.in_batch().most(tokens, run.setup.settings.max_tokens)
         if cost > left:
             message = f"the budget of {money(limit)} does not cover the next call, which may cost up to {money(cost)}"
             if not costs:

@@ -72,7 +72,7 @@ class Budget:
 
         Raises BudgetLimitError when they cannot, StoppedWaiting when the run is to stop.
         """
-        amount = self.price.cost(tokens_in, max_tokens)
+        amount = self.price.most(tokens_in, max_tokens)
         while self.spent + (self.reserved + amount) * self.worst > self.limit:
             if not self.in_flight or self.spent + amount * self.worst > self.limit:
                 raise BudgetLimitError(
@@ -218,7 +218,7 @@ class CallLimits:
             return self.budget.settle(reserved, cost, least)
         if cost is not None or self.price is None or request is None:
             return cost or 0.0
-        return max(self.price.cost(most_tokens(request), request.sampling.max_tokens), least)
+        return max(self.price.most(most_tokens(request), request.sampling.max_tokens), least)
 
     async def sleep(self, seconds: float) -> None:
         """Wait. Raises StoppedWaiting as soon as the run is to stop, even if there is nothing to wait for."""

@@ -8,7 +8,7 @@ from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import money, one_line, quantity, safe_text
-from recjudge_tui.reports.projects.estimate import cost_range, short_cost, span
+from recjudge_tui.reports.projects.estimate import cost_range, reuse_lines, short_cost, span
 from recjudge_tui.tui.kit.glyphs import Glyphs, number
 from recjudge_tui.tui.kit.text_pane import LONGEST_PROMPT
 from recjudge_tui.tui.runs.launch_form import form_words
@@ -91,6 +91,7 @@ def notes_of(expected: ExpectedRun) -> list[str]:
     estimate = expected.estimate
     notes = [*expected.notes, *estimate.published]
     notes += [f"cost: {cost_range(estimate)}"] if is_paid(expected) else []
+    notes += reuse_lines(estimate)
     notes += [estimate.domain_note, estimate.undated_note, *estimate.copies_notes]
     notes += [f"drawn: {quantity(n, 'user')} with {level}" for level, n in estimate.strata.items()]
     notes += [f"left out: {number(n)} × {reason}" for reason, n in estimate.left_out.items()]

@@ -28,12 +28,15 @@ from recjudge_tui.tui.runs.launch_form import (
     read_form,
 )
 from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
+from recjudge_tui.tui.runs.launch_request import ExpectedRun
+from recjudge_tui.tui.runs.launch_text import notes_of
 from recjudge_tui.tui.runs.monitor import MonitorScreen
 from tests.support.app.driving import press, running, shown, type_text, until
 from tests.support.app.launch_form import FORM, fill, open_form, runs
 from tests.support.app.lists import import_lists, judge
 from tests.support.hostile import HOSTILE
 from tests.support.servers.process import ServerProcess
+from tests.support.verdicts import ESTIMATE
 from tests.support.visits import make_visits
 
 
@@ -373,6 +376,15 @@ async def test_hostile_names_do_no_harm(project_db: Path) -> None:
         await press(pilot, "escape")
         await until(pilot, lambda: "[/path]" in shown(pilot))
         assert not [c for c in shown(pilot) if c != "\n" and (ord(c) < 32 or 0x7F <= ord(c) < 0xA0)]
+
+
+def test_the_form_says_what_the_server_will_reuse() -> None:
+    known = ESTIMATE.model_copy(
+        update={"tokens_in_low": 200, "tokens_reused": 150, "reuse_note": "llama.cpp"}
+    )
+    assert notes_of(ExpectedRun("r", "p@1", known))[-1] == (
+        "about 75% of the prompt tokens reused: llama.cpp has just read them"
+    )
 
 
 def test_the_form_becomes_settings() -> None:
