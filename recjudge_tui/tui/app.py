@@ -29,15 +29,16 @@ from recjudge_tui.domain.preferences import Fault, KeyRow
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect, file_identity, file_is_gone
-from recjudge_tui.store.projects.projects import project_id, project_name, project_names
+from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.system import share_one_heap
 from recjudge_tui.tui.frame.driver import lenient
+from recjudge_tui.tui.frame.first_project import project_to_open
 from recjudge_tui.tui.frame.late_errors import is_coming, is_ours, is_too_late
 from recjudge_tui.tui.frame.line_filters import Filters
 from recjudge_tui.tui.frame.living_runs import living_runs
 from recjudge_tui.tui.frame.signals import leaving_cleanly, signals_held
-from recjudge_tui.tui.frame.themes import THEMES, ReadableDim, chosen_theme
+from recjudge_tui.tui.frame.themes import THEMES, ReadableDim, chosen_theme, own_theme
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import GONE, Confirm, ErrorDialog
@@ -79,6 +80,8 @@ class RecjudgeApp(App[None]):
         self._settings = read_preferences()
         self._chosen_theme, self._theme_fault = chosen_theme(self._settings.preferences.theme)
         super().__init__()
+        for theme in THEMES:
+            self.register_theme(theme)
         self.db_path = db_path
         self.active: list[ActiveRun] = []
         self.chosen: dict[tuple[str, int], object] = {}
@@ -93,7 +96,7 @@ class RecjudgeApp(App[None]):
         self.db = connect(db_path, notify=_tell)
         self._file = file_identity(db_path)
         try:
-            self._open_first = project_id(self.db, project) if project is not None else self._only_project()
+            self._open_first = project_to_open(self.db, project)
         except RecjudgeError:
             self.db.close()
             raise
@@ -108,20 +111,15 @@ class RecjudgeApp(App[None]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         return self._own_filters.around(super().get_line_filters())
 
-    @property
-    def available_themes(self) -> dict[str, Theme]:
-        return {**super().available_themes, **{theme.name: theme for theme in THEMES}}
+    def get_theme(self, theme_name: str) -> Theme | None:
+        """Ours are found before they are registered, and without a copy of all: every painted line asks."""
+        return own_theme(theme_name) or super().get_theme(theme_name)
 
     def get_default_screen(self) -> Screen[Any]:
         """The screen of the project. The list of projects below it is created when the user goes back."""
         if self._open_first is None:
             return make_screen("projects")
         return make_screen("home", self._open_first)
-
-    def _only_project(self) -> int | None:
-        """The project of a file that has exactly one; else None."""
-        names = project_names(self.db)
-        return names[0][0] if len(names) == 1 else None
 
     def on_mount(self) -> None:
         self.set_class(ascii_wanted(), "-ascii")

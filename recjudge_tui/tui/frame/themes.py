@@ -66,6 +66,14 @@ THEMES = (
 )
 
 
+_BY_NAME = {theme.name: theme for theme in THEMES}
+
+
+def own_theme(name: str) -> Theme | None:
+    """The shipped theme of this name."""
+    return _BY_NAME.get(name)
+
+
 def theme_names() -> tuple[str, ...]:
     """The shipped themes, then those of Textual."""
     return (*(theme.name for theme in THEMES), *sorted(BUILTIN_THEMES))
