@@ -71,7 +71,7 @@ def _sqlite(folder: Path) -> bytes:
             b'item_id,title\n1,"a\n' + b"2,x\n" * 30 + b'3,"c"\n',
             "in.csv:2: a quotation mark in this row is not closed.*continues to line 33",
         ),
-        ("lists", b'"user" , "item"\n"1" , "2"\n', 'header cannot be read It is: "user" , "item".*Remove spaces'),
+        ("lists", b'"user"s,"item"\n"1","2"\n', 'header cannot be read It is: "user"s,"item".*Write quotation marks'),
         ("lists", b'[{"user": {"id": 1}, "recs": [2]}]', 'an object where the id .*“user” is {"id": "1"}'),
         ("lists", b'{"user": {"0": "a"}, "recs": {"0": [2]}}', "holds its rows column by column"),
         ("items", b"item_id,title\n,a\n", "nothing in .* could be imported as items .*in.csv:2: item_id is empty"),

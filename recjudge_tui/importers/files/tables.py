@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -102,8 +103,9 @@ def header_of(text: str, wanted: Collection[str] | WantedColumns = ()) -> list[s
 
 def fields_of(line: str, wanted: WantedColumns) -> list[str]:
     """The fields of one line of CSV, split at the most likely delimiter; empty if it cannot be read."""
+    delimiter = delimiter_of(line, wanted)
     try:
-        return next(csv.reader([line], delimiter=delimiter_of(line, wanted)), [])
+        return next(csv.reader(_unspaced(iter([line]), delimiter, '"'), delimiter=delimiter), [])
     except csv.Error:
         return []
 
@@ -118,8 +120,8 @@ def _csv_table(
         raise InputError(
             f"{path}:{reader.line_num}: the header cannot be read",
             f"It is: {one_line(header, 200)}. The reader says: {error}.",
-            'Remove spaces between quotation marks and the characters that separate the columns, or write “quote = ""”'
-            " in a mapping file if quotation marks are plain characters; nothing was imported.",
+            'Write quotation marks inside a field twice (""), or write “quote = ""” in a mapping file if they are plain'
+            " characters; nothing was imported.",
         ) from error
     original = tuple(name.strip() for name in names)
     columns = wanted.renamed(original)
@@ -151,12 +153,20 @@ def _headerless_table(
 
 def _reader(lines: Iterator[str], delimiter: str, quote: str) -> Any:
     return csv.reader(
-        lines,
+        _unspaced(lines, delimiter, quote) if quote else lines,
         delimiter=delimiter,
         quotechar=quote or None,
         quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
         strict=True,
     )
+
+
+def _unspaced(lines: Iterator[str], delimiter: str, quote: str) -> Iterator[str]:
+    """The lines without the spaces around quoted fields, which the csv module does not take for quoted otherwise."""
+    before, after, mark, end = f" {quote}", f"{quote} ", re.escape(quote), re.escape(delimiter)
+    field = re.compile(rf"(^|{end}) *({mark}(?:[^{mark}]|{mark}{mark})*{mark}) *(?={end}|$)")
+    for line in lines:
+        yield field.sub(r"\1\2", line) if before in line or after in line else line
 
 
 def _csv_rows(path: Path, reader: Any, columns: tuple[str, ...], notes: Notes) -> Iterator[Row]:

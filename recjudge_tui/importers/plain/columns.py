@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -214,6 +214,29 @@ def numbered(columns: Collection[str]) -> list[str]:
         if len(places) > 1 and first in (0, 1) and max(places) == first + len(places) - 1:
             return [places[place] for place in sorted(places)]
     return []
+
+
+_LENGTH = re.compile(
+    r"(top|rec|recs|recommendation|recommendations|recommended)\d+(items|recs|recommendations)?"
+)
+
+
+def named_by_length(columns: Collection[str]) -> str:
+    """The only column whose name is a length of lists (`top_5`, `recs10`); empty if there are none or several."""
+    names = [column for column in columns if _LENGTH.fullmatch(squashed(column))]
+    return names[0] if len(names) == 1 else ""
+
+
+def list_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a table of lists, where a column named by the length of lists holds them, and `id` beside whole lists
+    is that of the user.
+    """
+    names = list(columns)
+    if not {"items", "item_id"} & set(names) and (holder := named_by_length(names)):
+        names[names.index(holder)] = "items"
+    if "user_id" not in names and "item_id" not in names and ("items" in names or numbered(names)):
+        names = ["user_id" if name.lower() == "id" else name for name in names]
+    return tuple(names)
 
 
 def gap(columns: Collection[str]) -> str:

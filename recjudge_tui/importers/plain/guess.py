@@ -35,6 +35,7 @@ from recjudge_tui.importers.plain.columns import (
     TITLE,
     TYPE,
     USER,
+    named_by_length,
     numbered,
     wanted_columns,
 )
@@ -127,6 +128,8 @@ def guess(sample: Sample, system: str | None = None) -> Guess:
         return _of_pairs(roles, sample, system)
     if roles.user:
         return _of_users(roles, columns, sample)
+    if roles.several and roles.bare_id and not (roles.item or roles.title):
+        return Guess("lists")
     if roles.title and (roles.item or not roles.bare_name):
         return Guess("items") if roles.item or roles.bare_id else Guess()
     return Guess(choices=(_USERS, _ITEMS)) if roles.bare_id and not roles.item else Guess()
@@ -198,6 +201,8 @@ def _of_users(roles: _Roles, columns: Collection[str], sample: Sample) -> Guess:
         return Guess("events")
     numbers = roles.rank or roles.score or roles.prediction or roles.rating
     in_cells = _in_cells(sample)
+    if in_cells and named_by_length(columns):
+        return Guess("lists")
     names_system = any(squashed(name) in SYSTEM for name in columns)
     about_items = any(squashed(name).endswith(_ABOUT_ITEMS) for name in columns)
     if not (

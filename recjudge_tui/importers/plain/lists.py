@@ -96,6 +96,7 @@ def slates_of(rows: Iterable[ListRow], notes: Notes) -> Iterator[LocatedRecord]:
         item.append(items.setdefault(row.item_id, len(items)))
         line.append(row.line)
         score.append(_NO_SCORE if row.score is None else row.score)
+    rank = _stepless(rank, notes)
     order = np.lexsort((line, rank, where))
     if rising := _rising_lists(score, where, order):
         score = array("d", (0.0 - np.asarray(score)).tolist())
@@ -131,6 +132,22 @@ def slates_of(rows: Iterable[ListRow], notes: Notes) -> Iterator[LocatedRecord]:
             f"ranks and scores contradict each other in {contradicting:,} of {lists:,} lists (a higher "
             f"score is below a lower one): the ranks are kept"
         )
+
+
+def _stepless(ranks: array[int], notes: Notes) -> array[int]:
+    """The ranks without the step that all of them have in common, if it is more than 1: 10, 20, 30 become 1, 2, 3. The
+    step is the greatest common divisor of their differences; fewer than three different ranks have none.
+    """
+    import numpy as np
+
+    different = np.unique(np.asarray(ranks))
+    step = int(np.gcd.reduce(np.diff(different))) if len(different) > 2 else 1
+    if step == 1:
+        return ranks
+    beginning = ", ".join(map(str, different[:3].tolist()))
+    notes.remark(f"the ranks go in steps of {step:,} ({beginning}, …): the items keep this order")
+    start = int(different[0]) % step
+    return array("q", ((np.asarray(ranks) - start) // step + (start > 0)).tolist())
 
 
 def _rising_lists(scores: array[float], lists: array[int], order: npt.NDArray[np.int64]) -> int:

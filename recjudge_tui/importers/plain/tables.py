@@ -32,6 +32,7 @@ from recjudge_tui.importers.plain.columns import (
     TASK,
     Columns,
     gap,
+    list_columns,
     numbered,
     uses,
     wanted_columns,
@@ -64,6 +65,8 @@ def read_plain(request: Request) -> Iterator[LocatedRecord]:
         request.notes.remark("no header: the columns are taken in the usual order")
     table = read_table(request.path, wanted_columns(request.kind), dialect, request.notes)
     table = chosen_rows(table, request.where, request.path, request.notes)
+    if request.kind == "lists":
+        table = _of_lists(table)
     request.notes.columns = uses(request.kind, table.original, table.columns)
     rows = _completed(request, table)
     ours = request.kind == "labels" and table.original in _OWN_LABELS and not table.json
@@ -75,6 +78,15 @@ def _dialect(request: Request) -> Dialect:
     if written is None:
         return Dialect()
     return Dialect(written.encoding or UTF8, written.delimiter, written.quote, written.header)
+
+
+def _of_lists(table: Table) -> Table:
+    """The table with the names that its columns have in a table of lists."""
+    columns = list_columns(table.columns)
+    if not (new := {old: name for old, name in zip(table.columns, columns, strict=True) if old != name}):
+        return table
+    rows = ((line, {new.get(name, name): cell for name, cell in row.items()}) for line, row in table.rows)
+    return table._replace(columns=columns, rows=rows)
 
 
 def _completed(request: Request, table: Table) -> Iterator[Row]:

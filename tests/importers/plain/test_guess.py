@@ -16,6 +16,9 @@ from recjudge_tui.importers.plain.guess import guess
 from recjudge_tui.store.database import Database
 
 CERTAIN: list[tuple[str, str, ImportKind]] = [
+    ("lists named by their length", 'user_id,top_5\n1,"2, 3"\n2,"3, 4"\n', "lists"),
+    ("lists of users called id", '{"id": "u1", "ids": ["i1", "i2"]}\n', "lists"),
+    ("numbers named like a length", "user_id,top_5\n1,2\n2,3\n", "users"),
     ("Microsoft", "userID,itemID,prediction\n1,10,4.5\n", "lists"),
     ("Microsoft's ratings", "userID,itemID,rating,timestamp\n1,10,4,881250949\n", "events"),
     ("Surprise", "uid,iid,r_ui,est,details\n1,10,4.0,3.9,{}\n", "lists"),

@@ -39,6 +39,9 @@ FORMS = {
     "numpy of text": "user;recs\nu;['3' '1'\\n '2']\nv;['9']\n".replace("\\n", ""),
     "numpy 2": "user;recs\nu;[np.int64(3), np.int64(1), np.int64(2)]\nv;[np.int64(9)]\n",
     "bars": "user,recs\nu,3|1|2\nv,9\n",
+    "spaces around quotation marks": '"user" , "recs"\n"u" , "3, 1,2"\n"v","9"\n',
+    "spaces around some": 'user;recs\nu; "3|1|2" \n"v" ;9\n',
+    "named by its length": 'user,top_3\nu,"[3, 1, 2]"\nv,[9]\n',
     "commas": 'user,recs\nu,"3, 1,2"\nv,9\n',
     "blanks": "user,recs\nu,3 1  2\nv,9\n",
     "bars in item_id": "user,item_id\nu,3|1|2\nv,9\n",
@@ -52,6 +55,10 @@ FORMS = {
         [{"user": u, "item": i, "rank": n} for u, items in LISTS.items() for n, i in enumerate(items)], indent=1
     ),
     "json lines of ids": '{"user": "u", "ids": [3, 1, 2]}\n{"user": "v", "ids": [9]}\n',
+    "json lines of ids of id": '{"id": "u", "ids": [3, 1, 2]}\n{"id": "v", "ids": [9]}\n',
+    "ranks in steps": "user,item,rank\nu,3,10\nu,2,30\nu,1,20\nv,9,10\n",
+    "ranks in steps from 1": "user,item,rank\nu,3,1\nu,2,11\nu,1,6\nv,9,1\n",
+    "ranks in steps from 0": "user,item,rank\nu,3,0\nu,2,4\nu,1,2\nv,9,0\n",
     "json lines of preds": '{"uid": "u", "preds": [3, 1, 2], "scores": [0.9, 0.5, 0.1]}\n{"uid": "v", "preds": [9]}\n',
     "objects with ranks": '[{"user": "u", "recs": [{"item": 2, "rank": 3}, {"item": 3, "rank": 1}, {"item": 1, "rank": 2}]},'
     ' {"user": "v", "recs": [{"id": 9, "rank": 1}]}]',
@@ -105,6 +112,12 @@ def _said(summary: ImportSummary) -> tuple[str, tuple[str, ...]]:
                 ("ranks and scores contradict each other in 1 of 1 lists (a higher score is below a lower one): the ranks"
                 " are kept"),
             ),
+        ),
+        ('id,top_5\n1,"2,3"\n', "id as user_id, top_5 as items", (IN_CELLS,)),
+        (
+            "user,item,rank\n1,2,10\n1,3,20\n2,4,10\n2,3,30\n2,2,20\n",
+            "user as user_id, item as item_id, rank",
+            ("the ranks go in steps of 10 (10, 20, 30, …): the items keep this order",),
         ),
         ("user,rec1,rec2\n1,2,3\n", "user as user_id, rec1 to rec2 as the positions of the list", ()),
         (
