@@ -59,6 +59,8 @@ def _hint(first: str) -> str:
     line = first.strip("\ufeff \t\r\n")
     if line.startswith("#"):
         return "Delete the comment above the header. "
+    if set(json_keys(line)) >= {"columns", "data"}:
+        return "Write an object for each row (pandas: orient='records'). "
     array = next((key for key, value in json_keys(line).items() if value == "["), "")
     if array:
         name = one_line(array, 60)

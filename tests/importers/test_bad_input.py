@@ -139,6 +139,7 @@ def test_files_that_cannot_be_opened(db: Database, tmp_path: Path) -> None:
         ("events", EVENTS + "u,,click,,\n,1,click,,\nu,1,,,\n", ["3: neither", "4: user_id is", "5: type is"], 1),
         ("lists", LISTS + "u,s,1,1\nu,s,2,-1\n", ["3: rank -1 is below 0; row left out"], 1),
         ("lists", LISTS + "u,s,1,1\nu,s,2,x\nu,s,3,1.5\nu,s,4,\n", ["3: rank “x”", "4: rank “1.5”", "5: rank “”"], 1),
+        ("lists", f"{LISTS}u,s,1,1\n{LISTS}v,s,2,1\n", ["3: the header again, as in files that were joined"], 2),
         ("lists", LISTS + "u,s,1,1\nu,s,2,1\nu,s,3,2\n", ["3: rank 1 occurs twice"], 2),
         ("lists", LISTS + "u,s,1,1\nu,s,1,2\nu,s,3,3\n", ["3: item “1” occurs twice"], 2),
         ("lists", LISTS + "u,s,1,1\nu,s,2,4\n", ["3: a gap in the ranks before 4"], 2),

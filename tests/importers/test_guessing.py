@@ -112,6 +112,10 @@ def test_a_column_for_the_system_makes_no_attribute_of_users(tmp_path: Path) -> 
         ),
         ("user item rank\n1 2 1\n", r"If spaces separate the columns, write “delimiter = \" \"”"),
         (
+            '{"columns": ["user", "item"], "index": [0], "data": [["u", 3]]}',
+            r"Write an object for each row \(pandas: orient='records'\)",
+        ),
+        (
             '{"model": "a", "rows": [{"user": 1, "items": [2]}]}',
             r"the array “rows”, save it alone \(jq .rows FILE\)",
         ),

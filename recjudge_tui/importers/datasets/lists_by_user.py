@@ -26,6 +26,8 @@ _COLUMN_NAMES = {
     for names in (KNOWN[kind], *ALIASES[kind].values())
     for name in names
 } - {"u", "i"}
+# a table as pandas writes it with orient="split"
+_SPLIT = {"columns", "index", "data"}
 _CHOICES = (
     Choice("lists", "lists, ranked in the order of each array", "--system NAME"),
     Choice("events", "what users did", "--type TYPE"),
@@ -104,6 +106,8 @@ def _fits(sample: Sample, kind: ImportKind) -> bool:
     if kind not in ("lists", "events") or not _FIRST_LIST.match(sample.text.lstrip("\ufeff \t\r\n")):
         return False
     keys = first_keys(sample)
+    if set(keys) <= _SPLIT:
+        return False
     return set(keys.values()) == {"["} and not has([squashed(key) for key in keys], _COLUMN_NAMES)
 
 

@@ -132,7 +132,7 @@ def _csv_table(
             f"The header is: {', '.join(columns)}.",
             "Rename one of them; nothing was imported.",
         )
-    return Table(columns, original, _csv_rows(path, reader, columns, notes))
+    return Table(columns, original, _csv_rows(path, reader, columns, notes, names))
 
 
 def _headerless_table(
@@ -169,7 +169,9 @@ def _unspaced(lines: Iterator[str], delimiter: str, quote: str) -> Iterator[str]
         yield field.sub(r"\1\2", line) if before in line or after in line else line
 
 
-def _csv_rows(path: Path, reader: Any, columns: tuple[str, ...], notes: Notes) -> Iterator[Row]:
+def _csv_rows(
+    path: Path, reader: Any, columns: tuple[str, ...], notes: Notes, header: Collection[str] = ()
+) -> Iterator[Row]:
     width = len(columns)
     while True:
         line = reader.line_num + 1
@@ -190,6 +192,11 @@ def _csv_rows(path: Path, reader: Any, columns: tuple[str, ...], notes: Notes) -
                 notes.skip(line, "wrong number of fields", text)
                 continue
         elif not any(fields):
+            continue
+        if fields == header:
+            notes.skip(
+                line, "repeated header", "the header again, as in files that were joined; row left out"
+            )
             continue
         yield line, dict(zip(columns, fields, strict=True))
 

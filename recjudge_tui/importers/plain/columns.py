@@ -94,7 +94,7 @@ ISBN = ("isbn", "isbn13")
 PREDICTION = (
     "prediction", "predict", "predicted", "predictedscore", "predictedrating", "pred", "est", "estimate",
 )  # fmt: skip
-SCORE = ("score", *PREDICTION)
+SCORE = ("score", *PREDICTION, "rankscore", "rankingscore")
 # the lower, the better
 DISTANCE = ("distance", "distances", "dist")
 # a whole list in a cell

@@ -242,7 +242,9 @@ def _in_column(user: str, column: str) -> Choice:
 
 
 def _holds_ids(cell: str) -> bool:
-    """Whether the cell has at least two words with a digit in them, with separators between."""
+    """Whether the cell has at least two words with a digit in them, with separators between, or is a list of objects."""
+    if cell.startswith("[{"):
+        return True
     parts = [part for part in _BETWEEN_IDS.split(cell.strip("[]() ")) if part]
     return len(parts) > 1 and all(_DIGIT.search(part) for part in parts)
 

@@ -18,6 +18,11 @@ _SEPARATORS = ("|", ";", ",")
 _NUMPY_SCALAR = re.compile(r"np\.\w+\(([^()]*)\)")
 _ELEMENT = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,\[\]()'"]+)""")
 
+# Spark writes an item with its score as {7, 0.5} or Row(item=7, score=0.5)
+_SCORED = r"(?:\{|Row\()\s*(?:\w+=)?([^,={}()]+),\s*(?:\w+=)?([^,={}()]+)[})]"
+_SCORED_ELEMENT = re.compile(_SCORED)
+_SCORED_LIST = re.compile(rf"\[{_SCORED}(?:,\s*{_SCORED})*\]")
+
 
 class Place(NamedTuple):
     """One element of a list: an item and its score, both as text. The score is empty if there is none."""
@@ -35,9 +40,9 @@ def is_list(text: str) -> bool:
 def places_of(text: str) -> list[Place]:
     """The elements of the list in order.
 
-    `[1, 2]`, `['a' 'b']`, `1|2`, `1;2`, `1,2`, `1 2`; with scores `[["a", 0.5], ["b", 0.4]]`, objects with an item and
-    a score, and perhaps a rank that orders them, or one object `{"a": 0.5, "b": 0.4}`, ranked by its scores. Empty elements
-    are dropped. Raises RowFault for an object of something else.
+    `[1, 2]`, `['a' 'b']`, `1|2`, `1;2`, `1,2`, `1 2`; with scores `[["a", 0.5], ["b", 0.4]]`, `[{a, 0.5}, {b, 0.4}]`,
+    objects with an item and a score, and perhaps a rank that orders them, or one object `{"a": 0.5, "b": 0.4}`, ranked by
+    its scores. Empty elements are dropped. Raises RowFault for objects of something else.
     """
     return [place for place in _elements(text) if place.item_id]
 
@@ -62,7 +67,17 @@ def _elements(text: str) -> list[Place]:
     elements = _decoded(bare)
     if isinstance(elements, list):
         return [place_of(element) for element in _by_rank(elements)]
+    if _SCORED_LIST.fullmatch(bare):
+        return [Place(_bare(item), _bare(score)) for item, score in _SCORED_ELEMENT.findall(bare)]
+    if "{" in bare:
+        raise RowFault(
+            "not a list", f"{shown(text)} is neither a list of ids nor one of items with their scores"
+        )
     return [Place(a or b or c) for a, b, c in _ELEMENT.findall(bare) if a or b or c]
+
+
+def _bare(text: str) -> str:
+    return text.strip().strip("'\"")
 
 
 def _decoded(text: str) -> Any:

@@ -72,6 +72,7 @@ UNCERTAIN = [
     ("users with marks", "user,film_score\n1,4\n", ["users"]),
     ("lists under another name", "customer_id,prediction\n1,0568 0569\n2,0570 0571\n", ["users", "lists"]),
     ("a column for each system", "user,als,pop\n1,\"i1,i2\",\"i3,i4\"\n", ["users", "lists", "lists"]),
+    ("lists of objects", '{"userId": 1, "itemScores": [{"item": 2, "score": 0.5}]}\n', ["users", "lists"]),
     ("ids and names", "id,name\n1,Ann\n", ["users", "items"]),
 ]  # fmt: skip
 

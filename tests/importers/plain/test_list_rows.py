@@ -38,6 +38,8 @@ FORMS = {
     "numpy": "user;recs\nu;[3 1 2]\nv;[9]\n",
     "numpy of text": "user;recs\nu;['3' '1'\\n '2']\nv;['9']\n".replace("\\n", ""),
     "numpy 2": "user;recs\nu;[np.int64(3), np.int64(1), np.int64(2)]\nv;[np.int64(9)]\n",
+    "structs of Spark": 'user,recs\nu,"[{3, 0.9}, {1, 0.5}, {2, 0.1}]"\nv,"[{9,1}]"\n',
+    "rows of Spark": "user;recs\nu;[Row(item=3, rating=0.9), Row(item=1, rating=0.5), Row(item='2', rating=0.1)]\nv;[9]\n",
     "bars": "user,recs\nu,3|1|2\nv,9\n",
     "spaces around quotation marks": '"user" , "recs"\n"u" , "3, 1,2"\n"v","9"\n',
     "spaces around some": 'user;recs\nu; "3|1|2" \n"v" ;9\n',
@@ -168,6 +170,12 @@ def test_an_object_in_a_cell_that_is_no_list_is_left_out(load: Load) -> None:
     assert '2: “{"2": ["1"]}” is neither a list nor items with their scores' in "".join(summary.warnings)
 
 
+def test_a_list_of_structs_that_are_not_scores_is_left_out(load: Load) -> None:
+    summary = load("lists", "user;recs\nu;[{3, 0.9, a}, {1, 0.5, b}]\nv;[9]\n", system="s")
+    assert (summary.stored, summary.skipped) == (1, 1)
+    assert "is neither a list of ids nor one of items with their scores; row left out" in summary.warnings[0]
+
+
 def test_scores_that_do_not_fit_are_left_out(load: Load) -> None:
     summary = load("lists", 'user,items,scores\nu,"[2, 1]","[0.5, 0.25]"\nv,"[3, 4]",[0.5]\n', system="s")
     assert summary.warning_kinds == {"no items yet": 1, "items without a score": 1}
@@ -227,9 +235,15 @@ def test_items_by_user_are_asked_about_unless_a_kind_or_a_system_is_named(
     ]  # fmt: skip
 
 
-def test_a_table_column_by_column_is_not_taken_for_lists_by_user(tmp_path: Path) -> None:
-    sample = Sample(tmp_path / "lists.json", '{"user": ["u", "u"], "item": ["3", "1"]}')
-    assert not LISTS_BY_USER.fits(sample, "lists")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"user": ["u", "u"], "item": ["3", "1"]}',
+        '{"columns": ["user", "item"], "index": [0, 1], "data": [["u", 3], ["u", 1]]}',
+    ],
+)
+def test_a_table_of_another_shape_is_not_taken_for_lists_by_user(tmp_path: Path, text: str) -> None:
+    assert not LISTS_BY_USER.fits(Sample(tmp_path / "lists.json", text), "lists")
 
 
 def test_a_gap_in_a_wide_table_is_named(load: Load) -> None:
