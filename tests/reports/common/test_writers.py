@@ -17,6 +17,7 @@ from recjudge_tui.reports.common.stream import ExportFormat, write_rows
 from recjudge_tui.reports.common.table import (
     FORMATS,
     Column,
+    Kind,
     Row,
     Screen,
     Table,
@@ -24,6 +25,7 @@ from recjudge_tui.reports.common.table import (
     with_columns,
     write_table,
 )
+from recjudge_tui.reports.common.writers.cells import shown
 from tests.support.hostile import HOSTILE
 
 TABLE = Table(
@@ -358,3 +360,30 @@ def test_exported_rows_have_no_numbers_that_json_does_not_have(fmt: ExportFormat
     write_rows(("x", "y"), rows, fmt, file)
     written = json.loads(file.getvalue(), parse_constant=pytest.fail)
     assert (written if fmt == "jsonl" else written[0]) == {"x": None, "y": [1.5, None, {"z": None}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "decimals", "expected"),
+    [
+        (0.0, "ci", 3, "0.000"),
+        (5e-05, "ci", 3, "<0.001"),
+        (-5e-05, "ci", 3, ">-0.001"),
+        (0.00049999, "float", 3, "<0.001"),
+        (0.00051, "float", 3, "0.001"),
+        (4e-05, "float", 4, "<0.0001"),
+        (2e-9, "float", 2, "<0.01"),
+        (0.0004, "share", 3, "<0.1 %"),
+        (0.0006, "share", 3, "0.1 %"),
+        (0.0, "share", 3, "0.0 %"),
+        (0.00003, "usd", 3, "<$0.0001"),
+        (0.02, "seconds", 3, "<0.1 s"),
+        (1234.5, "float", 1, "1,234.5"),
+    ],
+)
+def test_figures_of_a_column_have_the_same_decimals(
+    value: float, kind: Kind, decimals: int, expected: str
+) -> None:
+    """Also a figure that would round to 0: never 5e-05 beside 0.215, and never 0."""
+    assert shown(value, Column("value", "Value", kind, decimals=decimals)) == expected
+    table = Table("T", (Column("value", "Value", kind, decimals=decimals),), ({"value": value},))
+    assert expected in render(table, "text").text

@@ -27,17 +27,23 @@ def shown(value: object, column: Column, limit: int | None = _LONGEST) -> str:
 
 def _number(value: float, column: Column) -> str:
     if column.kind == "share":
-        return f"{value * 100:.1f} %"
+        return f"{_rounded(value * 100, 1)} %"
     if column.kind == "usd":
-        return f"${value:,.4f}" if 0 < abs(value) < 1 else f"${value:,.2f}"
+        return _rounded(value, 4 if 0 < abs(value) < 1 else 2, "$")
     if column.kind == "seconds":
-        return f"{value:,.1f} s"
+        return f"{_rounded(value, 1)} s"
     if column.kind == "int" or isinstance(value, int):
         return f"{value:,}"
-    if 0 < abs(value) < 0.5 * 10**-column.decimals:
-        return f"{value:.0e}"  # a value that rounds to 0 must not be shown as 0
-    text = f"{value:,.{column.decimals}f}" if abs(value) < 1e6 else f"{value:.4g}"
-    return text.rstrip("0").rstrip(".") if column.trimmed and "." in text else text
+    text = _rounded(value, column.decimals) if abs(value) < 1e6 else f"{value:.4g}"
+    return text.rstrip("0").rstrip(".") if column.trimmed and "." in text and text[0] not in "<>" else text
+
+
+def _rounded(value: float, decimals: int, unit: str = "") -> str:
+    """With so many decimals; a value other than 0 that rounds to 0 is shown as `<0.001`, or `>-0.001`."""
+    text = f"{value:,.{decimals}f}"
+    if value and not text.strip("-0."):
+        return f"{'<' if value > 0 else '>-'}{unit}{10**-decimals:.{decimals}f}"
+    return f"{unit}{text}"
 
 
 def is_number(column: Column) -> bool:
