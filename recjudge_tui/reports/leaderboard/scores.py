@@ -23,6 +23,7 @@ from recjudge_tui.stats.ranking.win_rates import NEVER_LOST, NO_CASES, ranks
 _REPLAYED_UP_TO = 100_000
 _NAMED_PAIRS = 3
 NOT_JOINED = "not connected to most of the systems, even through others, so its Elo is not comparable"
+EQUAL_SETS = "no Elo: sets of as many systems and verdicts have never met, even through others, so neither is preferred"
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,11 @@ def elo_scores(battles: Battles, options: ScoreOptions) -> Scores:
         in_largest_component(battles.counts.total),
         np.asarray(battles.counts.total.tallies().any(axis=1)),
     )
+    apart = NOT_JOINED if joined.any() else EQUAL_SETS
     around = value if options.orders else None
     value = np.where(joined, value, np.nan)
     notes = tuple(
-        "" if inside else NOT_JOINED if met else NO_CASES for inside, met in zip(joined, some, strict=True)
+        "" if inside else apart if met else NO_CASES for inside, met in zip(joined, some, strict=True)
     )
     if battles.n > _REPLAYED_UP_TO:
         why = f"no interval: Elo is not replayed above {_REPLAYED_UP_TO:,} verdicts"

@@ -23,6 +23,7 @@ LOST_ALL = "only lost: no finite rating"
 ABOVE = "no rated system beat it, even through others: no finite rating"
 BELOW = "it beat no rated system, even through others: no finite rating"
 APART = "not connected with the rated systems: no common rating"
+EQUAL_SETS = "no rating: another set of as many systems and battles cannot be rated with this one, so neither is preferred"
 ONE_WAY = "all results go one way: no finite rating"
 TIES_ONLY = "every verdict a tie: Davidson's model has no finite fit (half-wins have)"
 TIES_CARRY = "too few wins among many ties: Davidson's model has no finite fit (half-wins have)"
@@ -57,9 +58,9 @@ def connectivity(pairs: PairCounts, ties: Ties = "davidson") -> Connectivity:
     """Which systems can be rated. A tie counts as half a win of each, so it connects both ways.
 
     The largest strongly connected set is rated without the other systems: in the limit, battles with them carry no
-    information about it. Of sets of equal size, the one with more battles is rated. With Davidson's ties the set must
-    also hold a cycle of results in which wins outnumber ties: otherwise the likelihood grows without bound as the tie
-    parameter and the distances increase together.
+    information about it. Of sets of equal size, the one with more battles is rated, and none if they have equally many.
+    With Davidson's ties the set must also hold a cycle of results in which wins outnumber ties: otherwise the likelihood
+    grows without bound as the tie parameter and the distances increase together.
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -70,15 +71,17 @@ def connectivity(pairs: PairCounts, ties: Ties = "davidson") -> Connectivity:
     met = pairs.tallies()
     battles = np.bincount(strong, weights=met.sum(axis=1))
     sizes = np.bincount(strong)
-    best = max(range(sizes.size), key=lambda at: (sizes[at], battles[at], -at), default=0)
-    core = np.flatnonzero(strong == best)
-    if core.size < 2:
-        core = core[:0]
+    largest = _largest(sizes, battles)
+    core = (
+        np.flatnonzero(strong == largest[0]) if len(largest) == 1 and sizes[largest[0]] > 1 else largest[:0]
+    )
+    rivals = np.isin(strong, largest) & (len(largest) > 1) & (sizes[strong] > 1)
     trouble = _unbounded(subset(pairs, core)) if core.size and ties == "davidson" else ""
     notes = []
     for system in range(pairs.systems):
-        inside = core.size > 0 and strong[system] == best
-        notes.append(trouble if inside else _reason(system, met[system], reach, weak, core))
+        inside = system in core
+        reason = EQUAL_SETS if rivals[system] else _reason(system, met[system], reach, weak, core)
+        notes.append(trouble if inside else reason)
     return Connectivity(core[:0] if trouble else core, tuple(notes), reach & ~reach.T)
 
 
@@ -104,14 +107,21 @@ def _reason(
 def in_largest_component(pairs: PairCounts) -> BoolArray:
     """(systems,): whether a system belongs to the largest set connected by battles, regardless of who won.
 
-    Of sets of equal size, the one with more battles counts.
+    Of sets of equal size, the one with more battles counts; none if they have equally many.
     """
     from scipy.sparse.csgraph import connected_components
 
     _, part = connected_components(_beats(pairs), directed=True, connection="weak")
     sizes, battles = np.bincount(part), np.bincount(part, weights=pairs.tallies().sum(axis=1))
-    best = max(range(sizes.size), key=lambda at: (sizes[at], battles[at], -at), default=0)
-    return np.asarray(part == best) & np.asarray(pairs.tallies().any(axis=1))
+    largest = _largest(sizes, battles)
+    return np.isin(part, largest[:1] if len(largest) == 1 else []) & np.asarray(pairs.tallies().any(axis=1))
+
+
+def _largest(sizes: IntArray, battles: FloatArray) -> IntArray:
+    """The sets with the most systems, and of these those with the most battles; several if only names tell them apart."""
+    most = np.flatnonzero(sizes == sizes.max(initial=0))
+    largest: IntArray = most[battles[most] == battles[most].max(initial=0)]
+    return largest
 
 
 def subset(pairs: PairCounts, members: IntArray) -> PairCounts:

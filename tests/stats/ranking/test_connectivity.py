@@ -152,3 +152,31 @@ def test_connected_names_the_largest_island() -> None:
         sd.in_largest_component(counts([(0, 1, 1), (1, 2, 1), (3, 4, 0)], 6)).tolist()
         == [True] * 3 + [False] * 3
     )
+
+
+ISLANDS = [(0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1)]
+
+
+def test_of_two_islands_alike_neither_is_rated() -> None:
+    found = bradley_terry(counts(ISLANDS, 4))
+    assert found.connectivity.notes == (sd.EQUAL_SETS,) * 4
+    assert np.isnan(found.ratings).all()
+    assert not sd.in_largest_component(counts(ISLANDS, 4)).any()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([1, 0, -1])), max_size=9),
+    st.permutations(range(6)),
+)
+def test_who_is_rated_does_not_depend_on_the_numbers_of_systems(
+    rows: list[Battle], numbers: list[int]
+) -> None:
+    battles = [(a, b, outcome) for a, b, outcome in rows if a != b]
+    renamed = [(numbers[a], numbers[b], outcome) for a, b, outcome in battles]
+    before, after = counts(battles, 6), counts(renamed, 6)
+    for ties in ("davidson", "half"):
+        one, other = sd.connectivity(before, ties), sd.connectivity(after, ties)  # type: ignore[arg-type]
+        assert sorted(numbers[at] for at in one.rated) == other.rated.tolist()
+        assert [one.notes[at] for at in range(6)] == [other.notes[numbers[at]] for at in range(6)]
+    joined, again = sd.in_largest_component(before), sd.in_largest_component(after)
+    assert [bool(joined[at]) for at in range(6)] == [bool(again[numbers[at]]) for at in range(6)]
