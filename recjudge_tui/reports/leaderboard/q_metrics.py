@@ -39,8 +39,8 @@ _COLUMNS = (
 _NOTES = (
     "the metrics are those of the lists that the rater judged, so that both are about the same lists",
     (
-        "Pearson's r of Q and the metric over the systems that have both; p two-sided from Student's t with n - 2 degrees"
-        " of freedom; interval by Fisher's z from four systems on"
+        "Pearson's r of Q and the metric over the systems that have both; p: two-sided permutation test over systems, which"
+        " cannot be below .05 with three; interval by Fisher's z from four systems on"
     ),
     (
         "p (Holm): adjusted over the metrics of one rater and aspect; with few systems even a large r may be "

@@ -145,7 +145,7 @@ def _correlation(figure: PrintedFigure, lines: Lines) -> Row:
     scores = {at[-1]: line["Q"].value for at, line in lines.items() if at[:3] == ("2", dataset, judge)}
     auc = printed_auc(lines, dataset)
     correlation = association([auc[system] for system in scores], list(scores.values()))
-    value = correlation.value if figure.name == PEARSON else correlation.p
+    value = correlation.value if figure.name == PEARSON else correlation.p_normal
     if value is None:
         return as_printed(figure, correlation.note)
     row = compared(figure, exactly(value), may_cut=True) | {"n": correlation.n}

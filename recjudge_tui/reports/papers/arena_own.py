@@ -119,7 +119,7 @@ def _correlations(
     shared = [key for key in scores if key in auc]
     correlation = association([auc[key] for key in shared], [scores[key] for key in shared])
     note = correlation.note or f"with the printed AUC of {dataset}"
-    for figure, value in ((PEARSON, correlation.value), (P_VALUE, correlation.p)):
+    for figure, value in ((PEARSON, correlation.value), (P_VALUE, correlation.p_normal)):
         yield {
             "table": "Table 5", "figure": figure, "dataset": own.name, "judge": rater, "recomputed": value,
             "result": NOT_COMPARED, "n": correlation.n, "note": note,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations
 from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 
 from recjudge_tui.stats.agreement.correlation import pearson
 from recjudge_tui.stats.arrays import FloatArray
@@ -18,15 +21,21 @@ from recjudge_tui.stats.resampling.jackknife import spread_of
 
 FEWEST = 3
 _PERFECT = 1 - 1e-9
+_ROUNDING = 1e-9
+# up to this many systems all orders are counted, above it some are drawn
+_ENUMERATED = 8
+_DRAWN = 9999
 Figures = Sequence[float | None]
 
 
 @dataclass(frozen=True)
 class Association:
-    """Pearson's r over `n` systems with its two-sided p, or None with the reason in `note`."""
+    """Pearson's r over `n` systems with its two-sided permutation p, or None with the reason in `note`. `p_normal`:
+    Student's p, as papers print it."""
 
     value: float | None
     p: float | None
+    p_normal: float | None
     ci_low: float | None
     ci_high: float | None
     n: int
@@ -36,27 +45,51 @@ class Association:
 def association(a: Figures, b: Figures, level: float = LEVEL) -> Association:
     """Pearson's r of two figures over the systems that have both.
 
-    p from Student's t with n - 2 degrees of freedom. The interval, from four systems on and where |r| < 1, is on the
-    scale of Fisher's z: the wider of Fisher's own, which assumes that both figures are normal, and Student's t with the
-    jackknife's variance over systems, which does not. Q and metrics are often skewed; Fisher's interval alone then
-    contains the true value in only 67 to 92 % of samples. Undefined with fewer than three systems, or if one figure
-    is the same for all. Raises ValueError unless both sides have one figure per system.
+    p is that of a permutation test (Pitman 1937): the share of all ways to assign the second figure to the systems in which
+    r is at least as far from 0; with more than 8 systems, 9,999 random assignments and the observed one stand for all.
+    Student's t with n - 2 degrees of freedom (`p_normal`) assumes normal figures: it finds a relation between unrelated
+    skewed figures such as Q in 10 % of samples instead of 5 %. The interval, from four systems on and where |r| < 1, is on
+    the scale of Fisher's z: the wider of Fisher's own, which assumes that both figures are normal, and Student's t with the
+    jackknife's variance over systems, which does not. Fisher's interval alone contains the true value of skewed figures in
+    only 67 to 92 % of samples. Undefined with fewer than three systems, or if one figure is the same for all. Raises
+    ValueError unless both sides have one figure per system.
     """
     pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     n = len(pairs)
     if n < FEWEST:
         have = "1 system has" if n == 1 else f"{n} systems have"
-        return Association(None, None, None, None, n, f"{have} both figures: three are needed")
+        return Association(None, None, None, None, None, n, f"{have} both figures: three are needed")
     r = pearson(*zip(*pairs, strict=True))
     if r is None:
-        return Association(None, None, None, None, n, "one of the two figures is the same for all systems")
+        return Association(
+            None, None, None, None, None, n, "one of the two figures is the same for all systems"
+        )
     from scipy.special import stdtr
 
     freedom = n - 2
     slack = 1 - r * r
-    p = 0.0 if slack <= 0 else float(2 * stdtr(freedom, -abs(r) * math.sqrt(freedom / slack)))
+    p_normal = 0.0 if slack <= 0 else float(2 * stdtr(freedom, -abs(r) * math.sqrt(freedom / slack)))
     low, high = _ends(np.array(pairs), r, level)
-    return Association(r, p, low, high, n)
+    return Association(r, _permutation_p(np.array(sorted(pairs))), p_normal, low, high, n)
+
+
+def _permutation_p(pairs: FloatArray) -> float:
+    """The p of `association` for rows (systems, 2) in an order that depends on their values alone."""
+    first, second = (pairs - pairs.mean(axis=0)).T
+    sums = np.abs(second[_assignments(len(pairs))] @ first)
+    # the same sum in another order differs in its last digits
+    seen = abs(float(first @ second)) - _ROUNDING * float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float((sums >= seen).mean())
+
+
+@lru_cache(maxsize=4)
+def _assignments(n: int) -> npt.NDArray[np.int32]:
+    """All orders of n systems, or the given one and random ones (orders, n)."""
+    if n <= _ENUMERATED:
+        return np.array(list(permutations(range(n))), dtype=np.int32)
+    given = np.arange(n, dtype=np.int32)
+    drawn = np.random.default_rng(0).permuted(np.tile(given, (_DRAWN, 1)), axis=1)
+    return np.concatenate([given[None, :], drawn])
 
 
 def _ends(pairs: FloatArray, r: float, level: float) -> tuple[float | None, float | None]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
-from scipy.stats import pearsonr
+from scipy.stats import PermutationMethod, pearsonr
 
 from recjudge_tui.stats.agreement.association import association, min_max, orders_agree
 
@@ -23,7 +25,7 @@ AUC = (0.5004, 0.4990, 0.4985, 0.4956)
 def test_auc_and_q_on_mind_as_published(q: tuple[float, ...], r: float, p: float) -> None:
     found = association(AUC, q)
     assert found.value == pytest.approx(r, abs=2e-4)
-    assert found.p == pytest.approx(p, abs=2e-4)
+    assert found.p_normal == pytest.approx(p, abs=2e-4)
     assert found.n == 4
 
 
@@ -31,7 +33,7 @@ def test_against_scipy() -> None:
     a, b = [1.0, 4.0, 2.0, 8.0, 5.0], [2.0, 3.0, 3.0, 9.0, 4.0]
     theirs = pearsonr(a, b)
     found = association(a, b)
-    assert (found.value, found.p) == pytest.approx((theirs.statistic, theirs.pvalue))
+    assert (found.value, found.p_normal) == pytest.approx((theirs.statistic, theirs.pvalue))
     assert (found.ci_low, found.ci_high) == pytest.approx(tuple(theirs.confidence_interval()))
 
 
@@ -52,7 +54,27 @@ def test_missing_figures_are_left_out_and_too_few_are_undefined() -> None:
 def test_a_straight_line() -> None:
     found = association([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0])
     assert found.value == pytest.approx(1)
-    assert found.p == pytest.approx(0, abs=1e-9)
+    assert found.p_normal == pytest.approx(0, abs=1e-9)
+    # both orders of four systems that lie on a line
+    assert found.p == pytest.approx(2 / 24)
+
+
+@pytest.mark.parametrize("n", [3, 5, 6, 8])
+def test_p_counts_all_orders(n: int) -> None:
+    a, b = np.random.default_rng(n).normal(size=(2, n))
+    sums = [abs(np.corrcoef(a, order)[0, 1]) for order in permutations(b)]
+    expected = np.mean(np.array(sums) >= abs(np.corrcoef(a, b)[0, 1]) - 1e-9)
+    assert association(a.tolist(), b.tolist()).p == pytest.approx(expected)
+
+
+def test_p_of_many_systems_is_drawn_and_does_not_depend_on_their_order() -> None:
+    a, b = np.exp(np.random.default_rng(2).normal(size=(2, 12)))
+    b += 0.6 * a
+    theirs = pearsonr(a, b, method=PermutationMethod(n_resamples=20_000, rng=np.random.default_rng(1)))
+    found = association(a.tolist(), b.tolist()).p
+    assert found == pytest.approx(theirs.pvalue, abs=0.01)
+    order = np.random.default_rng(3).permutation(12)
+    assert association(a[order].tolist(), b[order].tolist()).p == found
 
 
 def test_orders() -> None:
