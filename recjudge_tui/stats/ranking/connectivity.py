@@ -117,7 +117,7 @@ def in_largest_component(pairs: PairCounts) -> BoolArray:
     return np.isin(part, largest[:1] if len(largest) == 1 else []) & np.asarray(pairs.tallies().any(axis=1))
 
 
-def _largest(sizes: IntArray, battles: FloatArray) -> IntArray:
+def _largest(sizes: IntArray, battles: npt.NDArray[np.integer | np.floating]) -> IntArray:
     """The sets with the most systems, and of these those with the most battles; several if only names tell them apart."""
     most = np.flatnonzero(sizes == sizes.max(initial=0))
     largest: IntArray = most[battles[most] == battles[most].max(initial=0)]
