@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import product
 from typing import NamedTuple
 
 from recjudge_tui.domain.occasions import OccasionFilter, occasion_filter
@@ -112,9 +113,9 @@ class VerdictFilter(NamedTuple):
 def parse_filter(text: str) -> VerdictFilter:
     """Parse a filter. An empty text matches everything.
 
-    Raises UsageError for an unknown key, a missing value, an invalid number, an unknown word after
-    `why:`, `state:` or `triaged:`, more than MOST_TERMS terms or more than LONGEST_TERM characters in one;
-    the message says what is allowed.
+    Raises UsageError for an unknown key, a missing value, an invalid number, an unknown word after `why:`, `state:` or
+    `triaged:`, a `from:` after a `to:`, more than MOST_TERMS terms or more than LONGEST_TERM characters in one; the message
+    says what is allowed.
     """
     # SQLite ends a pattern at this character
     matches = [match.groups() for match in _TOKEN.finditer(text.replace("\0", " "))]
@@ -132,6 +133,9 @@ def parse_filter(text: str) -> VerdictFilter:
             terms[Term("text", ":", value.strip())] = None
     if len(terms) > MOST_TERMS:
         raise UsageError(f"a filter has at most {MOST_TERMS} terms, not {len(terms):,}")
+    starts, ends = ([term.value for term in terms if term.key == key] for key in ("from", "to"))
+    for start, end in product(starts, ends):
+        occasion_filter((), start, end)
     return VerdictFilter(tuple(terms))
 
 

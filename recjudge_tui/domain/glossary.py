@@ -12,7 +12,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("held out", "What the user did after the list was made. Judges never see it; offline metrics use it."),
     ("judge", "A language model, or the built-in rules, that gives verdicts."),
     ("kappa (κ)", "Agreement beyond chance: 1 is complete, 0 is what chance alone would give."),
-    ("occasion", "One visit or time of a user. Two lists are compared only within the same occasion."),
+    ("occasion", "One visit of a user, by context and time (filter: context: from: to:). Lists meet only within one."),
     ("position tie", "A tie because of a flip. It is counted in the ties, and apart from true ties."),
     ("Q", "(wins + ties) / (losses + ties) of a system. Above 1 it wins more than it loses."),
     ("queue", "The verdicts that need a reader and have no decision yet."),

@@ -90,6 +90,7 @@ def test_a_word_is_kept_once_and_the_last_can_be_dropped() -> None:
         ("distance>=-1", "of at least 0"),
         ("distance>=inf", "of at least 0"),
         ("spread:nan", "spread>=2"),
+        ("from:2024-06-01 why:swap to:2024-05-01", "--from 2024-06-01 is after --to 2024-05-01"),
     ],
 )
 def test_what_cannot_be_read_is_said(text: str, says: str) -> None:

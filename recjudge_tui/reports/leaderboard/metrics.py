@@ -61,6 +61,7 @@ _PAIR_COLUMNS = (
     Column("k", "k", "int"),
     *PAIR_COLUMNS,
 )
+_NO_LIST = "no list"
 _NO_LISTS = "no lists yet: import them with “recjudge import FILE --as lists”"
 
 
@@ -163,6 +164,8 @@ def _rows(
 def _explained(metric: str, estimate: Estimate, lists: int) -> Estimate:
     """The estimate with the number of lists left out, and the reason."""
     reason = LIST_METRICS[metric].reason
+    if not lists:
+        return undefined(_NO_LIST)
     if estimate.n == 0:
         return undefined(f"for all {lists} lists: {reason}")
     if estimate.n == lists:
@@ -172,6 +175,8 @@ def _explained(metric: str, estimate: Estimate, lists: int) -> Estimate:
 
 
 def _coverage(system_metrics: SystemMetrics) -> Estimate:
+    if not system_metrics.users.size:
+        return undefined(_NO_LIST)
     if system_metrics.coverage is None:
         return undefined("no items were imported, so the catalogue is unknown")
     note = "no interval: coverage always falls when users are left out"

@@ -177,7 +177,7 @@ def _cases_of(
     if not cases.cases:
         raise NoCasesError(
             "there are no cases to judge",
-            _reasons(cases.left_out),
+            _reasons(cases.left_out, settings),
             "Check --systems, --context, --from, --to, --history-days and --no-history.",
         )
     return cases
@@ -310,5 +310,7 @@ def _already_judged(db: Database, request: RunRequest, rater: str, protocol: Pro
     return judged_cases(db, rater_id, protocol.name)
 
 
-def _reasons(left_out: Counter[str]) -> str:
+def _reasons(left_out: Counter[str], settings: RunSettings) -> str:
+    if not left_out and settings.occasions.is_timed:
+        return "Nothing was served in the chosen time."
     return "Left out: " + (", ".join(f"{n} × {reason}" for reason, n in left_out.items()) or "nothing") + "."

@@ -163,6 +163,7 @@ class CasesScreen(ExportScreen, ImportScreen):
             self._fold_by_room()
         if not self.rows.ids:
             self.panel.show_case(None, self.pane.reason_for_none())
+            self.query_one(ListsInShort).show(None)
         elif self._read_again:
             self._read_case()
         self._read_again = False

@@ -249,6 +249,19 @@ def test_what_there_is_not_is_refused(
     assert says in " ".join(err.split())
 
 
+def test_metrics_of_no_list_are_undefined(visits: Path, capsys: Capture) -> None:
+    words = ("--metrics", "ndcg,ild,coverage", "--from", "2030-01-01")
+    table = _table(visits, capsys, "metrics", *words)
+    assert {(row["value"], row["n"], row["note"]) for row in table["rows"]} == {(None, 0, "no list")}
+
+
+def test_a_run_of_a_time_without_lists_says_so(visits: Path, capsys: Capture) -> None:
+    words = ("run", "pairwise", "-p", "films", "--judge", "random", "--from", "2030-01-01")
+    code, out, err = ran(capsys, *words, "--context", "home", "--db", str(visits))
+    assert (code, out) == (1, "")
+    assert "there are no cases to judge Nothing was served in the chosen time." in " ".join(err.split())
+
+
 SYSTEMS_OF = {
     "ranking": PAIRS, "bt": (*PAIRS, "--method", "bt"), "elo": (*PAIRS, "--method", "elo"),
     "matrix": (*PAIRS, "--table", "matrix"), "side-by-side": (*PAIRS, "--table", "side-by-side"),

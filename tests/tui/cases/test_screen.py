@@ -33,6 +33,7 @@ from tests.support.app.projects import (
     make_project,
     start_run,
 )  # fmt: skip
+from tests.support.visits import make_visits
 
 
 def rows(pilot: Pilot[Any]) -> VerdictList:
@@ -130,6 +131,18 @@ async def test_filter_shows_chips_and_counts(project_db: Path) -> None:
         await press(pilot, "j", "n", "enter", "y", "s")
         await press(pilot, "backspace", "backspace")
         assert "18 of 18" in shown(pilot)
+
+
+async def test_the_items_below_a_case_go_with_it(project_db: Path) -> None:
+    with connect(project_db) as db:
+        make_visits(db)
+    async with running(project_db, "films", (80, 24)) as pilot:
+        await filter_by(pilot, "context:home protocol:pairwise")
+        await press(pilot, "enter")
+        await until(pilot, lambda: "A only: " in shown(pilot))
+        await filter_by(pilot, "user:nobody")
+        await until(pilot, lambda: "No verdict matches." in shown(pilot))
+        assert "A only: " not in shown(pilot)
 
 
 @pytest.mark.parametrize("size", SIZES)
