@@ -118,8 +118,13 @@ class Database:
         self.execute(f"PRAGMA cache_size = -{_BULK_CACHE_KIB}")
         try:
             yield
-        finally:
+        except GeneratorExit:
+            # an interrupt came between the block and its end, so the file may be closed by now
+            raise
+        except BaseException:
             self.execute(f"PRAGMA cache_size = {before}")
+            raise
+        self.execute(f"PRAGMA cache_size = {before}")
 
     @contextmanager
     def one_state(self) -> Iterator[None]:
