@@ -330,8 +330,10 @@ def format_of(fmt: str | None, out: Path | None) -> str:
 
 def narrate(text: str) -> None:
     """Print one line on stderr; text from the data is made safe for the terminal."""
+    from recjudge_tui.cli.progress import clear_line
     from recjudge_tui.domain.text import safe_text
 
+    clear_line()
     click.echo(safe_text(text), err=True)
 
 

@@ -54,8 +54,12 @@ def report_command(command: Callable[..., Output], formats: Sequence[str] = FORM
     @partial(table_options, formats=formats)
     @wraps(command)
     def run(db: str | None, fmt: str | None, out: Path | None, **options: Any) -> None:
+        from recjudge_tui.cli.progress import working
+
         with open_db(db) as database:
-            _put(command(database, **options), fmt, out)
+            with working(str(click.get_current_context().info_name)):
+                output = _resolved(command(database, **options), fmt, out)
+            _put(output, fmt, out)
 
     return run
 
@@ -82,18 +86,29 @@ def open_project(db: str | None, project: str) -> Iterator[tuple[Database, int]]
         yield database, project_id(database, project)
 
 
-def _put(output: Output, fmt: str | None, out: Path | None) -> None:
+def _resolved(output: Output, fmt: str | None, out: Path | None) -> Report | ReportWithExit | None:
+    """The report itself where it is chosen by the format."""
+    if isinstance(output, ReportWithExit):
+        return output._replace(report=_of_format(output.report, fmt, out))
+    return None if output is None else _of_format(output, fmt, out)
+
+
+def _of_format(report: Report | Callable[[str], Report], fmt: str | None, out: Path | None) -> Report:
+    return report(format_of(fmt, out)) if callable(report) else report
+
+
+def _put(output: Report | ReportWithExit | None, fmt: str | None, out: Path | None) -> None:
     if output is None:
         return
-    if isinstance(output, ReportWithExit):
-        report = output.report
-        _put_report(report(format_of(fmt, out)) if callable(report) else report, fmt, out)
-        if output.message:
-            narrate(output.message)
-        if output.exit_code:
-            raise click.exceptions.Exit(output.exit_code)
+    if not isinstance(output, ReportWithExit):
+        _put_report(output, fmt, out)
         return
-    _put_report(output(format_of(fmt, out)) if callable(output) else output, fmt, out)
+    assert not callable(output.report)
+    _put_report(output.report, fmt, out)
+    if output.message:
+        narrate(output.message)
+    if output.exit_code:
+        raise click.exceptions.Exit(output.exit_code)
 
 
 def _put_report(report: Report, fmt: str | None, out: Path | None) -> None:

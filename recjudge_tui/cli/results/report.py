@@ -63,11 +63,12 @@ def report(
       recjudge report -p movies --raters qwen,anna,ben -o qwen.html
       recjudge report -p movies --section leaderboards --section agreement -o boards.html
     """
+    from recjudge_tui.cli.progress import counting_up_to
     from recjudge_tui.reports.documents.html_report import ReportOptions, project_report
 
     options = ReportOptions(sections, resamples, seed, systems, raters)
-    with open_project(db, project) as (database, identity):
-        written = project_report(database, identity, options)
+    with open_project(db, project) as (database, identity), counting_up_to("report", "sections") as advance:
+        written = project_report(database, identity, options, advance)
     for note in written.notes:
         narrate(note)
     put_plain_text(written.text.removesuffix("\n"), out)

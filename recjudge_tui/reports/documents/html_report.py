@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -32,8 +32,14 @@ class ReportOptions:
     raters: tuple[str, ...] = ()
 
 
-def project_report(db: Database, project_id: int, options: ReportOptions | None = None) -> TableText:
-    """The page, and notes for the user (for instance that it has no pictures). Loads SciPy and resamples.
+def project_report(
+    db: Database,
+    project_id: int,
+    options: ReportOptions | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> TableText:
+    """The page, and notes for the user (for instance that it has no pictures). Loads SciPy and resamples. `progress` gets
+    the number of sections made and that of all.
 
     Raises UsageError for an unknown section, NotFoundError for an unknown project, system or rater.
     """
@@ -53,7 +59,11 @@ def project_report(db: Database, project_id: int, options: ReportOptions | None 
         db, project_id, _protocols(db, project_id), options.resamples, options.seed, chosen, options.raters
     )
     wanted = [name for name in SECTIONS if not options.sections or name in options.sections]
-    parts = {name: _made(name, section_input) for name in wanted}
+    parts = {}
+    for done, name in enumerate(wanted):
+        if progress is not None:
+            progress(done, len(wanted))
+        parts[name] = _made(name, section_input)
     caveats = tuple(line for part in parts.values() for line in part.lead if line.startswith(_TOLD))
     return TableText(_page(project_name(db, project_id), parts), caveats)
 

@@ -152,7 +152,8 @@ def test_plain_lines_where_there_is_no_terminal(
     with progress.reading("events") as tell:
         tell(1000, 0.2)
         tell(5000, 1.0)
-    assert capsys.readouterr() == ("", "reading events: 1,000 rows, 20%\nreading events: 5,000 rows, 100%\n")
+    said = [line.split("%")[0] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["reading events: 1,000 rows, 20", "reading events: 5,000 rows, 100"]
 
 
 def test_a_bar_on_a_terminal(tmp_path: Path) -> None:

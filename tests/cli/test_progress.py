@@ -1,0 +1,82 @@
+"""What is said while a command works: how far it is, for how long, and what is left."""
+
+from __future__ import annotations
+
+import io
+import threading
+from contextlib import redirect_stderr
+
+import pytest
+
+from recjudge_tui.cli import progress
+from tests.support.waiting import wait_until
+
+
+class Screen(io.StringIO):
+    """A terminal in name only."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(progress, "monotonic", lambda: self.now)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    monkeypatch.setattr(progress, "TICK_S", 0.001)
+    return Clock(monkeypatch)
+
+
+def test_a_terminal_counts_the_seconds_of_work_without_a_count(clock: Clock) -> None:
+    with redirect_stderr(Screen()) as screen, progress.working("leaderboard"):
+        clock.now = 5.0
+        wait_until(lambda: "leaderboard, 5 s elapsed" in screen.getvalue(), "the seconds are counted")
+    assert screen.getvalue().endswith("\r\x1b[K"), "and taken away at the end"
+
+
+def test_what_is_left_is_estimated_from_what_is_done(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "TICK_S", 3600)
+    with redirect_stderr(Screen()) as screen, progress.counting_up_to("report", "sections") as advance:
+        clock.now = 0.5
+        advance(1, 12)
+        clock.now = 20.0
+        advance(4, 12)
+    first, second = (line.rstrip() for line in screen.getvalue().split("\r\x1b[K")[1:3])
+    assert first == "report: 1 of 12 sections"
+    assert second == "report: 4 of 12 sections, 20 s elapsed, about 40 s remaining"
+
+
+def test_without_a_terminal_there_is_a_line_a_minute(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "TICK_S", 3600)
+    with progress.counting("planning", "cases") as advance:
+        for now in range(0, 125, 5):
+            clock.now = float(now)
+            advance(10 * now)
+    assert capsys.readouterr().err.splitlines() == [
+        "planning: 600 cases, 60 s elapsed",
+        "planning: 1,200 cases, 2 min elapsed",
+    ]
+
+
+def test_an_inner_line_stands_in_for_the_outer_one(clock: Clock) -> None:
+    with redirect_stderr(Screen()) as screen, progress.working("agreement"):
+        with progress.counting("comparing", "pairs"):
+            clock.now = 7.0
+            wait_until(lambda: "comparing, 7 s elapsed" in screen.getvalue(), "the inner line is shown")
+            assert "agreement" not in screen.getvalue()
+        clock.now = 9.0
+        wait_until(lambda: "agreement, 9 s elapsed" in screen.getvalue(), "then the outer one again")
+
+
+def test_work_that_ends_at_once_says_nothing(clock: Clock) -> None:
+    before = threading.active_count()
+    with redirect_stderr(Screen()) as screen, progress.working("metrics"):
+        pass
+    assert screen.getvalue() == ""
+    assert threading.active_count() == before
