@@ -247,7 +247,9 @@ def figure_interval(
         return ends
     unseen = unseen_share(cases, level)
     low, high = value - unseen * (value - bounds[0]), value + unseen * (bounds[1] - value)
-    return Interval(min(ends.low, low), max(ends.high, high), ends.note)
+    # with the chance agreement of the sample a kappa could be lower than any sample's: its scale ends at -1
+    lowest = limits[0] if (limits := STATISTICS[stat].limits if stat in STATISTICS else None) else bounds[0]
+    return Interval(max(lowest, min(ends.low, low)), max(ends.high, high), ends.note)
 
 
 def cases_seen(users: IntArray, *columns: IntArray) -> int:

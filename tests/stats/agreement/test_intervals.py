@@ -167,6 +167,22 @@ def test_intervals_hold_the_figure() -> None:
         assert found.ci_low < found.value < found.ci_high
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_ends_lie_on_the_scale_of_the_figure(mirrored: bool) -> None:
+    """A kappa is never below -1, whatever the chance agreement of a small sample."""
+    lowest = 0.0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        a, b = rng.choice([-1.0, 0.0, 1.0], (2, 10), p=((0.3, 0.4, 0.3), (0.1, 0.1, 0.8))[seed % 2])
+        found = ai.agreement_estimates(a, b, np.arange(10), LABELS, mirrored=mirrored, resamples=100)
+        for stat, estimate in found.items():
+            limits = STATISTICS[stat].limits
+            if limits is not None and estimate.ci_low is not None and estimate.ci_high is not None:
+                assert limits[0] <= estimate.ci_low < estimate.ci_high <= limits[1], stat
+                lowest = min(lowest, estimate.ci_low)
+    assert lowest == -1.0
+
+
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10_000))
 def test_row_order_and_other_statistics_do_not_matter(seed: int) -> None:
