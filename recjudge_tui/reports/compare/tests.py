@@ -22,7 +22,7 @@ from recjudge_tui.store.verdicts.ratings import CaseColumns
 MCNEMAR, STUART_MAXWELL, SIGN = "McNemar, exact", "Stuart-Maxwell", "sign, exact"
 SIGN_OVER_USERS = "sign over users, exact"
 NO_SIDE = (
-    "pairs of several systems have no common side, so changes have no direction to test: see --by system"
+    "pairs of several systems have no common side, so changes have no direction to test; by system they have"
 )
 UNORDERED = "some users have several cases, and changes between categories have no direction by which a user counts once"
 NO_USER_CHANGED = "no user has more changes in one direction than in the other"

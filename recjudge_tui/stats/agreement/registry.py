@@ -18,7 +18,7 @@ _EQUAL = "all ratings are equal, so no disagreement is expected by chance"
 _FEW_LABELS = "the label set has fewer than two labels"
 NO_ORDER = "the answers are categories without an order, and this figure needs one"
 NO_ROWS = "no item rated by both"
-NO_SIDE = "pairs of several systems have no common first side, so a mean difference has no direction: see --by system"
+NO_SIDE = "pairs of several systems have no common first side, so a mean difference has no direction; by system it has"
 
 
 @dataclass(frozen=True)

@@ -51,14 +51,14 @@ def _cell(
 
 
 def short_number(value: object, look: Glyphs) -> str:
-    """Two decimals without the leading zero; a dash for an undefined value."""
+    """Two decimals; a dash for an undefined value."""
     if not isinstance(value, float):
         return look.none if value is None else str(value)
-    return f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 0.995 else f"{value:.2f}"
+    return f"{value:.2f}"
 
 
 def ceiling_line(table: Table, stat: str, rater: str, people: frozenset[str], look: Glyphs) -> str:
-    """`κ llama·anna .62  llama·bert .58 ▏anna·bert .60`: one judge with each person, and people with each other."""
+    """`κ llama·anna 0.62  llama·bert 0.58 ▏anna·bert 0.60`: one judge with each person, and people with each other."""
     own, among = [], []
     for row in table.rows:
         pair = str(row["rater_a"]), str(row["rater_b"])

@@ -179,12 +179,14 @@ def _score_cells(
     ]
     key = "q" if method == "q" else "score"
     cells = [_number_cells(row, key, of_pairs, width, look) for row in table.rows]
+    # nothing failed: the column would say so in every row
+    silent = set() if any(row["failed"] for row in table.rows) else {"fail"}
     taken = [max([len(head), *(row[at].cell_len for row in cells)]) for at, head in enumerate(heads)]
     even = EVEN.get(method)
     bounds = _bounds(table, even)
     low, high = tick(bounds[0]), tick(bounds[1])
     widths = {**dict(zip(heads, taken, strict=True)), "interval": max(_NARROWEST, len(low) + len(high) + 1)}
-    left_out = _without(widths, width)
+    left_out = _without({name: widths[name] for name in widths if name not in silent}, width) | silent
     kept = [at for at, head in enumerate(heads) if head not in left_out]
     shown = [heads[at] for at in kept]
     cells = [[line[at] for at in kept] for line in cells]

@@ -63,6 +63,7 @@ class AgreementScreen(OccasionScreen):
     AgreementScreen #ranking FigureTable { height: 1fr; }
     AgreementScreen #details { height: 6; padding: 0 1; scrollbar-size-vertical: 1; }
     AgreementScreen.-wide #details { height: 8; }
+    AgreementScreen.-wide.-tall #details { height: 12; }
     AgreementScreen #no-figures { display: none; height: 1fr; padding: 1 2; }
     AgreementScreen.-empty .pane { display: none; }
     AgreementScreen.-empty #no-figures { display: block; }

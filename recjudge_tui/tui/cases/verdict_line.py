@@ -27,9 +27,9 @@ _WIDEST = {
     "sure": 4,
     "people": 14,
 }
-_NARROWEST = {"systems": 11, "rater": 6, "user": 5, "judge": 7, "people": 5, "occasion": 11}
-# room for “against people”
-_LEAST_WHY = 15
+_NARROWEST = {"systems": 10, "rater": 6, "user": 5, "judge": 8, "people": 6, "occasion": 11}
+# room for “against people”, and for its beginning where the user would go for it
+_LEAST_WHY, _SHORTEST_WHY = 14, 9
 # columns that a narrow list leaves out, in this order
 _LEFT_OUT = ("rater", "people", "user", "sure")
 _HEADS = {"sure": "sure", "systems": "systems", "rater": "rater"}
@@ -70,6 +70,15 @@ Columns = dict[str, int]
 @lru_cache(maxsize=16)  # called for every line
 def columns_for(width: int, needs: Needs) -> Columns:
     """Column -> its cells with a space, for a list `width` cells wide; `why` last."""
+    columns = _columns_beside(_LEAST_WHY, width, needs)
+    if needs.user and "user" not in columns:
+        # without the user the rows of one system look alike
+        shorter = _columns_beside(_SHORTEST_WHY, width, needs)
+        return shorter if "user" in shorter else columns
+    return columns
+
+
+def _columns_beside(least_why: int, width: int, needs: Needs) -> Columns:
     rater = max(map(cell_len, needs.raters)) if len(needs.raters) > 1 else 0
     wanted = {
         "case": 7,
@@ -86,7 +95,7 @@ def columns_for(width: int, needs: Needs) -> Columns:
         for name, cells in wanted.items()
         if cells
     }
-    room = width - _MARK - min(max(needs.why, len("why")), _LEAST_WHY) - 1
+    room = width - _MARK - min(max(needs.why, len("why")), least_why) - 1
     if sum(columns.values()) > room:
         # names come before it: the title of the case has it, too
         del columns["case"]
@@ -199,8 +208,7 @@ def _label(row: VerdictRow, width: int, symbols: Glyphs) -> str:
         return label
     aspect = one_line(row.aspect, 40).replace("_", " ")
     room = max(width - cell_len(label) - 1, 2)
-    short = aspect if cell_len(aspect) <= room else fit(aspect, room, symbols) if room > 5 else aspect[:room]
-    return f"{short} {label}"
+    return f"{fit(aspect, room, symbols).rstrip()} {label}"
 
 
 def _people(row: VerdictRow, symbols: Glyphs) -> str:

@@ -48,7 +48,7 @@ _CURSOR = "bold #000000 on #e6c34a"
 
 class FiguresScreen(OccasionScreen):
     CSS = """
-    FiguresScreen #views { height: 1; padding: 0 1; }
+    FiguresScreen #views { height: auto; padding: 0 1; }
     FiguresScreen .pane { border: round $primary; border-title-color: $accent; }
     FiguresScreen .pane:focus-within { border: round $accent; }
     FiguresScreen #picture { height: 1fr; }
@@ -135,20 +135,18 @@ class FiguresScreen(OccasionScreen):
         self._load()
 
     def _show_tabs(self) -> None:
-        """The figures with their keys; if the line is too narrow, the titles of all but the current one are cut."""
-        titles = [kind.title for name, kind in FIGURES.items() if name != self.figure_name]
-        room = self.size.width - 3 * len(FIGURES) - 4 - len(FIGURES[self.figure_name].title)
-        longest = max(map(len, titles))
-        while longest > 0 and sum(min(len(title), longest) for title in titles) > room:
-            longest -= 1
-        parts: list[Content] = []
+        """The figures with their keys, in as many lines as their titles need."""
+        lines: list[list[Content]] = [[]]
+        left = room = max(self.size.width - 2, 1)
         for name, kind in FIGURES.items():
-            current = name == self.figure_name
-            key = FIGURE_KEYS[name]
-            tab = f"{key} {kind.title if current else kind.title[:longest].rstrip()}"
+            tab, current = f"{FIGURE_KEYS[name]} {kind.title}", name == self.figure_name
             text = Content.styled(f"[{tab}]" if current else tab, "bold $accent" if current else "dim")
-            parts.append(clickable(text, f"screen.figure({name!r})"))
-        self.query_one("#views", Static).update(Content(" ").join(parts))
+            if text.cell_length > left:
+                lines.append([])
+                left = room
+            left -= text.cell_length + 1
+            lines[-1].append(clickable(text, f"screen.figure({name!r})"))
+        self.query_one("#views", Static).update(Content("\n").join(Content(" ").join(line) for line in lines))
 
     def on_resize(self) -> None:
         self._show_tabs()

@@ -75,9 +75,7 @@ def attention(home: Home, width: int, look: Glyphs) -> Block:
             "Needs a reader",
             (
                 line(Cell(" "), Cell(f"{look.done} nothing to read", GOOD, Opens("cases"))),
-                pushed_right(
-                    [Cell("   "), Cell("every flip, split and failure is decided", DIM)], [], width, look
-                ),
+                pushed_right([Cell("   "), Cell("every flip and split is decided", DIM)], [], width, look),
             ),
         )
     where = "of all runs" if queue.run is None else f"of run {queue.run}"
@@ -140,7 +138,7 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
         return [line(Cell(" "), Cell("agreement with people: computing", DIM))] if _has_labels(home) else []
     if not agreement.judge:
         if not _has_labels(home):
-            return [_missing(Gap("no labels of people to check it against", "label"), width, look)]
+            return [_missing(Gap("no labels to check it against", "label"), width, look)]
         return [line(Cell(" "), Cell("people labelled none of its cases", DIM, Opens("agreement")))]
     few = few_cases(agreement.n)
     value = "undefined" if agreement.value is None else f"{agreement.value:.2f}"

@@ -82,10 +82,8 @@ def number(value: int) -> str:
 
 
 def fraction(value: float | None, none: str) -> str:
-    """A confidence in three characters: `.41`, `1.0`; `none` when there is none."""
-    if value is None:
-        return none
-    return f"{value:.2f}"[1:] if value < 0.995 else "1.0"
+    """A confidence: `0.41`; `none` when there is none."""
+    return none if value is None else f"{value:.2f}"
 
 
 def score(value: float | None, symbols: Glyphs) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -137,10 +138,12 @@ class RunsScreen(ExportScreen, ImportScreen):
         words = self._wanted.casefold().split()
         shown = [run for run in runs if all(word in _searched(run) for word in words)]
         wide = self.size.width >= _WIDE_FROM
+        rows = [run_cells(run, look, wide=wide) for run in shown]
+        names = [name for name in _COLUMNS if (wide or name not in _WIDE_ONLY) and _tells(name, shown)]
         table.clear(columns=True)
-        table.add_columns(*[(name, name) for name in _COLUMNS if wide or name not in _WIDE_ONLY])
-        for run in shown:
-            table.add_row(*run_cells(run, look, wide=wide), key=str(run.row["id"]))
+        table.add_columns(*[(name, name) for name in names])
+        for run, row in zip(shown, rows, strict=True):
+            table.add_row(*[row[name] for name in names], key=str(run.row["id"]))
         keys = [run.row["id"] for run in shown]
         if stood_on in keys:
             table.move_cursor(row=keys.index(stood_on), animate=False)
@@ -238,12 +241,20 @@ class RunsScreen(ExportScreen, ImportScreen):
         self.action_leave()
 
 
-def run_cells(run: ListedRun, look: Glyphs, *, wide: bool = True) -> list[Text]:
+def _tells(column: str, runs: Sequence[ListedRun]) -> bool:
+    """Whether a column says anything: the rater may be the judge in every row, and no run may cost anything."""
+    if column == "rater":
+        return any(run.row["rater"] != run.row["judge"] for run in runs)
+    return column != "cost" or any(run.row["cost_usd"] for run in runs)
+
+
+def run_cells(run: ListedRun, look: Glyphs, *, wide: bool = True) -> dict[str, Text]:
+    """Column -> its cell."""
     row, finished = run.row, run.row["done"] + run.row["failed"]
     share = f" {finished / row['calls']:.0%}" if row["calls"] and finished < row["calls"] else ""
     cost = look.none if row["cost_usd"] is None else money(row["cost_usd"])
     rater = one_line(row["rater"], 24) if row["rater"] != row["judge"] else ""
-    cells = {
+    return {
         "run": Text(str(row["id"]), justify="right"),
         "state": Text(f"{status_glyph(run.status, look)} {run.status}{share}", _COLOURS.get(run.status, "")),
         "protocol": Text(row["protocol"]),
@@ -256,7 +267,6 @@ def run_cells(run: ListedRun, look: Glyphs, *, wide: bool = True) -> list[Text]:
         "cost": Text(cost, justify="right"),
         "when": Text(ago(row["created_at"])),
     }
-    return [cells[name] for name in _COLUMNS if wide or name not in _WIDE_ONLY]
 
 
 def _searched(run: ListedRun) -> str:

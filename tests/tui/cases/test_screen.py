@@ -222,7 +222,7 @@ async def test_copy_is_the_whole_case(project_db: Path) -> None:
     async with running(project_db, "movies") as pilot:
         await press(pilot, "y")
         text = pilot.app.clipboard
-        assert text.startswith("case 0000001 · qwen2.5:14b · run 1\nqwen2.5:14b: als .40   people: ")
+        assert text.startswith("case 0000001 · qwen2.5:14b · run 1\nqwen2.5:14b: als 0.40   people: ")
         assert "5 Drive" in text
         assert ". Y saves it to a file." in shown(pilot)
 

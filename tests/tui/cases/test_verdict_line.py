@@ -43,3 +43,10 @@ def test_names_have_the_room_that_short_reasons_leave() -> None:
 def test_a_long_reason_takes_no_more_than_its_first_words() -> None:
     needs = Needs(user=14, systems=44, judge=16, people=14, why=60)
     assert columns_for(62, needs)["why"] - 1 >= len("against people")
+
+
+def test_the_user_stays_in_a_narrow_list_of_one_system() -> None:
+    needs = Needs(user=3, systems=12, judge=7, why=20)
+    assert list(columns_for(38, needs)) == ["user", "systems", "judge", "why"]
+    # without users there is nothing to stay
+    assert "user" not in columns_for(38, Needs(systems=12, judge=7, why=20))
