@@ -11,6 +11,8 @@ from recjudge_tui.domain.roles import RaterKind
 
 # the number of the worker that asks, from 0, where each can have a slot of the server to itself
 LANE: ContextVar[int | None] = ContextVar("LANE", default=None)
+# the number of the worker that asks, from 0: its calls follow each other, about one user at a time
+WORKER: ContextVar[int | None] = ContextVar("WORKER", default=None)
 
 
 class Judge(Protocol):

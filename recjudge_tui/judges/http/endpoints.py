@@ -1,4 +1,5 @@
-"""Several servers with the same model: each call goes to the one with the fewest in flight."""
+"""Several servers with the same model: a worker stays at its server as long as none has fewer calls in flight, because a
+server that has just read the prompts of a user need not read them again."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import httpx
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, RecjudgeError, UsageError
+from recjudge_tui.judges.base import WORKER
 from recjudge_tui.judges.http.failures import UnreachableError
 
 T = TypeVar("T")
@@ -36,13 +38,16 @@ class Endpoints:
 
     def __init__(self, urls: tuple[str, ...]) -> None:
         self._all = [Endpoint(url) for url in dict.fromkeys(urls)]
+        # worker -> the server that answered its last call
+        self._kept: dict[int, Endpoint] = {}
 
     @property
     def urls(self) -> tuple[str, ...]:
         return tuple(endpoint.url for endpoint in self._all)
 
     async def call(self, action: Callable[[str], Awaitable[T]]) -> T:
-        """Run `action` on the URL of a live endpoint with the fewest calls in flight.
+        """Run `action` on the URL of a live endpoint with the fewest calls in flight; of several, on the one that answered
+        the last call of this worker (`WORKER`).
 
         An endpoint without a connection (`UnreachableError`: nothing was sent) is set aside for 5 s and the next one
         is tried. When all are set aside, the one due first is tried anyway, so a single server is always asked.
@@ -63,6 +68,8 @@ class Endpoints:
             else:
                 if endpoint.aside_until == known_until:  # otherwise it was paused during this call
                     endpoint.aside_until = 0.0
+                if (worker := WORKER.get()) is not None:
+                    self._kept[worker] = endpoint
                 return result
             finally:
                 endpoint.in_flight -= 1
@@ -87,7 +94,9 @@ class Endpoints:
     def _choose(self, tried: list[Endpoint]) -> Endpoint:
         alive = [e for e in self._all if e not in tried and self._alive(e)]
         if alive:
-            return min(alive, key=lambda e: e.in_flight)
+            worker = WORKER.get()
+            kept = None if worker is None else self._kept.get(worker)
+            return min(alive, key=lambda e: (e.in_flight, e is not kept))
         return min(self._all, key=lambda e: e.aside_until)
 
     @staticmethod

@@ -15,7 +15,7 @@ from recjudge_tui.domain.calls import CallResult, Usage
 from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import JudgeError, RecjudgeError
-from recjudge_tui.judges.base import LANE, Judge, slots_of
+from recjudge_tui.judges.base import LANE, WORKER, Judge, slots_of
 from recjudge_tui.runs.control import retries
 from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, StoppedWaiting
 from recjudge_tui.runs.engine.bill import Bill
@@ -173,6 +173,7 @@ async def _work(job: Job, line: CallLine[PreparedCall], room: _Room) -> bool:
             return True
         call = await _after_equal_request(job, call)
         await room.take()
+        WORKER.set(share.lane)
         LANE.set(share.lane if job.slots is not None and job.concurrency <= job.slots else None)
         try:
             result = call.result or await _ask(job, call)

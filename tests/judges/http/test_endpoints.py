@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from recjudge_tui.errors import CallError, UsageError
+from recjudge_tui.judges.base import WORKER
 from recjudge_tui.judges.http import endpoints
 from recjudge_tui.judges.http.endpoints import Endpoints, checked_url
 from recjudge_tui.judges.http.failures import UnreachableError
@@ -27,6 +28,24 @@ async def test_each_call_goes_to_the_endpoint_with_the_fewest_in_flight() -> Non
     await asyncio.gather(*(pool.call(action) for _ in range(12)))
     assert used == {"a": 4, "b": 4, "c": 4}
     assert most == {"a": 4, "b": 4, "c": 4}
+
+
+async def test_a_worker_stays_at_its_server_as_long_as_none_has_fewer_calls() -> None:
+    pool = Endpoints(("a", "b"))
+    asked: dict[int, list[str]] = {lane: [] for lane in range(4)}
+
+    async def worker(lane: int) -> None:
+        WORKER.set(lane)
+
+        async def action(url: str) -> None:
+            asked[lane].append(url)
+            await asyncio.sleep(0)
+
+        for _ in range(10):
+            await pool.call(action)
+
+    await asyncio.gather(*(asyncio.create_task(worker(lane)) for lane in range(4)))
+    assert {lane: set(urls) for lane, urls in asked.items()} == {0: {"a"}, 1: {"b"}, 2: {"a"}, 3: {"b"}}
 
 
 class Clock:
