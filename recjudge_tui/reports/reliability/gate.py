@@ -157,7 +157,9 @@ def _judged(db: Database, project_id: int, options: GateOptions) -> _GateQuestio
     if options.against == options.rater and not any(_judged_others(ratings, question) for question in mine):
         raise UsageError(
             f"{options.rater} cannot be compared with itself: it judged no earlier lists",
-            next_step="Judge new lists of the same users, or name another rater.",
+            "Earlier lists are those that an import replaced, of the same user, system, context and time; lists of another"
+            " time stand beside them.",
+            "Import and judge new lists of the same occasions, or name another rater. “recjudge trend” compares times.",
         )
     labels = label_sets(db, project_id, ratings, pairs)
     contexts = case_contexts(db, project_id, ratings.cases.ids)

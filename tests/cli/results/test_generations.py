@@ -249,3 +249,4 @@ def test_a_rater_of_one_import_cannot_be_held_against_itself(judged: Database, r
     code, _, err = run("gate -p films --rater rules --against rules")
     assert code == 2
     assert "it judged no earlier lists" in err
+    assert "lists of another time stand beside them" in " ".join(err.split())
