@@ -14,6 +14,7 @@ from recjudge_tui.stats.defaults import POWER
 from recjudge_tui.stats.ranking.separability import Neighbours, Pair, PairTest, neighbours
 
 _MOST = 8
+_EVEN = 0.5
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _two(findings: Findings, row: Row) -> str:
     best, second = findings.ranked
     pair = findings.neighbours[0]
     rate = f"win rate {_share(row)}, a tie counting half"
-    record = f"{_record(row, best)}{_test(pair)}"
+    record = f"{_record(row, best)}{_test(pair)}{_decides(row, pair)}"
     if pair.separable:
         return f"{best} is judged better than {second}: {rate}. {record}"
     more = f" {_more(pair.more)}" if pair.p is not None else ""
@@ -124,7 +125,7 @@ def _against_baseline(findings: Findings) -> Iterator[str]:
         if pair.separable:
             how = "is judged better than" if better else "is judged worse than"
         rate = f"win rate {_share(row)}, a tie counting half"
-        yield f"{name} {how} {findings.baseline}: {rate}. {_record(row, name)}{_test(pair)}"
+        yield f"{name} {how} {findings.baseline}: {rate}. {_record(row, name)}{_test(pair)}{_decides(row, pair)}"
     if len(rows) > _MOST:
         yield f"{len(rows) - _MOST} more systems are in the table."
     if len(rows) > 1:
@@ -145,7 +146,7 @@ def _pair_with_baseline(findings: Findings, row: Row) -> tuple[bool, Neighbours]
     """Whether the system of a row is ahead of the baseline, and the test of the two."""
     number = {name: at for at, name in enumerate(findings.numbered)}
     two = number[str(row["system"])], number[findings.baseline]
-    ahead = _number(row["score"]) >= 0.5
+    ahead = _number(row["score"]) >= _EVEN
     return ahead, neighbours(two if ahead else two[::-1], findings.tests)[0]
 
 
@@ -156,6 +157,17 @@ def _test(pair: Neighbours | None) -> str:
     if pair.p_holm is None:
         return f" Not tested: {pair.note}."
     return f" Sign test over users: p = {pair.p_holm:.2g}{f'; {pair.note}' if pair.note else ''}."
+
+
+def _decides(row: Row, pair: Neighbours) -> str:
+    """A sentence that the test decides, where the interval of the win rate alone would say otherwise."""
+    low, high = row["ci_low"], row["ci_high"]
+    if pair.p is None or not isinstance(low, float) or not isinstance(high, float):
+        return ""
+    inside = low <= _EVEN <= high
+    if inside != pair.separable:
+        return ""
+    return f" The interval {'contains' if inside else 'does not contain'} 50 %, but the test decides."
 
 
 def _record(row: Row, name: str) -> str:

@@ -81,6 +81,21 @@ def test_two_that_cannot_be_told_apart_are_said_to_be_so(project: Project) -> No
     assert "Alone, a is Good most often; in pairs, no system is shown to be first." in told
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_where_the_interval_says_otherwise_the_test_is_said_to_decide(project: Project, seed: int) -> None:
+    rng = random.Random(f"decides {seed}")
+    n, weights = rng.choice((6, 12, 30)), (rng.random(), rng.choice((0.0, 0.1)), rng.random())
+    answers = [WON] * 5 + [TIED] * 7 if seed == 0 else rng.choices((WON, LOST, TIED), weights, k=n)
+    told = lead(project, both(project, ("a", "b"), {("a", "b"): answers}, RATED)).splitlines()[0]
+    ends = re.search(r"95 % CI ([\d.]+) to ([\d.]+)", told)
+    inside = ends is not None and float(ends.group(1)) <= 50 <= float(ends.group(2))
+    better = "is judged better" in told
+    tested = "Sign test" in told
+    assert ("does not contain 50 %, but the test decides" in told) == (tested and not inside and not better)
+    assert ("interval contains 50 %, but the test decides" in told) == (inside and better)
+    assert seed or not better
+
+
 def test_stages_that_point_apart_disagree(project: Project) -> None:
     told = lead(project, both(project, ("a", "b"), {("a", "b"): [LOST] * 18 + [WON] * 2}, RATED))
     assert "The stages disagree: alone, a is Good most often; in pairs, b is better." in told
