@@ -43,7 +43,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import (
 from recjudge_tui.reports.leaderboard.mean_scores import mean_pairs_table
 from recjudge_tui.reports.leaderboard.rows import board_rows
 from recjudge_tui.reports.leaderboard.scores import ScoreOptions, q_scores
-from recjudge_tui.reports.leaderboard.separable import tested_neighbours
+from recjudge_tui.reports.leaderboard.separable import more_users, tested_neighbours
 from recjudge_tui.reports.trend.judged import FLAGS
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.stats.agreement.registry import label_of, usual_statistic
@@ -123,7 +123,9 @@ def _of_wins(db: Database, project_id: int, about: Subject, options: Leaderboard
     tested = tested_neighbours(contests, scores)
     names = contests.systems
     alike = [
-        AlikePair(names[pair.upper], names[pair.lower], pair.more) for pair in tested if not pair.separable
+        AlikePair(names[pair.upper], names[pair.lower], more_users(contests, pair))
+        for pair in tested
+        if not pair.separable
     ]
     lines = [_line(about, row) for row in board_rows(contests, scores, None)]
     return Board(about.topic, about.rater, "Q", tuple(lines), bool(tested), tuple(alike))

@@ -86,7 +86,7 @@ def neighbour_facts(battles: Battles, scores: Scores) -> list[dict[str, object]]
                 "tied": tied,
                 "lost": lost,
                 "p": pair.p_holm,
-                "more": None if pair.more is None or battles.counts.crowd is not None else _round(pair.more),
+                "more": more_users(battles, pair),
             }
         )
     return facts
@@ -105,9 +105,9 @@ def _words(battles: Battles, pair: Neighbours, *, shared: bool) -> str:
         return f"{start}, and more users prefer {preferred}"
     if battles.counts.crowd is not None:
         return start
-    if pair.more is None:
+    if (needed := more_users(battles, pair)) is None:
         return f"{start}; no practical number of users would separate them if the observed shares are the true ones"
-    more = quantity(_round(pair.more), "more user")
+    more = quantity(needed, "more user")
     return f"{start}; if the observed shares are the true ones, about {more} would separate them in {POWER:.0%} of samples"
 
 
@@ -115,7 +115,14 @@ def _two(battles: Battles, pair: Neighbours) -> str:
     return f"{battles.systems[pair.upper]} and {battles.systems[pair.lower]}"
 
 
+def more_users(battles: Battles, pair: Neighbours) -> int | None:
+    """About how many more users would separate the two, rounded to two digits because it is only a rough guide.
+
+    None where they are separable, where no practical number would do, and for crowds.
+    """
+    return None if pair.more is None or battles.counts.crowd is not None else _round(pair.more)
+
+
 def _round(users: int) -> int:
-    """Rounded to two digits, because the number is only a rough guide."""
     step = int(10 ** max(0, len(str(users)) - 2))
     return -(-users // step) * step

@@ -12,6 +12,7 @@ from recjudge_tui.cli.app import recjudge
 from recjudge_tui.cli.commands import COMMANDS
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.reports.home.home import Home, with_next_part
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.verdicts.listing import listed_verdicts
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_overview
@@ -51,6 +52,12 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
     # the failed verdicts are listed too
     assert [_size(project_db, project, row.cases) for row in home.board.lines] == [12, 12]
     assert [(pair.upper, pair.lower) for pair in home.board.alike] == [("als", "cooc")]
+    # the same number as in the notes of the leaderboard
+    with connect(project_db) as db:
+        board = leaderboard_table(db, project, LeaderboardOptions("pairwise", raters=(home.board.rater,)))
+    needed = home.board.alike[0].more
+    assert needed is not None
+    assert any(f"about {needed:,} more users would separate" in note for note in board.notes)
     assert home.agreement is not None
     assert (home.agreement.people, home.agreement.n, home.agreement.ceiling) == ("anna", 10, 1.0)
     assert home.agreement.value is not None
