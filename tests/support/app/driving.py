@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 import textual.app
@@ -36,6 +37,7 @@ PARSE = Stylesheet._parse_rules
 MOST_ROUNDS = 200
 MOST_TURNS = 10_000
 LONGEST_DELAY_S = 0.3
+_PAINTED: WeakSet[Screen[Any]] = WeakSet()
 
 
 class AllVerdicts(RecjudgeApp):
@@ -79,10 +81,18 @@ async def driven(
         async with app.run_test(size=size, notifications=toasts) as pilot:
             await settle(pilot)
             yield pilot
+            _paint(app)
 
 
 async def settle(pilot: Pilot[Any]) -> None:
     await until_at_rest(pilot.app)
+
+
+async def painted(pilot: Pilot[Any]) -> None:
+    """At rest, and painted as a terminal shows it: what lies behind a dialog is part of that."""
+    await settle(pilot)
+    _paint(pilot.app)
+    await settle(pilot)
 
 
 async def until_at_rest(app: App[Any]) -> None:
@@ -97,12 +107,13 @@ async def until_at_rest(app: App[Any]) -> None:
 
 
 async def _at_rest(app: App[Any]) -> None:
-    """Until every message is processed, what it changed is laid out and painted, and all that moves has come to its end."""
+    """Until every message is processed, what it changed is laid out, and all that moves has come to its end."""
     for _ in range(MOST_ROUNDS):
         await _no_task_is_ready()
         await app._animator.wait_until_complete()
         app.screen._on_timer_update()
-        if not _is_any_ready():
+        if app.screen not in _PAINTED and not _is_any_ready():
+            _PAINTED.add(app.screen)
             _paint(app)
         if not _is_any_ready():
             return
@@ -126,8 +137,8 @@ def _parsed_once(
 
 
 def _painted_later(compositor: Compositor, full: bool = False, *_: object, **__: object) -> None:
-    """Nothing yet: the regions to be painted add up until the app rests. Painting each picture that the next one replaces
-    at once took half of the time."""
+    """Nothing yet: the regions to be painted add up. A screen is painted when it first rests and at the end of the test;
+    between them tests read it by `shown`, which renders it. Painting each picture took half of the time."""
     if full:
         compositor._dirty_regions.add(compositor.size.region)
 

@@ -11,7 +11,7 @@ from syrupy.location import PyTestLocation
 from syrupy.types import SnapshotIndex
 from textual.pilot import Pilot
 
-from tests.support.app.driving import settle, shown
+from tests.support.app.driving import painted, settle, shown
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 
@@ -42,7 +42,7 @@ async def at_each_size(
             await settle(pilot)
             # a text that is wrapped anew shows or hides its scrollbar a moment later
             await pilot.pause(0.1)
-            await settle(pilot)
+        await painted(pilot)
         kept = screens(name=f"{name}-{width}x{height}")
         if kept != shown(pilot) + "\n":
             other += [f"{name} at {width}x{height}", *kept.get_assert_diff()]
