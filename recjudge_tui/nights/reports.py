@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from recjudge_tui.nights.watch_file import GateEntry, TrendEntry, Watch
@@ -10,8 +11,11 @@ from recjudge_tui.reports.common.table import Table, format_of_file
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_exit import gate_exit
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
+from recjudge_tui.reports.reliability.gate_sides import NoEarlierError
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.store.database import Database
+
+FIRST_NIGHT = "there is no earlier night to compare with"
 
 
 def write_trend(db: Database, project_id: int, watch: Watch, entry: TrendEntry) -> Path:
@@ -23,7 +27,10 @@ def write_trend(db: Database, project_id: int, watch: Watch, entry: TrendEntry) 
 def gate_report(
     db: Database, project_id: int, watch: Watch, entry: GateEntry
 ) -> tuple[int, str, Table | None]:
-    """Exit code and message of the gate, and its table if it is not written to a file."""
+    """Exit code and message of the gate, and its table if it is not written to a file.
+
+    A night without a night before checks only the bounds.
+    """
     bounds = [Bound(name, x, True) for name, x in entry.at_least.items()]
     bounds += [Bound(name, x, False) for name, x in entry.at_most.items()]
     options = GateOptions(
@@ -37,10 +44,20 @@ def gate_report(
         aspect=entry.aspect,
         certain=entry.certain,
     )
-    table = gate_table(db, project_id, options)
+    first = ""
+    try:
+        table = gate_table(db, project_id, options)
+    except NoEarlierError:
+        if not bounds:
+            return 0, f"gate: {FIRST_NIGHT}", None
+        table, first = (
+            gate_table(db, project_id, replace(options, against=None, stats=())),
+            f"; {FIRST_NIGHT}",
+        )
     if entry.file:
         _write(table, watch.path(entry.file))
-    return *gate_exit(table), None if entry.file else table
+    exit_code, message = gate_exit(table)
+    return exit_code, message + first, None if entry.file else table
 
 
 def _write(table: Table, path: Path) -> Path:

@@ -39,6 +39,8 @@ over = "day"
 at_most = {{ failure_rate = 0.05 }}
 # truth = "people"
 # at_least = {{ qwk = 0.6 }}
+# against = "nightly"           # the judge's own name: nothing may be worse than in the night before
+# systems = ["new", "old"]      # then the win rate of the first over the second must not fall either
 # file = "gate.md"
 """
 

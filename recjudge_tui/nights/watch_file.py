@@ -118,7 +118,9 @@ class TrendEntry(Model):
 
 
 class GateEntry(Model):
-    """The bounds to meet, as in `recjudge gate`. `rater` empty: the first judge. Without a file, the table is printed."""
+    """The bounds to meet, as in `recjudge gate`. `rater` empty: the first judge; `against` the same name: each night is
+    compared with the night before. Without a file, the table is printed.
+    """
 
     rater: str = ""
     truth: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import socket
 import subprocess
@@ -23,7 +24,7 @@ from recjudge_tui.store.imports.imports import undo_import
 from recjudge_tui.store.projects.watches import take_watch, watch_owner
 from tests.support.kills import asked
 from tests.support.nights import RULES, USERS, Nights
-from tests.support.runs import command, intact
+from tests.support.runs import command, intact, load
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import start
 from tests.support.waiting import wait_until
@@ -314,3 +315,52 @@ def test_a_night_in_which_nothing_was_judged_fails(nights: Nights) -> None:
         assert nights.night().exit_code == 1, nights.said
     assert nights.heard("nothing was judged")
     assert nights.heard("3 calls failed (refusal), for instance: ")
+
+
+def test_from_the_second_night_on_the_gate_compares_with_the_night_before(nights: Nights) -> None:
+    users = [f"u{n:02d}" for n in range(8)]
+    ratings = [(user, f"i{5 * n}", "rating", "2026-05-01T12:00:00Z", 5) for user in users for n in range(4)]
+    load(nights.db, "events", [("user_id", "item_id", "type", "timestamp", "value"), *ratings])
+    judge = RULES.replace('"pointwise"', '"pairwise"')
+    compare = 'against = "nightly"\nsystems = ["als", "pop"]\nstats = ["win_rate"]\nfile = "gate.json"\n'
+    nights.describe(f"{judge}[gate]\n{compare}")
+
+    def one_night(day: str, als: int, pop: int, users: list[str]) -> int:
+        nights.lists(f"als-{day}.csv", day, als, "als", users, step=5)
+        nights.lists(f"pop-{day}.csv", day, pop, "pop", users, step=5)
+        return nights.night().exit_code
+
+    assert one_night("2026-05-06", 100, 101, users) == 0, nights.said
+    assert nights.heard("there is no earlier night to compare with")
+    assert not (nights.folder / "gate.json").exists()
+    assert one_night("2026-05-07", 201, 200, users[1:]) == 3, nights.said
+    table = json.loads((nights.folder / "gate.json").read_text(encoding="utf-8"))
+    (row,) = table["rows"]
+    wins = [
+        {user: (value + 1) / 2 for user, value in nights.db.rows(
+            "SELECT c.user_id, v.value FROM verdicts v JOIN cases c ON c.id = v.case_id WHERE v.run_id = ?", (run,))}
+        for run in (1, 2)
+    ]  # fmt: skip
+    both = wins[0].keys() & wins[1].keys()
+    assert both == {*users[1:]}
+    earlier, later = (sum(night[user] for user in both) / len(both) for night in wins)
+    assert (row["value"], row["earlier"]) == (pytest.approx(later), pytest.approx(earlier))
+    assert (row["paired_users"], row["left_out"]) == (7, 1)
+    assert "1 case of the earlier run (1 user it alone judged)" in " ".join(table["notes"])
+    # no worse than last night, which was bad
+    assert one_night("2026-05-08", 206, 205, users) == 0, nights.said
+
+
+def test_lists_replaced_on_the_same_occasion_are_compared_by_occasion(nights: Nights) -> None:
+    nights.describe(
+        f'{RULES}[gate]\nagainst = "nightly"\nfile = "gate.json"\nat_most = {{ failure_rate = 0 }}\n'
+    )
+    nights.lists("one.csv", "2026-05-06")
+    assert nights.night().exit_code == 0
+    assert nights.heard("gate met: 1 check; there is no earlier night to compare with")
+    nights.lists("one.csv", "2026-05-06", start=50)
+    nights.night()
+    rows = json.loads((nights.folder / "gate.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["paired"] for row in rows if row["check"] == "change"] == [
+        "by occasion: other lists of the same user, context and time"
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from recjudge_tui.nights.night import Night
@@ -41,12 +42,21 @@ class Nights:
         entry = '[[import]]\npaths = ["lists/*.csv"]\nas = "lists"\n'
         self.file.write_text(f'project = "films"\n{entry}{text}', encoding="utf-8")
 
-    def lists(self, name: str, day: str, start: int = 0, system: str = "als") -> Path:
-        """A file with a list of four films for each user, served on a day."""
+    def lists(
+        self,
+        name: str,
+        day: str,
+        start: int = 0,
+        system: str = "als",
+        users: Sequence[str] = USERS,
+        step: int = 1,
+    ) -> Path:
+        """A file with a list of four films for each user, served on a day; with a step of 5, all of one genre."""
         rows = ["user_id,system,item_id,rank,served_at"]
-        for at, user in enumerate(USERS):
+        for at, user in enumerate(users):
             rows += [
-                f"{user},{system},i{start + 4 * at + rank},{rank + 1},{day}T08:00:00Z" for rank in range(4)
+                f"{user},{system},i{start + step * (4 * at + rank)},{rank + 1},{day}T08:00:00Z"
+                for rank in range(4)
             ]
         path = self.folder / "lists" / name
         path.parent.mkdir(exist_ok=True)

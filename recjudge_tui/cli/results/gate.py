@@ -28,7 +28,7 @@ MACHINE_FORMATS = ("junit", "github")
     required=True,
     metavar="R",
     shell_complete=complete_raters,
-    help="The rater that must meet the bounds.",
+    help="The rater that must meet the bounds, or run:ID for one of its runs.",
 )
 @click.option("--truth", metavar="RATER", help="The rater to measure agreement with.")
 @click.option(
@@ -47,9 +47,10 @@ MACHINE_FORMATS = ("junit", "github")
 )
 @click.option(
     "--against",
-    metavar="RATER",
-    help="The rater of an earlier run: check that nothing got worse. The same lists are compared case by case, other"
-    " lists user by user. Give the rater itself to compare its newest lists with those before.",
+    metavar="R",
+    help="The rater of an earlier run, or run:ID: check that nothing got worse. The same lists are compared case by"
+    " case, other lists of one occasion with each other, and lists of other times user by user. Give the rater itself"
+    " to compare its newest run, such as last night's, with the run before, or new lists with those they replaced.",
 )
 @click.option(
     "--stat", "stats", metavar="NAME,...",
@@ -96,6 +97,7 @@ def gate(
       recjudge gate -p movies --rater qwen-june --against qwen-may --truth people
       recjudge gate -p movies --rater qwen --systems new,old --at-least win_rate=0.5 --certain
       recjudge gate -p movies --rater qwen --against qwen --format junit -o gate.xml
+      recjudge gate -p movies --rater run:15 --against run:14 --systems new,old
     """
     from recjudge_tui.reports.reliability.gate import gate_table
     from recjudge_tui.reports.reliability.gate_formats import github_text, junit_text

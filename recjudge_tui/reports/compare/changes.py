@@ -14,7 +14,7 @@ import numpy as np
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.comparison import Side, align, parts
 from recjudge_tui.reports.common.orientation import orientation_notes
 from recjudge_tui.reports.common.pairing import (
@@ -36,25 +36,22 @@ from recjudge_tui.reports.common.scales import (
     scale_notes,
     value_bounds,
 )
+from recjudge_tui.reports.common.sources import RUN, Source, source_of
 from recjudge_tui.reports.compare.run_differences import PromptChange, prompt_change, run_differences
 from recjudge_tui.reports.compare.tests import Tally, tallied
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.raters import find_rater, rater_row
 from recjudge_tui.store.runs.judges import newest_judges
-from recjudge_tui.store.runs.runs import list_runs, run_row
+from recjudge_tui.store.runs.runs import list_runs
 from recjudge_tui.store.verdicts.changes import ComparedQuestions, run_configurations
 from recjudge_tui.store.verdicts.ratings import (
-    Question,
     Ratings,
     load_questions,
     project_questions,
     project_raters,
-    run_verdicts,
 )
 
-_RUN = "run:"
 _BANDS = 5
 
 
@@ -70,20 +67,6 @@ class ChangeOptions:
     resamples: int = RESAMPLES
     seed: int = 0
     selection: CaseSelection = EVERY_CASE
-
-
-class Source(NamedTuple):
-    """One side: all verdicts of a rater, or those of one run. `name` is what people read."""
-
-    name: str
-    rater: str
-    rater_id: int
-    run_id: int | None
-    protocol: str | None
-
-    def answers(self, question: Question) -> bool:
-        """Whether this side has verdicts on the question; a run has one protocol."""
-        return question.rater == self.rater and self.protocol in (None, question.protocol)
 
 
 Sides = tuple[Source, Source]
@@ -243,29 +226,9 @@ def offered_sides(db: Database, project_id: int) -> tuple[tuple[str, str], ...]:
     """(name to type, text shown) of every possible side: raters, judges first, then runs, newest first."""
     raters = project_raters(db, project_id)
     names = {question.rater for question in project_questions(db, project_id)}
-    runs = [(f"{_RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}")
+    runs = [(f"{RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}")
             for run in list_runs(db, project_id) if run["rater"] in names and run["protocol"] in offered()]  # fmt: skip
     return (*((name, name) for name in sorted(names, key=lambda name: rater_rank(raters[name]))), *runs)
-
-
-def source_of(db: Database, project_id: int, word: str) -> Source:
-    """The rater of this name, or else the run that `run:ID` names; raises NotFoundError, and UsageError if the ID is
-    not a number."""
-    if not word.startswith(_RUN) or find_rater(db, project_id, word) is not None:
-        return Source(word, word, rater_row(db, project_id, word)["id"], None, None)
-    number = word.removeprefix(_RUN)
-    if not (number.isascii() and number.isdigit()) or len(number) > 18:
-        raise UsageError(
-            f"“{word}” is not a run", next_step="Write a run as run:14; “recjudge runs list” shows them."
-        )
-    run = run_row(db, int(number))
-    if run["project_id"] != project_id:
-        raise NotFoundError(
-            f"run {number} belongs to project {run['project']}", next_step="Name that project."
-        )
-    return Source(
-        f"{run['rater']} (run {run['id']})", run["rater"], run["rater_id"], run["id"], run["protocol"]
-    )
 
 
 def _check_sides(first: Source, second: Source) -> None:
@@ -278,9 +241,7 @@ def _parts(
 ) -> list[Part]:  # fmt: skip
     cases = ratings.cases
     a, b = (
-        ratings.verdicts[question]
-        if source.run_id is None
-        else run_verdicts(db, source.run_id, question.aspect, cases)
+        source.verdicts(db, ratings, question)
         for question, source in zip((pair.a, pair.b), sides, strict=True)
     )
     met_by = Side(ratings.raters[pair.a.rater], a), Side(ratings.raters[pair.b.rater], b)

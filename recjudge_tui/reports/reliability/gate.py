@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.agreement.agreement import compare_pair
 from recjudge_tui.reports.common.comparison import estimates
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
@@ -17,40 +16,30 @@ from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.pairing import (
     OF_METRICS,
     Pair,
-    check_aspect,
-    label_sets,
-    pairs_of,
     unfit,
 )
-from recjudge_tui.reports.common.scales import categories, protocol_questions, rater_notes
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.gate_changes import (
-    BY_CASE,
-    BY_USER,
     Draw,
     change_of_agreement,
     change_of_means,
-    compared_runs,
 )
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions, check_gate
+from recjudge_tui.reports.reliability.gate_questions import GateQuestions, gate_questions
+from recjudge_tui.reports.reliability.gate_sides import paired_cells, paired_notes, served_sides
 from recjudge_tui.reports.reliability.served_models import served_notes, served_settings
 from recjudge_tui.stats.agreement.change import Change
 from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
-from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import share_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.generations import case_contexts
 from recjudge_tui.store.verdicts.ratings import (
     Question,
-    Ratings,
     Verdicts,
-    load_questions,
-    newest_lists,
-    project_questions,
-    project_raters,
 )
 
 MET, NOT_MET, UNKNOWN = "met", "not met", "unknown"
@@ -75,26 +64,10 @@ _COLUMNS = (
     Column("n", "n", "int", minor=True),
     Column("state", "State"),
     Column("paired", "Paired", minor=True),
+    Column("paired_users", "Users in both", "int", minor=True),
+    Column("left_out", "Cases left out", "int", minor=True),
     Column("note", "Note"),
 )
-
-
-@dataclass(frozen=True)
-class _GateQuestions:
-    """The input of the checks: the rater's questions, and those it shares with the truth."""
-
-    ratings: Ratings
-    mine: list[Question]
-    pairs: list[Pair]
-    labels: dict[Pair, list[float] | None]
-    unordered: set[tuple[str, str]]
-    contexts: IntArray
-    options: GateOptions
-
-    @cached_property
-    def newest(self) -> Ratings:
-        """The verdicts on the newest lists that each rater judged."""
-        return newest_lists(self.ratings)
 
 
 def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
@@ -104,11 +77,12 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
     bounds are not met with certainty, Holm's correction is applied to the others; if all are met, no correction is
     needed, because the gate requires all of them. A change is not met only if its interval (users left out of both
     runs at once) excludes zero in the bad direction: down, or up for the failure rate, after Holm's correction for
-    all changes; without an interval it is unknown. Raises UsageError for invalid options,
-    NotFoundError for an unknown rater or one without such verdicts.
+    all changes; without an interval it is unknown. Raises UsageError for invalid options, NoEarlierError (one of them)
+    for a rater without anything earlier that is to be compared with itself, NotFoundError for an unknown rater or run
+    or one without such verdicts.
     """
-    check_gate(db, project_id, options)
-    judged = _judged(db, project_id, options)
+    check_gate(options)
+    judged = gate_questions(db, project_id, options)
     rows = _certain_rows(judged) if options.certain else _all_bound_rows(judged)
     notes: list[str] = []
     if options.certain and len(rows) > 1:
@@ -119,7 +93,7 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
         "level": options.level, "resamples": options.resamples, "seed": options.seed,
     }  # fmt: skip
     if options.against is not None:
-        changes = _corrected_changes(judged, options.against)
+        changes = _corrected_changes(judged)
         rows += changes
         protocols = {question.protocol for question in judged.mine}
         notes.append(
@@ -127,58 +101,22 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
             f" {options.level:.0%} interval excludes zero in the bad direction"
             + (f", after Holm's correction for {len(changes)} figures" if len(changes) > 1 else "")
         )
-        notes += dict.fromkeys(f"paired {row['paired']}" for row in rows if row.get("paired"))
-        notes += served_notes(db, project_id, options.rater, options.against, protocols)
-        settings |= served_settings(db, project_id, options.rater, options.against, protocols)
+        notes += paired_notes(judged.compared)
+        served = served_sides(db, project_id, judged.sides, judged.compared, protocols)
+        notes += served_notes(db, *served)
+        settings |= served_settings(*served)
     notes += earlier_notes(judged.newest, judged.mine)
     notes += rater_notes(
-        judged.ratings.raters[name] for name in (options.rater, options.truth) if name is not None
+        judged.ratings.raters[name] for name in (judged.sides.later.rater, options.truth) if name is not None
     )
-    return Table(f"Gate: {options.rater}", _COLUMNS, tuple(rows), tuple(notes), settings)
+    return Table(f"Gate: {judged.sides.later.name}", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 
-def _judged(db: Database, project_id: int, options: GateOptions) -> _GateQuestions:
-    questions, raters = project_questions(db, project_id), project_raters(db, project_id)
-    check_aspect(questions, raters, options.agreement)
-    within = protocol_questions(questions, raters, options.protocol)
-    mine = [q for q in within if q.rater == options.rater and options.aspect in (None, q.aspect)]
-    if not mine:
-        raise NotFoundError(
-            f"{options.rater} has judged none of this", next_step="See “recjudge rater list”."
-        )
-    pairs = [] if options.truth is None else pairs_of(questions, raters, options.agreement)
-    earlier = [question._replace(rater=options.against) for question in mine if options.against]
-    wanted = [*mine, *(pair.b for pair in pairs), *(q for q in earlier if q in questions)]
-    ratings = load_questions(db, project_id, wanted)
-    for system in options.systems:
-        if system not in ratings.cases.systems:
-            known = ", ".join(name for name in ratings.cases.systems if name)
-            raise UsageError(f"no system “{system}” in this project", f"There are: {known or 'none'}.")
-    if options.against == options.rater and not any(_judged_others(ratings, question) for question in mine):
-        raise UsageError(
-            f"{options.rater} cannot be compared with itself: it judged no earlier lists",
-            "Earlier lists are those that an import replaced, of the same user, system, context and time; lists of another"
-            " time stand beside them.",
-            "Import and judge new lists of the same occasions, or name another rater. “recjudge trend” compares times.",
-        )
-    labels = label_sets(db, project_id, ratings, pairs)
-    contexts = case_contexts(db, project_id, ratings.cases.ids)
-    unordered = categories(db, project_id)
-    return _GateQuestions(ratings, mine, pairs, labels, unordered, contexts, options)
-
-
-def _judged_others(ratings: Ratings, question: Question) -> bool:
-    """Whether the rater judged lists that its newest ones replaced."""
-    verdicts = ratings.verdicts[question]
-    runs = compared_runs(ratings.cases, np.zeros(0, dtype=np.int64), verdicts, verdicts, same_rater=True)
-    return bool(runs.earlier.row.size)
-
-
-def _all_bound_rows(judged: _GateQuestions) -> list[Row]:
+def _all_bound_rows(judged: GateQuestions) -> list[Row]:
     return [row for bound in judged.options.bounds for row in _bound_rows(judged, bound)]
 
 
-def _certain_rows(judged: _GateQuestions) -> list[Row]:
+def _certain_rows(judged: GateQuestions) -> list[Row]:
     """The bounds, met only if the whole interval meets them; with Holm's correction unless all are met."""
     rows = _all_bound_rows(judged)
     if all(row["state"] == MET for row in rows):
@@ -195,14 +133,14 @@ def _certain_rows(judged: _GateQuestions) -> list[Row]:
     return _withdrawn(rows, certain, MET, NOT_MET, short)
 
 
-def _corrected_changes(judged: _GateQuestions, against: str) -> list[Row]:
+def _corrected_changes(judged: GateQuestions) -> list[Row]:
     """The changes; one is not met only if it is bad after Holm's correction."""
-    rows = list(_change_rows(judged, against))
+    rows = list(_change_rows(judged))
 
     def bad(level: float) -> list[bool | None]:
         return [
             None if row["state"] == UNKNOWN else row["state"] == NOT_MET
-            for row in _change_rows(_at_level(judged, level), against)
+            for row in _change_rows(_at_level(judged, level))
         ]
 
     worse = holm_claims(bad, judged.options.level)
@@ -220,11 +158,11 @@ def _withdrawn(rows: list[Row], holds: Sequence[bool], claim: str, instead: str,
     ]
 
 
-def _at_level(judged: _GateQuestions, level: float) -> _GateQuestions:
+def _at_level(judged: GateQuestions, level: float) -> GateQuestions:
     return replace(judged, options=replace(judged.options, level=level))
 
 
-def _bound_rows(judged: _GateQuestions, bound: Bound) -> Iterator[Row]:
+def _bound_rows(judged: GateQuestions, bound: Bound) -> Iterator[Row]:
     figures = list(_figures(judged, bound.name))
     for question, aspect, reference, figure in figures:
         ends = (figure.ci_low if bound.least else figure.ci_high) if judged.options.certain else figure.value
@@ -257,20 +195,20 @@ def _row(
     }
 
 
-def _reference(judged: _GateQuestions, name: str) -> str | None:
+def _reference(judged: GateQuestions, name: str) -> str | None:
     if name in STATISTICS:
         return judged.options.truth
     return " over ".join(judged.options.systems) if name == "win_rate" else None
 
 
-def _nothing(judged: _GateQuestions, name: str) -> str:
+def _nothing(judged: GateQuestions, name: str) -> str:
     options = judged.options
     if name in STATISTICS:
         return f"no question that both {options.rater} and {options.truth} answered"
     return f"{options.rater} has not compared {' and '.join(options.systems)}"
 
 
-def _figures(judged: _GateQuestions, name: str) -> Iterator[tuple[Question, str, str | None, Estimate]]:
+def _figures(judged: GateQuestions, name: str) -> Iterator[tuple[Question, str, str | None, Estimate]]:
     """(question, aspect, reference, figure) of everything that a bound on `name` applies to."""
     options, ratings = judged.options, judged.newest
     again = {"resamples": options.resamples, "seed": options.seed}
@@ -293,9 +231,9 @@ def _figures(judged: _GateQuestions, name: str) -> Iterator[tuple[Question, str,
             yield question, question.aspect, reference, estimates["win_rate"]
 
 
-def _agreement(judged: _GateQuestions, pair: Pair, name: str) -> Estimate:
+def _agreement(judged: GateQuestions, pair: Pair, name: str) -> Estimate:
     options, ratings = judged.options, judged.ratings
-    compared = compare_pair(ratings, pair, options.agreement)
+    compared = compare_pair(ratings, pair, options.agreement_of(judged.sides.later.rater))
     if reason := unfit(name, pair, ratings, judged.unordered):
         return undefined(reason, compared.row.size)
     estimate = estimates(
@@ -305,7 +243,7 @@ def _agreement(judged: _GateQuestions, pair: Pair, name: str) -> Estimate:
     return replace(estimate, note=join_notes(estimate.note, compared.seen.words()))
 
 
-def _from_first(judged: _GateQuestions, verdicts: Verdicts) -> tuple[FloatArray, FloatArray]:
+def _from_first(judged: GateQuestions, verdicts: Verdicts) -> tuple[FloatArray, FloatArray]:
     """A question's verdicts as seen from the first of the two systems, and which of them are about the two."""
     cases = judged.ratings.cases
     system, opponent = (cases.systems.index(name) for name in judged.options.systems)
@@ -315,21 +253,21 @@ def _from_first(judged: _GateQuestions, verdicts: Verdicts) -> tuple[FloatArray,
     return np.where(straight, value, -value), cases.is_pair[verdicts.row] & (straight | swapped)
 
 
-def _change_rows(judged: _GateQuestions, against: str) -> Iterator[Row]:
+def _change_rows(judged: GateQuestions) -> Iterator[Row]:
     options = judged.options
     for name in options.stats or _usual(judged):
         bad = "must not rise" if name == _RISING_IS_BAD else "must not fall"
-        changes = list(_changes(judged, against, name))
-        for question, aspect, changed, rule in changes:
+        changes = list(_changes(judged, name))
+        for question, aspect, changed in changes:
             row = _row("change", name, question, aspect, _reference(judged, name), bad)
-            yield row | _change_cells(changed, name) | {"paired": rule}
+            yield row | _change_cells(changed, name) | paired_cells(judged.compared.get(question))
         if not changes:
             yield _row("change", name, None, options.aspect, _reference(judged, name), bad) | {
                 "n": 0, "state": UNKNOWN, "note": _nothing(judged, name),
             }  # fmt: skip
 
 
-def _usual(judged: _GateQuestions) -> list[str]:
+def _usual(judged: GateQuestions) -> list[str]:
     """The figures whose change is tested by default."""
     bounds = ["failure_rate"]
     if judged.options.systems:
@@ -361,36 +299,34 @@ def _change_cells(changed: Change, name: str) -> Row:
     }
 
 
-def _changes(judged: _GateQuestions, against: str, name: str) -> Iterator[tuple[Question, str, Change, str]]:
-    """(question, aspect, change, the rule by which the two runs are matched)."""
+def _changes(judged: GateQuestions, name: str) -> Iterator[tuple[Question, str, Change]]:
+    """(question, aspect, change)."""
     options, ratings = judged.options, judged.ratings
     draw = Draw(options.resamples, options.seed, options.level)
     of_pairs = {pair.a: pair for pair in judged.pairs}
     for question in (pair.a for pair in judged.pairs) if name in STATISTICS else judged.mine:
-        earlier, pair = question._replace(rater=against), of_pairs.get(question)
-        aspect = pair.aspect if pair else question.aspect
-        if earlier not in ratings.verdicts:
-            yield question, aspect, _undefined(f"{against} did not answer this"), ""
-            continue
-        verdicts = ratings.verdicts[question], ratings.verdicts[earlier]
-        runs = compared_runs(ratings.cases, judged.contexts, *verdicts, same_rater=against == options.rater)
-        if name not in STATISTICS:
-            change = change_of_means(runs, partial(_SEEN[name], judged), draw)
+        pair, match = of_pairs.get(question), judged.compared.get(question)
+        if match is None:
+            change = _undefined(judged.sides.unanswered)
+        elif name not in STATISTICS:
+            change = change_of_means(match.runs, partial(_SEEN[name], judged), draw)
         elif pair is None:
             change = _undefined(OF_METRICS)
         elif reason := unfit(name, pair, ratings, judged.unordered):
             change = _undefined(reason)
         else:
-            change = change_of_agreement(runs, ratings.verdicts[pair.b], judged.labels[pair], name, draw)
-        yield question, aspect, change, BY_CASE if runs.rule == "case" else BY_USER
+            change = change_of_agreement(
+                match.runs, ratings.verdicts[pair.b], judged.labels[pair], name, draw
+            )
+        yield question, pair.aspect if pair else question.aspect, change
 
 
-def _failures(_: _GateQuestions, verdicts: Verdicts) -> tuple[FloatArray, FloatArray]:
+def _failures(_: GateQuestions, verdicts: Verdicts) -> tuple[FloatArray, FloatArray]:
     failed = np.isnan(verdicts.value).astype(np.float64)
     return failed, np.ones(failed.size)
 
 
-def _wins(judged: _GateQuestions, verdicts: Verdicts) -> tuple[FloatArray, FloatArray]:
+def _wins(judged: GateQuestions, verdicts: Verdicts) -> tuple[FloatArray, FloatArray]:
     seen, here = _from_first(judged, verdicts)
     return (seen + 1) / 2, here
 

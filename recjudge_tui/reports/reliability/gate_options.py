@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.pairing import AgreementOptions, check_options
+from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.stats.agreement.registry import STATISTICS
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
-from recjudge_tui.store.database import Database
-from recjudge_tui.store.raters.raters import rater_row
 
 FIGURES = (*STATISTICS, "win_rate", "failure_rate")
 _ROUNDING = 1e-9
@@ -35,9 +33,11 @@ class Bound:
 
 @dataclass(frozen=True)
 class GateOptions:
-    """The requirements for a rater. `certain`: the end of the interval must meet them, not only the figure.
+    """The requirements for a rater, or for one run (`run:15`). `certain`: the end of the interval must meet them, not
+    only the figure.
 
-    `against`: the rater of the earlier run. `stats`: the figures whose change is tested; empty: agreement with the
+    `against`: the rater of the earlier run, the run (`run:14`), or the rater itself: its newest run against the one
+    before. `stats`: the figures whose change is tested; empty: agreement with the
     truth (qwk, else Pearson), the win rate if systems are named, and the failure rate.
     """
 
@@ -54,16 +54,15 @@ class GateOptions:
     resamples: int = RESAMPLES
     seed: int = 0
 
-    @property
-    def agreement(self) -> AgreementOptions:
+    def agreement_of(self, rater: str) -> AgreementOptions:
         return AgreementOptions(
-            protocol=self.protocol, aspect=self.aspect, raters=(self.rater,), truth=self.truth,
+            protocol=self.protocol, aspect=self.aspect, raters=(rater,), truth=self.truth,
             resamples=self.resamples, seed=self.seed,
         )  # fmt: skip
 
 
-def check_gate(db: Database, project_id: int, options: GateOptions) -> None:
-    """Raises UsageError for options that cannot be checked, NotFoundError for an unknown rater."""
+def check_gate(options: GateOptions) -> None:
+    """Raises UsageError for options that cannot be checked in any project."""
     if not options.bounds and options.against is None:
         raise UsageError("there is nothing to check", next_step="Give --at-least, --at-most or --against.")
     if options.stats and options.against is None:
@@ -83,9 +82,3 @@ def check_gate(db: Database, project_id: int, options: GateOptions) -> None:
         raise UsageError("two different systems are needed", next_step="Write --systems new,old.")
     if any(not math.isfinite(bound.x) for bound in options.bounds):
         raise UsageError("a bound is a finite number")
-    if options.truth in (options.rater, options.against) and options.truth is not None:
-        raise UsageError(f"{options.truth} cannot be its own truth")
-    for rater in (options.rater, options.against):
-        if rater is not None:
-            rater_row(db, project_id, rater)
-    check_options(db, project_id, options.agreement)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.runs.judges import ServedModel, prompt_match, served_models
+from recjudge_tui.store.runs.judges import ServedModel, prompt_match
 
 _DIGEST = 12
 
 
-def served_notes(db: Database, project_id: int, later: str, earlier: str, protocols: set[str]) -> list[str]:
-    """Which models answered both raters and whether they changed; whether both got the same prompts, and made new
+class ServedSide(NamedTuple):
+    """One side for a person, and the models behind its runs."""
+
+    name: str
+    runs: list[ServedModel]
+
+
+def served_notes(db: Database, later: ServedSide, earlier: ServedSide) -> list[str]:
+    """Which models answered both sides and whether they changed; whether both got the same prompts, and made new
     calls."""
-    new, old = (served_models(db, project_id, rater, protocols) for rater in (later, earlier))
-    notes = [f"{name} was answered by {_list(runs)}" for name, runs in ((later, new), (earlier, old))]
+    new, old = later.runs, earlier.runs
+    notes = [f"{side.name} was answered by {_list(side.runs)}" for side in (later, earlier)]
     changed = served_changed(new, old)
     if changed is None:
         notes.append("it is unknown whether the served model changed")
@@ -33,16 +42,14 @@ def served_notes(db: Database, project_id: int, later: str, earlier: str, protoc
     cached, calls = sum(run.cached for run in new), sum(run.calls for run in new)
     if cached:
         notes.append(
-            f"{cached:,} of {calls:,} calls of {later} came from the cache, not from a model; run it with --no-cache"
+            f"{cached:,} of {calls:,} calls of {later.name} came from the cache, not from a model; run it with --no-cache"
         )
     return notes
 
 
-def served_settings(
-    db: Database, project_id: int, later: str, earlier: str, protocols: set[str]
-) -> dict[str, object]:
+def served_settings(later: ServedSide, earlier: ServedSide) -> dict[str, object]:
     """The same for scripts: `served`, `served_before` (a list of runs) and `served_changed` (None: unknown)."""
-    new, old = (served_models(db, project_id, rater, protocols) for rater in (later, earlier))
+    new, old = later.runs, earlier.runs
     return {
         "served": [_as_json(run) for run in new],
         "served_before": [_as_json(run) for run in old],

@@ -5,9 +5,8 @@ figure may mix the two.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
-from itertools import count, groupby
+from collections.abc import Collection, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +29,13 @@ class Lifetimes(NamedTuple):
 
     since: IntArray
     until: IntArray
+
+
+class CaseOccasions(NamedTuple):
+    """By case: codes of its context and of its time in alphabetical order; a time of 0 is unknown."""
+
+    context: IntArray
+    served_at: IntArray
 
 
 class CaseContent(NamedTuple):
@@ -114,13 +120,21 @@ def case_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
     return CaseContent(known["a"].copy(), known["b"].copy(), known["text"].copy())
 
 
-def case_contexts(db: Database, project_id: int, cases: IntArray) -> IntArray:
-    """A code for the context of each of these cases (ids in order)."""
+def case_occasions(db: Database, project_id: int, cases: IntArray) -> CaseOccasions:
+    """The occasions of these cases (ids in order)."""
     rows = db.rows(
-        "SELECT id, context FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id", (project_id,)
+        "SELECT id, context, served_at FROM cases NOT INDEXED WHERE project_id = ? ORDER BY id", (project_id,)
     )
-    wanted, codes = {*cases.tolist()}, defaultdict[str, int](count().__next__)
-    return np.array([codes[row[1]] for row in rows if row[0] in wanted], dtype=np.int64)
+    # another process may have added cases since they were read
+    wanted = {*cases.tolist()}
+    known = [row for row in rows if row[0] in wanted]
+    return CaseOccasions(_codes([row[1] for row in known]), _codes([row[2] for row in known]))
+
+
+def _codes(texts: Collection[str]) -> IntArray:
+    """By text: its place among all of them in alphabetical order, where the empty one is 0."""
+    places = {text: at for at, text in enumerate(sorted({"", *texts}))}
+    return np.array([places[text] for text in texts], dtype=np.int64)
 
 
 def judged_content(db: Database, project_id: int, cases: IntArray) -> CaseContent:
