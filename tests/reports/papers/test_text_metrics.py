@@ -9,7 +9,6 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score.rouge_scorer import RougeScorer
 
 from recjudge_tui.reports.papers.text_metrics import bare_text, bleu, jieba_words, rouge_1, rouge_l_as_printed
 
@@ -75,5 +74,7 @@ def test_rouge_l_uses_the_longest_common_subsequence(a: list[str], b: list[str])
 
 @given(texts, texts)
 def test_rouge_1_is_the_librarys(a: list[str], b: list[str]) -> None:
+    from rouge_score.rouge_scorer import RougeScorer  # with NLTK, which takes a second: not for every worker
+
     scored = RougeScorer(["rouge1"]).score(" ".join(b), " ".join(a))["rouge1"]
     assert rouge_1(a, b) == pytest.approx(scored.fmeasure)

@@ -7,7 +7,6 @@ import pytest
 import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score.rouge_scorer import RougeScorer
 
 from recjudge_tui.errors import RunError
 from recjudge_tui.stats.text.metrics import NO_REFERENCE, NO_WORDS, TEXT_METRICS, TOO_LONG, text_metric
@@ -125,6 +124,8 @@ def test_spaced_text_is_scored_as_sacrebleu_does(text: str, reference: str) -> N
 
 @pytest.mark.parametrize(("text", "reference"), [pair for pair in SENTENCES if pair[0].isascii()])
 def test_ascii_text_is_scored_as_rouge_score_does(text: str, reference: str) -> None:
+    from rouge_score.rouge_scorer import RougeScorer  # with NLTK, which takes a second: not for every worker
+
     scores = RougeScorer(["rouge1", "rougeL"]).score(reference, text)
     assert value("rouge-1", text, reference) == pytest.approx(scores["rouge1"].fmeasure)
     assert value("rouge-l", text, reference) == pytest.approx(scores["rougeL"].fmeasure)
