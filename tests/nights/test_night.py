@@ -362,5 +362,5 @@ def test_lists_replaced_on_the_same_occasion_are_compared_by_occasion(nights: Ni
     nights.night()
     rows = json.loads((nights.folder / "gate.json").read_text(encoding="utf-8"))["rows"]
     assert [row["paired"] for row in rows if row["check"] == "change"] == [
-        "by occasion: other lists of the same user, context and time"
+        "by occasion: other lists, same context and time"
     ]

@@ -21,9 +21,9 @@ from recjudge_tui.store.verdicts.ratings import CaseColumns, Verdicts
 # from the finest to the coarsest: each pairs whatever the one before it pairs
 Rule = Literal["case", "occasion", "user"]
 BY_CASE = "by case: both judged the same lists"
-BY_OCCASION = "by occasion: other lists of the same user, context and time"
+BY_OCCASION = "by occasion: other lists, same context and time"
 BY_USER = "by user: the lists differ"
-BY_USER_OVER_TIME = "by user: lists of other times, averaged over each user's lists in a context"
+BY_USER_OVER_TIME = "by user: lists of other times, averaged by context"
 NO_CASE, NO_USER = "no case that both runs were asked about", "no user and systems that both runs judged"
 # verdicts -> (values, kept): the value of each verdict to average, and a mask of those that count
 Seen = Callable[[Verdicts], tuple[FloatArray, FloatArray]]

@@ -17,7 +17,7 @@ from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from tests.support.verdicts import Project, give, judge_pairs, list_case, new_project
 
 MONDAY, TUESDAY = "2026-05-04T08:00:00Z", "2026-05-05T08:00:00Z"
-OTHER_TIMES = "by user: lists of other times, averaged over each user's lists in a context"
+OTHER_TIMES = "by user: lists of other times, averaged by context"
 Wins = Mapping[tuple[str, str], float]
 
 
