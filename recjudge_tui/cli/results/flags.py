@@ -109,4 +109,5 @@ def flags(
         by=None if by in ("system", "rank") else by,
         occasions=occasions,
         systems=systems,
+        empty="not judged for flagged items",
     )

@@ -48,6 +48,18 @@ def _raters(pairs: tuple[tuple[str, str], ...]) -> str:
     return f"{common_rater} with {', '.join(b if a == common_rater else a for a, b in pairs)}"
 
 
+def no_pairs(ratings: Ratings) -> str:
+    """Why a report on pairs has no rows; of a selection it says nothing about other cases."""
+    if ratings.cases.selected is None:
+        return "no pair of lists has been judged yet"
+    return "none of these pairs of lists has been judged"
+
+
+def no_verdicts(ratings: Ratings) -> str:
+    """Why a report has no rows; of a selection it says nothing about other cases."""
+    return "there are no verdicts yet" if ratings.cases.selected is None else "there are no verdicts on these"
+
+
 def untimed_notes(ratings: Ratings) -> list[str]:
     """Notes on how many cases were left out because a time was chosen and theirs is unknown."""
     return [untimed_note(ratings.untimed, "cases")] if ratings.untimed else []

@@ -54,16 +54,18 @@ def segmented(
     occasions: OccasionFilter = EVERY_OCCASION,
     systems: tuple[str, ...] = (),
     of_lists: bool = False,
+    empty: str = "nothing to report for",
 ) -> Table:
     """The report on the cases of these occasions and systems (none: all). With `by`, it is made once for each group,
     with the group in the first column.
 
-    `by` is ACTIVITY, CONTEXT or an attribute of users. `of_lists`: the report is about lists and not about cases. Raises
+    `by` is ACTIVITY, CONTEXT or an attribute of users. `of_lists`: the report is about lists and not about cases. `empty`
+    says what it means that groups have no rows; their names follow. Raises
     NotFoundError for an unknown context or system, UsageError for an unknown attribute, and whatever the report raises.
     """
     check_contexts(db, project_id, occasions)
     check_systems(db, project_id, systems)
-    table = _segmented(db, project_id, report, by, CaseSelection(occasions, systems=systems), of_lists)
+    table = _segmented(db, project_id, report, by, CaseSelection(occasions, systems=systems), of_lists, empty)
     return about_occasions(about_systems(table, systems), occasions)
 
 
@@ -72,7 +74,13 @@ def _compared(groups: int) -> str:
 
 
 def _segmented(
-    db: Database, project_id: int, report: Report, by: str | None, chosen: CaseSelection, of_lists: bool
+    db: Database,
+    project_id: int,
+    report: Report,
+    by: str | None,
+    chosen: CaseSelection,
+    of_lists: bool,
+    empty: str,
 ) -> Table:
     if by is None:
         return report(chosen)
@@ -84,11 +92,11 @@ def _segmented(
         tables = [(group, report(replace(chosen, segment=group))) for group in segmentation.groups]
     first = tables[0][1]
     rows: list[Row] = [{"segment": group.name} | row for group, table in tables for row in table.rows]
-    empty = [one_line(group.name, 60) for group, table in tables if not table.rows]
+    without = [one_line(group.name, 60) for group, table in tables if not table.rows]
     notes = [
         _compared(len(segmentation.groups)),
         *segmentation.notes,
-        *([f"nothing to report for: {', '.join(empty)}"] if empty else []),
+        *([f"{empty}: {', '.join(without)}"] if without else []),
         *_notes(tables),
     ]
     columns = (Column("segment", one_line(segmentation.title, 40)), *first.columns)

@@ -16,6 +16,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.flags.project_flags import (
     ANY,
     NOTHING,
+    NOTHING_HERE,
     FlagOptions,
     ProjectFlags,
     issue_place,
@@ -183,7 +184,7 @@ def _notes(
     rows: list[Row],
     options: FlagOptions,
 ) -> tuple[str, ...]:
-    notes = [_INTERVALS] if rows else [NOTHING]
+    notes = [_INTERVALS] if rows else [NOTHING if current.cases.selected is None else NOTHING_HERE]
     if any(row["people"] is not None for row in rows):
         notes.append(_PEOPLE)
     questions = [question_of(flagger) for flagger in flagged.flaggers]

@@ -27,6 +27,7 @@ from recjudge_tui.store.verdicts.ratings import (
 
 ANY = "any"
 NOTHING = "no rater has flagged an item or was asked to: start a pointwise run, or import labels with flags"
+NOTHING_HERE = "no rater has flagged an item of these or was asked to"
 # flags belong to a whole answer, not to a single aspect
 _ASPECT = "flags"
 Of = Literal["lists", "items"]

@@ -9,7 +9,7 @@ import numpy as np
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.missing_notes import earlier_notes
+from recjudge_tui.reports.common.missing_notes import earlier_notes, no_verdicts
 from recjudge_tui.reports.common.scales import is_metric, label_names, rater_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.arrays import IntArray
@@ -72,7 +72,7 @@ def share_table(
         notes += earlier_notes(ratings, questions)
         notes += rater_notes(ratings.raters[question.rater] for question in questions)
     elif not notes:
-        notes.append("there are no verdicts yet")
+        notes.append(no_verdicts(ratings))
     settings = {"protocol": protocol, "method": "share", "resamples": resamples, "seed": seed}
     return Table(f"Shares of labels: {protocol}", _COLUMNS, tuple(rows), tuple(notes), settings)
 

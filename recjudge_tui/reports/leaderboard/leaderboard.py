@@ -9,7 +9,7 @@ from typing import NamedTuple
 from recjudge_tui.domain.protocols import OVERALL, LeaderboardKind, compares_lists, protocol_facts
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.missing_notes import earlier_notes
+from recjudge_tui.reports.common.missing_notes import earlier_notes, no_pairs
 from recjudge_tui.reports.common.scales import (
     origin_notes,
     protocol_questions,
@@ -198,7 +198,7 @@ def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Buil
             facts += neighbour_facts(contests, scores)
             lines += _about(question, scores) + close_calls
             tested, counted = tested or bool(close_calls), counted or some
-        notes = [TIES_NOTE, about, *lines] if rows else ["no pair of lists has been judged yet"]
+        notes = [TIES_NOTE, about, *lines] if rows else [no_pairs(ratings)]
         notes += [SEPARABLE_NOTE] if tested else []
         notes += [MORE_NOTE] if counted else []
         notes += earlier_notes(ratings, questions)

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.missing_notes import earlier_notes
+from recjudge_tui.reports.common.missing_notes import earlier_notes, no_verdicts
 from recjudge_tui.reports.common.scales import categories, rater_notes, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.mean_pairs import (
@@ -74,7 +74,7 @@ def mean_table(
         if rows
         else ()
         if no_mean
-        else ("there are no verdicts yet",)
+        else (no_verdicts(ratings),)
     )
     notes = (*notes, *scale_notes(db, project_id, ((q.protocol, q.aspect) for q in ordered)), *no_mean)
     settings = {"protocol": protocol, "method": "mean", "resamples": resamples, "seed": seed}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.missing_notes import earlier_notes
+from recjudge_tui.reports.common.missing_notes import earlier_notes, no_pairs
 from recjudge_tui.reports.common.scales import origin_notes, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import Battles, battles
@@ -51,7 +51,7 @@ def q_matrix_table(db: Database, project_id: int, options: LeaderboardOptions, _
     for question in questions:
         contests = battles(ratings, question, options.resamples, options.seed, options.selection.groups)
         rows += _rows(contests)
-    notes = [_Q_NOTE, TIES_NOTE, _P_NOTE] if rows else ["no pair of lists has been judged yet"]
+    notes = [_Q_NOTE, TIES_NOTE, _P_NOTE] if rows else [no_pairs(ratings)]
     notes += earlier_notes(ratings, questions)
     notes += rater_notes(ratings.raters[q.rater] for q in questions)
     notes += [*crowd_notes(ratings), *origin_notes(db, project_id, ratings.single_questions)]

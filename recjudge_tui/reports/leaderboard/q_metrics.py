@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.missing_notes import earlier_notes
+from recjudge_tui.reports.common.missing_notes import earlier_notes, no_pairs
 from recjudge_tui.reports.common.scales import is_metric, origin_notes, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import battles
@@ -85,7 +85,7 @@ def q_metrics_table(db: Database, project_id: int, options: LeaderboardOptions, 
             unmeasured.append(
                 f"{question.rater}: {left_out:,} current lists that it has not judged are not measured"
             )
-    notes = list(_NOTES) if rows else ["no pair of lists has been judged yet"]
+    notes = list(_NOTES) if rows else [no_pairs(ratings)]
     notes += dict.fromkeys(unmeasured)
     notes += earlier_notes(ratings, questions)
     notes += rater_notes(ratings.raters[question.rater] for question in questions)

@@ -9,7 +9,7 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.reports.common.comparison import generation_notes
-from recjudge_tui.reports.common.missing_notes import earlier_notes
+from recjudge_tui.reports.common.missing_notes import earlier_notes, no_verdicts
 from recjudge_tui.reports.common.scales import is_metric, origin_notes, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import battles
@@ -105,7 +105,7 @@ def side_by_side_table(db: Database, project_id: int, options: LeaderboardOption
         q = {} if question is None else _q(ratings, question)
         paired = _rows(rater, aspect, {} if scored is None else _means(alone.cases, scored), q, auc)
         rows += [row | {"absolute_rater": scorer if row["n_absolute"] else None} for row in paired]
-    notes = list(_NOTES) if rows else ["there are no verdicts yet, in pairs or alone"]
+    notes = list(_NOTES) if rows else [f"{no_verdicts(ratings)}, in pairs or alone"]
     notes += earlier_notes(ratings, ratings.verdicts)
     notes += dict.fromkeys(lone_notes)
     notes += rater_notes(ratings.raters[rater] for rater in dict.fromkeys(str(row["rater"]) for row in rows))

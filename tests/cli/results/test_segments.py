@@ -213,6 +213,29 @@ def test_a_group_without_figures_is_named(project_db: Path, capsys: Capture) -> 
     assert "nothing to report for: free, paid, no plan" in table["notes"]
     measured = _table(project_db, capsys, "metrics", "--metrics", "coverage", *words[3:])
     assert {row["segment"]: row["n"] for row in measured["rows"] if row["n"]} == {"paid": 1}
+    with connect(project_db) as db:
+        header = ("rater", "user_id", "system_a", "system_b", "value", "context")
+        load(db, "labels", [header, ("zoe", "u3", "a", "b", "A", "desk")])
+    flagged = _table(project_db, capsys, "flags", "--by", "context")
+    assert "not judged for flagged items: desk" in flagged["notes"]
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (("leaderboard", "--protocol", "pairwise"), "none of these pairs of lists has been judged"),
+        (("leaderboard", "--protocol", "pairwise", "--table", "matrix"), "none of these pairs of lists has been judged"),
+        (("leaderboard", "--protocol", "pointwise"), "there are no verdicts on these"),
+        (("flags",), "no rater has flagged an item of these or was asked to"),
+    ],
+)  # fmt: skip
+def test_a_time_without_verdicts_says_nothing_about_others(
+    visits: Path, capsys: Capture, words: tuple[str, ...], note: str
+) -> None:
+    table = _table(visits, capsys, *words, "--from", "2031-01-01")
+    assert table["rows"] == []
+    assert note in table["notes"]
+    assert not any("yet" in note for note in table["notes"])
 
 
 def test_text_and_csv_have_the_group_first(visits: Path, capsys: Capture) -> None:
