@@ -251,3 +251,10 @@ def test_a_rater_of_one_import_cannot_be_held_against_itself(judged: Database, r
     assert code == 2
     assert "it judged no earlier lists" in err
     assert "Judge new lists with the same rater" in " ".join(err.split())
+
+
+def test_a_rater_against_itself_covers_lists_that_stayed_as_they_were(judged: Database, run: Run) -> None:
+    judge_generation(judged, run, 2)
+    table = table_of(run, "gate --rater rules --against rules --protocol pointwise")
+    # four of the lists are the same in both imports, and were judged only once
+    assert [(row["figure"], row["n"], row["left_out"]) for row in table["rows"]] == [("failure_rate", 36, 0)]
