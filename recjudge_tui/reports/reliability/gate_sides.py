@@ -46,7 +46,7 @@ class GateSides(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Compared:
+class RunMatch:
     """The matched verdicts on one question; `run_ids` are the later and the earlier run, None for all of a rater."""
 
     runs: ComparedRuns
@@ -73,12 +73,12 @@ def gate_sides(db: Database, project_id: int, options: GateOptions) -> GateSides
 
 def compare_sides(
     db: Database, sides: GateSides, ratings: Ratings, occasions: CaseOccasions, asked: list[Question]
-) -> dict[Question, Compared]:
+) -> dict[Question, RunMatch]:
     """The matched verdicts on each question that both sides answered. Raises NoEarlierError for a rater that is to be
     compared with itself and has judged only once.
     """
     assert sides.earlier is not None
-    compared: dict[Question, Compared] = {}
+    compared: dict[Question, RunMatch] = {}
     for question in asked:
         verdicts = ratings.verdicts[question]
         if sides.is_one_rater:
@@ -91,7 +91,7 @@ def compare_sides(
             before = sides.earlier.verdicts(db, ratings, same)
             if before.row.size:
                 runs = compared_runs(ratings.cases, occasions, verdicts, before)
-                compared[question] = Compared(runs, (sides.later.run_id, sides.earlier.run_id))
+                compared[question] = RunMatch(runs, (sides.later.run_id, sides.earlier.run_id))
     if sides.is_one_rater and not compared:
         raise NoEarlierError(
             f"{sides.later.name} cannot be compared with itself: it judged no earlier lists and has no earlier run",
@@ -103,20 +103,20 @@ def compare_sides(
 
 def _own_change(
     db: Database, source: Source, ratings: Ratings, occasions: CaseOccasions, question: Question
-) -> Compared | None:
+) -> RunMatch | None:
     """A rater's newest verdicts against those before: on the lists that its newest run's lists replaced, or of the run
     before that one, whichever has more users in common. None if there is neither.
     """
     replaced = replaced_lists(ratings.cases, occasions, ratings.verdicts[question])
     last = _last_runs(db, source, ratings, question)
     if len(last) < 2:
-        return None if replaced is None else Compared(replaced)
+        return None if replaced is None else RunMatch(replaced)
     (later_id, later), (earlier_id, earlier) = last
-    by_run = Compared(compared_runs(ratings.cases, occasions, later, earlier), (later_id, earlier_id))
+    by_run = RunMatch(compared_runs(ratings.cases, occasions, later, earlier), (later_id, earlier_id))
     if replaced is not None:
         new = replaced.later.among(np.isin(replaced.later.row, later.row))
         if replace(replaced, later=new).users >= by_run.runs.users:
-            return Compared(replaced)
+            return RunMatch(replaced)
     return by_run
 
 
@@ -135,7 +135,7 @@ def _last_runs(
 
 
 def served_sides(
-    db: Database, project_id: int, sides: GateSides, compared: dict[Question, Compared], protocols: set[str]
+    db: Database, project_id: int, sides: GateSides, compared: dict[Question, RunMatch], protocols: set[str]
 ) -> tuple[ServedSide, ServedSide]:
     """The models behind the compared runs of both sides."""
     assert sides.earlier is not None
@@ -151,7 +151,7 @@ def served_sides(
     return served(sides.later, 0), served(sides.earlier, 1)
 
 
-def paired_notes(compared: dict[Question, Compared]) -> Iterator[str]:
+def paired_notes(compared: dict[Question, RunMatch]) -> Iterator[str]:
     """How the verdicts of the two runs were paired, and what was left out; questions alike share a note."""
     alike: dict[str, list[str]] = {}
     for question, match in compared.items():
@@ -161,7 +161,7 @@ def paired_notes(compared: dict[Question, Compared]) -> Iterator[str]:
         yield text if len(alike) == 1 else f"{'; '.join(places)}: {text}"
 
 
-def paired_cells(match: Compared | None) -> Row:
+def paired_cells(match: RunMatch | None) -> Row:
     if match is None:
         return {"paired": ""}
     counts = match.runs.counts
