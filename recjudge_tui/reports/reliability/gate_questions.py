@@ -9,7 +9,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.pairing import Pair, check_aspect, check_options, label_sets, pairs_of
 from recjudge_tui.reports.common.scales import categories, protocol_questions
 from recjudge_tui.reports.reliability.gate_options import GateOptions
-from recjudge_tui.reports.reliability.gate_sides import RunMatch, GateSides, compare_sides, gate_sides
+from recjudge_tui.reports.reliability.gate_sides import GateSides, RunMatch, compare_sides, gate_sides
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import case_occasions
 from recjudge_tui.store.verdicts.ratings import (
