@@ -17,7 +17,13 @@ from recjudge_tui.stats.agreement.paired import users_for_each
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
 from recjudge_tui.stats.defaults import ALPHA, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.experiments.online import FEWEST_EXPECTED, Arm, lift, two_proportions
+from recjudge_tui.stats.experiments.online import (
+    FEWEST_EXPECTED,
+    FEWEST_IMPRESSIONS,
+    Arm,
+    lift,
+    two_proportions,
+)
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import clopper_pearson
 from recjudge_tui.stats.resampling.multiplicity import sign_test
@@ -77,7 +83,9 @@ _LOG = (
 METHODS_NOTE = (
     "rates: Clopper and Pearson's interval; lift: rate A / rate B - 1 with the log interval of Katz et al. 1978; z and p:"
     " two proportions, pooled, two-sided; p with fewer than"
-    f" {FEWEST_EXPECTED} expected clicks or non-clicks: Fisher's exact test; all assume independent impressions"
+    f" {FEWEST_EXPECTED} expected clicks or non-clicks, or {FEWEST_IMPRESSIONS:,} impressions, in an arm:"
+    " Fisher's exact test;"
+    " all assume independent impressions"
 )
 _SIGNIFICANT = (
     "significant: exact test over users of the two systems alone (sign test of pairs, sign flips of means), p < .05; the"

@@ -13,6 +13,7 @@ from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.intervals import clopper_pearson
 
 FEWEST_EXPECTED = 20
+FEWEST_IMPRESSIONS = 10_000
 NO_CLICKS = "b was never clicked, so there is no rate to compare with"
 NO_SPREAD = "all impressions were clicked, or none, so there is nothing to test"
 
@@ -71,8 +72,9 @@ def two_proportions(a: Arm, b: Arm) -> TwoProportions:
 
     z = (rate_a - rate_b) / sqrt(r (1 - r) (1/n_a + 1/n_b)), r = all clicks / all impressions; p = 2 (1 - Φ(|z|))
     (Fleiss, Levin and Paik 2003, Statistical Methods for Rates and Proportions, ch. 3, without continuity
-    correction). Where an arm would have fewer than FEWEST_EXPECTED clicks or non-clicks at the pooled rate, p is that of
-    Fisher's exact test (1935), because z would then find a difference between equal rates in up to 13 % of samples.
+    correction). Where an arm would have fewer than FEWEST_EXPECTED clicks or non-clicks at the pooled rate, or has fewer
+    than FEWEST_IMPRESSIONS, p is that of Fisher's exact test (1935): z would find a difference between equal rates in up to
+    13 % of samples with few clicks, and in 5.7 % with 150 impressions and a rate of one half.
     Undefined if r is 0 or 1.
     """
     clicks, impressions = a.clicks + b.clicks, a.impressions + b.impressions
@@ -81,7 +83,8 @@ def two_proportions(a: Arm, b: Arm) -> TwoProportions:
     pooled = clicks / impressions
     error = math.sqrt(pooled * (1 - pooled) * (1 / a.impressions + 1 / b.impressions))
     z = (a.rate - b.rate) / error
-    if min(a.impressions, b.impressions) * min(pooled, 1 - pooled) < FEWEST_EXPECTED:
+    fewer = min(a.impressions, b.impressions)
+    if fewer < FEWEST_IMPRESSIONS or fewer * min(pooled, 1 - pooled) < FEWEST_EXPECTED:
         return TwoProportions(z, _fisher(a, b))
     return TwoProportions(z, math.erfc(abs(z) / math.sqrt(2)))
 

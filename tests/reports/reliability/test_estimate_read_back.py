@@ -17,6 +17,7 @@ from recjudge_tui.reports.reliability.human_estimates import (
     balance_notes,
     human_estimates_table,
 )
+from recjudge_tui.stats.experiments.balance import balance_p
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
 
 Values = npt.NDArray[np.float64]
@@ -50,13 +51,17 @@ def _project(path: Path, given: dict[str, tuple[Values, Values]]) -> Project:
 
 
 def _p(said: Values, truth: Values) -> float | None:
-    """Student's test of the judge's means on labelled cases and on the others, one case a user; None with fewer than ten."""
+    """Student's test of the judge's means on labelled cases and on the others, one case a user; below .05 the
+    permutation test, where its p is larger; None with fewer than ten.
+    """
     sides = [said[~np.isnan(said) & there] for there in (~np.isnan(truth), np.isnan(truth))]
     fewest = min(side.size for side in sides)
     error = sum(side.var(ddof=1) / side.size for side in sides) if fewest > 1 else 0.0
     if fewest < 10 or not error:
         return None
-    return float(2 * student.sf(abs(sides[0].mean() - sides[1].mean()) / np.sqrt(error), fewest - 1))
+    p = float(2 * student.sf(abs(sides[0].mean() - sides[1].mean()) / np.sqrt(error), fewest - 1))
+    here = np.repeat([True, False], [side.size for side in sides])
+    return p if p >= 0.05 else max(p, balance_p(np.concatenate(sides), np.arange(here.size), here))
 
 
 def _claims(p_values: dict[str, float | None]) -> tuple[dict[str, str], int]:

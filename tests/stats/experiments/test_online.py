@@ -23,8 +23,8 @@ def test_the_constructed_experiment_of_the_paper() -> None:
 def test_z_and_p_against_the_chi_square_of_scipy() -> None:
     from scipy.stats import chi2_contingency
 
-    test = two_proportions(Arm(30, 200), Arm(18, 210))
-    expected = chi2_contingency([[30, 170], [18, 192]], correction=False)
+    test = two_proportions(Arm(3000, 20_000), Arm(2970, 20_400))
+    expected = chi2_contingency([[3000, 17_000], [2970, 17_430]], correction=False)
     assert test.z is not None
     assert test.z**2 == pytest.approx(expected.statistic)
     assert test.p == pytest.approx(expected.pvalue)
@@ -72,9 +72,16 @@ def test_coverage_and_error_rate_by_simulation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clicks", "impressions"), [((7, 1), (9, 12)), ((0, 5), (40, 30)), ((12, 25), (700, 700))]
+    ("clicks", "impressions"),
+    [
+        ((7, 1), (9, 12)),
+        ((0, 5), (40, 30)),
+        ((12, 25), (700, 700)),
+        ((5000, 5050), (9999, 10_100)),
+        ((12, 25), (70_000, 70_000)),
+    ],
 )
-def test_few_clicks_are_tested_by_fishers_exact_test(
+def test_few_clicks_or_impressions_are_tested_by_fishers_exact_test(
     clicks: tuple[int, int], impressions: tuple[int, int]
 ) -> None:
     arms = [Arm(*arm) for arm in zip(clicks, impressions, strict=True)]
@@ -82,9 +89,9 @@ def test_few_clicks_are_tested_by_fishers_exact_test(
     assert two_proportions(*arms).p == pytest.approx(fisher_exact([clicks, others]).pvalue)
 
 
-@pytest.mark.parametrize("n", [2, 5, 8, 12, 20, 40])
+@pytest.mark.parametrize("n", [2, 5, 8, 12, 20, 50])
 @pytest.mark.parametrize("rate", [0.03, 0.1, 0.3, 0.5])
-def test_equal_rates_are_called_different_in_about_5_percent_at_most(n: int, rate: float) -> None:
+def test_equal_rates_are_called_different_in_5_percent_at_most(n: int, rate: float) -> None:
     chance = binom.pmf(np.arange(n + 1), n, rate)
     wrong = sum(
         chance[a] * chance[b]
@@ -92,4 +99,4 @@ def test_equal_rates_are_called_different_in_about_5_percent_at_most(n: int, rat
         for b in range(n + 1)
         if (two_proportions(Arm(a, n), Arm(b, n)).p or 1.0) < 0.05
     )
-    assert wrong <= 0.06
+    assert wrong <= 0.05
