@@ -22,7 +22,7 @@ from recjudge_tui.stats.ranking.win_rates import NEVER_LOST, NO_CASES, ranks
 
 _REPLAYED_UP_TO = 100_000
 _NAMED_PAIRS = 3
-NOT_JOINED = "not connected to most of the systems, even through others, so its Elo is not comparable"
+NOT_JOINED = "not connected to the largest set of systems, even through others, so its Elo is not comparable"
 EQUAL_SETS = "no Elo: sets of as many systems and verdicts have never met, even through others, so neither is preferred"
 
 

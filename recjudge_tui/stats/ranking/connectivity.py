@@ -22,7 +22,10 @@ WON_ALL = "only won: no finite rating"
 LOST_ALL = "only lost: no finite rating"
 ABOVE = "no rated system beat it, even through others: no finite rating"
 BELOW = "it beat no rated system, even through others: no finite rating"
-APART = "not connected with the rated systems: no common rating"
+APART = "not connected to the largest set of systems, even through others: no common rating"
+EQUAL_ISLANDS = (
+    "no rating: sets of as many systems and battles never met, even through others, so neither is preferred"
+)
 EQUAL_SETS = "no rating: another set of as many systems and battles cannot be rated with this one, so neither is preferred"
 ONE_WAY = "all results go one way: no finite rating"
 TIES_ONLY = "every verdict a tie: Davidson's model has no finite fit (half-wins have)"
@@ -32,23 +35,26 @@ TIES_CARRY = "too few wins among many ties: Davidson's model has no finite fit (
 @dataclass(frozen=True)
 class Connectivity:
     """`rated`: the largest set of systems (numbers) that can be rated together. `notes`: why a system cannot be
-    rated, "" for the rated ones. `above[i, j]`: i certainly ranks above j, at no finite distance."""
+    rated, "" for the rated ones. `above[i, j]`: i certainly ranks above j, at no finite distance. `joined`: whether a
+    system belongs to the largest set connected by battles, the only one that is ranked."""
 
     rated: IntArray
     notes: tuple[str, ...]
     above: BoolArray
+    joined: BoolArray
 
     def places(self, rating: FloatArray) -> list[int | None]:
         """Ranks from 1 by `rating` (systems,; NaN if there is none), and by `above` where it decides. None for a
-        system that cannot be compared with some other system. Ratings equal within 1e-6 share a place.
+        system outside the largest connected set, or that cannot be compared with another system in it. Ratings equal
+        within 1e-6 share a place.
         """
         known = ~np.isnan(rating)
         rounded = np.round(np.where(known, rating, 0.0), 6)
         both = known[:, None] & known[None, :]
         higher = self.above | (both & (rounded[:, None] > rounded[None, :]))
-        comparable = higher | higher.T | (both & ~higher) | np.eye(rating.size, dtype=np.bool_)
+        comparable = higher | higher.T | (both & ~higher) | np.eye(rating.size, dtype=np.bool_) | ~self.joined
         better: IntArray = higher.sum(axis=0)
-        whole: BoolArray = np.asarray(comparable.all(axis=1))
+        whole: BoolArray = self.joined & np.asarray(comparable.all(axis=1))
         return [
             int(count) + 1 if comparable else None for count, comparable in zip(better, whole, strict=True)
         ]
@@ -57,20 +63,21 @@ class Connectivity:
 def connectivity(pairs: PairCounts, ties: Ties = "davidson") -> Connectivity:
     """Which systems can be rated. A tie counts as half a win of each, so it connects both ways.
 
-    The largest strongly connected set is rated without the other systems: in the limit, battles with them carry no
-    information about it. Of sets of equal size, the one with more battles is rated, and none if they have equally many.
+    Sets of systems that never met, even through others, have no common ranking: only the largest is ranked, as by
+    Elo. In it, the largest strongly connected set is rated without the other systems: in the limit, battles with them
+    carry no information about it. Of sets of equal size, the one with more battles counts, and none if
+    they have equally many.
     With Davidson's ties the set must also hold a cycle of results in which wins outnumber ties: otherwise the likelihood
     grows without bound as the tie parameter and the distances increase together.
     """
     from scipy.sparse.csgraph import connected_components
 
-    beats = _beats(pairs)
+    beats, joined = _beats(pairs), in_largest_component(pairs)
     _, strong = connected_components(beats, directed=True, connection="strong")
-    _, weak = connected_components(beats, directed=True, connection="weak")
     reach = _reach(beats)
     met = pairs.tallies()
     battles = np.bincount(strong, weights=met.sum(axis=1))
-    sizes = np.bincount(strong)
+    sizes = np.bincount(strong, weights=joined).astype(np.int64)
     largest = _largest(sizes, battles)
     core = (
         np.flatnonzero(strong == largest[0]) if len(largest) == 1 and sizes[largest[0]] > 1 else largest[:0]
@@ -80,19 +87,17 @@ def connectivity(pairs: PairCounts, ties: Ties = "davidson") -> Connectivity:
     notes = []
     for system in range(pairs.systems):
         inside = system in core
-        reason = EQUAL_SETS if rivals[system] else _reason(system, met[system], reach, weak, core)
+        reason = EQUAL_SETS if rivals[system] else _reason(system, met[system], reach, joined, core)
         notes.append(trouble if inside else reason)
-    return Connectivity(core[:0] if trouble else core, tuple(notes), reach & ~reach.T)
+    return Connectivity(core[:0] if trouble else core, tuple(notes), reach & ~reach.T, joined)
 
 
-def _reason(
-    system: int, met: FloatArray, reach: BoolArray, weak: npt.NDArray[np.int32], core: IntArray
-) -> str:
+def _reason(system: int, met: FloatArray, reach: BoolArray, joined: BoolArray, core: IntArray) -> str:
     wins, ties, losses = met
     if not met.any():
         return NO_VERDICTS
-    if core.size and weak[system] != weak[core[0]]:
-        return APART
+    if not joined[system]:
+        return APART if joined.any() else EQUAL_ISLANDS
     if ties == 0 and losses == 0:
         return WON_ALL
     if ties == 0 and wins == 0:

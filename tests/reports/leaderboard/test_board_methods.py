@@ -68,7 +68,9 @@ def test_systems_without_a_finite_rating_say_why_and_keep_their_place(project: P
     assert all(rows[name]["score"] is None for name in ("best", "worst", "p", "q"))
     assert [rows[name]["score"] for name in "abc"] == pytest.approx([1000] * 3)
     assert all(row["opponent"] is None for row in table.rows)
-    assert rows["a"]["rank"] is None  # the island of p and q could stand anywhere
+    assert [(row["system"], row["rank"]) for row in table.rows] == [
+        ("best", 1), ("a", 2), ("b", 2), ("c", 2), ("worst", 5), ("p", None), ("q", None),
+    ]  # fmt: skip
 
 
 def test_places_without_an_island(project: Project) -> None:
@@ -76,6 +78,22 @@ def test_places_without_an_island(project: Project) -> None:
     assert [(row["system"], row["rank"]) for row in board(project).rows] == [
         ("best", 1), ("a", 2), ("b", 3), ("worst", 4),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", [(1, 0, 1), (3, 0, 1)], ids=["a smaller island", "an equal one"])
+def test_bradley_terry_and_elo_rank_the_same_systems(project: Project, other: tuple[int, int, int]) -> None:
+    """The larger island is ranked by both, and of two islands alike neither; each row left out says why."""
+    battles(project, {("a", "b"): (3, 0, 1), ("p", "q"): other})
+    boards = [by_system(board(project, method)) for method in ("bt", "elo")]
+    ranks = [{name: row["rank"] for name, row in rows.items()} for rows in boards]
+    expected = {"a": 1, "b": 2, "p": None, "q": None} if other == (1, 0, 1) else dict.fromkeys("abpq")
+    assert ranks == [expected, expected]
+    assert all(
+        bool(row["note"]) and row["score"] is None
+        for rows in boards
+        for row in rows.values()
+        if row["rank"] is None
+    )
 
 
 @pytest.mark.parametrize("method", ["q", "winrate"])

@@ -48,10 +48,19 @@ def test_a_chain_has_places_but_no_ratings() -> None:
     assert found.tie is None
 
 
-def test_two_islands_have_no_common_ranking() -> None:
+def test_of_two_islands_only_the_larger_is_ranked() -> None:
     found = bradley_terry(counts([(0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1), (2, 3, 1)], 4))
     assert found.connectivity.rated.tolist() == [2, 3]
-    assert found.places() == [None] * 4
+    assert found.connectivity.notes == (sd.APART, sd.APART, "", "")
+    assert found.places() == [None, None, 1, 2]
+
+
+def test_the_larger_island_is_ranked_even_where_only_the_smaller_could_be_rated() -> None:
+    found = bradley_terry(counts([(0, 1, 1), (1, 2, 1), (3, 4, 1), (4, 3, 1)], 6))
+    assert found.connectivity.notes == (
+        sd.WON_ALL, sd.ONE_WAY, sd.LOST_ALL, sd.APART, sd.APART, sd.NO_VERDICTS,
+    )  # fmt: skip
+    assert found.places() == [1, 2, 3, None, None, None]
 
 
 def test_the_rated_are_fitted_as_if_the_others_had_not_been_there() -> None:
@@ -159,9 +168,17 @@ ISLANDS = [(0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1)]
 
 def test_of_two_islands_alike_neither_is_rated() -> None:
     found = bradley_terry(counts(ISLANDS, 4))
-    assert found.connectivity.notes == (sd.EQUAL_SETS,) * 4
+    assert found.connectivity.notes == (sd.EQUAL_ISLANDS,) * 4
+    assert found.places() == [None] * 4
     assert np.isnan(found.ratings).all()
     assert not sd.in_largest_component(counts(ISLANDS, 4)).any()
+
+
+def test_of_two_equal_sets_of_one_island_neither_is_rated() -> None:
+    """Both sets lost to the same system, so nothing says how they stand to each other."""
+    found = bradley_terry(counts([*ISLANDS, (4, 0, 1), (4, 2, 1)], 5))
+    assert found.connectivity.notes == (*(sd.EQUAL_SETS,) * 4, sd.WON_ALL)
+    assert found.places() == [None] * 4 + [1]
 
 
 @given(
@@ -178,5 +195,7 @@ def test_who_is_rated_does_not_depend_on_the_numbers_of_systems(
         one, other = sd.connectivity(before, ties), sd.connectivity(after, ties)  # type: ignore[arg-type]
         assert sorted(numbers[at] for at in one.rated) == other.rated.tolist()
         assert [one.notes[at] for at in range(6)] == [other.notes[numbers[at]] for at in range(6)]
+        placed = one.places(np.full(6, np.nan))
+        assert all(placed[at] is None for at in range(6) if not one.joined[at])
     joined, again = sd.in_largest_component(before), sd.in_largest_component(after)
     assert [bool(joined[at]) for at in range(6)] == [bool(again[numbers[at]]) for at in range(6)]
