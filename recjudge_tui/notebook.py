@@ -137,11 +137,10 @@ class Project:
         crowd: Sequence[str] = (),
         **chosen: Any,
     ) -> Report:
-        """The systems in order, as `recjudge leaderboard`. `k` is the cutoff of the offline metrics beside Q.
+        """The systems in order, as `recjudge leaderboard`. `k` is the cutoff of the metrics of table `metrics` (default 10).
 
         `chosen`: by, systems, contexts, served_from, served_to.
         """
-        from recjudge_tui.reports.leaderboard.arena import TOP_K as ARENA_K
         from recjudge_tui.reports.leaderboard.arena import arena_table
         from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 
@@ -149,9 +148,7 @@ class Project:
             protocol, raters=tuple(raters), aspect=aspect, method=method, crowd=tuple(crowd)
         )
         return self._segmented(
-            lambda cases: arena_table(
-                self._db, self._id, replace(options, selection=cases), table, k or ARENA_K
-            ),
+            lambda cases: arena_table(self._db, self._id, replace(options, selection=cases), table, k),
             **chosen,
         )
 

@@ -58,18 +58,22 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("RECJUDGE", "PYTHON"))
-    }
-    environment |= {
+def environment(home: Path) -> dict[str, str]:
+    """That of this process without what would lead to the checkout or to the reader's own files."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("RECJUDGE", "PYTHON"))}
+    return kept | {
         "COLUMNS": "80",
         "HOME": str(home),
         "XDG_DATA_HOME": str(home / "data"),
         "XDG_CONFIG_HOME": str(home / "config"),
     }
+
+
+def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [str(home / "venv" / "bin" / "recjudge"), *words]
-    return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command, cwd=home, env=environment(home), capture_output=True, text=True, timeout=300
+    )
 
 
 def test_the_data_folders_are_inside_the_package_and_nowhere_else(wheel: Path) -> None:
@@ -93,6 +97,7 @@ def test_the_demo_runs_from_the_wheel_alone(installed: Path) -> None:
             "import recjudge_tui; print(recjudge_tui.__file__)",
         ],
         cwd=installed,
+        env=environment(installed),
         capture_output=True,
         text=True,
         check=True,

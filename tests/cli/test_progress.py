@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import io
 import threading
-from contextlib import redirect_stderr
+from contextlib import AbstractContextManager, redirect_stderr
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from recjudge_tui.cli import progress
+from recjudge_tui.cli.app import recjudge
+from recjudge_tui.runs.engine.engine import work
+from recjudge_tui.store.database import Database
+from tests.support.runs import make_project, planned
 from tests.support.waiting import wait_until
 
 
@@ -36,6 +42,36 @@ def test_a_terminal_counts_the_seconds_of_work_without_a_count(clock: Clock) -> 
         clock.now = 5.0
         wait_until(lambda: "leaderboard, 5 s elapsed" in screen.getvalue(), "the seconds are counted")
     assert screen.getvalue().endswith("\r\x1b[K"), "and taken away at the end"
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("plan", "-p", "films"), "plan"),
+        (("reproduce", "arena"), "reproducing arena"),
+        (("outcome", "show", "-p", "films"), "show"),
+        (("export", "verdicts", "-p", "films", "-o", "verdicts.csv"), "export verdicts"),
+        (("export", "-p", "films", "--figure", "label-shares", "-o", "shares.svg"), "figure label-shares"),
+    ],
+)
+def test_commands_that_may_take_long_say_what_they_do(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], what: str
+) -> None:
+    make_project(db, users=2)
+    work(db.path, planned(db))
+    monkeypatch.chdir(tmp_path)
+    said = []
+    working = progress.working
+
+    def noted(text: str) -> AbstractContextManager[None]:
+        said.append(text)
+        return working(text)
+
+    monkeypatch.setattr(progress, "working", noted)
+    database = () if words[0] == "reproduce" else ("--db", db.path)
+    told = CliRunner().invoke(recjudge, [*words, *map(str, database)], catch_exceptions=False)
+    assert told.exit_code == 0, told.stderr
+    assert said == [what]
 
 
 def test_what_is_left_is_estimated_from_what_is_done(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

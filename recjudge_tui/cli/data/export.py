@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,6 +111,7 @@ def _put_rows(
     occasions: OccasionFilter,
     db: str | None,
 ) -> None:
+    from recjudge_tui.cli.progress import working
     from recjudge_tui.domain.text import quantity
     from recjudge_tui.reports.common.stream import format_of
     from recjudge_tui.reports.projects.data_export import export as write
@@ -120,7 +122,9 @@ def _put_rows(
     if fmt == "parquet" and out is None and sys.stdout.isatty():
         raise click.UsageError("Parquet is not text for a terminal: add -o FILE.parquet")
     with open_project(db, project) as (database, identity):
-        written = write(database, identity, what, fmt, out or sys.stdout, filter_text, systems, occasions)
+        # rows on a terminal are progress themselves, and a line among them would spoil them
+        with nullcontext() if out is None and sys.stdout.isatty() else working(f"export {what}"):
+            written = write(database, identity, what, fmt, out or sys.stdout, filter_text, systems, occasions)
         untimed = left_out(database, identity, what, fmt, occasions)
     narrate(f"{quantity(written.rows, 'row')} written" + (f" to {out}" if out else ""))
     for note in filter(None, (untimed, written.says())):

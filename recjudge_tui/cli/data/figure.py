@@ -74,6 +74,7 @@ def put_figure(
 
     Raises what `figure_data` and `save_figure` raise.
     """
+    from recjudge_tui.cli.progress import working
     from recjudge_tui.reports.common.table import put_text
     from recjudge_tui.reports.figures.loading import figure_data
     from recjudge_tui.reports.figures.options import FigureOptions
@@ -90,15 +91,17 @@ def put_figure(
         raise click.UsageError(f"a figure needs a file: -o {name}.svg (or {', '.join(PICTURES)})")
     if out is not None:
         picture_format(out)
-    with open_db(db) as database:
-        chosen = FigureOptions(**given, occasions=occasions, systems=systems, raters=raters)
-        data = figure_data(database, project_id(database, project), name, chosen)
+    with working(f"figure {name}"):
+        with open_db(db) as database:
+            chosen = FigureOptions(**given, occasions=occasions, systems=systems, raters=raters)
+            data = figure_data(database, project_id(database, project), name, chosen)
+        if out is None:
+            picture = draw_picture(data, "svg", columns, caption=caption)
+            notes = picture.notes
+        else:
+            notes = save_figure(data, out, columns, caption=caption)
     if out is None:
-        picture = draw_picture(data, "svg", columns, caption=caption)
         put_text(picture.content.decode())
-        notes = picture.notes
-    else:
-        notes = save_figure(data, out, columns, caption=caption)
     narrate(f"{data.title}\n{data.caption}")
     for note in notes:
         narrate(note)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import FiniteRange, db_option, narrate, open_db
+from recjudge_tui.cli.options import FiniteRange, address_options, db_option, narrate, open_db
 from recjudge_tui.cli.report_command import report_command
 from recjudge_tui.files import scratch_folder
 
 if TYPE_CHECKING:
+    from recjudge_tui.domain.judge import JudgeAddress
     from recjudge_tui.reports.common.table import Table
     from recjudge_tui.runs.batches.collect import ImportTally
     from recjudge_tui.store.database import Database
@@ -192,12 +193,7 @@ def collect(run_id: int, give_up: bool, db: str | None) -> None:
     help="Result lines are appended to it. With stdout (-), they come at the end, and the command cannot be "
     "continued.",
 )
-@click.option(
-    "--base-url", "urls", multiple=True, required=True, metavar="URL", help="A server; repeat for several."
-)
-@click.option(
-    "--api-key-env", metavar="NAME", default="", help="The environment variable that holds the key."
-)
+@address_options
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 4096),
@@ -223,8 +219,7 @@ def collect(run_id: int, give_up: bool, db: str | None) -> None:
 def run(
     source: Path,
     out: Path,
-    urls: tuple[str, ...],
-    api_key_env: str,
+    address: JudgeAddress,
     concurrency: int | None,
     timeout_s: float,
     ray: str | None,
@@ -243,12 +238,14 @@ def run(
     from recjudge_tui.runs.batches.lines import Servers
     from recjudge_tui.runs.batches.run import run_file
 
+    address.check()
+    servers = Servers(address.base_urls, address.api_key_env, timeout_s, concurrency, address.header_env)
     to_stdout = str(out) == "-"
     with _file_or_stdout(out) as target, counting("answered", "calls") as advance:
         done = run_file(
             source,
             target,
-            Servers(urls, api_key_env, timeout_s, concurrency),
+            servers,
             ray_address=ray,
             progress=advance,
         )

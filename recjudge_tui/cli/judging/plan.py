@@ -102,6 +102,7 @@ def plan(
       recjudge plan -p movies --systems new,old --rater rules --power 0.9
       recjudge plan --protocol pointwise --share 0.5 --difference 0.1
     """
+    from recjudge_tui.cli.progress import working
     from recjudge_tui.reports.reliability.plan_options import PlanOptions
     from recjudge_tui.reports.reliability.sample_size import assumed_table, project_plan
     from recjudge_tui.store.projects.projects import project_id
@@ -127,7 +128,9 @@ def plan(
         put_table(assumed_table(options), fmt, out)
         return
     with open_db(db) as database:
-        put_table(project_plan(database, project_id(database, project), options), fmt, out)
+        with working("plan"):
+            table = project_plan(database, project_id(database, project), options)
+        put_table(table, fmt, out)
 
 
 def _differences(text: str) -> tuple[float, ...]:

@@ -122,7 +122,7 @@ def agreement(
       recjudge agreement -p movies --truth user --stat pearson --level dataset,user,pair
       recjudge agreement -p movies --truth user --stat pearson --as-published
       recjudge agreement -p movies --truth user --raters qwen,llama,rules --ensembles
-      recjudge agreement -p shop --protocol pointwise --by plan --context home
+      recjudge agreement -p shop --protocol pointwise --by segment --context home
       recjudge agreement -p shop --truth people --raters qwen --by-label
       recjudge agreement -p shop --together --stat alpha_ordinal,ac1
       recjudge agreement -p movies --benchmark --raters rules,anna,ben --truth people,people-pairs

@@ -80,7 +80,7 @@ def flags(
     \b
     Example:
       recjudge flags -p shop
-      recjudge flags -p shop --of items --raters rules,anna --by plan
+      recjudge flags -p shop --of items --raters rules,anna --by segment
       recjudge flags -p shop --by rank --issue off-category
       recjudge flags -p shop --agreement --truth anna --format json
     """

@@ -19,8 +19,7 @@ from recjudge_tui.cli.options import (
 )
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.setting_options import occasion_options
-from recjudge_tui.domain.published import RECSYS_ARENA
-from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR
+from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR, TOP_K
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,9 +84,7 @@ if TYPE_CHECKING:
 @click.option(
     "--k",
     type=click.IntRange(1),
-    default=RECSYS_ARENA.settings["top_k"],
-    show_default=True,
-    help="Cutoff of the offline metrics.",
+    help=f"Cutoff of the offline metrics of --table metrics.  [default: {TOP_K}]",
 )  # fmt: skip
 @interval_options(" and no tests of means", "; also for the random orders of --orders")
 @systems_option
@@ -108,7 +105,7 @@ def leaderboard(
     ties: Literal["davidson", "half"],
     k_factor: float,
     orders: int,
-    k: int,
+    k: int | None,
     resamples: int,
     seed: int,
     systems: tuple[str, ...],
@@ -133,7 +130,7 @@ def leaderboard(
       recjudge leaderboard -p movies --protocol pointwise --raters rules,anna --format md
       recjudge leaderboard -p movies --protocol pairwise --crowd all --method bt
       recjudge leaderboard -p films --protocol explanation --table pairs
-      recjudge leaderboard -p shop --protocol pairwise --by plan --context home --from 2024-05-01 --to 2024-05-31
+      recjudge leaderboard -p shop --protocol pairwise --by segment --context home --from 2024-05-01 --to 2024-05-31
     """
     from recjudge_tui.reports.common.segments import segmented
     from recjudge_tui.reports.leaderboard.arena import arena_table

@@ -89,25 +89,28 @@ def reproduce(
       recjudge reproduce zhang2024 --data LLMasEvaluator/data --format csv -o zhang.csv
       recjudge reproduce zhang2024 -p zhang --rater qwen --aspect average --level pair
     """
+    from recjudge_tui.cli.progress import working
+
     if data is not None and paper != "zhang2024":
         raise click.UsageError(f"reproduce {paper} uses the printed figures and takes no --data")
     if (aspect or level) and paper != "zhang2024":
         raise click.UsageError(f"--aspect and --level are for zhang2024, not for {paper}")
     if baseline and paper != "arena":
         raise click.UsageError(f"--baseline is for arena, not for {paper}")
-    if paper == "saer":
-        if project is not None or raters:
-            raise click.UsageError(
-                "SAER's data are not released, so a judge of your own cannot be shown beside its figures;"
-                " “recjudge run saer” makes the same tables for your data"
-            )
-        put_table(saer_printed(), fmt, out)
-        return
-    if paper == "arena":
-        put_table(_arena(project, raters, baseline, db), fmt, out)
-        return
-    table = _zhang(data, project, raters, db, (missing_truth, missing_judge))
-    put_table(_only(table, aspect, level), fmt, out)
+    if paper == "saer" and (project is not None or raters):
+        raise click.UsageError(
+            "SAER's data are not released, so a judge of your own cannot be shown beside its figures;"
+            " “recjudge run saer” makes the same tables for your data"
+        )
+    with working(f"reproducing {paper}"):
+        if paper == "saer":
+            table = saer_printed()
+        elif paper == "arena":
+            table = _arena(project, raters, baseline, db)
+        else:
+            whole = _zhang(data, project, raters, db, (missing_truth, missing_judge))
+            table = _only(whole, aspect, level)
+    put_table(table, fmt, out)
 
 
 def saer_printed() -> Table:

@@ -14,7 +14,7 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
-from recjudge_tui.reports.leaderboard.arena import TOP_K, arena_table
+from recjudge_tui.reports.leaderboard.arena import arena_table
 from recjudge_tui.reports.leaderboard.judged_lists import JudgedLists
 from recjudge_tui.reports.leaderboard.leaderboard import (
     LeaderboardOptions,
@@ -25,6 +25,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import (
 from recjudge_tui.reports.leaderboard.measured_lists import METRICS
 from recjudge_tui.reports.leaderboard.metrics import metrics_table
 from recjudge_tui.reports.leaderboard.q_metrics import NATURAL
+from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.store.database import Database
 
 _METRIC_COLUMNS = (Column("metric", "Metric"), Column("measured", "Measured", "float", decimals=4))

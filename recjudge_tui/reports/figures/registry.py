@@ -78,7 +78,7 @@ OPTIONS: dict[str, FigureOption] = {
     "method": FigureOption("NAME", "leaderboard, calibration: as in the command of that name."),
     "stat": FigureOption("NAME", "runs (default qwk, pearson for scores), ensembles (pearson)."),
     "level": FigureOption("NAME", "ensembles: dataset, user or pair."),
-    "metric": FigureOption("NAME", "q-metric: auc, ndcg@5, ..."),
+    "metric": FigureOption("NAME", "q-metric: auc, ndcg@10, ..."),
     "over": FigureOption("PERIOD", "trend: day, week, month or import."),
     "of": FigureOption("UNIT", "flags: lists or items."),
     "system": FigureOption("S", "q-matrix of many systems: those next to S. Default: first and last."),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from recjudge_tui.domain.protocols import compares_lists, with_unit
-from recjudge_tui.domain.published import RECSYS_ARENA
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.scales import protocols_meeting
 from recjudge_tui.reports.common.table import Table
@@ -19,28 +18,34 @@ from recjudge_tui.reports.leaderboard.mean_scores import mean_pairs_table
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
 from recjudge_tui.reports.leaderboard.q_metrics import q_metrics_table
 from recjudge_tui.reports.leaderboard.side_by_side import side_by_side_table
+from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.store.database import Database
 
 RANKING, PAIRS = "ranking", "pairs"
 _Build = Callable[[Database, int, LeaderboardOptions, int], Table]
+METRICS = "metrics"
 _TABLES: dict[str, _Build] = {
     "matrix": q_matrix_table,
-    "metrics": q_metrics_table,
+    METRICS: q_metrics_table,
     "side-by-side": side_by_side_table,
 }
 TABLES = (RANKING, *_TABLES)
-TOP_K = int(RECSYS_ARENA.settings["top_k"])
 
 
 def arena_table(
-    db: Database, project_id: int, options: LeaderboardOptions, table: str = RANKING, k: int = TOP_K
+    db: Database, project_id: int, options: LeaderboardOptions, table: str = RANKING, k: int | None = None
 ) -> Table:
-    """One of TABLES, or PAIRS for a protocol of single lists or texts; `k` is the cutoff of the offline metrics, by
-    default 5, the number of items an arena judge sees.
+    """One of TABLES, or PAIRS for a protocol of single lists or texts; `k` is the cutoff of the offline
+    metrics, which only table METRICS has (default TOP_K).
 
-    Raises UsageError for an unknown table or one that does not fit the protocol, and whatever `leaderboard_table`
-    raises.
+    Raises UsageError for an unknown table, one that does not fit the protocol or has no use for `k`, and whatever
+    `leaderboard_table` raises.
     """
+    if k is not None and table != METRICS:
+        raise UsageError(
+            f"k is the cutoff of offline metrics, which table “{table}” does not have",
+            next_step=f"Leave k out, or choose the table “{METRICS}”.",
+        )
     if table == RANKING:
         return leaderboard_table(db, project_id, options)
     if table not in (*TABLES, PAIRS):
@@ -57,7 +62,7 @@ def arena_table(
             f"table “{table}” needs verdicts on two lists, which {options.protocol} does not give",
             next_step=f"Use {' or '.join(with_unit('pair'))}.",
         )
-    return _TABLES[table](db, project_id, options, k)
+    return _TABLES[table](db, project_id, options, TOP_K if k is None else k)
 
 
 def _means_of_pairs(db: Database, project_id: int, options: LeaderboardOptions) -> Table:

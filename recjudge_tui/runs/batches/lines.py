@@ -17,7 +17,7 @@ from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.batch.lines import RequestLine
 from recjudge_tui.judges.http.endpoints import Endpoints
 from recjudge_tui.judges.http.failures import CallTarget, error_of, failure
-from recjudge_tui.judges.http.keys import find_key, missing_key
+from recjudge_tui.judges.http.keys import Key, find_key, missing_header, missing_key
 from recjudge_tui.judges.http.request import Client, send
 from recjudge_tui.judges.providers.openai import api_root
 from recjudge_tui.runs.control.limits import CallLimits
@@ -32,12 +32,14 @@ Result = dict[str, Any]
 
 
 class Servers(NamedTuple):
-    """The servers and how to call them. `key_variable` is the NAME of the variable with the key, read where it is used."""
+    """The servers and how to call them. `key_variable` and `header_env` (header, variable) are NAMES of variables, read
+    where they are used."""
 
     urls: tuple[str, ...]
     key_variable: str = ""
     timeout_s: float = TIMEOUT_S
     concurrency: int | None = None
+    header_env: tuple[tuple[str, str], ...] = ()
 
     def calls_at_once(self) -> int:
         return self.concurrency or CALLS_A_SERVER * len(self.urls)
@@ -46,7 +48,7 @@ class Servers(NamedTuple):
 async def ask_lines(lines: Iterator[RequestLine], servers: Servers, take: Callable[[Result], None]) -> None:
     """Send all lines, many at once, and pass each result to `take` when it arrives. An exception from `take` ends it.
 
-    Raises UsageError for a bad base URL, JudgeError when the key is missing.
+    Raises UsageError for a bad base URL, JudgeError when the key or the value of a header is missing.
     """
     asker = _LineAsker(servers)
 
@@ -64,17 +66,41 @@ async def ask_lines(lines: Iterator[RequestLine], servers: Servers, take: Callab
         await asker.close()
 
 
+class _Secrets:
+    """The key and the values of headers. Raises JudgeError for one that is missing."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._keys: list[Key] = []
+        self.headers: dict[str, str] = {}
+        if variable := servers.key_variable:
+            key = find_key(variable)
+            if key is None:
+                raise missing_key(variable, servers.urls[0])
+            self._add(key, key.bearer())
+        for name, variable in servers.header_env:
+            value = find_key(variable)
+            if value is None:
+                raise missing_header(name, variable)
+            self._add(value, value.header(name))
+
+    def _add(self, key: Key, headers: dict[str, str]) -> None:
+        self._keys.append(key)
+        self.headers |= headers
+
+    def scrub(self, text: str) -> str:
+        for key in self._keys:
+            text = key.scrub(text)
+        return text
+
+
 class _LineAsker:
     """Sends each line to the least busy of one or more servers. Belongs to one event loop."""
 
     def __init__(self, servers: Servers) -> None:
-        variable = servers.key_variable
         self._endpoints = Endpoints(tuple(map(api_root, servers.urls)))
-        key = find_key(variable) if variable else None
-        if variable and key is None:
-            raise missing_key(variable, servers.urls[0])
-        self._headers = {"Content-Type": "application/json", **(key.bearer() if key else {})}
-        self._target = CallTarget("", "the model of the file", variable, key.scrub if key else str)
+        secrets = _Secrets(servers)
+        self._headers = {"Content-Type": "application/json", **secrets.headers}
+        self._target = CallTarget("", "the model of the file", servers.key_variable, secrets.scrub)
         self._timeout_s = servers.timeout_s
         self._client = Client(self._endpoints.urls)
         self._limits = CallLimits(asyncio.Event())

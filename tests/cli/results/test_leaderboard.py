@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.reports.leaderboard.arena import TABLES
-from recjudge_tui.stats.defaults import K_FACTOR, RESAMPLES
+from recjudge_tui.stats.defaults import K_FACTOR, RESAMPLES, TOP_K
 from tests.support.battles import battles
+from tests.support.runs import ran
 from tests.support.verdicts import new_project
 
 
@@ -64,6 +65,18 @@ def test_one_seed_gives_one_table(db: str) -> None:
 
 def test_the_cutoff_of_the_metrics(db: str) -> None:
     assert found(db, "--table", "metrics", "--k", "7")["settings"]["k"] == 7
+
+    assert found(db, "--table", "metrics")["settings"]["k"] == TOP_K
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "metrics"])
+def test_a_cutoff_where_there_are_no_metrics_is_wrong_usage(db: str, name: str) -> None:
+    code, _, told = ran(
+        "leaderboard", "-p", "films", "--db", db, "--protocol", "arena", "--table", name, "--k", "7"
+    )
+    assert code == 2
+    assert f"table “{name}” does not have" in told
+    assert "“metrics”" in told
 
 
 @pytest.mark.parametrize(

@@ -159,9 +159,9 @@ def test_q_against_a_metric(project_db: Path) -> None:
     judge(project_db, import_lists(project_db, users=6))
     import_labels(project_db)
     with connect(project_db) as db:
-        data = figure_data(db, 1, "q-metric", FigureOptions(rater="anna", metric="urd@5"))
+        data = figure_data(db, 1, "q-metric", FigureOptions(rater="anna", metric="urd@10"))
         said = texts(draw_picture(data, "svg").content)
-        assert {"als", "text", "urd@5", "Q"} <= set(said)
+        assert {"als", "text", "urd@10", "Q"} <= set(said)
         assert "no correlation, 2 systems" in data.caption
         with pytest.raises(UsageError, match="no metric “nix”"):
             figure_data(db, 1, "q-metric", FigureOptions(metric="nix"))

@@ -50,7 +50,7 @@ def project(project_db: Path) -> Project:
     return project
 
 
-def table(project: Project, name: str, protocol: str = "arena", k: int = 5, **more: Any) -> Table:
+def table(project: Project, name: str, protocol: str = "arena", k: int | None = None, **more: Any) -> Table:
     options = LeaderboardOptions(protocol, **more)
     return arena_table(project.db, project.id, options, name, k)
 

@@ -16,10 +16,11 @@ from recjudge_tui.runs.batches.lines import Servers
 from recjudge_tui.runs.batches.run import run_file
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
-from tests.support.runs import calls, command, make_project, planned, server_judge, verdicts
+from tests.support.runs import calls, command, make_project, planned, ran, server_judge, verdicts
 from tests.support.servers.counts import request_count, reset
 from tests.support.servers.gate import allow, hold
 from tests.support.servers.process import start
+from tests.support.stub_server import answer, completion, serving
 from tests.support.waiting import wait_until
 
 KEY = "sk-planted-key-0123456789"
@@ -122,6 +123,31 @@ def test_a_wrong_key_and_a_dead_server_end_it_at_once(
         assert run_file(source, out, Servers((server.url,), "MY_KEY")).done == 200
         assert httpx.get(f"{server.url}/stats", headers={"Authorization": KEY}).json()["requests"] == 200
     assert KEY not in out.read_text(encoding="utf-8")
+
+
+def test_headers_that_were_named_go_out_and_are_never_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", KEY)
+    source, out = file_of(tmp_path / "calls.jsonl", 2), tmp_path / "out.jsonl"
+    with serving(lambda _line, _number: answer(200, completion(f"you sent {KEY}"))) as stub:
+        words = ("-o", out, "--base-url", stub.url, "--header-env", "x-gateway=GATEWAY_KEY")
+        code, said, told = ran("batch", "run", source, *words)
+        assert (code, said) == (0, f"2 answered, 0 failed: {out}\n"), told
+        assert [f"x-gateway: {KEY}" in head for head in stub.heads] == [True, True]
+        assert "authorization" not in "".join(stub.heads).lower()
+        monkeypatch.delenv("GATEWAY_KEY")
+        missing, _, why = ran("batch", "run", source, *words, "-o", tmp_path / "again.jsonl")
+        assert missing != 0
+        assert "No value for the header x-gateway" in why
+        wrong, _, why = ran(
+            "batch", "run", source, "-o", out, "--base-url", stub.url, "--header-env", "Host=X"
+        )
+        assert wrong == 2
+        assert "the header Host cannot be set" in why
+    written = out.read_text(encoding="utf-8")
+    assert "you sent [GATEWAY_KEY]" in written
+    assert KEY not in written
 
 
 def test_no_key_goes_out_that_was_not_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
