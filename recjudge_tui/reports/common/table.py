@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -78,7 +78,15 @@ def _with_columns(table: Table, names: Sequence[str]) -> Table:
     by_name = {column.name: column for column in table.columns}
     chosen = tuple(replace(by_name[name], minor=False) for name in names if name in by_name)
     rows = tuple({c.name: row[c.name] for c in chosen if c.name in row} for row in table.rows)
-    return replace(table, columns=chosen, rows=rows) if chosen else table
+    if not chosen:
+        return table
+    left_out = {column.label for column in table.columns} - {column.label for column in chosen}
+    return replace(table, columns=chosen, rows=rows, notes=notes_without(table, left_out))
+
+
+def notes_without(table: Table, left_out: Collection[str]) -> tuple[str, ...]:
+    """The notes of the table without those that explain a column left out, that is, begin with its label and a colon."""
+    return tuple(note for note in table.notes if note.partition(":")[0] not in left_out)
 
 
 class TableText(NamedTuple):

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -326,6 +327,25 @@ def test_columns_are_chosen_by_name_or_heading_in_the_order_given() -> None:
     assert with_columns((TABLE, other), ("rater",))[1] == other
     with pytest.raises(UsageError, match="no column “nope”"):
         with_columns((TABLE, other), ("rater", "nope"))
+
+
+def test_a_note_on_a_column_goes_with_the_column() -> None:
+    columns = Column("x", "X"), Column("y", "Y", "share"), Column("z", "Zeta", "float", minor=True)
+    notes = "Y: the share of X", "Zeta: a small thing", "Yes: not about Y"
+    rows = tuple({"x": name * 20, "y": share, "z": 3 * share} for name, share in (("a", 0.5), ("b", 0.25)))
+    full = Table("Title", columns, rows, notes)
+    empty = replace(full, rows=tuple({**row, "y": None} for row in rows))
+    (chosen,) = with_columns((full,), ("x", "y"))
+
+    def shown_notes(table: Table, width: int = 100) -> list[str]:
+        text = render(table, "text", Screen(width)).text
+        return [line[2:] for line in text.splitlines() if line.startswith("- ") and "hidden" not in line]
+
+    assert shown_notes(full) == list(notes)
+    assert shown_notes(empty) == list(notes[1:])
+    assert shown_notes(full, 32) == [notes[0], notes[2]]
+    assert shown_notes(chosen) == list(chosen.notes) == [notes[0], notes[2]]
+    assert shown_notes(replace(full, rows=())) == list(notes)
 
 
 def test_unknown_format() -> None:

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.common.table import Column, Row, Screen, Table, TableText
+from recjudge_tui.reports.common.table import Column, Row, Screen, Table, TableText, notes_without
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, is_number, shown
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def write(table: Table, screen: Screen) -> TableText:
         console.print(Text(f"[{number}] {note}"))
     if layout.dropped:
         console.print(Text(f"- columns hidden ({screen.width} wide): {', '.join(layout.dropped)}"))
-    for note in table.notes:
+    seen = {column.label for column in columns}
+    empty = {c.label for c in table.columns if table.rows and one_line(c.label, _LONGEST_LABEL) not in seen}
+    for note in notes_without(table, {*empty, *layout.dropped}):
         console.print(Text(f"- {one_line(note, _LONGEST_NOTE)}"))
     return TableText(_finished(out.getvalue(), screen))
 
