@@ -22,8 +22,8 @@ class Background:
     """The jobs of one screen, widget or app.
 
     A job runs in a thread. Its result, or its error, is delivered on the app's thread. Nothing is delivered when
-    the node is gone, or when a newer job of the same name was started, which also interrupts the statement that
-    the older job is waiting for.
+    the job was cancelled or the node is gone, or when a newer job of the same name was started, which also interrupts
+    the statement that the older job is waiting for.
     """
 
     def __init__(self, node: DOMNode, path: Path, show_error: ShowError) -> None:
@@ -74,7 +74,7 @@ class Background:
         worker = get_current_worker()
 
         def deliver_if_newest(deliver: Callable[[], object]) -> None:
-            if self._newest.get(name) is worker:
+            if self._newest.get(name) is worker and not worker.is_cancelled:
                 deliver()
 
         try:
