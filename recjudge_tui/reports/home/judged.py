@@ -4,6 +4,7 @@ trends.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -227,8 +228,11 @@ def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Tr
         and row["rater"] == about.rater
         and row["value"] is not None
     ]
+    # a system of one import or day alone has no trend
+    times = Counter(str(row["system"]) for row in rows)
+    rows = [row for row in rows if times[str(row["system"])] > 1]
     periods = tuple(dict.fromkeys(str(row["period"]) for row in rows))
-    if len(periods) < 2:
+    if not rows:
         return Trend()
     return Trend(options.over, str(rows[0]["figure"]), periods, tuple(_trend_lines(rows)))
 

@@ -119,7 +119,7 @@ def _answer(fact: Mapping[str, Any], look: Glyphs) -> str:
     return f"  {corner} not separable: {counts}{needed}"
 
 
-def columns(ranking: Ranking) -> tuple[list[Text], list[list[Text]]]:
+def columns(ranking: Ranking, look: Glyphs) -> tuple[list[Text], list[list[Text]]]:
     """The headings and the lines as cells of exact widths, with their padding, so that a text can extend across all
     of them.
     """
@@ -129,7 +129,7 @@ def columns(ranking: Ranking) -> tuple[list[Text], list[list[Text]]]:
         max([head.cell_len, *(line[at].cell_len for line in lines)]) + 2 for at, head in enumerate(heads)
     ]
     cells = [
-        _sliced(line.text, widths) if line.text is not None else _padded(line.cells, widths)
+        _sliced(line.text, widths, look) if line.text is not None else _padded(line.cells, widths)
         for line in ranking.lines
     ]
     return _padded(heads, widths), cells
@@ -146,10 +146,13 @@ def _padded(cells: Sequence[Text], widths: Sequence[int]) -> list[Text]:
     return out
 
 
-def _sliced(text: Text, widths: Sequence[int]) -> list[Text]:
-    """The text over all columns, cut where the next one begins."""
-    line = Text(" ").append_text(text)
-    line.truncate(sum(widths), pad=True)
+def _sliced(text: Text, widths: Sequence[int], look: Glyphs) -> list[Text]:
+    """The text over all columns, divided where the next one begins; a mark stands for what does not fit."""
+    line, room = Text(" ").append_text(text), sum(widths) - 1
+    if line.cell_len > room:
+        line.truncate(room - cell_len(look.cut))
+        line.append(look.cut)
+    line.pad_right(sum(widths) - line.cell_len)
     filled = 0
     places: list[int] = []
     ends = list(accumulate(widths))[:-1]

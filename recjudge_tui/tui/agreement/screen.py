@@ -177,7 +177,7 @@ class AgreementScreen(OccasionScreen):
         self._ranking = ranking(table, max(self.size.width - 2, 40), glyphs())
         cursor = board.cursor_row
         board.clear(columns=True)
-        heads, lines = columns(self._ranking)
+        heads, lines = columns(self._ranking, glyphs())
         for place, head in enumerate(heads):
             board.add_column(head, key=str(place), width=head.cell_len)
         for line in lines:

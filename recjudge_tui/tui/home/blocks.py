@@ -75,7 +75,9 @@ def attention(home: Home, width: int, look: Glyphs) -> Block:
             "Needs a reader",
             (
                 line(Cell(" "), Cell(f"{look.done} nothing to read", GOOD, Opens("cases"))),
-                pushed_right([Cell("   "), Cell("every flip and split is decided", DIM)], [], width, look),
+                pushed_right(
+                    [Cell("   "), Cell("no judge's flip or split is undecided", DIM)], [], width, look
+                ),
             ),
         )
     where = "of all runs" if queue.run is None else f"of run {queue.run}"
@@ -258,7 +260,7 @@ def flags(home: Home, width: int, look: Glyphs) -> Block | None:
         return None
     shown = shares.systems[: max((width - 17) // _FLAG_CELLS, 1)]
     more = len(shares.systems) - len(shown)
-    head = f"of lists{f', {more} more systems' if more else ''}"
+    head = f"of lists, {quantity(more, 'more system')}" if more else "of lists"
     kinds = [(_flag_kind(kind), by_system) for kind, by_system in shares.kinds[:6]]
     longest = max(cell_len(text) for text in (head, *(kind for kind, _ in kinds)))
     # what the kinds leave goes to the names of the systems

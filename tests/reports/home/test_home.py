@@ -11,6 +11,7 @@ import pytest
 from recjudge_tui.cli.app import recjudge
 from recjudge_tui.cli.commands import COMMANDS
 from recjudge_tui.domain.filters import parse_filter
+from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.home.home import Home, with_next_part
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.verdicts.listing import listed_verdicts
@@ -83,6 +84,27 @@ def test_lists_judged_alone_show_flags_and_shares(project_db: Path) -> None:
                 count.flagged / count.n,
             )
     assert [gap.remedy for gap in home.gaps] == ["import", "label"]
+
+
+def test_a_trend_is_of_systems_that_came_again(project_db: Path, tmp_path: Path) -> None:
+    def systems_with_a_trend(system: str, order: str) -> list[str]:
+        rows = [
+            f"u{user},{system},i{item},{rank}" for user in (0, 1) for rank, item in enumerate(order, start=1)
+        ]
+        (lists := tmp_path / f"{system}{order}.csv").write_text(
+            "\n".join(["user_id,system,item_id,rank", *rows])
+        )
+        with connect(project_db) as db:
+            import_files(db, "shop", [lists], "lists")
+        judge(project_db, project, "pointwise")
+        with connect(project_db) as db:
+            trend = project_home(db, project).trend
+        assert trend is not None
+        return [line.system for line in trend.lines]
+
+    project = import_lists(project_db, users=2)
+    assert systems_with_a_trend("new", "0123") == []
+    assert systems_with_a_trend("als", "5432") == ["als"]
 
 
 def test_of_one_case_and_of_one_label(project_db: Path) -> None:

@@ -361,8 +361,10 @@ def test_an_answer_runs_over_all_columns() -> None:
         RankingLine((Text("1"), Text("als"), Text("12", justify="right")), {}, (), text)
         for text in (None, Text("漢字 not separable: 漢字漢字漢字"), Text("x"))
     )
-    heads, cells = columns(Ranking("", ("#", "system", "n"), lines, many_pairs=False))
+    heads, cells = columns(Ranking("", ("#", "system", "n"), lines, many_pairs=False), UNICODE)
     assert [head.plain for head in heads] == [" # ", " system ", "  n "]
     assert [cell.plain for cell in cells[0]] == [" 1 ", " als    ", " 12 "]
     assert [sum(cell.cell_len for cell in line) for line in cells] == [15, 15, 15]
     assert all(cell.cell_len in (2, 3, 4, 7, 8, 9) for cell in cells[1])
+    assert "".join(cell.plain for cell in cells[1]) == " 漢字 not sep… "
+    assert "".join(cell.plain for cell in cells[2]) == " x" + " " * 13
