@@ -27,6 +27,7 @@ from textual.timer import Timer
 from recjudge_tui.config_file import SettingsFile, faults_error, read_preferences, save_theme
 from recjudge_tui.domain.preferences import Fault, KeyRow
 from recjudge_tui.errors import NotFoundError, RecjudgeError
+from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect, file_identity, file_is_gone
 from recjudge_tui.store.projects.projects import project_name
@@ -382,7 +383,7 @@ def run_app(db_path: Path, project: str | None = None) -> None:
     share_one_heap()
     app = RecjudgeApp(db_path, project)
     try:
-        with leaving_cleanly(app.leave_at_once, app.borrower):
+        with few_collections(), leaving_cleanly(app.leave_at_once, app.borrower):
             app.run()
     except SystemExit:
         _tell(app.what_remains())
