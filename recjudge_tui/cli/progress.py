@@ -187,7 +187,6 @@ def following_run(calls: int) -> Iterator[Callable[[Progress], None]]:
             yield show
         return
     began = last = monotonic()
-
     before: int | None = None
 
     def say(progress: Progress) -> None:

@@ -38,6 +38,22 @@ class Evaluation(NamedTuple):
     jury: bool = False
 
 
+_INTERVALS: Sentence = (
+    (
+        "Users, not single verdicts, are the units of all intervals, which are at 95 %: the variance is that of the"
+        " jackknife over users "
+    ),
+    cite("efron1993"),
+    (
+        f" (with more than {RESAMPLES:,} users, over {RESAMPLES:,} random groups of users, seed 0), and intervals of"
+        " shares, means of bounded scales and coefficients are those of Clopper and Pearson for the effective number of"
+        " users "
+    ),
+    cite("clopper1934", "korn1998"),
+    ".",
+)
+
+
 def named_statistics(of: Evaluation, names: Sequence[str]) -> tuple[str, ...]:
     """The names, with ALL in place of every statistic that these data allow. Raises UsageError for an unknown one."""
     for name in names:
@@ -69,20 +85,7 @@ def statistics_sentences(of: Evaluation, names: Sequence[str] = ()) -> Iterator[
 
 
 def _usual_sentences(of: Evaluation) -> Iterator[Sentence]:
-    yield (
-        (
-            "Users, not single verdicts, are the units of all intervals, which are at 95 %: the variance is that of the"
-            " jackknife over users "
-        ),
-        cite("efron1993"),
-        (
-            f" (with more than {RESAMPLES:,} users, over {RESAMPLES:,} random groups of users, seed 0), and intervals of"
-            " shares, means of bounded scales and coefficients are those of Clopper and Pearson for the effective number of"
-            " users "
-        ),
-        cite("clopper1934", "korn1998"),
-        ".",
-    )
+    yield _INTERVALS
     if of.pairs:
         yield (f"Systems are ranked by {_WIN_SCORE} ", cite("wu2024arena"), ".")
         yield (
