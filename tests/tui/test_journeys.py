@@ -97,6 +97,11 @@ async def test_a_project_without_anything_left_to_decide_opens_on_the_run(projec
         assert "run:1" in shown(pilot)
         assert "queue:" not in shown(pilot)
         assert "Reasoning (als first" in shown(pilot)
+        top = shown(pilot).splitlines()[0]
+        assert "queue empty: flagged verdicts of run 1" in top or "queue empty: verdicts of run 1" in top
+        # a list that the reader asks for has no such note
+        await press(pilot, "enter", "slash", "ctrl+u", "enter")
+        assert "queue empty" not in shown(pilot)
 
 
 async def test_an_empty_project_to_a_running_judge_in_the_app_alone(

@@ -248,6 +248,15 @@ def newest_judged_run(db: Database, project_id: int) -> JudgedRun | None:
     return None if row is None else JudgedRun(*row)
 
 
+def run_has_confidences(db: Database, run_id: int) -> bool:
+    """Whether the judge of the run says how sure it is."""
+    return bool(
+        db.value(
+            "SELECT EXISTS (SELECT 1 FROM verdicts WHERE run_id = ? AND confidence IS NOT NULL)", (run_id,)
+        )
+    )
+
+
 EXPORTED = (
     "project", "protocol", "case_id", "user_id", "item_id", "system_a", "system_b", "rater", "rater_kind", "run_id",
     "aspect", "value", "label", "state", "order_consistent", "confidence", "reasoning", "created_at", "shown_first",

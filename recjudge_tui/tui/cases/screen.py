@@ -5,6 +5,7 @@ The screen handles the keys and connects its parts: the filter, the list, the ca
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,20 +16,20 @@ from textual.containers import Horizontal
 from textual.timer import Timer
 from textual.widgets import Input
 
-from recjudge_tui.domain.filters import HINT, Term, VerdictFilter, parse_filter
-from recjudge_tui.store.database import Database
+from recjudge_tui.domain.filters import Term, VerdictFilter, parse_filter
 from recjudge_tui.store.runs.progress import ActiveRun
-from recjudge_tui.store.verdicts.listing import newest_judged_run, next_undecided
+from recjudge_tui.store.verdicts.listing import next_undecided
 from recjudge_tui.store.verdicts.triage_log import Action
 from recjudge_tui.tui.cases.case.panel import CasePanel, ListsInShort, read_case
+from recjudge_tui.tui.cases.first_look import FirstLook, first_looks
 from recjudge_tui.tui.cases.output import EXPORT_HINT, copy_case, export_list, page_case, save_case
 from recjudge_tui.tui.cases.saved_filters import SavedFilters
 from recjudge_tui.tui.cases.strip import CaseStrip
 from recjudge_tui.tui.cases.triage import LogWrite, Triage
+from recjudge_tui.tui.cases.verdict_filter_bar import verdict_filter_bar
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.cases.verdict_pane import VerdictPane
 from recjudge_tui.tui.kit.base_screen import COMMON
-from recjudge_tui.tui.kit.completion import Values
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar
 from recjudge_tui.tui.kit.importing import IMPORT, ImportScreen
@@ -50,7 +51,7 @@ _ABOUT_VERDICTS = (
 
 class CasesScreen(ExportScreen, ImportScreen):
     """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure; without a filter it
-    opens on the queue of the newest run, or on all verdicts if no judge has run.
+    opens on the first of `first_looks` with a verdict, or on all verdicts if no judge has run.
 
     With `only`, it lists nothing but the verdicts on these cases, and `name` describes them in the top line.
     """
@@ -108,16 +109,15 @@ class CasesScreen(ExportScreen, ImportScreen):
         # None until a list is shown
         self._was_narrow: bool | None = None
         self._folded_by_itself = False
-        # filters to try when opening, until one shows a verdict
-        self._first_looks: list[str] = []
+        # the lists to try when opening, until one has a verdict, and the last one tried
+        self._first_looks: Iterator[FirstLook] = iter(())
+        self._first_look: FirstLook | None = None
         self._read_again = False
         self._delay: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield TopBar(*self._crumbs())
-        yield FilterBar(
-            _chips, f'{HINT} "free text"', values=partial(_filter_values, project_id=self.project_id)
-        )
+        yield verdict_filter_bar(self.project_id)
         yield CaseStrip()
         with Horizontal(id="triage"):
             yield self.pane
@@ -130,15 +130,11 @@ class CasesScreen(ExportScreen, ImportScreen):
         return "recjudge", self.project_title(self.project_id), list_name, *filter(None, [self._named])
 
     def on_mount(self) -> None:
-        run = None
         if self._asked_for is None and self.pane.only is None:
-            run = newest_judged_run(self.host.db, self.project_id)
-        if run is not None:
-            self._first_looks = [f"run:{run.id} queue:any", "queue:any", f"run:{run.id}"]
-            self._look_first()
-        elif self._asked_for:
+            self._first_looks = first_looks(self.host.db, self.project_id)
+        if self._asked_for:
             self._apply(self._asked_for)
-        else:
+        elif not self._look_first():
             self.pane.list_all()
 
     # ---- the list
@@ -148,17 +144,23 @@ class CasesScreen(ExportScreen, ImportScreen):
             self.query_one(FilterBar).apply(text)
 
     def _look_first(self) -> bool:
-        """Try the next filter on opening; False when all were tried."""
-        if not self._first_looks:
+        """Try the next list on opening; False when all were tried."""
+        self._first_look = next(self._first_looks, None)
+        if self._first_look is None:
             return False
-        self._apply(self._first_looks.pop(0))
+        self._sort_first(self._first_look)
+        self._apply(self._first_look.filter_text)
         return True
+
+    def _sort_first(self, look: FirstLook) -> None:
+        self.pane.sort = look.sort
+        self.query_one(TopBar).show(right=look.about)
 
     @on(VerdictPane.ListShown)
     def _listed(self) -> None:
         if not self.rows.ids and self._look_first():
             return
-        self._first_looks.clear()
+        self._first_looks = iter(())
         if self._was_narrow is None:
             self._fold_by_room()
         if not self.rows.ids:
@@ -174,6 +176,9 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     @on(FilterBar.Applied)
     def _filter(self, message: FilterBar.Applied) -> None:
+        if self._first_look is not None and message.text != self._first_look.filter_text:
+            self._first_look = None
+            self._sort_first(FirstLook(""))
         self.pane.choose(parse_filter(message.text))
 
     @on(FilterBar.Closed)
@@ -299,7 +304,7 @@ class CasesScreen(ExportScreen, ImportScreen):
         self._was_narrow = narrow
         if not narrow and self._folded_by_itself:
             self.action_unfold()
-        elif narrow and self.rows.has_focus and self.rows.ids and self.pane.in_queue:
+        elif narrow and self.rows.has_focus and self.rows.ids and (self.pane.in_queue or self._first_look):
             self._open_case()
             self._folded_by_itself = True
 
@@ -385,13 +390,3 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     def action_open(self, name: str) -> None:
         self.open_screen(name, self.project_id)
-
-
-def _chips(text: str) -> tuple[str, ...]:
-    return parse_filter(text).chips()
-
-
-def _filter_values(db: Database, project_id: int) -> Values:
-    from recjudge_tui.store.verdicts.filter_values import filter_values
-
-    return filter_values(db, project_id)

@@ -27,9 +27,10 @@ from recjudge_tui.tui.home.lines import (
     line,
     pushed_right,
     width_of,
+    wrapped_text,
 )
 from recjudge_tui.tui.kit.charts import interval, spark
-from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number, stored_state
+from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, fit, middle, number, stored_state, wrapped
 
 if TYPE_CHECKING:  # the app starts without NumPy
     from recjudge_tui.reports.home.home import Home
@@ -58,10 +59,8 @@ def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
         mark = look.done if step.done else str(at)
         head = Cell(f"{mark} {step.remedy:8}", GOOD if step.done else PLAIN, opens)
         text = Cell(step.text, DIM if step.done else PLAIN)
-        lines += [
-            pushed_right([Cell(" "), head, text], [Cell(key)], width, look),
-            pushed_right([Cell(" " * 3), Cell(step.command, DIM)], [], width, look),
-        ]
+        lines += wrapped_text([Cell(" "), head], text, [Cell(key)], width)
+        lines += wrapped_text([Cell(" " * 3)], Cell(step.command, DIM), [], width)
     return Block("To the first conclusion", tuple(lines))
 
 
@@ -75,9 +74,7 @@ def attention(home: Home, width: int, look: Glyphs) -> Block:
             "Needs a reader",
             (
                 line(Cell(" "), Cell(f"{look.done} nothing to read", GOOD, Opens("cases"))),
-                pushed_right(
-                    [Cell("   "), Cell("no judge's flip or split is undecided", DIM)], [], width, look
-                ),
+                *wrapped_text([Cell("   ")], Cell("no judge's flip or split is undecided", DIM), [], width),
             ),
         )
     where = "of all runs" if queue.run is None else f"of run {queue.run}"
@@ -91,7 +88,7 @@ def attention(home: Home, width: int, look: Glyphs) -> Block:
         lines.append(
             line(Cell("   "), count, Cell(" " * max(width - room - 4 - count.width, 1)), Cell(share, DIM))
         )
-    return Block(f"To read: the queue {where}", tuple(lines))
+    return Block("To read", tuple(lines), f"the queue {where}")
 
 
 def runs(home: Home, active: Sequence[ActiveRun], width: int, look: Glyphs) -> Block | None:
@@ -140,7 +137,7 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
         return [line(Cell(" "), Cell("agreement with people: computing", DIM))] if _has_labels(home) else []
     if not agreement.judge:
         if not _has_labels(home):
-            return [_missing(Gap("no labels to check it against", "label"), width, look)]
+            return [*_missing(Gap("no labels to check it against", "label"), width, look)]
         return [line(Cell(" "), Cell("people labelled none of its cases", DIM, Opens("agreement")))]
     few = few_cases(agreement.n)
     value = "undefined" if agreement.value is None else f"{agreement.value:.2f}"
@@ -169,19 +166,20 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
             pushed_right([Cell(" "), Cell("run by run", PLAIN, Opens("compare"))], [Cell(drawn)], width, look)
         )
     if few:
-        lines.append(line(Cell(f" {few}", WARN)))
+        lines += wrapped_text([Cell(" ")], Cell(few, WARN), [], width)
     return lines
 
 
 def _flips(home: Home, width: int, look: Glyphs) -> list[Line]:
-    lines = []
-    for flip in (home.flips or ())[:3]:
+    flips = (home.flips or ())[:3]
+    lines: list[Line] = [line(Cell(" Answers that flip with the order", DIM))] if flips else []
+    for flip in flips:
         style = WARN if flip.share >= 0.2 else PLAIN
         share = [Cell(f"{flip.share:.0%}", style), Cell(f" of {number(flip.n)}", DIM)]
-        who = f"order flips {one_line(flip.rater, 20)}" + (f" {flip.protocol}" if _says_more(flip) else "")
-        lines.append(
-            pushed_right([Cell(" "), Cell(who, PLAIN, Opens("cases", flip.cases))], share, width, look)
-        )
+        protocol = f" {flip.protocol}" if _says_more(flip) else ""
+        name = middle(one_line(flip.rater, 40), width - width_of(share) - cell_len(protocol) - 2, look)
+        who = Cell(f"{name}{protocol}", PLAIN, Opens("cases", flip.cases))
+        lines.append(pushed_right([Cell(" "), who], share, width, look))
     return lines
 
 
@@ -224,7 +222,7 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
             line(Cell("    "), Cell(f"{look.done} every neighbour is separable", GOOD, Opens("agreement")))
         )
     about = board.topic.protocol if board.topic.aspect == OVERALL else board.topic.text()
-    return Block(f"Leaderboard: {one_line(about, 30)} by {one_line(board.rater, 24)}", tuple(lines))
+    return Block("Leaderboard", tuple(lines), f"{one_line(about, 40)} by {one_line(board.rater, 40)}")
 
 
 def _system(row: BoardLine, board: Board, width: int, look: Glyphs) -> Line:
@@ -260,9 +258,8 @@ def flags(home: Home, width: int, look: Glyphs) -> Block | None:
         return None
     shown = shares.systems[: max((width - 17) // _FLAG_CELLS, 1)]
     more = len(shares.systems) - len(shown)
-    head = f"of lists, {quantity(more, 'more system')}" if more else "of lists"
     kinds = [(_flag_kind(kind), by_system) for kind, by_system in shares.kinds[:6]]
-    longest = max(cell_len(text) for text in (head, *(kind for kind, _ in kinds)))
+    longest = max(cell_len(text) for text in ("of lists", *(kind for kind, _ in kinds)))
     # what the kinds leave goes to the names of the systems
     cells_each = max((width - 2 - longest) // len(shown), _FLAG_CELLS)
     cells_each = min(cells_each, max(max(cell_len(one_line(name, 40)) for name in shown) + 1, _FLAG_CELLS))
@@ -270,10 +267,11 @@ def flags(home: Home, width: int, look: Glyphs) -> Block | None:
     short = [middle(one_line(name, 40), cells_each - 1, look) for name in shown]
     names = [Cell(" " * (cells_each - cell_len(name)) + name, DIM) for name in short]
     lines: list[Line] = [
-        (Cell(" "), Cell(fit(head, kind_width, look), DIM, Opens("figure", "flags")), *names)
+        (Cell(" "), Cell(fit("of lists", kind_width, look), DIM, Opens("figure", "flags")), *names)
     ]
     for kind, by_system in kinds:
-        cells = [Cell(" "), Cell(fit(kind, kind_width, look))]
+        first, *others = wrapped(kind, max(kind_width - 1, 8))
+        cells = [Cell(" "), Cell(fit(first, kind_width, look))]
         for system in shown:
             count = by_system.get(system)
             if count is None:
@@ -284,8 +282,10 @@ def flags(home: Home, width: int, look: Glyphs) -> Block | None:
                     Cell(" " * (cells_each - len(text))),
                     Cell(text, PLAIN, Opens("cases", count.cases)),
                 ]
-        lines.append(tuple(cells))
-    return Block(f"Flagged by {one_line(shares.rater, 24)}", tuple(lines))
+        lines += [tuple(cells), *(line(Cell(f"   {part}")) for part in others)]
+    if more:
+        lines.append(line(Cell(" "), Cell(quantity(more, "more system"), DIM, Opens("figure", "flags"))))
+    return Block(f"Flagged by {middle(one_line(shares.rater, 40), width - 15, look)}", tuple(lines))
 
 
 def _flag_kind(kind: str) -> str:
@@ -301,12 +301,12 @@ def trend(home: Home, width: int, look: Glyphs) -> Block | None:
     for series in trends.lines[:4]:
         drawn = spark([max(value, 0.0) for value in series.values], max(width - 34, 6), look)
         right = [Cell(f"{drawn} "), Cell(f"{series.values[0]:.2f} to {series.values[-1]:.2f}", DIM)]
-        name = Cell(one_line(series.system, 30), PLAIN, Opens("figure", "trend"))
-        lines.append(pushed_right([Cell(" "), name], right, width, look))
-    figure = trends.figure.replace("_", " ")
-    return Block(
-        f"{figure.capitalize()} by {trends.over}, {trends.periods[0]} to {trends.periods[-1]}", tuple(lines)
-    )
+        name = middle(one_line(series.system, 60), width - width_of(right) - 2, look)
+        lines.append(
+            pushed_right([Cell(" "), Cell(name, PLAIN, Opens("figure", "trend"))], right, width, look)
+        )
+    figure = trends.figure.replace("_", " ").capitalize()
+    return Block(f"{figure} by {trends.over}", tuple(lines), f"{trends.periods[0]} to {trends.periods[-1]}")
 
 
 def data(home: Home, width: int, look: Glyphs) -> Block:
@@ -335,10 +335,9 @@ def data(home: Home, width: int, look: Glyphs) -> Block:
             cells += [Cell("  "), figure, Cell(" " * max(width // across - figure.width - 2, 0))]
         lines.append(tuple(cells))
     if counts.contexts or counts.last_served:
-        lines.append(
-            pushed_right([Cell(" "), Cell(_occasions(home), PLAIN, Opens("data", "lists"))], [], width, look)
-        )
-    lines += [_missing(gap, width, look) for gap in home.gaps]
+        lines += wrapped_text([Cell(" ")], Cell(_occasions(home), PLAIN, Opens("data", "lists")), [], width)
+    for gap in home.gaps:
+        lines += _missing(gap, width, look)
     return Block("Data", tuple(lines))
 
 
@@ -353,11 +352,9 @@ def _occasions(home: Home) -> str:
     return ", ".join(parts)
 
 
-def _missing(gap: Gap, width: int, look: Glyphs) -> Line:
+def _missing(gap: Gap, width: int, look: Glyphs) -> tuple[Line, ...]:
     key, opens = REMEDIES[gap.remedy]
-    return pushed_right(
-        [Cell(f" {look.marked} ", WARN), Cell(gap.text, PLAIN, opens)], [Cell(key)], width, look
-    )
+    return wrapped_text([Cell(f" {look.marked} ", WARN)], Cell(gap.text, PLAIN, opens), [Cell(key)], width)
 
 
 def _has_labels(home: Home) -> bool:

@@ -111,7 +111,9 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
                 if column:
                     segments.append(Segment(" " * GAP, base))
                 shown = lines[place - top] if place - top < len(lines) else ()
-                segments += self._segments(column, place, shown, layout.width)
+                cells = self._segments(column, place, shown, layout.width)
+                # a line that is too long must not push the next column out of the screen
+                segments += Segment.adjust_line_length(cells, layout.width, base)
         return Strip(segments).adjust_cell_length(width, base).simplify()
 
     def _segments(self, column: int, y: int, cells: Line, width: int) -> list[Segment]:

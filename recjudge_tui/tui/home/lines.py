@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from recjudge_tui.tui.kit.glyphs import Glyphs, fit
+from recjudge_tui.tui.kit.glyphs import Glyphs, fit, wrapped
 
 # styles of a cell; the widget knows their colours
 TITLE, DIM, GOOD, WARN, BAD, PLAIN = "title", "dim", "good", "warn", "bad", ""
@@ -36,10 +36,11 @@ Line = tuple[Cell, ...]
 
 
 class Block(NamedTuple):
-    """A part of the home under its title."""
+    """A part of the home under its title. `about` stands behind the title, or below it where the line is too short."""
 
     title: str
     lines: tuple[Line, ...]
+    about: str = ""
 
 
 def width_of(cells: Iterable[Cell]) -> int:
@@ -64,6 +65,17 @@ def pushed_right(left: Sequence[Cell], right: Sequence[Cell], width: int, look: 
     return (*kept, Cell(" " * gap), *right)
 
 
+def wrapped_text(left: Sequence[Cell], text: Cell, right: Sequence[Cell], width: int) -> tuple[Line, ...]:
+    """The text between the cells at both ends, on as many lines as it needs, each below the first word."""
+    start = width_of(left)
+    parts = wrapped(text.text, max(width - start - width_of(right) - (1 if right else 0), 8))
+    first, *others = [text._replace(text=part.rstrip()) for part in parts] or [text]
+    gap = Cell(" " * max(width - start - first.width - width_of(right), 0))
+    indent = Cell(" " * start)
+    # only the first line is a place for the cursor
+    return ((*left, first, gap, *right), *((indent, part._replace(opens=None)) for part in others))
+
+
 def title_line(title: str, width: int, look: Glyphs) -> Line:
     """`─ Title ────`."""
     text = fit(title, min(cell_len(title), max(width - 4, 1)), look).rstrip()
@@ -77,5 +89,11 @@ def stacked_blocks(blocks: Sequence[Block], width: int, look: Glyphs, *, spaced:
     for block in blocks:
         if lines and spaced:
             lines.append(())
-        lines += [title_line(block.title, width, look), *block.lines]
+        title = f"{block.title}: {block.about}" if block.about else block.title
+        if not block.about or cell_len(title) <= width - 4:
+            lines.append(title_line(title, width, look))
+        else:
+            lines.append(title_line(block.title, width, look))
+            lines += wrapped_text([Cell(" ")], Cell(block.about, DIM), [], width)
+        lines += block.lines
     return tuple(lines)

@@ -39,7 +39,7 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         assert "▲ 5 verdicts to read" in text
         assert "qwen2.5:14b·anna" in text
         assert "n=5: too few" not in text
-        assert "only 5 cases: too few to conclude from" in text
+        assert "only 5 cases: too few to conclude" in text
         assert "not separable" in text
         assert board.cursor is not None
         assert board.cursor.opens == ("cases", "")
