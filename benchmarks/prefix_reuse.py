@@ -60,6 +60,24 @@ class Size(NamedTuple):
 
 
 FULL, QUICK = Size(40, 30), Size(4, 10)
+# three systems have as many pairs as lists
+CASES_A_USER = 3
+
+
+class Form(NamedTuple):
+    """A kind of run, and the share of the users that it judges."""
+
+    name: str
+    settings: Mapping[str, Any]
+    users: float = 1
+
+
+FORMS = (
+    Form("pointwise", {"protocol": "pointwise"}),
+    Form("pairwise", {"protocol": "pairwise"}),
+    # seven calls a case
+    Form("arena, aspects one by one", {"protocol": "arena", "aspects": "single"}, 1 / 4),
+)
 
 
 class Read(NamedTuple):
@@ -77,8 +95,8 @@ def measure(quick: bool = False, former: bool = False) -> Iterator[Row]:
     size = QUICK if quick else FULL
     with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "ml.db") as db:
         _load(db, Path(data) / "ml100k")
-        for name in ("pointwise", "pairwise"):
-            run = _plan(db, name, size)
+        for form in FORMS:
+            run, name = _plan(db, form, size), form.name
             calls = _calls(db, run)
             for slots in (1, 4):
                 with _server(slots) as server:
@@ -132,11 +150,9 @@ def _load(db: Database, data: Path) -> None:
         import_files(db, PROJECT, sorted(data.glob(pattern)), kind)
 
 
-def _plan(db: Database, name: str, size: Size) -> int:
-    settings = RunSettings.model_validate(
-        # three systems have as many pairs as lists
-        {"protocol": name, "limit": 3 * size.users, "history": size.history}
-    )
+def _plan(db: Database, form: Form, size: Size) -> int:
+    cases = round(CASES_A_USER * size.users * form.users)
+    settings = RunSettings.model_validate({**form.settings, "limit": cases, "history": size.history})
     plan = plan_run(db, RunRequest(project_id(db, PROJECT), JudgeSpec(spec=f"openai:{MODEL}"), settings))
     assert plan.run_id is not None
     return plan.run_id

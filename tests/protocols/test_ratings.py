@@ -73,7 +73,7 @@ def test_the_example_shows_its_scores_of_the_aspects_asked_for() -> None:
     )
     one = explanation.PROTOCOL.request(FILMS, material, "", "accuracy", Sampling()).messages[1].content
     assert "persuasiveness" not in one
-    assert "accuracy: 2" in one
+    assert "\nFor the example a reader answered 2." in one
 
 
 def test_one_aspect_alone_is_asked_about_nothing_else() -> None:

@@ -5,9 +5,12 @@ once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from recjudge_tui.domain.calls import Order
+from recjudge_tui.domain.prompt import Prompt
+from recjudge_tui.protocols.templates.rendering import system_text
 from recjudge_tui.store.cases.snapshots import ShownCase
 from recjudge_tui.store.runs.runs import PlannedCall
 
@@ -20,24 +23,31 @@ class CaseCalls(NamedTuple):
     orders: tuple[Order, ...]
 
 
-def ordered_calls(cases: Sequence[CaseCalls], aspects: Sequence[str], repeats: int) -> Iterator[PlannedCall]:
-    """Every call of the cases. Users keep their order, and all cases that show the same of a user stand where the first
-    of them stood. The calls about them are sorted by aspect (the guidelines may name it), then by the list shown first,
-    then by the other one; repeats of a prompt follow each other.
+def guidelines_are_shared(prompt: Prompt, top_k: int, aspects: Sequence[str]) -> bool:
+    """Whether the shared text is the same for all aspects: then the question about an aspect follows the lists."""
+    return len({system_text(prompt, top_k, aspect) for aspect in aspects}) == 1
 
-    A prompt consists of the guidelines, the user and the lists, in this order. A server that remembers only its last
-    prompt thus reads each part as rarely as one that remembers them all. With two systems, a case's second order
-    follows its first one.
+
+def ordered_calls(
+    cases: Sequence[CaseCalls], aspects: Sequence[str], repeats: int, *, aspect_last: bool
+) -> Iterator[PlannedCall]:
+    """Every call of the cases. Users keep their order, and all cases that show the same of a user stand where the first
+    of them stood. The calls about them are sorted by the list shown first, then by the other one, then by aspect; by
+    aspect first if prompts do not end with it. Repeats of a prompt follow each other.
+
+    A prompt consists of the guidelines, the user, the lists and the question, in this order. A server that remembers
+    only its last prompt thus reads each part as rarely as one that remembers them all. With two systems, a case's
+    second order follows its first one.
     """
     by_user: dict[int, list[CaseCalls]] = {}
     for case in cases:
         by_user.setdefault(case.shown.user, []).append(case)
     for shown_alike in by_user.values():
         prompts = _prompts(shown_alike)
-        for aspect in aspects:
-            for case_id, order in prompts:
-                for sample in range(repeats):
-                    yield PlannedCall(case_id, order, aspect, sample)
+        by_aspect = ((prompt, aspect) for aspect in aspects for prompt in prompts)
+        for (case_id, order), aspect in product(prompts, aspects) if aspect_last else by_aspect:
+            for sample in range(repeats):
+                yield PlannedCall(case_id, order, aspect, sample)
 
 
 def _prompts(cases: Sequence[CaseCalls]) -> list[tuple[int, Order]]:

@@ -21,7 +21,7 @@ from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.templates.rendering import profile_messages
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
-from recjudge_tui.runs.plan.call_order import CaseCalls, ordered_calls
+from recjudge_tui.runs.plan.call_order import CaseCalls, guidelines_are_shared, ordered_calls
 from recjudge_tui.runs.plan.cases import EarlierCases, RunCases, cases_shown_before, collect_cases
 from recjudge_tui.runs.plan.domain import (
     domain_words,
@@ -228,7 +228,8 @@ def _store(db: Database, draft: Draft) -> int:
             draft.protocol, settings, keys, lambda: slate_digests(db, request.project_id)
         )
         planned = list(map(CaseCalls, ids, views, all_orders))
-        add_calls(db, run_id, ordered_calls(planned, aspects, settings.repeats))
+        shared = guidelines_are_shared(draft.prompt, settings.top_k, aspects)
+        add_calls(db, run_id, ordered_calls(planned, aspects, settings.repeats, aspect_last=shared))
     return run_id
 
 

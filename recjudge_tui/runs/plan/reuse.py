@@ -11,7 +11,7 @@ from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.tokens import estimate_tokens, shared_start
 from recjudge_tui.judges.prefix_memory import PrefixMemory
 from recjudge_tui.protocols.base import Protocol
-from recjudge_tui.runs.plan.call_order import CaseCalls, ordered_calls
+from recjudge_tui.runs.plan.call_order import CaseCalls, guidelines_are_shared, ordered_calls
 from recjudge_tui.store.cases.snapshots import ShownCase
 
 MOST_CALLS = 200
@@ -32,7 +32,9 @@ def reused_share(
     """
     cases = [CaseCalls(place, _ids(views), orders) for place, views in enumerate(sample)]
     prompts = []
-    for call in islice(ordered_calls(cases, aspects, settings.repeats), MOST_CALLS):
+    shared = guidelines_are_shared(prompt, settings.top_k, aspects)
+    calls = ordered_calls(cases, aspects, settings.repeats, aspect_last=shared)
+    for call in islice(calls, MOST_CALLS):
         material = Material(**sample[call.case_id]._asdict())
         request = protocol.request(
             prompt, material, call.order, call.aspect, sampling_of(settings, call.sample)

@@ -147,7 +147,8 @@ def test_reasoning_is_offered_with_one_aspect_and_with_all(
         request = sent_request(db, call["id"])
         required = request.reply_schema["required"]
         assert (required[0] == "reasoning") is (reasoning == "first")
-        assert ('- "reasoning"' in request.messages[0].content) is (reasoning == "first")
+        text = "\n".join(message.content for message in request.messages)
+        assert ('- "reasoning"' in text) is (reasoning == "first")
         assert "3 = neither agree nor disagree" in request.messages[0].content
 
 

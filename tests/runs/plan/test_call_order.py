@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.tokens import shared_start
+from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects.projects import project_id
+from recjudge_tui.store.prompts.prompts import store_prompt
+from tests.support.cases import shipped
 from tests.support.requests import sent_request
-from tests.support.runs import calls, load, make_project, planned
+from tests.support.runs import RULES, calls, load, make_project, plan_run, planned
 
 SYSTEMS = ("als", "pop", "svd")
 
@@ -58,8 +63,29 @@ def test_repeats_of_a_prompt_and_the_calls_about_an_aspect_follow_each_other(db:
     listed = [(c["aspect"], c["case_id"], c["list_order"], c["sample"]) for c in calls(db, run)]
     assert [sample for *_, sample in listed] == [0, 1] * (len(listed) // 2)
     assert len(listed) == len(set(listed))
-    blocks = [key for key, _ in groupby(listed, key=lambda call: (call[1], call[0]))]
-    assert len(blocks) == len(set(blocks)) == 2 * 7
+    blocks = [key for key, _ in groupby(listed, key=lambda call: (call[1], call[2]))]
+    assert len(blocks) == len(set(blocks)) == 2 * 2
+
+
+def test_calls_whose_guidelines_name_the_aspect_stand_aspect_by_aspect(db: Database) -> None:
+    make_project(db, users=2)
+    arena = shipped("arena-shopping")
+    named_early = arena.model_copy(
+        update={"name": "mine", "system": "{{ aspects[0].name }}\n" + arena.system}
+    )
+    store_prompt(db, named_early)
+    settings = RunSettings(protocol="arena", aspects="single", swap=True)
+    run = plan_run(db, RunRequest(project_id(db, "films"), RULES, settings, prompt="mine")).run_id
+    assert run is not None
+    blocks = [key for key, _ in groupby(call["aspect"] for call in calls(db, run))]
+    assert len(blocks) == 2 * 7
+
+
+def test_prompts_about_the_aspects_of_two_lists_differ_after_the_lists(db: Database) -> None:
+    make_project(db, users=1)
+    texts = prompts(db, planned(db, protocol="arena", aspects="single", swap=False))
+    assert len(texts) == 7
+    assert all("</list_b>" in a[: shared_start(a, b)] for a, b in pairwise(texts))
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recjudge_tui.domain.material import Material
+from recjudge_tui.domain.tokens import shared_start
 from recjudge_tui.errors import PromptError, RunError, UsageError
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.plan import RunRequest
@@ -172,6 +174,19 @@ def test_each_aspect_alone_makes_the_same_verdicts_from_four_times_the_calls(fil
     assert {c["aspect"] for c in calls(films, single)} == set(ASPECTS)
     assert verdicts(films, multi) == verdicts(films, single)
     assert Counter(v[4] for v in verdicts(films, single)) == dict.fromkeys(ASPECTS, len(calls(films, multi)))
+
+
+@pytest.mark.parametrize("form", ["none", "one", "personal"])
+def test_prompts_about_the_aspects_of_a_text_differ_after_the_text(films: Database, form: str) -> None:
+    run = planned(films, protocol="explanation", aspects="single", shots=form)
+    texts: dict[int, list[str]] = {}
+    for call in calls(films, run):
+        texts.setdefault(call["case_id"], []).append(sent_request(films, call["id"]).messages[1].content)
+    for of_a_case in texts.values():
+        assert len(of_a_case) == len(ASPECTS)
+        for before, after in pairwise(of_a_case):
+            assert "</explanation>" in before[: shared_start(before, after)]
+            assert form == "none" or before.index("</explanation>") < before.index(" answered ")
 
 
 def test_whose_scores_are_meant_must_be_clear(films: Database) -> None:
