@@ -21,7 +21,7 @@ from recjudge_tui.store.runs.calls import CallKey, calls_of_verdict
 from recjudge_tui.store.runs.runs import run_row
 
 FORMATS = ("text", "json", "curl")
-_NUMBERS = ("tokens_in", "tokens_out", "tokens_cached", "cost_usd", "latency_s")
+_NUMBERS = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "latency_s")
 
 
 class SentCall(NamedTuple):

@@ -24,6 +24,7 @@ _REPLY = (
     "tokens_in",
     "tokens_out",
     "tokens_cached",
+    "tokens_cache_written",
 )
 CALL_COLUMNS = (
     "project", "run_id", "protocol", "rater", "case_id", "user_id", "item_id", "system_a", "system_b", "list_order",
@@ -66,7 +67,12 @@ def call_rows(
 def _reply(row: Any) -> dict[str, Any] | None:
     if row["reply"] is None:
         return None
-    usage = {"input": row["tokens_in"], "output": row["tokens_out"], "cached_input": row["tokens_cached"]}
+    usage = {
+        "input": row["tokens_in"],
+        "output": row["tokens_out"],
+        "cached_input": row["tokens_cached"],
+        "cache_written": row["tokens_cache_written"],
+    }
     return {
         "text": row["reply"],
         "thinking": row["thinking"] or "",

@@ -96,13 +96,18 @@ def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:
     """(call id, reply) of a finished call with this request hash, or None."""
     row = db.row(
         """SELECT id, reply, thinking, model, stop_reason, structured, tokens_in, tokens_out, tokens_cached,
-             (SELECT max(confidence) FROM answers WHERE call_id = calls.id) AS confidence
+             tokens_cache_written, (SELECT max(confidence) FROM answers WHERE call_id = calls.id) AS confidence
            FROM calls WHERE request_hash = ? AND state = 'done' AND cached_from IS NULL LIMIT 1""",
         (request_hash,),
     )
     if row is None:
         return None
-    usage = Usage(input=row["tokens_in"], output=row["tokens_out"], cached_input=row["tokens_cached"])
+    usage = Usage(
+        input=row["tokens_in"],
+        output=row["tokens_out"],
+        cached_input=row["tokens_cached"],
+        cache_written=row["tokens_cache_written"],
+    )
     reply = Reply(
         text=row["reply"] or "",
         thinking=row["thinking"] or "",
@@ -130,6 +135,8 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
              tokens_in = ifnull(tokens_in + :tokens_in, ifnull(:tokens_in, tokens_in)),
              tokens_out = ifnull(tokens_out + :tokens_out, ifnull(:tokens_out, tokens_out)),
              tokens_cached = ifnull(tokens_cached + :tokens_cached, ifnull(:tokens_cached, tokens_cached)),
+             tokens_cache_written =
+               ifnull(tokens_cache_written + :cache_written, ifnull(:cache_written, tokens_cache_written)),
              cost_usd = ifnull(cost_usd + :cost_usd, ifnull(:cost_usd, cost_usd)),
              unknown_usd = ifnull(unknown_usd + :unknown_usd, ifnull(:unknown_usd, unknown_usd)), reserved_usd = NULL,
              latency_s = :latency_s, sent = :sent, error_kind = :error_kind, error = :error, finished_at = :now
@@ -149,6 +156,7 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
             "tokens_in": reply.usage.input,
             "tokens_out": reply.usage.output,
             "tokens_cached": reply.usage.cached_input,
+            "cache_written": reply.usage.cache_written,
             "cost_usd": result.cost_usd,
             "unknown_usd": result.unknown_usd or None,
             "latency_s": reply.latency_s,

@@ -152,6 +152,7 @@ def _numbers(call: SentCall, symbols: Glyphs) -> str:
         ("tokens_in", "tokens in"),
         ("tokens_out", "out"),
         ("tokens_cached", "from its cache"),
+        ("tokens_cache_written", "stored in its cache"),
     ):
         if (count := figures[name]) is not None:
             parts.append(f"{number(int(count))} {unit}")
