@@ -15,32 +15,38 @@ from recjudge_tui.stats.agreement.detection import detection_estimates
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
 from recjudge_tui.stats.agreement.rater_pairs import RatedPair, pairs_interval
+from recjudge_tui.stats.agreement.registry import STATISTICS
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, Interval
 
-STATISTICS = (
-    "percent", "kappa", "qwk", "ac2", "alpha_nominal", "alpha_ordinal", "alpha_interval", "pearson",
-    "spearman", "kendall", "bias",
-)  # fmt: skip
+OF_LABELS = tuple(stat for stat, facts in STATISTICS.items() if not facts.directed)
+OF_PREFERENCES = ("percent", "kappa", "qwk", "alpha_ordinal", "pearson", "concurrence")
 
 
-def agreement_setting(
-    name: str, marginal: tuple[float, ...], right: float, rows: int = 1, figures: tuple[str, ...] = STATISTICS
-) -> Setting:
+def agreement_setting(name: str, marginal: tuple[float, ...], right: float, rows: int = 1) -> Setting:
     """The agreement of a judge with the reference."""
     labels = np.arange(len(marginal), dtype=np.float64)
 
-    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
+    def figures(rng: Rng, users: int, resamples: int = 2000) -> dict[str, Estimate]:
         sides = _judged(rng, users, marginal, right, rows)
-        return agreement_estimates(*sides, owners(users, rows), labels, figures)
+        return agreement_estimates(*sides, owners(users, rows), labels, OF_LABELS, resamples=resamples)
 
-    def truth(rng: Rng) -> Mapping[str, float]:
-        size = 400_000 // rows
-        sides = _judged(rng, size, marginal, right, rows)
-        values = agreement_estimates(*sides, owners(size, rows), labels, figures, resamples=0)
-        return {figure: float(value.value or 0.0) for figure, value in values.items()}
+    return Setting(name, figures, lambda rng: estimated(figures(rng, 400_000 // rows, 0)))
 
-    return Setting(name, draw, truth)
+
+def preference_setting(
+    name: str, marginal: tuple[float, float, float], right: float, rows: int, *, mirrored: bool
+) -> Setting:
+    """The agreement on pairs of lists: B, Tie or A. `mirrored`: no baseline gives the pairs a first side."""
+
+    def figures(rng: Rng, users: int, resamples: int = 2000) -> dict[str, Estimate]:
+        judge, truth = _judged(rng, users, marginal, right, rows)
+        return agreement_estimates(
+            judge - 1, truth - 1, owners(users, rows), (-1.0, 0.0, 1.0), OF_PREFERENCES, mirrored=mirrored,
+            resamples=resamples,
+        )  # fmt: skip
+
+    return Setting(name, figures, lambda rng: estimated(figures(rng, 400_000 // rows, 0)))
 
 
 def _judged(
@@ -78,7 +84,7 @@ def label_setting(name: str, marginal: tuple[float, ...], right: float, rows: in
 
 
 def change_setting(name: str, later: float, earlier: float) -> Setting:
-    """The change of kappa between two runs of a judge on the same cases, three of each user."""
+    """The change of a figure between two runs of a judge on the same cases, three of each user."""
     labels = np.arange(3, dtype=np.float64)
 
     def sample(rng: Rng, users: int) -> tuple[RatedCases, RatedCases]:
@@ -90,14 +96,14 @@ def change_setting(name: str, later: float, earlier: float) -> Setting:
             sides.append(RatedCases(np.where(luck < right, truth, other), truth, owners(users, 3)))
         return sides[0], sides[1]
 
-    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
-        return {"change of qwk": agreement_change(*sample(rng, users), labels, "qwk").change}
+    def figures(rng: Rng, users: int, resamples: int = 2000) -> dict[str, Estimate]:
+        sides = sample(rng, users)
+        return {
+            f"change of {stat}": agreement_change(*sides, labels, stat, resamples=resamples).change
+            for stat in ("qwk", "percent", "kappa", "alpha_ordinal", "pearson", "kendall")
+        }
 
-    def truth(rng: Rng) -> Mapping[str, float]:
-        change = agreement_change(*sample(rng, 200_000), labels, "qwk", resamples=0).change.value
-        return {"change of qwk": change or 0.0}
-
-    return Setting(name, draw, truth)
+    return Setting(name, figures, lambda rng: estimated(figures(rng, 200_000, 0)))
 
 
 def many_raters_setting(
@@ -176,7 +182,7 @@ def flags_setting(name: str, rare: float, sees: float, alarms: float) -> Setting
 def by_user_setting(name: str, rows: int, noise: float) -> Setting:
     """The mean over users of each user's agreement on `rows` cases."""
     labels = np.arange(1.0, 6.0)
-    stats = ("percent", "qwk", "pearson", "spearman", "kendall")
+    stats = ("percent", "kappa", "qwk", "alpha_interval", "ac2", "pearson", "spearman", "kendall")
 
     def figures(rng: Rng, users: int, resamples: int = 2000) -> dict[str, Estimate]:
         rows_of = owners(users, rows)
@@ -198,6 +204,9 @@ AGREEMENT = (
     agreement_setting("rare label, 4 rows a user", (0.04, 0.06, 0.9), 0.8, 4),
     agreement_setting("rare errors, five labels, skewed", (0.05, 0.05, 0.2, 0.3, 0.4), 0.9),
     agreement_setting("rare errors, 4 rows a user", (0.3, 0.4, 0.3), 0.96, 4),
+    preference_setting("preferences", (0.35, 0.2, 0.45), 0.6, 1, mirrored=False),
+    preference_setting("preferences, no first side", (0.4, 0.2, 0.4), 0.6, 1, mirrored=True),
+    preference_setting("preferences, no first side, rare errors, 3 rows", (0.4, 0.2, 0.4), 0.95, 3, mirrored=True),
     change_setting("two runs", 0.8, 0.6), change_setting("two equal runs", 0.7, 0.7),
 )  # fmt: skip
 BY_LABEL = (

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import combinations
 
 import numpy as np
 from scipy.special import ndtri
 
 from benchmarks.intervals.setting import Setting, Shown, owners
 from benchmarks.populations import Rng, battles_drawn
+from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.ranking.battles import crowd_counts, user_counts
 from recjudge_tui.stats.ranking.bradley_terry import MEAN, SCALE, bradley_terry, rating_intervals
+from recjudge_tui.stats.ranking.connectivity import Ties
 from recjudge_tui.stats.ranking.elo import elo, elo_intervals, elo_mean_over_orders
 from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
@@ -50,20 +53,25 @@ def opponents_setting(name: str, strength: tuple[float, ...], tie: float, rows: 
 
 
 def rating_setting(
-    name: str, strength: tuple[float, ...], tie: float, rows: int = 1, alike: float = 0.0
+    name: str,
+    strength: tuple[float, ...],
+    tie: float,
+    rows: int = 1,
+    alike: float = 0.0,
+    ties: Ties = "davidson",
 ) -> Setting:
-    """The rating of the first system by Bradley and Terry's model with Davidson's ties."""
+    """The rating of the first system by Bradley and Terry's model."""
     true = np.array(strength)
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
         counts = user_counts(*battles_drawn(rng, true, tie, users, rows, alike), true.size)
-        return {"bt": rating_intervals(counts, bradley_terry(counts.total), "davidson")[0]}
+        return {"bt": rating_intervals(counts, bradley_terry(counts.total, ties), ties)[0]}
 
     def truth(rng: Rng) -> Mapping[str, float]:
-        if not alike:
+        if not alike and ties == "davidson":
             return {"bt": MEAN + SCALE * float(true[0] - true.mean())}
         counts = user_counts(*battles_drawn(rng, true, tie, 40_000, rows, alike), true.size)
-        return {"bt": float(bradley_terry(counts.total).ratings[0])}
+        return {"bt": float(bradley_terry(counts.total, ties).ratings[0])}
 
     return Setting(name, draw, truth)
 
@@ -81,15 +89,15 @@ def crowd_setting(name: str, win: float, taste: float, lean: float, raters: int)
         first = np.zeros(owner.size, dtype=np.int64)
         counts = crowd_counts(first, first + 1, np.where(won, 1.0, -1.0), owner, rater, 2)
         shown: dict[str, Shown] = {
-            "win rate": system_intervals(counts, "win_rate")[0],
+            "win rate": system_intervals(counts, "win_rate")[0], "q": system_intervals(counts, "q")[0],
             "mean": crowd_mean_estimate(won.astype(np.float64), owner, rater, SHARE),
-        }
+        }  # fmt: skip
         if 0 < won.mean() < 1:
             shown["bt"] = rating_intervals(counts, bradley_terry(counts.total), "davidson")[0]
         return shown
 
     rating = MEAN + SCALE * math.log(win / (1 - win)) / 2
-    return Setting(name, draw, lambda _: {"win rate": win, "mean": win, "bt": rating})
+    return Setting(name, draw, lambda _: {"win rate": win, "q": win / (1 - win), "mean": win, "bt": rating})
 
 
 def elo_setting(name: str, strength: tuple[float, ...], tie: float, users: int) -> Setting:
@@ -102,11 +110,52 @@ def elo_setting(name: str, strength: tuple[float, ...], tie: float, users: int) 
             return {}
         a, b, outcome, owner = battles_drawn(rng, true, tie, size, 1, 0.0)
         around = elo_mean_over_orders(a, b, outcome, owner, true.size)
-        return {"elo": elo_intervals(a, b, outcome, owner, true.size, around=around)[0]}
+        return {
+            "elo": elo_intervals(a, b, outcome, owner, true.size, around=around)[0],
+            "elo, one order": elo_intervals(a, b, outcome, owner, true.size)[0],
+        }
 
     def truth(rng: Rng) -> Mapping[str, float]:
         samples = (battles_drawn(rng, true, tie, users, 1, 0.0) for _ in range(4000))
-        return {"elo": float(np.mean([elo(a, b, outcome, true.size)[0] for a, b, outcome, _ in samples]))}
+        mean = float(np.mean([elo(a, b, outcome, true.size)[0] for a, b, outcome, _ in samples]))
+        return {"elo": mean, "elo, one order": mean}
+
+    return Setting(name, draw, truth)
+
+
+def steady_setting(name: str, elsewhere: float, users: int) -> Setting:
+    """The ratings of a system that a user puts third of four, or, with probability `elsewhere`, first."""
+    first, second = np.array(list(combinations(range(4), 2))).T
+
+    def sample(rng: Rng, size: int) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+        others = np.argsort(np.argsort(rng.normal(0, 1, (size, 3)) - np.linspace(0.7, 0, 3), axis=1), axis=1)
+        own = np.where(rng.random(size) < elsewhere, -1.0, 1.5)
+        place = np.concatenate([own[:, None], others], axis=1)
+        won = np.sign(place[:, second] - place[:, first])
+        return np.tile(first, size), np.tile(second, size), won.ravel(), owners(size, first.size)
+
+    def draw(rng: Rng, size: int) -> Mapping[str, Shown]:
+        if size != users:
+            return {}
+        a, b, won, owner = sample(rng, size)
+        counts = user_counts(a, b, won, owner, 4)
+        around = elo_mean_over_orders(a, b, won, owner, 4)
+        return {
+            "bt": rating_intervals(counts, bradley_terry(counts.total), "davidson")[0],
+            "elo": elo_intervals(a, b, won, owner, 4, around=around)[0],
+        }
+
+    def truth(rng: Rng) -> Mapping[str, float]:
+        a, b, won, owner = sample(rng, 100_000)
+        mixed = []
+        for _ in range(2000):
+            x, y, gained, _ = sample(rng, users)
+            at = rng.permutation(x.size)
+            mixed.append(elo(x[at], y[at], gained[at], 4)[0])
+        return {
+            "bt": float(bradley_terry(user_counts(a, b, won, owner, 4).total).ratings[0]),
+            "elo": float(np.mean(mixed)),
+        }
 
     return Setting(name, draw, truth)
 
@@ -122,7 +171,9 @@ STRENGTHS = (
     rating_setting("three equal", (0.0, 0.0, 0.0), 0.5), rating_setting("three apart", (0.0, 1.0, 2.5), 0.01),
     rating_setting("two lopsided", (0.0, 2.9), 0.01),
     rating_setting("three, tastes differ, 3 rows", (0.0, 0.5, 1.0), 0.3, 3, 1.0),
+    rating_setting("three apart, ties as half wins", (0.0, 0.7, 1.5), 0.5, ties="half"),
     *(elo_setting(f"Elo, three apart, {n}", (0.0, 0.5, 1.0), 0.3, n) for n in (10, 20, 50)),
+    *(steady_setting(f"nearly always third, {n}", 0.05, n) for n in (10, 20, 50)),
 )  # fmt: skip
 CROWD = (
     crowd_setting("all alike, 10 raters", 0.5, 0.0, 0.0, 10), crowd_setting("raters lean, 5", 0.6, 0.0, 1.0, 5),

@@ -10,7 +10,7 @@ import numpy as np
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Row
 from recjudge_tui.reports.leaderboard.battles import Battles
-from recjudge_tui.reports.leaderboard.scores import Scores, q_of, win_rate_of
+from recjudge_tui.reports.leaderboard.scores import ELO_DECIMALS, Scores, q_of, win_rate_of
 from recjudge_tui.stats.arrays import FloatArray, none_if_nan
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.outcome_intervals import pair_intervals
@@ -40,7 +40,8 @@ COLUMNS = (
 _IN_POINTS = ("score", "ci_low", "ci_high")
 WIN_RATE_COLUMNS = tuple(replace(column, minor=column.minor or column.name == "q") for column in COLUMNS)
 RATING_COLUMNS = tuple(
-    replace(column, decimals=1) if column.name in _IN_POINTS else column for column in WIN_RATE_COLUMNS
+    replace(column, decimals=ELO_DECIMALS) if column.name in _IN_POINTS else column
+    for column in WIN_RATE_COLUMNS
 )
 TIES_NOTE = "ties include position ties (the two orders disagreed); failed verdicts are not in n"
 _FIGURES = {"q": q_of, "winrate": win_rate_of}
@@ -90,8 +91,7 @@ def pair_rows(battles: Battles, figure: str, order: list[int]) -> Iterator[Row]:
             interval = Interval(None, None)
             at = column.get((min(system, other), max(system, other)))
             if value is not None and at is not None:
-                seen = intervals[at] if system < other else _turned(intervals[at], figure)
-                interval = _wanted(battles, seen)
+                interval = _wanted(battles, intervals[at][int(system > other)])
             reason = interval.note if value is not None else NEVER_LOST if counts.any() else NO_CASES
             yield (
                 _who(battles, system, other, None)
@@ -103,15 +103,6 @@ def pair_rows(battles: Battles, figure: str, order: list[int]) -> Iterator[Row]:
 
 def _wanted(battles: Battles, interval: Interval) -> Interval:
     return interval if battles.resamples else Interval(None, None, NOT_REQUESTED)
-
-
-def _turned(interval: Interval, figure: str) -> Interval:
-    """The interval of the same figure from the view of the other system."""
-    if interval.low is None or interval.high is None:
-        return interval
-    if figure == "q":
-        return Interval(1 / interval.high, 1 / interval.low) if interval.low else Interval(None, None)
-    return Interval(1 - interval.high, 1 - interval.low)
 
 
 def _who(battles: Battles, system: int, opponent: int | None, rank: int | None) -> Row:

@@ -11,7 +11,7 @@ import numpy as np
 
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.leaderboard.battles import Battles
-from recjudge_tui.stats.arrays import FloatArray, ratio
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, ratio
 from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_intervals
@@ -20,8 +20,11 @@ from recjudge_tui.stats.ranking.elo import elo, elo_intervals, elo_mean_over_ord
 from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
 from recjudge_tui.stats.ranking.win_rates import NEVER_LOST, NO_CASES, ranks
 
+# ratings that look alike share a place: their order would be that of the random orders
+ELO_DECIMALS = 1
 _REPLAYED_UP_TO = 100_000
 _NAMED_PAIRS = 3
+_NAMED_SYSTEMS = 5
 NOT_JOINED = "not connected to the largest set of systems, even through others, so its Elo is not comparable"
 EQUAL_SETS = "no Elo: sets of as many systems and verdicts have never met, even through others, so neither is preferred"
 
@@ -105,8 +108,23 @@ def unmet_pairs(battles: Battles) -> str:
 def bradley_terry_scores(battles: Battles, options: ScoreOptions) -> Scores:
     fitted = bradley_terry(battles.counts.total, options.ties)
     intervals = rating_intervals(battles.counts, fitted, options.ties)
-    about = "" if not fitted.tie else f"Davidson's tie parameter {fitted.tie:.3f}"
-    return Scores(fitted.ratings, fitted.connectivity.notes, fitted.places(), intervals, about)
+    places = fitted.places()
+    tie = "" if not fitted.tie else f"Davidson's tie parameter {fitted.tie:.3f}"
+    about = "; ".join(part for part in (tie, unordered(battles, fitted.connectivity.joined, places)) if part)
+    return Scores(fitted.ratings, fitted.connectivity.notes, places, intervals, about)
+
+
+def unordered(battles: Battles, joined: BoolArray, places: Sequence[int | None]) -> str:
+    """A note on connected systems without a place although others have one; "" if there are none."""
+    names = [battles.systems[at] for at in np.flatnonzero(joined).tolist() if places[at] is None]
+    if not names or not any(places):
+        return ""
+    named = names[:_NAMED_SYSTEMS]
+    more = [f"{len(names) - len(named)} more"] if len(names) > len(named) else []
+    return (
+        f"{' and '.join([', '.join(named), *more])} without a rank: the results put another system neither above nor"
+        " below, even through others"
+    )
 
 
 def elo_scores(battles: Battles, options: ScoreOptions) -> Scores:
@@ -129,10 +147,11 @@ def elo_scores(battles: Battles, options: ScoreOptions) -> Scores:
     )
     if battles.n > _REPLAYED_UP_TO:
         why = f"no interval: Elo is not replayed above {_REPLAYED_UP_TO:,} verdicts"
-        return Scores(value, notes, _by_value(value), [Interval(None, None, why)] * size)
+        return Scores(value, notes, _by_value(value, ELO_DECIMALS), [Interval(None, None, why)] * size)
     intervals = elo_intervals(*rows, battles.user, size, k=k, around=around, seed=battles.seed)
-    return Scores(value, notes, _by_value(value), intervals)
+    return Scores(value, notes, _by_value(value, ELO_DECIMALS), intervals)
 
 
-def _by_value(value: FloatArray) -> list[int | None]:
-    return ranks([None if np.isnan(number) else round(float(number), 9) for number in value])
+def _by_value(value: FloatArray, decimals: int = 9) -> list[int | None]:
+    """Places; figures that are equal to so many decimals share one."""
+    return ranks([None if np.isnan(number) else round(float(number), decimals) for number in value])

@@ -23,7 +23,8 @@ from recjudge_tui.stats.ranking.connectivity import (
     connectivity,
     subset,
 )
-from recjudge_tui.stats.resampling.intervals import student_interval
+from recjudge_tui.stats.ranking.outcome_intervals import SAME_RECORD, records_alike
+from recjudge_tui.stats.resampling.intervals import FEWEST_USERS, student_interval
 from recjudge_tui.stats.resampling.jackknife import Spread, spreads
 from recjudge_tui.stats.resampling.two_way import enough_raters, two_way
 
@@ -75,7 +76,8 @@ def rating_intervals(
     A user's influence on the ratings is the inverse of the information matrix times the user's term of the gradient
     (the infinitesimal jackknife, whose variance is the sandwich estimator clustered by user: Huber 1967; Liang and
     Zeger 1986). One matrix is inverted once, so 100 systems and 10,000 battles take less than a second.
-    Battles with systems that have no rating are left out, as they are of the fit.
+    Battles with systems that have no rating are left out, as they are of the fit. None for a system of which all users
+    say the same (`records_alike`).
     """
     rated = fitted.connectivity.rated
     out = [Interval(None, None, note) for note in fitted.connectivity.notes]
@@ -87,8 +89,13 @@ def rating_intervals(
             _spreads(counts, fitted, ties) for counts in (users.crowd.raters, users.crowd.cells)
         )
         by_system = [_widened(two_way(*parts)) for parts in zip(by_system, of_raters, of_cells, strict=True)]
+    alike = records_alike(users)
+    if users.crowd is not None:
+        alike &= records_alike(users.crowd.raters)
     for system, spread in zip(rated.tolist(), by_system, strict=True):
         interval = student_interval(float(fitted.ratings[system]), spread, level)
+        if alike[system] and spread.users >= FEWEST_USERS:
+            interval = Interval(None, None, SAME_RECORD)
         out[system] = interval if users.crowd is None else enough_raters(users.crowd.raters.count, interval)
     return out
 

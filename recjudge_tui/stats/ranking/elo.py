@@ -18,7 +18,9 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_f
 from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR, LEVEL
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.battle_order import order_by_record
-from recjudge_tui.stats.resampling.intervals import ONE_USER, student_interval
+from recjudge_tui.stats.ranking.battles import user_counts
+from recjudge_tui.stats.ranking.outcome_intervals import SAME_RECORD, records_alike
+from recjudge_tui.stats.resampling.intervals import FEWEST_USERS, ONE_USER, student_interval
 from recjudge_tui.stats.resampling.jackknife import Spread, spread_of
 
 MEAN = 1000.0
@@ -101,7 +103,8 @@ def elo_intervals(
     length `most`. A single order also varies by chance, which leaving out a user hardly shows. The variance is
     therefore widened by G / (G - 1) for G users left out, and its degrees of freedom are halved; with 10 or more users
     the interval then covers at its nominal level (benchmarks/coverage.py). A system that won all or lost all of its
-    battles has no interval: without the opposite result there is no information on how much its rating could vary.
+    battles has no interval: without the opposite result there is no information on how much its rating could vary. Nor
+    has one of which all users say the same (`records_alike`).
     """
     first, second, score, kept = _rows(a, b, outcome, k)
     codes, count = encode(rows_of(users, kept))
@@ -125,12 +128,14 @@ def elo_intervals(
     )
     centre = ratings[:, 0] if around is None else around
     lopsided = _lopsided(first, second, score, systems)
-    return [
-        Interval(None, None, LOPSIDED)
-        if lopsided[system]
-        else student_interval(float(centre[system]), _widened(spread_of(float(row[0]), row[1:])), level)
-        for system, row in enumerate(ratings)
-    ]
+    alike = records_alike(user_counts(first, second, 2 * score - 1, codes, systems))
+    intervals = []
+    for system, row in enumerate(ratings):
+        shown = student_interval(float(centre[system]), _widened(spread_of(float(row[0]), row[1:])), level)
+        if alike[system] and count >= FEWEST_USERS:
+            shown = Interval(None, None, SAME_RECORD)
+        intervals.append(Interval(None, None, LOPSIDED) if lopsided[system] else shown)
+    return intervals
 
 
 def _widened(spread: Spread) -> Spread:

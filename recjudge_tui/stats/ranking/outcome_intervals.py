@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Figure = Literal["q", "win_rate"]
+SAME_RECORD = "no interval: wins less losses are the same for every user"
 
 
 class _Sides(NamedTuple):
@@ -30,14 +31,36 @@ class _Sides(NamedTuple):
     losses: csr_matrix
 
 
-def pair_intervals(users: UserCounts, figure: Figure, level: float = LEVEL) -> list[Interval]:
-    """The interval of each pair's figure, seen from the pair's first system."""
-    return _intervals(_pairs, users, users.total.first.size, figure, level)
+def pair_intervals(
+    users: UserCounts, figure: Figure, level: float = LEVEL
+) -> list[tuple[Interval, Interval]]:
+    """The interval of each pair's figure, seen from the pair's first and from its second system."""
+    shares = _share_intervals(_pairs, users, users.total.first.size, figure, level)
+    return [(_of_figure(share, figure), _of_figure(_turned(share), figure)) for share in shares]
 
 
 def system_intervals(users: UserCounts, figure: Figure, level: float = LEVEL) -> list[Interval]:
     """The interval of each system's figure against all its opponents."""
-    return _intervals(_systems, users, users.total.systems, figure, level)
+    shares = _share_intervals(_systems, users, users.total.systems, figure, level)
+    return [_of_figure(share, figure) for share in shares]
+
+
+def records_alike(users: UserCounts) -> BoolArray:
+    """(systems,): whether all users who met a system have equally many more wins than losses with it, as with a system
+    that every user puts in the middle.
+
+    Its rating then hardly varies whoever is left out, whatever the users not seen would say: with one user in 25 who puts
+    it elsewhere, intervals of Bradley and Terry's and of Elo's ratings held 34 to 60 % of the true values with 10 to 20
+    users.
+    """
+    systems = users.total.systems
+    shares = _shares(_systems(users), users, systems, "win_rate")
+    lead = shares.above - shares.below / 2
+    low, high = np.full(systems, np.inf), np.full(systems, -np.inf)
+    np.minimum.at(low, shares.thing, lead)
+    np.maximum.at(high, shares.thing, lead)
+    alike: BoolArray = high <= low
+    return alike
 
 
 def _pairs(users: UserCounts) -> _Sides:
@@ -56,15 +79,15 @@ def _systems(users: UserCounts) -> _Sides:
     )
 
 
-def _intervals(
+def _share_intervals(
     sides_of: Callable[[UserCounts], _Sides], users: UserCounts, things: int, figure: Figure, level: float
 ) -> list[Interval]:
-    """Q is s / (1 - s) of the share s = (wins + ties) / (wins + 2 ties + losses), whose interval is transformed."""
+    """The intervals of win rates, or of s = (wins + ties) / (wins + 2 ties + losses), of which Q is s / (1 - s)."""
     shares = _shares(sides_of(users), users, things, figure)
     if not shares.thing.size:
         return [Interval(None, None, ONE_USER)] * things
     if users.crowd is None:
-        return [_of_figure(interval, figure) for interval in _ratio_intervals(shares, level)]
+        return _ratio_intervals(shares, level)
     raters, cells = (
         _shares(sides_of(counts), counts, things, figure)
         for counts in (users.crowd.raters, users.crowd.cells)
@@ -73,7 +96,7 @@ def _intervals(
     together = map(two_way, shares.spreads(), raters.spreads(), cells.spreads())
     known = np.bincount(raters.thing, minlength=things)
     return [
-        _of_figure(enough_raters(int(known[at]), interval_of(float(value[at]), spread, SHARE, level)), figure)
+        enough_raters(int(known[at]), interval_of(float(value[at]), spread, SHARE, level))
         for at, spread in enumerate(together)
     ]
 
@@ -140,6 +163,13 @@ def _ratio_intervals(shares: _Shares, level: float) -> list[Interval]:
         else interval_of(float(value[at]), spread[at], SHARE, level)
         for at in range(things)
     ]
+
+
+def _turned(share: Interval) -> Interval:
+    """The interval of the other side's share."""
+    if share.low is None or share.high is None:
+        return share
+    return Interval(1 - share.high, 1 - share.low)
 
 
 def _of_figure(interval: Interval, figure: Figure) -> Interval:

@@ -73,7 +73,7 @@ def outcome_estimates(outcomes: npt.ArrayLike, users: Ids, *, level: float = LEV
         if value is None:
             out[name] = undefined(NEVER_LOST, counts.n)
             continue
-        (ends,) = pair_intervals(met, "q" if name == "q" else "win_rate", level)
+        ((ends, _),) = pair_intervals(met, "q" if name == "q" else "win_rate", level)
         out[name] = Estimate(value, ends.low, ends.high, counts.n, note=ends.note)
     return out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,37 @@ def test_bradley_terry_and_elo_rank_the_same_systems(project: Project, other: tu
         for row in rows.values()
         if row["rank"] is None
     )
+
+
+def test_systems_that_no_result_orders_have_no_rank_and_a_note_names_them(project: Project) -> None:
+    battles(project, {("a", "b"): (4, 0, 4), ("a", "c"): (0, 0, 8), ("b", "d"): (0, 0, 8)})
+    table = board(project)
+    assert {row["system"]: row["rank"] for row in table.rows} == {"a": 3, "b": 3, "c": None, "d": None}
+    (note,) = (note for note in table.notes if "without a rank" in note)
+    assert "c, d without a rank: the results put another system neither above nor below" in note
+    battles(project, {("c", "d"): (3, 0, 0)})
+    table = board(project)
+    assert {row["system"]: row["rank"] for row in table.rows} == {"a": 3, "b": 3, "c": 1, "d": 2}
+    assert not any("without a rank" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("loser", ["a", "z"])
+def test_a_system_that_lost_all_has_an_interval_against_its_opponent(project: Project, loser: str) -> None:
+    """Whether its name sorts before or after the other's."""
+    lost_all = {("a", "m"): (0, 0, 8)} if loser == "a" else {("m", "z"): (8, 0, 0)}
+    battles(project, lost_all | {("m", "p"): (4, 0, 4)})
+    (lost,) = (row for row in board(project, "q").rows if (row["system"], row["opponent"]) == (loser, "m"))
+    assert (lost["q"], lost["ci_low"], lost["note"]) == (0.0, 0.0, "")
+    assert lost["ci_high"] == pytest.approx(1 / 0.025 ** (1 / 8) - 1)
+
+
+def test_elo_ratings_that_look_alike_share_a_place(project: Project) -> None:
+    battles(project, {("a", "b"): (4, 0, 4), ("a", "c"): (0, 0, 8), ("b", "d"): (0, 0, 8)})
+    rows = by_system(board(project, "elo"))
+    shown = {name: f"{row['score']:.1f}" for name, row in rows.items()}
+    assert shown["c"] == shown["d"]
+    for one, other in combinations(rows, 2):
+        assert (rows[one]["rank"] == rows[other]["rank"]) == (shown[one] == shown[other])
 
 
 @pytest.mark.parametrize("method", ["q", "winrate"])

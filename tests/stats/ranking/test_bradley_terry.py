@@ -18,6 +18,7 @@ from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.ranking.battles import PairCounts, pair_counts, user_counts
 from recjudge_tui.stats.ranking.bradley_terry import SCALE, bradley_terry, rating_intervals
 from recjudge_tui.stats.ranking.connectivity import Ties
+from recjudge_tui.stats.ranking.outcome_intervals import SAME_RECORD
 from recjudge_tui.stats.resampling.intervals import student_interval
 from recjudge_tui.stats.resampling.jackknife import spread_of
 
@@ -233,6 +234,24 @@ def test_few_users_have_no_interval() -> None:
     ends = rating_intervals(counts, bradley_terry(counts.total), "davidson")
     assert [end.low for end in ends] == [None, None]
     assert "at least 5 users" in ends[0].note
+
+
+def test_a_system_that_every_user_puts_third_of_four_has_no_interval() -> None:
+    """The others' ratings move its own a little, which says nothing of users who would put it elsewhere."""
+    first, second = np.triu_indices(4, 1)
+    places = np.array(
+        [[0, 1, 2, 3], [3, 0, 2, 1], [1, 3, 2, 0], [1, 0, 2, 3], [0, 3, 2, 1], [3, 1, 2, 0], [0, 1, 2, 3]]
+    )
+    users = np.repeat(np.arange(7), 6)
+
+    def notes() -> list[str]:
+        won = np.sign(places[:, second] - places[:, first]).ravel()
+        counts = user_counts(np.tile(first, 7), np.tile(second, 7), won, users, 4)
+        return [end.note for end in rating_intervals(counts, bradley_terry(counts.total), "davidson")]
+
+    assert notes() == ["", "", SAME_RECORD, ""]
+    places[0] = 1, 2, 0, 3
+    assert notes() == ["", "", "", ""]
 
 
 def test_a_hundred_systems_have_intervals() -> None:

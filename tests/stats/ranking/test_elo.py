@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from recjudge_tui.stats.ranking.elo import LOPSIDED, elo, elo_intervals, elo_mean_over_orders
+from recjudge_tui.stats.ranking.outcome_intervals import SAME_RECORD
 from recjudge_tui.stats.resampling.intervals import student_interval
 from recjudge_tui.stats.resampling.jackknife import spread_of
 
@@ -117,6 +118,16 @@ def test_many_users_are_left_out_in_groups() -> None:
 def test_a_system_that_won_everything_has_no_interval() -> None:
     found = elo_intervals([0] * 9, [1] * 9, [1] * 9, range(9), 2)
     assert [ends.note for ends in found] == [LOPSIDED, LOPSIDED]
+
+
+def test_a_system_that_every_user_puts_in_the_middle_has_no_interval() -> None:
+    """Users disagree on the other two alone; with one more who puts it first, it has one."""
+    pairs = np.array([(0, 1), (0, 2), (1, 2)] * 8).T
+    outcome = np.array([[1, 1, 1], [-1, -1, -1]] * 4, dtype=float).ravel()
+    users = np.repeat(np.arange(8), 3)
+    assert [ends.note for ends in elo_intervals(*pairs, outcome, users, 3)] == ["", SAME_RECORD, ""]
+    outcome[:3] = -1, 1, 1
+    assert [ends.note for ends in elo_intervals(*pairs, outcome, users, 3)] == ["", "", ""]
 
 
 def test_what_cannot_be_is_refused() -> None:
