@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from recjudge_tui.domain.run import Progress
 
-# how often a line is written where there is no terminal
-PLAIN_EVERY_S = 60.0
+# where there is no terminal: when the first line is written, and how often after it
+PLAIN_FIRST_S, PLAIN_EVERY_S = 1.0, 60.0
 # how often a line on a terminal counts its seconds
 TICK_S = 1.0
 _CLEAR = "\r\x1b[K"
@@ -27,24 +27,25 @@ _CLEAR = "\r\x1b[K"
 class _Line:
     """One line on stderr about work that takes its time: what, how far, and for how long.
 
-    On a terminal it is written over itself, elsewhere as a line a minute. A line or bar that is opened while this one is
-    open stands in for it until it is closed.
+    On a terminal it is written over itself, elsewhere after a second and then once a minute. A line or bar that is opened
+    while this one is open stands in for it until it is closed.
     """
 
     _open: ClassVar[list[_Line | None]] = []
     _lock: ClassVar[threading.RLock] = threading.RLock()
     _is_shown: ClassVar[bool] = False
 
-    def __init__(self, what: str, unit: str = "") -> None:
-        self._what, self._unit = what, unit
-        self._count: int | None = None
-        self._end: int | None = None
+    def __init__(self, what: str) -> None:
+        self._text = what
+        self._share: float | None = None
         self._began = self._last = monotonic()
+        self._plain_pause_s = PLAIN_FIRST_S
         self._is_closed = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
-    def advance(self, count: int, end: int | None = None) -> None:
-        self._count, self._end = count, end
+    def show(self, text: str, share: float | None = None) -> None:
+        """How far it is now; `share` of the work is done, if that is known."""
+        self._text, self._share = text, share
         self._write_after(0.1)
 
     def _tick(self) -> None:
@@ -55,20 +56,16 @@ class _Line:
         with self._lock:
             terminal = sys.stderr.isatty()
             now = monotonic()
-            if now - self._last < (pause_s if terminal else PLAIN_EVERY_S) or self._open[-1:] != [self]:
+            pause_s = pause_s if terminal else self._plain_pause_s
+            if now - self._last < pause_s or self._open[-1:] != [self]:
                 return
-            self._last = now
+            self._last, self._plain_pause_s = now, PLAIN_EVERY_S
+            text = f"{self._text}{_times(now - self._began, self._share)}"
+            if terminal:
+                text = _CLEAR + text[: shutil.get_terminal_size().columns - 1]
             with suppress(OSError):  # nobody reads stderr any more; the work continues
-                click.echo(f"{_CLEAR if terminal else ''}{self._text(now)}", nl=not terminal, err=True)
+                click.echo(text, nl=not terminal, err=True)
             _Line._is_shown = terminal
-
-    def _text(self, now: float) -> str:
-        far = "" if self._count is None else f": {self._count:,} {self._unit}"
-        share = None
-        if self._count is not None and self._end:
-            far, share = f": {self._count:,} of {self._end:,} {self._unit}", self._count / self._end
-        text = f"{self._what}{far}{_times(now - self._began, share)}"
-        return text[: shutil.get_terminal_size().columns - 1] if sys.stderr.isatty() else text
 
     def __enter__(self) -> _Line:
         with self._lock:
@@ -125,15 +122,17 @@ def working(what: str) -> Iterator[None]:
 @contextmanager
 def counting(what: str, unit: str) -> Iterator[Callable[[int], None]]:
     """A counter without a known end. Call the result with the count so far."""
-    with _Line(what, unit) as line:
-        yield line.advance
+    with _Line(what) as line:
+        yield lambda count: line.show(f"{what}: {count:,} {unit}")
 
 
 @contextmanager
 def counting_up_to(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     """A counter with an end. Call the result with the count so far and the count at the end."""
-    with _Line(what, unit) as line:
-        yield line.advance
+    with _Line(what) as line:
+        yield lambda count, end: line.show(
+            f"{what}: {count:,} of {end:,} {unit}", count / end if end else None
+        )
 
 
 @contextmanager
@@ -146,18 +145,8 @@ def reading(what: str) -> Iterator[Callable[[int, float], None]]:
         with _in_place_of_lines(), _reading_bar(what) as show:
             yield show
         return
-    began = last = monotonic()
-
-    def say(rows: int, share: float) -> None:
-        nonlocal last
-        if monotonic() - last >= PLAIN_EVERY_S:
-            last = monotonic()
-            with suppress(OSError):
-                click.echo(
-                    f"reading {what}: {rows:,} rows, {share:.0%}{_times(last - began, share)}", err=True
-                )
-
-    yield say
+    with _Line(f"reading {what}") as line:
+        yield lambda rows, share: line.show(f"reading {what}: {rows:,} rows, {share:.0%}", share)
 
 
 @contextmanager
@@ -180,28 +169,26 @@ def _reading_bar(what: str) -> Iterator[Callable[[int, float], None]]:
 
 
 @contextmanager
-def following_run(calls: int) -> Iterator[Callable[[Progress], None]]:
-    """The progress of a run: a bar on a terminal, a line every few seconds elsewhere."""
+def following_run(begin: Progress) -> Iterator[Callable[[Progress], None]]:
+    """The progress of a run that begins here: a bar on a terminal, a line a minute elsewhere."""
     if sys.stderr.isatty():
-        with _in_place_of_lines(), _bar(calls) as show:
+        with _in_place_of_lines(), _bar(begin.calls) as show:
             yield show
         return
-    began = last = monotonic()
-    before: int | None = None
+    # what an earlier process did took none of this time
+    before = begin.done + begin.failed
 
     def say(progress: Progress) -> None:
-        nonlocal last, before
-        # what an earlier process did took none of this time
-        before = progress.done + progress.failed if before is None else before
-        if monotonic() - last >= PLAIN_EVERY_S:
-            last = monotonic()
-            finished = progress.done + progress.failed
-            line = f"{finished}/{progress.calls} calls, {progress.failed} failed{_waiting(progress)}"
-            line += _times(last - began, (finished - before) / max(progress.calls - before, 1))
-            with suppress(OSError):  # nobody reads stderr any more; the run continues
-                click.echo(line, err=True)
+        share = (progress.done + progress.failed - before) / max(progress.calls - before, 1)
+        line.show(_calls(progress), share)
 
-    yield say
+    with _Line(_calls(begin)) as line:
+        yield say
+
+
+def _calls(progress: Progress) -> str:
+    finished = progress.done + progress.failed
+    return f"{finished}/{progress.calls} calls, {progress.failed} failed{_waiting(progress)}"
 
 
 def _waiting(progress: Progress) -> str:

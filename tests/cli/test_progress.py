@@ -86,6 +86,24 @@ def test_what_is_left_is_estimated_from_what_is_done(clock: Clock, monkeypatch: 
     assert second == "report: 4 of 12 sections, 20 s elapsed, about 40 s remaining"
 
 
+def test_without_a_terminal_the_first_line_comes_before_anything_is_counted(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of lists is read to its end before the first of them is stored."""
+    monkeypatch.setattr(progress, "PLAIN_FIRST_S", 1.0)
+    with redirect_stderr(io.StringIO()) as said, progress.reading("lists") as tell:
+        clock.now = 1.0
+        wait_until(lambda: said.getvalue() != "", "the first line")
+        clock.now = 60.0
+        tell(1000, 0.5)
+        clock.now = 61.0
+        wait_until(lambda: said.getvalue().count("\n") > 1, "the second line")
+    assert said.getvalue().splitlines() == [
+        "reading lists, 1 s elapsed",
+        "reading lists: 1,000 rows, 50%, 61 s elapsed, about 61 s remaining",
+    ]
+
+
 def test_without_a_terminal_there_is_a_line_a_minute(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,7 +52,7 @@ def work_here(database: Database, run_id: int) -> WorkResult:
     from recjudge_tui.runs.start import work
     from recjudge_tui.store.runs.runs import run_progress
 
-    with following_run(run_progress(database, run_id).calls) as show:
+    with following_run(run_progress(database, run_id)) as show:
         return work(database, run_id, show)
 
 

@@ -18,6 +18,7 @@ from recjudge_tui.cli.data.imports import import_
 from recjudge_tui.errors import InputError
 from recjudge_tui.store.opening import connect
 from tests.support import samples
+from tests.support.waiting import HANG_S
 
 
 def run(folder: Path, *words: str) -> Result:
@@ -148,7 +149,9 @@ def test_plain_lines_where_there_is_no_terminal(
     with progress.reading("events") as tell:
         tell(1000, 0.2)
     assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "PLAIN_FIRST_S", 0.0)
     monkeypatch.setattr(progress, "PLAIN_EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "TICK_S", HANG_S)
     with progress.reading("events") as tell:
         tell(1000, 0.2)
         tell(5000, 1.0)

@@ -133,6 +133,7 @@ def test_help_has_an_example(command: click.Command) -> None:
 
 
 def test_long_comparisons_say_how_far_they_are(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recjudge_tui.cli.progress.PLAIN_FIRST_S", 0.0)
     monkeypatch.setattr("recjudge_tui.cli.progress.PLAIN_EVERY_S", 0.0)
     monkeypatch.setattr("recjudge_tui.cli.progress.TICK_S", HANG_S)
     result = CliRunner().invoke(
