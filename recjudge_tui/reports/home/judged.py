@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import NamedTuple
 
 from recjudge_tui.domain.filters import Term, VerdictFilter
@@ -41,10 +41,11 @@ from recjudge_tui.reports.leaderboard.leaderboard import (
     leaderboard_table,
     ranked_questions,
 )
-from recjudge_tui.reports.leaderboard.mean_scores import mean_pairs_table
+from recjudge_tui.reports.leaderboard.mean_pairs import unshown_pairs
+from recjudge_tui.reports.leaderboard.mean_scores import mean_families
 from recjudge_tui.reports.leaderboard.rows import board_rows
 from recjudge_tui.reports.leaderboard.scores import ScoreOptions, q_scores
-from recjudge_tui.reports.leaderboard.separable import more_users, tested_neighbours
+from recjudge_tui.reports.leaderboard.separable import more_users, short_reason, tested_neighbours
 from recjudge_tui.reports.trend.judged import FLAGS
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.stats.agreement.registry import label_of, usual_statistic
@@ -97,16 +98,14 @@ def board(db: Database, project_id: int, about: Subject) -> Board:
         return Board(about.topic, about.rater, figure, tuple(lines))
     ratings = board_ratings(db, project_id, options)
     questions = ranked_questions(ratings, about.topic.protocol)
-    tested = mean_pairs_table(db, project_id, ratings, questions, about.topic.protocol, 1).rows
-    order = [str(row["system"]) for row in table.rows if row["rank"] is not None]
-    apart = {(row["system"], row["opponent"]): bool(row["separable"]) for row in tested}
+    families = mean_families(db, project_id, ratings, questions, 1) if table.rows else []
+    measured = [pairs for family in families for pairs in family]
     alike = [
-        AlikePair(upper, lower, None)
-        for upper, lower in pairwise(order)
-        if not apart.get((upper, lower), apart.get((lower, upper), False))
+        AlikePair(upper, lower, None, why) for pairs in measured for upper, lower, why in unshown_pairs(pairs)
     ]
+    tested = any(pairs.tests for pairs in measured)
     lines = [_line(about, row) for row in table.rows]
-    return Board(about.topic, about.rater, "mean", tuple(lines), bool(tested), tuple(alike))
+    return Board(about.topic, about.rater, "mean", tuple(lines), tested, tuple(alike))
 
 
 def _undefined_last(row: Row) -> tuple[bool, float]:
@@ -124,7 +123,9 @@ def _of_wins(db: Database, project_id: int, about: Subject, options: Leaderboard
     tested = tested_neighbours(contests, scores)
     names = contests.systems
     alike = [
-        AlikePair(names[pair.upper], names[pair.lower], more_users(contests, pair))
+        AlikePair(
+            names[pair.upper], names[pair.lower], more_users(contests, pair), short_reason(contests, pair)
+        )
         for pair in tested
         if not pair.separable
     ]

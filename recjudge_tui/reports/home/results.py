@@ -27,13 +27,14 @@ class BoardLine(NamedTuple):
 
 
 class AlikePair(NamedTuple):
-    """Two neighbours of a ranking that the verdicts do not separate, and about how many more users would (None if no
-    number would help or it is unknown).
+    """Two neighbours of a ranking whose order the verdicts do not show, and about how many more users would (None if no
+    number would help or it is unknown). `why` is the reason if it is another than that a test does not separate them.
     """
 
     upper: str
     lower: str
     more: int | None
+    why: str = ""
 
 
 @dataclass(frozen=True)

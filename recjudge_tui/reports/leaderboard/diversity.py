@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import protocol_facts, with_unit
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import is_metric, rater_notes, value_bounds
@@ -189,7 +190,7 @@ def _coded(users: Sequence[str], codes: Mapping[str, int]) -> IntArray:
 
 def _explained(measure: str, estimate: Estimate, lists: int) -> Estimate:
     if estimate.n == 0:
-        return undefined(f"for all {lists} lists: {REASONS[measure]}")
+        return undefined(f"for {quantity(lists, 'list')} of {lists:,}: {REASONS[measure]}")
     left_out = (
         f"{lists - estimate.n} of {lists} lists left out: {REASONS[measure]}" if estimate.n < lists else ""
     )

@@ -135,6 +135,19 @@ def pair_notes(families: Sequence[Sequence[MeasuredPairs]], figures: str) -> lis
     return [*lines, about]
 
 
+def unshown_pairs(pairs: MeasuredPairs) -> Iterator[tuple[str, str, str]]:
+    """The neighbours whose order is not shown for certain, with the reason in a few words: "" if a test just does not
+    separate them."""
+    for upper, lower, test in ranked_pairs(pairs.order, pairs.tests):
+        names = pairs.systems[upper], pairs.systems[lower]
+        if not test.separable:
+            yield (*names, "")
+        elif not _leads(test, upper):
+            yield (*names, f"{names[1]} is higher among users with both")
+        elif test.fragile:
+            yield (*names, "one more user would undo their order")
+
+
 def pair_sentence(pairs: MeasuredPairs) -> str:
     """The note on the neighbours in a ranking by one figure; "" with fewer than two systems."""
     words = [
@@ -154,10 +167,14 @@ def _words(upper: str, lower: str, test: MeanTest, first: int) -> str:
         why = ", but the interval of their difference contains 0" if test.p_holm < ALPHA else ""
         return f"{upper} and {lower} are not separable ({p}{why})"
     p = "; ".join(part for part in (p, _fragile(test)) if part)
-    lead = test.difference.value or 0.0
-    if (lead > 0) == (first == test.first):
+    if _leads(test, first):
         return f"{upper} above {lower} ({p})"
     return f"{lower} above {upper} among the users who have both ({p})"
+
+
+def _leads(test: MeanTest, system: int) -> bool:
+    """Whether the mean of `system` over the users who have both is the higher one."""
+    return ((test.difference.value or 0.0) > 0) == (system == test.first)
 
 
 def _fragile(test: MeanTest) -> str:

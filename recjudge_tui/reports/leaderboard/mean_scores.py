@@ -68,7 +68,9 @@ def mean_table(
         row for question in ordered for row in _ranked(db, project_id, ratings, question, resamples, seed)
     ]
     about_rules = rater_notes(ratings.raters[question.rater] for question in questions)
-    tested = _tested(db, project_id, ratings, ordered, groups) if resamples and not ratings.crowds else []
+    tested = (
+        mean_families(db, project_id, ratings, ordered, groups) if resamples and not ratings.crowds else []
+    )
     notes = (
         (*pair_notes(tested, "aspects"), ABOUT, *earlier_notes(ratings, questions), *about_rules)
         if rows
@@ -87,7 +89,7 @@ def mean_pairs_table(
     """One row per rater, aspect and pair of systems, the one with the higher mean first, with the test of their
     difference."""
     ordered, no_mean = _with_means(db, project_id, questions)
-    families = _tested(db, project_id, ratings, ordered, groups)
+    families = mean_families(db, project_id, ratings, ordered, groups)
     asked = [question for of_rater in _by_rater(ordered) for question in of_rater]
     rows = [
         {"rater": question.rater, "aspect": question.aspect} | row
@@ -120,7 +122,7 @@ def _by_rater(questions: Sequence[Question]) -> list[list[Question]]:
     return [[question for question in questions if question.rater == rater] for rater in raters]
 
 
-def _tested(
+def mean_families(
     db: Database, project_id: int, ratings: Ratings, questions: Sequence[Question], groups: int
 ) -> list[list[MeasuredPairs]]:
     """For each rater the aspects and the tests of their pairs of systems, adjusted together."""

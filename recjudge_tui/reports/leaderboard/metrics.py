@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.mean_pairs import PAIR_COLUMNS, pair_notes, pair_rows
@@ -167,7 +168,7 @@ def _explained(metric: str, estimate: Estimate, lists: int) -> Estimate:
     if not lists:
         return undefined(_NO_LIST)
     if estimate.n == 0:
-        return undefined(f"for all {lists} lists: {reason}")
+        return undefined(f"for {quantity(lists, 'list')} of {lists:,}: {reason}")
     if estimate.n == lists:
         return estimate
     left_out = f"{lists - estimate.n} of {lists} lists left out: {reason}"

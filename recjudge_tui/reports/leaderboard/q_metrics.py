@@ -51,6 +51,7 @@ _NOTES = (
         " (inspiration: urd, satisfaction: ndcg_explicit)"
     ),
 )
+_NOTHING_JUDGED = "no list behind its verdicts is stored, so there is nothing to measure"
 Values = Mapping[str, Mapping[str, float | None]]
 
 
@@ -80,7 +81,7 @@ def q_metrics_table(db: Database, project_id: int, options: LeaderboardOptions, 
         rows += correlation_rows(
             question.rater, question.aspect, figures, metric_values(measured), k, options.selection.groups
         )
-        unmeasured += [] if measured.rows else measured.notes
+        unmeasured += [] if measured.rows else [f"{question.rater}, {question.aspect}: {_NOTHING_JUDGED}"]
         if left_out := judged.not_judged(at):
             unmeasured.append(
                 f"{question.rater}: {left_out:,} current lists that it has not judged are not measured"

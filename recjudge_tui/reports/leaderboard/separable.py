@@ -6,7 +6,13 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.reports.leaderboard.scores import Scores
 from recjudge_tui.stats.defaults import ALPHA, POWER
-from recjudge_tui.stats.ranking.separability import CONTRARY, Neighbours, neighbours
+from recjudge_tui.stats.ranking.separability import (
+    CONTRARY,
+    NEVER_MET,
+    NO_PREFERENCE,
+    Neighbours,
+    neighbours,
+)
 
 SEPARABLE_NOTE = (
     "separable: more users prefer the upper of two neighbours, exact sign test over users, each counted once, Holm-adjusted"
@@ -90,6 +96,13 @@ def neighbour_facts(battles: Battles, scores: Scores) -> list[dict[str, object]]
             }
         )
     return facts
+
+
+def short_reason(battles: Battles, pair: Neighbours) -> str:
+    """Why the order of two neighbours is not shown, in a few words; "" if a test just does not separate them."""
+    if pair.note == CONTRARY:
+        return f"more users prefer {battles.systems[pair.lower]}"
+    return {NEVER_MET: "never compared", NO_PREFERENCE: NO_PREFERENCE}.get(pair.note, "")
 
 
 def _words(battles: Battles, pair: Neighbours, *, shared: bool) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.uncertainty import (
@@ -239,13 +240,13 @@ def _notes(question: Uncertainty) -> list[str]:
     untold = int((np.isnan(question.confidence) & labelled).sum()) - flipped
     if flipped:
         notes.append(
-            f"{where}: {flipped:,} labelled verdicts left out because their two orders disagreed and neither"
+            f"{where}: {quantity(flipped, 'labelled verdict')} left out because their two orders disagreed and neither"
             " answer was a tie"
         )
     if untold and question.usable.any():
-        notes.append(f"{where}: {untold:,} labelled verdicts without a confidence left out")
+        notes.append(f"{where}: {quantity(untold, 'labelled verdict')} without a confidence left out")
     if question.off_scale:
-        notes.append(f"{where}: {question.off_scale:,} labels that are not on the scale left out")
+        notes.append(f"{where}: {quantity(question.off_scale, 'label')} off the scale left out")
     if question.fitted.temperature is not None:
         notes.append(f"{where}: {_heat(question.fitted.temperature, len(question.labels))}")
     return notes
@@ -312,7 +313,7 @@ def _set_notes(question: Uncertainty, options: UncertaintyOptions) -> list[str]:
         )
     notes.append(
         f"{where}: made to hold the reference label of a new user's case in {options.coverage:.0%}, by labels of"
-        f" {users:,} users; the mean over users is counted on held-out ones"
+        f" {quantity(users, 'user')}; the mean over users is counted on held-out ones"
     )
     return notes
 

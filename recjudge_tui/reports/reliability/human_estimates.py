@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
@@ -341,7 +342,7 @@ def _rows(
 def _left_out(part: _Part, options: EstimateOptions) -> Iterator[str]:
     lost = int((~np.isnan(part.human) & np.isnan(part.judge)).sum())
     if lost:
-        yield f"{lost:,} labels of cases without a verdict of {options.rater} left out"
+        yield f"{quantity(lost, 'label')} of cases without a verdict of {options.rater} left out"
 
 
 def balance_notes(balances: Sequence[Balance]) -> Iterator[str]:

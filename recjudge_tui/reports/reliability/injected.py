@@ -10,6 +10,7 @@ import numpy as np
 
 from recjudge_tui.domain.planted import ABOUT, FAULT_KINDS, PLANTED, FaultKind, planted_list
 from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.text import quantity
 from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.scales import rater_notes, rater_rank
@@ -139,7 +140,7 @@ def _chosen(
     here = in_generation(lifetimes, every, newest_judged(lifetimes, every))
     left_out = int((~here).sum())
     kept = [case for case, stood in zip(faults, here.tolist(), strict=True) if stood]
-    return kept, [f"{left_out:,} lists made from earlier lists left out"] if left_out else []
+    return kept, [f"{quantity(left_out, 'list')} made from earlier lists left out"] if left_out else []
 
 
 def _lists(db: Database, flagged: ProjectFlags, chosen: Sequence[PlantedCase]) -> _Lists:

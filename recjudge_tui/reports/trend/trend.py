@@ -22,7 +22,7 @@ from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
 from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows
 from recjudge_tui.reports.trend.series import COLUMNS
 from recjudge_tui.reports.trend.served import JudgeChange, change_cells, changes_by_period
-from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
+from recjudge_tui.stats.defaults import LEVEL, RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.store.data.catalogue import check_systems, heldout_types
 from recjudge_tui.store.database import Database
@@ -147,7 +147,8 @@ def _about(rows: Sequence[Row]) -> list[str]:
     intervals = sum(row["ci_low"] is not None for row in rows)
     if intervals > 1:
         about.append(
-            f"{intervals:,} intervals at 95 % are shown; about one in 20 misses the true value by chance"
+            f"{intervals:,} intervals at {LEVEL:.0%} are shown; about one in {round(1 / (1 - LEVEL))}, or fewer, misses the"
+            " true value by chance"
         )
     return about
 

@@ -208,7 +208,8 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
         pair = alike.get((row.system, shown[at + 1].system)) if at + 1 < len(shown) else None
         if pair is not None:
             more = "" if pair.more is None else f": ~{number(pair.more)} more users"
-            close = Cell(f"not separable{more}", WARN, Opens("agreement"))
+            words = one_line(pair.why or "not separable", 50)
+            close = Cell(f"{words}{more}", WARN, Opens("agreement"))
             lines.append(pushed_right([Cell("    "), close], [], width, look))
     if any(alike[pair].more is not None for pair in pairwise(row.system for row in shown) if pair in alike):
         lines.append(

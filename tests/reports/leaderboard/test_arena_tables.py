@@ -104,6 +104,17 @@ def test_two_systems_have_a_matrix_too_and_failures_stand_outside(project: Proje
     assert "never lost" in str(rows[0]["note"])
 
 
+def test_verdicts_without_their_lists_have_no_metrics(project: Project) -> None:
+    """The project has lists, but none behind these verdicts."""
+    battles(project, {("p", "q"): (3, 0, 1)}, rater="counted")
+    found = table(project, "metrics", "pairwise", raters=("counted",))
+    assert (
+        "counted, overall: no list behind its verdicts is stored, so there is nothing to measure"
+        in found.notes
+    )
+    assert not any("no lists yet" in note for note in found.notes)
+
+
 def test_q_against_metrics(project: Project) -> None:
     found = table(project, "metrics", k=3)
     overall = {row["metric"]: row for row in found.rows if row["aspect"] == "overall"}

@@ -104,7 +104,7 @@ def test_near_duplicates_are_counted_and_an_empty_catalogue_leaves_little(projec
     table = diversity_table(project.db, project.id)
     assert row_of(table, measure="near_duplicates")["value"] == 0
     ild = row_of(table, measure="ild")
-    assert (ild["value"], ild["note"]) == (None, "for all 1 lists: fewer than two items with categories")
+    assert (ild["value"], ild["note"]) == (None, "for 1 list of 1: fewer than two items with categories")
     assert "no lists have been rated yet" in table.notes
     named = (
         ("a", "Rose Soap 100 ml", "Soap"),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.stats import binomtest
 
@@ -13,6 +14,7 @@ from recjudge_tui.domain.records import Event, RankedItem, Slate
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.leaderboard.arena import arena_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.leaderboard.mean_pairs import SystemMeans, compared, unshown_pairs
 from recjudge_tui.reports.leaderboard.metrics import metric_pairs_table, metrics_table
 from recjudge_tui.store.imports.loading import add_events, add_slate
 from tests.support.verdicts import Project, give, import_target, new_project, text_case
@@ -91,6 +93,26 @@ def test_the_lower_of_two_may_be_above_among_the_users_of_both(project_db: Path)
     )
     note = metrics_table(other.db, other.id, 1, metrics=["ndcg"]).notes[0]
     assert note == "ndcg: b above a (p = 0.0078)"
+
+
+def test_what_a_home_says_of_neighbours_by_their_means() -> None:
+    """In the order of the means: not separable, one more user would undo it, the other way among users with both."""
+    users = np.arange(12)
+    value = np.zeros((12, 4))
+    value[:, 0] = 1.0
+    value[9:, 1] = np.nan
+    value[:9, 1] = 0.1
+    value[:2, 2] = 0.1
+    means = [0.5, 0.6, 0.1, 0.05]
+    (pairs,) = compared([SystemMeans("anna", ("a", "b", "c", "d"), value, users, means, (0.0, 1.0))], 1)[:1]
+    assert list(unshown_pairs(pairs)) == [
+        ("b", "a", "a is higher among users with both"),
+        ("c", "d", ""),
+    ]
+    (few,) = compared(
+        [SystemMeans("anna", ("a", "c"), value[:7, [0, 2]], users[:7], [1.0, 0.1], (0.0, 1.0))], 1
+    )
+    assert list(unshown_pairs(few)) == [("a", "c", "one more user would undo their order")]
 
 
 def scored(path: Path, scores: Mapping[str, Sequence[float]], aspects: Sequence[str]) -> Project:

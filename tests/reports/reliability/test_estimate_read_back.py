@@ -112,7 +112,7 @@ def test_what_is_unbalanced_is_what_the_verdicts_show(project_db: Path, draw: in
             if row["source"] != "judge":
                 assert row["n_labelled"] == people.size
         lost = {s: int((np.isnan(said) & ~np.isnan(truth)).sum()) for s, (said, truth) in given.items()}
-        told = [re.match(r"(\w), overall: (\d+) labels of cases without a verdict", n) for n in table.notes]
+        told = [re.match(r"(\w), overall: (\d+) labels? of cases without a verdict", n) for n in table.notes]
         assert {m.group(1): int(m.group(2)) for m in told if m} == {s: n for s, n in lost.items() if n}
 
 
