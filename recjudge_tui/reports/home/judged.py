@@ -13,6 +13,7 @@ from recjudge_tui.domain.filters import Term, VerdictFilter
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.agreement.by_run import compare_runs, project_agreements
+from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.options import (
     FigureContext,
@@ -51,6 +52,7 @@ from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.stats.agreement.registry import label_of, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.contents import DataCounts
+from recjudge_tui.store.verdicts.ratings import project_raters
 
 
 class Subject(NamedTuple):
@@ -182,6 +184,7 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
         _count(row["ceiling_n"]) or 0,
         () if earlier is None or earlier.judge != about.rater else tuple(run.value for run in earlier.by_run),
         about.cases(*disagree),
+        "; ".join(combined_notes([project_raters(db, project_id)[people[0]]])),
     )
 
 

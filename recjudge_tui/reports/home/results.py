@@ -57,7 +57,7 @@ class PeopleAgreement:
     """A judge with people on the project's first question, and people with each other on the same cases.
 
     `value` and `ceiling` are None where undefined. `by_run` are the judge's runs, oldest first. `cases`: the filter
-    of the cases on which they disagree.
+    of the cases on which they disagree. `about`: what must stand beside the reference.
     """
 
     stat: str = ""
@@ -71,6 +71,7 @@ class PeopleAgreement:
     ceiling_n: int = 0
     by_run: tuple[float | None, ...] = ()
     cases: str = ""
+    about: str = ""
 
 
 class FlagCount(NamedTuple):

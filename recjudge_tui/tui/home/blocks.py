@@ -167,6 +167,8 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
         )
     if few:
         lines += wrapped_text([Cell(" ")], Cell(few, WARN), [], width)
+    if agreement.about:
+        lines += wrapped_text([Cell(" ")], Cell(one_line(agreement.about), DIM), [], width)
     return lines
 
 

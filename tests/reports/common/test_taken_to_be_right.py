@@ -39,6 +39,7 @@ from recjudge_tui.reports.reliability.human_estimates import EstimateOptions, hu
 from recjudge_tui.reports.reliability.uncertainty import UncertaintyOptions, uncertainties
 from recjudge_tui.store.verdicts.ratings import Rater
 from tests.support.drawn_project import drawn_project
+from tests.support.homes import project_home
 from tests.support.verdicts import Project
 
 ABOUT = " is made from other raters: it counts as right, although nobody has checked it"
@@ -120,6 +121,12 @@ def test_report_and_passport_say_it(project: Project) -> None:
     page = project_report(project.db, project.id, ReportOptions(("agreement",), resamples=20)).text
     assert "crowd" + ABOUT in page
     assert "crowd" + ABOUT in passport_table(project.db, project.id, "good", resamples=20).notes
+
+
+def test_the_home_says_it_of_its_reference(project: Project) -> None:
+    agreement = project_home(project.db, project.id).agreement
+    assert agreement is not None
+    assert (agreement.people, agreement.about) == ("crowd", "crowd" + ABOUT)
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("q-metric", "flags")])
