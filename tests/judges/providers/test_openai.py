@@ -491,3 +491,22 @@ async def test_a_worker_has_a_slot_of_llama_cpp_to_itself() -> None:
     chats = [json.loads(body) for body in stub.bodies if body]
     assert [chat.get("id_slot") for chat in chats] == [None, 0, 1, None]
     assert all(chat["model"] == "hash-judge" and chat["seed"] is not None for chat in chats)
+
+
+async def test_of_several_llama_cpp_servers_each_chooses_its_slots() -> None:
+    models = {"data": [{"id": "hash-judge", "owned_by": "llamacpp"}]}
+
+    def script(line: str, number: int) -> bytes:
+        if "/models" in line:
+            return answer(200, models)
+        return answer(200, {"total_slots": 2} if "/props" in line else completion(GOOD))
+
+    with serving(script) as one, serving(script) as two:
+        judge = judge_at(one.url, two.url)
+        await judge.prepare(workload())
+        assert judge.slots == 4, "as many calls at once as both have slots"
+        for lane in range(4):
+            LANE.set(lane)
+            await judge.ask(asking())
+        await judge.close()
+    assert not any(b"id_slot" in body for body in [*one.bodies, *two.bodies])

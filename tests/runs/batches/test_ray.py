@@ -15,6 +15,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_row
 from tests.support.runs import calls, make_project, planned, ran, server_judge
 from tests.support.servers.process import ServerProcess, start
+from tests.support.stub_server import answer, completion, serving
 
 pytestmark = pytest.mark.ray
 
@@ -46,8 +47,8 @@ def test_two_workers_two_llama_servers_and_the_results_go_in(db: Database, tmp_p
     assert run_row(db, run)["state"] == "done"
 
 
-def test_a_cluster_of_two_nodes_by_its_address_and_a_key(tmp_path: Path) -> None:
-    source, out = tmp_path / "calls.jsonl", tmp_path / "out.jsonl"
+def test_a_cluster_of_two_nodes_by_its_address_a_key_and_a_header(tmp_path: Path) -> None:
+    source, out, gated = (tmp_path / f"{name}.jsonl" for name in ("calls", "out", "gated"))
     lines = (
         {"custom_id": f"c{n}", "method": "POST", "url": "/v1/chat/completions",
          "body": {"model": "m", "messages": [{"role": "user", "content": f"hello {n}"}]}}
@@ -57,13 +58,22 @@ def test_a_cluster_of_two_nodes_by_its_address_and_a_key(tmp_path: Path) -> None
     with (
         start("ray_cluster") as cluster,
         start("llama_cpp", "--api-key", "sesame-open-the-door") as server,
+        serving(lambda _line, _number: answer(200, completion("you sent sesame-open-the-door"))) as gateway,
     ):
         words = ("batch", "run", source, "-o", out, "--base-url", server.url, "--ray", cluster.url)
         code, _, err = ran(*words)
         assert (code, "cannot be used" in err) == (1, True), err
         code, said, err = ran(*words, "--api-key-env", "DOOR", env={"DOOR": "sesame-open-the-door"})
         assert (code, said.split(",")[0]) == (0, "40 answered"), err
-    assert "sesame" not in out.read_text(encoding="utf-8")
+        words = ("batch", "run", source, "-o", gated, "--base-url", gateway.url, "--ray", cluster.url)
+        code, said, err = ran(*words, "--header-env", "x-gateway=DOOR")
+        assert (code, said.split(",")[0]) == (0, "40 answered"), err
+        assert ["x-gateway: sesame-open-the-door" in head for head in gateway.heads] == [True] * 40
+        code, _, err = ran(*words, "--header-env", "x-gateway=NOWHERE", "-o", tmp_path / "missing.jsonl")
+        assert (code, "No value for the header x-gateway" in err) == (1, True), err
+    written = out.read_text(encoding="utf-8") + gated.read_text(encoding="utf-8")
+    assert "you sent [DOOR]" in written
+    assert "sesame" not in written
 
 
 def test_a_cluster_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
