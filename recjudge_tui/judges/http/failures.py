@@ -44,13 +44,14 @@ class UnreachableError(CallError):
 class CallTarget:
     """The names used in error messages: the server, the model and the key's variable.
 
-    `scrub` hides the key in a text.
+    `scrub` hides the key in a text. `address_form` says how the address of such a server is written.
     """
 
     server: str
     model: str
     key_variable: str
     scrub: Callable[[str], str] = str
+    address_form: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,11 @@ def _final(status: int, error: ServerError, message: str, target: CallTarget) ->
             f"{target.server} has no model “{target.model}”", message, "Check the name: recjudge judge list."
         )
     if status in (404, 405):
+        what = (
+            "has no such deployment" if error.code == "deploymentnotfound" else "has nothing at this address"
+        )
         return JudgeError(
-            f"Nothing answers at {target.server}", message, "Check --base-url; it usually ends with /v1."
+            f"{target.server} {what}", message, f"Check --base-url. {target.address_form}".strip()
         )
     return None
 

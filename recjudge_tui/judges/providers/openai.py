@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ import httpx
 from recjudge_tui.domain.calls import Reply, Request, Usage, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.sending import with_options
-from recjudge_tui.errors import CallError, JudgeError
+from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.base import LANE
 from recjudge_tui.judges.http.body import body_json
 from recjudge_tui.judges.http.endpoints import checked_url, under
@@ -35,8 +35,12 @@ _DROPPABLE = (
     "logprobs", "top_logprobs",
 )  # fmt: skip
 _API_VERSION = re.compile(r"[\w.-]{1,40}", re.ASCII)
-# Azure expects the key in a header of its own
+# Azure expects the key in a header of its own, and has addresses of its own
 _AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+_AZURE_FORM = (
+    "Azure's are https://RESOURCE.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION and "
+    "https://RESOURCE.openai.azure.com/openai/v1."
+)
 _SCHEMA_WORDS = re.compile(r"response_format|json_schema|structured output|grammar|guided", re.IGNORECASE)
 
 
@@ -48,12 +52,30 @@ def make(spec: JudgeSpec) -> OpenAIJudge:
 
 def api_root(url: str) -> str:
     """The URL up to its version: `/v1` is added unless the path contains a version or Azure's query names one."""
-    address, _, version = url.strip().partition("?api-version=")
-    if _API_VERSION.fullmatch(version):
-        return f"{checked_url(address).removesuffix('/chat/completions')}?api-version={version}"
+    address, _, query = url.strip().partition("?")
+    name, _, version = query.partition("=")
+    if name == "api-version":
+        root = checked_url(address).removesuffix("/chat/completions")
+        if not _API_VERSION.fullmatch(version):
+            raise UsageError(
+                "The query of a base URL may hold one api-version and nothing else",
+                "The URL is stored with every run.",
+                f"Write it as {root}?api-version=VERSION.",
+            )
+        return f"{root}?api-version={version}"
     bare = checked_url(url).removesuffix("/chat/completions")
     path = urlsplit(bare).path
     return bare if re.search(r"/v\d", path) else f"{bare}/v1"
+
+
+def key_header(key: Key, urls: Sequence[str]) -> dict[str, str]:
+    """The header that carries the key to these servers."""
+    return key.header("api-key") if all(map(_is_azure, urls)) else key.bearer()
+
+
+def address_form(url: str) -> str:
+    """How the address of such a server is written."""
+    return _AZURE_FORM if _is_azure(url) else "It usually ends with /v1."
 
 
 class ModelEntry(NamedTuple):
@@ -138,8 +160,10 @@ class OpenAIJudge(BatchJudge[ModelEntry]):
         return props if isinstance(props, dict) else {}
 
     def _key_header(self, key: Key) -> dict[str, str]:
-        hosts = [urlsplit(url).hostname or "" for url in self._endpoints.urls]
-        return key.header("api-key") if all(host.endswith(_AZURE) for host in hosts) else key.bearer()
+        return key_header(key, self._endpoints.urls)
+
+    def _address_form(self, url: str) -> str:
+        return address_form(url)
 
     def _no_server(self, cause: str) -> JudgeError:
         return JudgeError(
@@ -230,6 +254,10 @@ def _entry(listed: list[dict[str, Any]], model: str) -> dict[str, Any] | None:
 def _part(entry: dict[str, Any], name: str) -> dict[str, Any]:
     part = entry.get(name)
     return part if isinstance(part, dict) else {}
+
+
+def _is_azure(url: str) -> bool:
+    return (urlsplit(url).hostname or "").endswith(_AZURE)
 
 
 def _is_local(url: str) -> bool:

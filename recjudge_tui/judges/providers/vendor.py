@@ -336,9 +336,12 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         return self._client
 
     def _target(self, url: str) -> CallTarget:
-        if self._key is None:
-            return CallTarget(url, self._model, self._key_variable, self._scrub)
-        return CallTarget(url, self._model, self._key.variable, self._scrub)
+        variable = self._key_variable if self._key is None else self._key.variable
+        return CallTarget(url, self._model, variable, self._scrub, self._address_form(url))
+
+    def _address_form(self, url: str) -> str:
+        """How the address of such a server is written; empty if there is nothing to say."""
+        return ""
 
 
 class BatchAccess(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -15,11 +16,11 @@ from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges.batch.lines import RequestLine
-from recjudge_tui.judges.http.endpoints import Endpoints
+from recjudge_tui.judges.http.endpoints import Endpoints, under
 from recjudge_tui.judges.http.failures import CallTarget, error_of, failure
 from recjudge_tui.judges.http.keys import Key, find_key, missing_header, missing_key
 from recjudge_tui.judges.http.request import Client, send
-from recjudge_tui.judges.providers.openai import api_root
+from recjudge_tui.judges.providers.openai import address_form, api_root, key_header
 from recjudge_tui.runs.control.limits import CallLimits
 from recjudge_tui.runs.control.retries import Failures, note_attempt
 
@@ -69,14 +70,14 @@ async def ask_lines(lines: Iterator[RequestLine], servers: Servers, take: Callab
 class _Secrets:
     """The key and the values of headers. Raises JudgeError for one that is missing."""
 
-    def __init__(self, servers: Servers) -> None:
+    def __init__(self, servers: Servers, urls: tuple[str, ...]) -> None:
         self._keys: list[Key] = []
         self.headers: dict[str, str] = {}
         if variable := servers.key_variable:
             key = find_key(variable)
             if key is None:
                 raise missing_key(variable, servers.urls[0])
-            self._add(key, key.bearer())
+            self._add(key, key_header(key, urls))
         for name, variable in servers.header_env:
             value = find_key(variable)
             if value is None:
@@ -98,7 +99,7 @@ class _LineAsker:
 
     def __init__(self, servers: Servers) -> None:
         self._endpoints = Endpoints(tuple(map(api_root, servers.urls)))
-        secrets = _Secrets(servers)
+        secrets = _Secrets(servers, self._endpoints.urls)
         self._headers = {"Content-Type": "application/json", **secrets.headers}
         self._target = CallTarget("", "the model of the file", servers.key_variable, secrets.scrub)
         self._timeout_s = servers.timeout_s
@@ -128,13 +129,13 @@ class _LineAsker:
         response = await send(
             self._client,
             "POST",
-            f"{url}{line.path}",
+            under(url, line.path),
             headers=self._headers,
             content=line.body,
             timeout_s=self._timeout_s,
         )
         if response.status_code != 200:
-            target = CallTarget(url, self._target.model, self._target.key_variable, self._target.scrub)
+            target = replace(self._target, server=url, address_form=address_form(url))
             fault = failure(response.status_code, response.headers, error_of(response), target)
             raise self._endpoints.heed(url, fault)
         return response

@@ -94,7 +94,8 @@ def test_what_ends_one_call(status: int, said: ServerError, kind: str, retry: bo
         (429, ServerError("quota", code="insufficient_quota"), "no credit"),
         (404, ServerError("The model `a-model` does not exist"), "no model “a-model”"),
         (400, ServerError("gone", code="model_not_found"), "no model “a-model”"),
-        (404, ServerError("page not found"), "Nothing answers"),
+        (404, ServerError("page not found"), "has nothing at this address"),
+        (404, ServerError("gone", code="deploymentnotfound"), "no such deployment"),
     ],
 )
 def test_what_ends_the_run(status: int, said: ServerError, names: str) -> None:
