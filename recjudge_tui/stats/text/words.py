@@ -16,8 +16,8 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator
-from functools import lru_cache
-from typing import Literal, get_args
+from functools import cache, lru_cache
+from typing import Any, Literal, get_args
 
 from recjudge_tui.errors import RunError
 
@@ -139,17 +139,23 @@ def _jieba() -> Callable[[str], tuple[str, ...]]:
 
 
 def jieba_cutter() -> Callable[[str], list[str]]:
-    """jieba's cutter with a freshly read dictionary; it returns spaces as words. Raises RunError if jieba is missing.
-
-    The dictionary is read here because jieba itself would report on stderr, and would write and trust a cache
-    file in the folder for temporary files, where anybody may put one.
-    """
+    """jieba's cutter; it returns spaces as words. Raises RunError if jieba is missing."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import jieba
     except ModuleNotFoundError as error:
         raise missing_package(error) from None
+    return _cutter_of(jieba)
+
+
+@cache
+def _cutter_of(jieba: Any) -> Callable[[str], list[str]]:
+    """The cutter with its dictionary, which takes a second to read.
+
+    It is read here because jieba itself would report on stderr, and would write and trust a cache file in the
+    folder for temporary files, where anybody may put one.
+    """
     cutter = jieba.Tokenizer()
     cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
     cutter.initialized = True

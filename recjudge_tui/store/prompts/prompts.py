@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -36,18 +37,30 @@ def load_shipped(db: Database) -> None:
     files = sorted(data_dir("prompts").glob("*.toml"))
     prompts = [_shipped(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
     known = {(row["name"], row["digest"]) for row in db.rows("SELECT name, digest FROM prompts")}
-    missing = [prompt for prompt, digest in prompts if (prompt.name, digest) not in known]
+    missing = [prompt for prompt in prompts if (prompt.name, prompt.digest) not in known]
     if missing:
         with db.transaction():
             for prompt in missing:
                 _ensure(db, prompt, "shipped")
 
 
+class _Row(NamedTuple):
+    """What is stored of a prompt, whatever its version."""
+
+    name: str
+    protocol: str
+    digest: str
+    content: str
+
+
+def _row(prompt: Prompt) -> _Row:
+    return _Row(prompt.name, prompt.protocol, prompt.content_hash, prompt.model_dump_json())
+
+
 @lru_cache(maxsize=64)
-def _shipped(path: Path, _changed_ns: int, _size: int) -> tuple[Prompt, str]:
-    """A shipped prompt and its hash. Every plan asks for all of them, and reading the files takes 12 ms."""
-    prompt = read_prompt(path)
-    return prompt, prompt.content_hash
+def _shipped(path: Path, _changed_ns: int, _size: int) -> _Row:
+    """A shipped prompt. Every plan asks for all of them, and reading the files takes 12 ms."""
+    return _row(read_prompt(path))
 
 
 def add_prompt(db: Database, path: Path) -> tuple[str, int]:
@@ -79,13 +92,17 @@ def own_name(name: str) -> str:
 def store_prompt(db: Database, prompt: Prompt) -> tuple[str, int]:
     """Store a user's prompt as `add_prompt` does; returns (name, version)."""
     with db.transaction():
-        return prompt.name, _ensure(db, prompt, "user")
+        return prompt.name, _ensure(db, _row(prompt), "user")
 
 
 def stored_version(db: Database, prompt: Prompt) -> int | None:
     """The version of the prompt's name that has its content; None if it is not stored."""
+    return _version(db, prompt.name, prompt.content_hash)
+
+
+def _version(db: Database, name: str, digest: str) -> int | None:
     version: int | None = db.value(
-        "SELECT version FROM prompts WHERE name = ? AND digest = ?", (prompt.name, prompt.content_hash)
+        "SELECT version FROM prompts WHERE name = ? AND digest = ?", (name, digest)
     )
     return version
 
@@ -198,17 +215,16 @@ def _uses(table: str) -> str:
     return f"(SELECT count(*) FROM {table} t WHERE t.prompt_id = p.id)"
 
 
-def _ensure(db: Database, prompt: Prompt, origin: str) -> int:
+def _ensure(db: Database, prompt: _Row, origin: str) -> int:
     """The version with this content; stores it if it is new. Call inside a transaction."""
-    stored = stored_version(db, prompt)
+    stored = _version(db, prompt.name, prompt.digest)
     if stored is not None:
         return stored
-    digest = prompt.content_hash
     version = 1 + (db.value("SELECT max(version) FROM prompts WHERE name = ?", (prompt.name,)) or 0)
     db.execute(
         """INSERT INTO prompts (name, version, protocol, digest, content, origin, created_at)
            VALUES (?, ?, ?, ?, ?, ?, ?)""",
-        (prompt.name, version, prompt.protocol, digest, prompt.model_dump_json(), origin, now()),
+        (prompt.name, version, prompt.protocol, prompt.digest, prompt.content, origin, now()),
     )
     return int(version)
 
