@@ -21,6 +21,7 @@ from recjudge_tui.runs.control.limits import CallLimits, StoppedWaiting
 from recjudge_tui.runs.control.retries import MAX_ATTEMPTS, Failures
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
+from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
 from tests.support.runs import calls, intact, make_project, planned, server_judge, verdicts
 from tests.support.servers.counts import stats
@@ -40,13 +41,22 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recjudge_tui.runs.control.limits.FIRST_WAIT_S", 0.01)
 
 
+@pytest.fixture(scope="module")
+def quiet_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, int]]:
+    """A run without faults on a project of 100 cases."""
+    with connect(tmp_path_factory.mktemp("quiet") / "recjudge.db") as made:
+        make_project(made, users=USERS)
+        with start("openai_api") as server:
+            run = planned(made, server_judge(server.url), rater="quiet")
+            assert work(made.path, run).done == 2 * USERS
+        yield made, run
+
+
 @pytest.fixture
-def quiet(db: Database) -> list[tuple[Any, ...]]:
-    """The verdicts of a run without faults on a project of 100 cases."""
-    make_project(db, users=USERS)
-    with start("openai_api") as server:
-        run = planned(db, server_judge(server.url), rater="quiet")
-        assert work(db.path, run).done == 2 * USERS
+def quiet(db: Database, quiet_run: tuple[Database, int]) -> list[tuple[Any, ...]]:
+    """The verdicts of the run without faults, which the database of the test holds."""
+    made, run = quiet_run
+    made.connection.backup(db.connection)
     return verdicts(db, run)
 
 
