@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -58,19 +59,33 @@ def certificates(platform: str = sys.platform) -> Certificates:
 
 def tls_context(platform: str = sys.platform) -> ssl.SSLContext:
     """A context that trusts the certificates in force. Raises OSError where they cannot be read."""
+    source = certificates(platform)
+    return _context(source, _changed_ns(source))
+
+
+@lru_cache(maxsize=4)
+def _context(source: Certificates, _changed_at_ns: int) -> ssl.SSLContext:
+    """A context is for any number of connections, and to read the certificates takes 20 ms of processor time."""
     import ssl
 
-    source = certificates(platform)
     if not source.path:
         import truststore
 
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if not source.variable:
-        # OpenSSL reads the system's files once; truststore would read them for each connection: 20 ms of processor time
+        # OpenSSL reads the system's files once; truststore would read them for each connection
         return ssl.create_default_context()
     if not any(Path(path).is_dir() for path in source.path.split(os.pathsep)):
         return ssl.create_default_context(cafile=source.path)
     return ssl.create_default_context(capath=source.path)
+
+
+def _changed_ns(source: Certificates) -> int:
+    """When the file of certificates was changed; 0 where they are not one file, or it cannot be read."""
+    try:
+        return Path(source.path).stat().st_mtime_ns if source.path else 0
+    except OSError:
+        return 0
 
 
 def _has_own_store(platform: str) -> bool:

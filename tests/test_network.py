@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import ssl
 from pathlib import Path
 
@@ -63,6 +65,19 @@ def test_a_folder_may_be_named_by_either_variable(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv(variable, str(tmp_path))
         assert certificates().variable == variable
         assert tls_context().cert_store_stats()["x509_ca"] == 0
+
+
+def test_a_file_of_certificates_is_read_again_when_it_is_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "authorities.pem"
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    shutil.copyfile(CERTIFICATE, path)
+    before = tls_context().cert_store_stats()["x509"]
+    assert tls_context() is tls_context()
+    shutil.copyfile(certifi.where(), path)
+    os.utime(path, ns=(1, 1))
+    assert tls_context().cert_store_stats()["x509"] > before
 
 
 def test_without_a_variable_the_system_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_killed_again_and_again_a_run_ends_as_if_nothing_had_happened(
         began = len(asked(log))
         assert work(db.path, run).state == "done"
         assert not stored & set(asked(log)[began:])
-    times = {sha: asked(log).count(sha) for sha in set(asked(log))}
+    times = Counter(asked(log))
     assert set(times) == set(body.values())
     assert sum(times.values()) - len(times) <= KILLS * CONCURRENCY * UNSAVED_A_WORKER
     assert verdicts(db, run) == verdicts(db, undisturbed)

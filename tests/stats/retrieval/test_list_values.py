@@ -25,27 +25,29 @@ EVENT = st.builds(HeldOut, st.sampled_from(ITEMS), VALUES, st.sampled_from([0.0,
 SCORE = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 2.0]))
 
 
-@st.composite
-def _lists(draw: st.DrawFn) -> RankedList:
-    rows = draw(st.lists(st.tuples(st.sampled_from(ITEMS), SCORE), max_size=12))
+def _list(
+    user: str, rows: list[tuple[str, float | None]], whole: bool, context: str, time: str
+) -> RankedList:
+    """`whole`: a score is given for every item."""
     scores = [score for _, score in rows]
-    if draw(st.booleans()):
+    if whole:
         scores = [score or 0.0 for score in scores]
-    return RankedList(
-        draw(st.sampled_from(USERS)), [item for item, _ in rows], scores, draw(CONTEXT), draw(TIME)
-    )
+    return RankedList(user, [item for item, _ in rows], scores, context, time)
 
 
-@st.composite
-def _worlds(draw: st.DrawFn) -> EvaluationData:
-    held = draw(st.dictionaries(st.sampled_from(USERS[:3]), st.lists(EVENT, max_size=8)))
-    categories = draw(st.dictionaries(st.sampled_from(KNOWN), st.sampled_from(["", "x", "x|y", "y|z|w"])))
-    counts = draw(st.dictionaries(st.sampled_from(KNOWN), st.integers(1, 9)))
-    return evaluation_data(held, categories, counts)
+# made once: Hypothesis would look through strategies again that are made for each example
+ROWS = st.lists(st.tuples(st.sampled_from(ITEMS), SCORE), max_size=12)
+LISTS = st.lists(st.builds(_list, st.sampled_from(USERS), ROWS, st.booleans(), CONTEXT, TIME), max_size=6)
+WORLDS = st.builds(
+    evaluation_data,
+    st.dictionaries(st.sampled_from(USERS[:3]), st.lists(EVENT, max_size=8)),
+    st.dictionaries(st.sampled_from(KNOWN), st.sampled_from(["", "x", "x|y", "y|z|w"])),
+    st.dictionaries(st.sampled_from(KNOWN), st.integers(1, 9)),
+)
 
 
 @settings(deadline=None, max_examples=300)
-@given(_worlds(), st.lists(_lists(), max_size=6), st.integers(1, 14))
+@given(WORLDS, LISTS, st.integers(1, 14))
 def test_the_same_as_one_by_one(data: EvaluationData, lists: list[RankedList], k: int) -> None:
     found = list_values(lists, evaluation_arrays(data), k, LIST_METRICS)
     for name, measure in LIST_METRICS.items():
