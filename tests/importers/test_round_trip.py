@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,6 +51,11 @@ KINDS: dict[ImportKind, dict[str, st.SearchStrategy[str]]] = {
 }
 
 
+def empty_folder(factory: pytest.TempPathFactory) -> tempfile.TemporaryDirectory[str]:
+    """One for each example, where the tests' own files are."""
+    return tempfile.TemporaryDirectory(dir=factory.getbasetemp())
+
+
 def _csv(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
@@ -69,9 +75,11 @@ def _tables(db: Database) -> dict[str, list[tuple[Any, ...]]]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(ID, st.tuples(TEXT.filter(lambda t: bool(t.strip())), TEXT), min_size=1, max_size=8))
-def test_items_come_back_as_they_were(items: dict[str, tuple[str, str]]) -> None:
+def test_items_come_back_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, items: dict[str, tuple[str, str]]
+) -> None:
     rows = [(item_id, title, extra) for item_id, (title, extra) in items.items()]
-    with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "a.db") as db:
+    with empty_folder(tmp_path_factory) as folder, connect(Path(folder) / "a.db") as db:
         path = Path(folder) / "items.csv"
         path.write_text(_csv(["item_id", "title", "colour"], rows), encoding="utf-8", newline="")
         import_files(db, "p", [path], "items")
@@ -106,8 +114,10 @@ def _imported(db: Database, folder: Path, name: str, table: Table) -> list[int]:
 
 @settings(max_examples=120, deadline=None)
 @given(st.lists(ANY_TABLE, max_size=3), ANY_TABLE)
-def test_import_then_undo_leaves_every_table_as_before(earlier: list[Table], table: Table) -> None:
-    with tempfile.TemporaryDirectory() as name, connect(Path(name) / "a.db") as db:
+def test_import_then_undo_leaves_every_table_as_before(
+    tmp_path_factory: pytest.TempPathFactory, earlier: list[Table], table: Table
+) -> None:
+    with empty_folder(tmp_path_factory) as name, connect(Path(name) / "a.db") as db:
         folder = Path(name)
         db.execute("INSERT INTO projects (name, created_at) VALUES ('p', '')")
         # a label that ties a waiting case to lists improves that case for good, so labels come first here

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from hashlib import sha256
@@ -57,9 +58,22 @@ class CutError(BaseException):
     """Raised instead of a statement; a BaseException, as the interrupt that it stands for."""
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `judged` keeps the project that it made first; nothing is there until then."""
+    return tmp_path_factory.mktemp("judged") / "recjudge.db"
+
+
 @pytest.fixture
-def judged(project_db: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """Two runs of raters of their own, one with a failed call, and labels by people."""
+def judged(project_db: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """Two runs of raters of their own, one with a failed call, and labels by people. Made once, and copied for each test."""
+    if not kept.exists():
+        _judge(project_db, capsys)
+        shutil.copy(project_db, kept)
+    return Path(shutil.copy(kept, project_db))
+
+
+def _judge(project_db: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels = project_db.with_name("people.csv")
     labels.write_text(LABELS, encoding="utf-8")
     with connect(project_db) as db:
@@ -74,7 +88,6 @@ def judged(project_db: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     )
     assert ran(capsys, "prompt", "list", "--db", str(project_db))[0] == 0
     assert ran(capsys, "verdicts", "decide", "3", "accept", "--db", str(project_db))[0] == 0
-    return project_db
 
 
 def content(path: Path) -> str:

@@ -154,20 +154,26 @@ def dawid_skene(
     codes = np.where(there, np.searchsorted(names, np.nan_to_num(table)), -1)
     patterns, of_item, counts = np.unique(codes, axis=1, return_inverse=True, return_counts=True)
     votes = (patterns[:, :, None] == np.arange(names.size)).astype(np.float64)
-    model = _Model(
-        names, votes, np.where(votes.any(axis=(0, 2)), counts, 0.0), smoothing, mirrored, most_steps
-    )
+    weight = np.where(votes.any(axis=(0, 2)), counts, 0.0)
+    model = _Model(names, votes, _side_by_side(votes), weight, smoothing, mirrored, most_steps)
     fitted = _likeliest(model)
     rated: BoolArray = np.any(there, axis=0)
     posterior = np.where(rated[:, None], fitted.posterior[of_item.reshape(-1)], np.nan)
     return DawidSkene(names, posterior, fitted.prior, fitted.confusion, fitted.objective, fitted.converged)
 
 
+def _side_by_side(votes: FloatArray) -> FloatArray:
+    raters, patterns, labels = votes.shape
+    return votes.transpose(1, 0, 2).reshape(patterns, raters * labels)
+
+
 class _Model(NamedTuple):
-    """`votes` (R, m, K): the m distinct columns of ratings, all 0 for no rating; `weight` (m,): how many items have each."""
+    """`votes` (R, m, K): the m distinct columns of ratings, all 0 for no rating; `side_by_side` (m, R·K): the same in one
+    matrix, so that a step is a product of matrices; `weight` (m,): how many items have each."""
 
     labels: FloatArray
     votes: FloatArray
+    side_by_side: FloatArray
     weight: FloatArray
     smoothing: float
     mirrored: bool
@@ -233,7 +239,8 @@ def _maximise(posterior: FloatArray, model: _Model) -> tuple[FloatArray, FloatAr
     """Smoothed relative frequencies: of the labels, and of each rater's answers given the true label."""
     weighted = posterior * model.weight[:, None]
     frequency = weighted.sum(axis=0)
-    answers = np.einsum("mk,rml->rkl", weighted, model.votes)
+    raters, _, labels = model.votes.shape
+    answers = (weighted.T @ model.side_by_side).reshape(labels, raters, labels).transpose(1, 0, 2)
     if model.mirrored:
         frequency = (frequency + frequency[::-1]) / 2
         answers = (answers + answers[:, ::-1, ::-1]) / 2
@@ -243,7 +250,7 @@ def _maximise(posterior: FloatArray, model: _Model) -> tuple[FloatArray, FloatAr
 
 def _expect(prior: FloatArray, confusion: FloatArray, model: _Model) -> tuple[FloatArray, float]:
     """Posteriors (m, K), and the log-likelihood of the votes."""
-    joint = np.log(prior) + np.einsum("rml,rkl->mk", model.votes, np.log(confusion))
+    joint = np.log(prior) + model.side_by_side @ np.log(np.concatenate(confusion.transpose(0, 2, 1)))
     top = joint.max(axis=1, keepdims=True)
     total = np.exp(joint - top).sum(axis=1)
     # a pattern without any vote has no weight

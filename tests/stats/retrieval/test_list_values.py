@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from recjudge_tui.stats.retrieval import offline_rows
 from recjudge_tui.stats.retrieval.held_out import HeldOut
 from recjudge_tui.stats.retrieval.list_metrics import (
     LIST_METRICS,
@@ -65,12 +66,13 @@ def test_a_k_far_beyond_any_list_costs_nothing() -> None:
     assert found["ndcg"].tolist() == [1.0]
 
 
-def test_many_pairs_of_items_are_taken_in_parts() -> None:
-    items = [f"i{n}" for n in range(2500)]
+def test_many_pairs_of_items_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offline_rows, "_CHUNK", 20_000)
+    items = [f"i{n}" for n in range(250)]
     data = evaluation_data({}, {item: "x" if n % 2 else "y" for n, item in enumerate(items)}, {})
-    lists = [RankedList("u1", items, [None] * 2500), RankedList("u2", items[:2], [None] * 2)]
-    found = list_values(lists, evaluation_arrays(data), 2500, ["ild"])["ild"]
-    assert found[0] == pytest.approx(1250**2 / (2500 * 2499 / 2))
+    lists = [RankedList("u1", items, [None] * 250), RankedList("u2", items[:2], [None] * 2)]
+    found = list_values(lists, evaluation_arrays(data), 250, ["ild"])["ild"]
+    assert found[0] == pytest.approx(125**2 / (250 * 249 / 2))
     assert found[1] == 1
 
 
