@@ -9,6 +9,13 @@ from __future__ import annotations
 LEVEL = 0.95
 ALPHA = 0.05
 POWER = 0.8
+
+
+def level_text(level: float = LEVEL) -> str:
+    """A confidence level as sentences and headings have it: 95 %."""
+    return f"{100 * level:.6g} %"
+
+
 # differences that a sample is planned for: of a win rate from one half, or between two shares
 DIFFERENCES = (0.05, 0.1, 0.2)
 # draws of a bootstrap

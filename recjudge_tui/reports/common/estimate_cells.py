@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def interval_columns(kind: Kind = "ci", of: str = "ci", *, minor: bool = False) -> tuple[Column, Column]:
-    """The columns of a 95 % interval, in the unit of `kind`: `ci_low` and `ci_high`, or those of another figure."""
+    """The columns of an interval, in the unit of `kind`: `ci_low` and `ci_high`, or those of another figure."""
     return Column(f"{of}_low", "CI low", kind, minor=minor), Column(
         f"{of}_high", "CI high", kind, minor=minor
     )

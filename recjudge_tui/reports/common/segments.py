@@ -13,6 +13,7 @@ from recjudge_tui.domain.selection import CaseSelection, Segment
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.data.segments import (
     context_counts,
@@ -30,7 +31,8 @@ MOST_GROUPS = 10
 _LEVELS = 3
 _OTHER = "other"
 _CHANCE = (
-    "with several groups, some differ by chance. Each interval is the 95 % interval of its own group. Adjusted p values and"
+    f"with several groups, some differ by chance. Each interval is the {level_text()} interval of its own group. Adjusted p"
+    " values and"
     " statements about separable systems, where there are any, allow for the number of groups (Bonferroni). Check a"
     " difference between groups on new data"
 )

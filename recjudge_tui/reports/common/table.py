@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, cast
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import StoreError, UsageError
 from recjudge_tui.files import whole_file
+from recjudge_tui.stats.defaults import LEVEL, level_text
 
 Kind = Literal["text", "int", "float", "share", "ci", "usd", "seconds", "time", "statistic"]
 Row = dict[str, object]
@@ -25,7 +26,8 @@ class Column:
     numbers.
 
     A cell of kind statistic holds the statistic's name; people read its label. `minor` columns may be hidden on a
-    narrow screen, the last one first. `decimals` is for floats; `trimmed` leaves out the zeros at their end.
+    narrow screen, the last one first. `decimals` is for floats; `trimmed` leaves out the zeros at their end. `level`: the
+    confidence of the interval of which the column is an end.
     """
 
     name: str
@@ -34,6 +36,12 @@ class Column:
     minor: bool = False
     decimals: int = 3
     trimmed: bool = False
+    level: float = LEVEL
+
+    @property
+    def interval_label(self) -> str:
+        """The heading of both ends in one column."""
+        return f"{level_text(self.level)} CI"
 
 
 @dataclass(frozen=True)

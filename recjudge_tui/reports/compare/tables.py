@@ -88,7 +88,7 @@ def summary_table(changes: Changes) -> Table:
     `test` is McNemar's exact test if all changes are between two labels, Stuart and Maxwell's (with Bowker's test of
     symmetry) if they are between more, and the exact sign test on scores without labels. Where users have several
     cases, it is the exact sign test over users, each counted once. `difference` is the mean of `to` minus the mean of
-    `from` with a 95 % interval over users; `p_holm` and `p_symmetry_holm` adjust for the rows of the table.
+    `from` with an interval over users; `p_holm` and `p_symmetry_holm` adjust for the rows of the table.
     """
     rows = [_summary(changes, part) for part in changes.parts]
     adjusted, symmetric = (

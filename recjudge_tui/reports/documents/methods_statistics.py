@@ -15,7 +15,7 @@ from recjudge_tui.reports.documents.statistic_sentences import (
     SENTENCES,
 )
 from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS, usual_statistic
-from recjudge_tui.stats.defaults import RESAMPLES
+from recjudge_tui.stats.defaults import RESAMPLES, level_text
 
 # in place of a name: every statistic that the data allow
 ALL = "all"
@@ -40,8 +40,8 @@ class Evaluation(NamedTuple):
 
 _INTERVALS: Sentence = (
     (
-        "Users, not single verdicts, are the units of all intervals, which are at 95 %: the variance is that of the"
-        " jackknife over users "
+        f"Users, not single verdicts, are the units of all intervals, which are at {level_text()}: the variance is that of"
+        " the jackknife over users "
     ),
     cite("efron1993"),
     (

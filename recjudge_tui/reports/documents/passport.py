@@ -21,7 +21,7 @@ from recjudge_tui.reports.documents.passport_parts import (
 )
 from recjudge_tui.reports.documents.passport_rows import COLUMNS, Commands, sections
 from recjudge_tui.reports.reliability.length_bias import FORMULA
-from recjudge_tui.stats.defaults import RESAMPLES
+from recjudge_tui.stats.defaults import RESAMPLES, level_text
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_names
 from recjudge_tui.store.raters.raters import rater_row
@@ -38,7 +38,9 @@ _PARTS = (
     preference_rows,
     price_rows,
 )
-_INTERVALS = "intervals are 95 %, over users; a figure not measured names the command that would measure it"
+_INTERVALS = (
+    f"intervals are {level_text()}, over users; a figure not measured names the command that would measure it"
+)
 
 
 def passport_table(

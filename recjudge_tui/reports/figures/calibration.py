@@ -20,7 +20,7 @@ from recjudge_tui.reports.figures.options import (
     judge_and_truth,
     verdict_filter,
 )
-from recjudge_tui.reports.figures.words import count_text, interval_text, name_text, note_text
+from recjudge_tui.reports.figures.words import CI, INTERVAL, count_text, interval_text, name_text, note_text
 from recjudge_tui.reports.reliability.calibration import CALIBRATED, GIVEN, error_table, reliability_table
 from recjudge_tui.reports.reliability.uncertainty import UncertaintyOptions, uncertainties
 from recjudge_tui.store.database import Database
@@ -55,7 +55,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     notes = (*(f"{stage}: {text}" for stage, text in errors_by_stage.items() if text), *table.notes)
     caption = (
         f"How often {name_text(rater)} gives the label of {name_text(truth)} at each confidence: {topic.text()},"
-        f" n = {n:,} labelled verdicts, up to {options.bins} bins; bars: 95% interval over users."
+        f" n = {n:,} labelled verdicts, up to {options.bins} bins; bars: {INTERVAL} over users."
         f" Calibrated ({chosen['method']}) by labels of other users."
         f" {'. '.join(f'{stage.capitalize()}: {text}' for stage, text in errors_by_stage.items() if text)}."
     )
@@ -82,7 +82,7 @@ def marks(data: FigureData) -> Curves:
         front=data.chosen("stage"),
         x="confidence (mean of the bin)",
         y="share right",
-        interval="95% CI",
+        interval=CI,
         diagonal="perfect calibration",
         counts="verdicts",
     )

@@ -23,6 +23,8 @@ from recjudge_tui.reports.figures.marks import (
 )
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
 from recjudge_tui.reports.figures.words import (
+    CI,
+    INTERVAL,
     UNDEFINED,
     count_text,
     interval_text,
@@ -60,7 +62,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     by = "rank" if options.by_rank else "issue"
     caption = (
         f"Share of {unit} that {name_text(rater)} flagged, by system and {by}: {topic.text()},"
-        f" {n_text(rows, f'{unit} a share')}; 95% interval over users; failed verdicts are not in n."
+        f" {n_text(rows, f'{unit} a share')}; {INTERVAL} over users; failed verdicts are not in n."
     )
     return FigureContent(
         f"Flagged {unit} by system: {rater}, {topic.text()}", caption, replace(table, rows=rows)
@@ -115,7 +117,7 @@ def _ranks(data: FigureData) -> Lines:
         )
         for system, rows in rows_by_system(data.rows).items()
     )  # fmt: skip
-    return Lines(series, tuple(map(str, ranks)), x="rank", y="share of items flagged", interval="95% CI")
+    return Lines(series, tuple(map(str, ranks)), x="rank", y="share of items flagged", interval=CI)
 
 
 def sentence(data: FigureData, row: Row) -> Sentence:

@@ -8,7 +8,7 @@ from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, rows_by_system, whole
 from recjudge_tui.reports.figures.marks import Bar, Bold, CaseSelection, Part, Sentence, StackedBars
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
-from recjudge_tui.reports.figures.words import interval_text, n_text, name_text, note_text
+from recjudge_tui.reports.figures.words import INTERVAL, interval_text, n_text, name_text, note_text
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.store.database import Database
 
@@ -27,8 +27,8 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     )
     caption = (
         f"Shares of the labels that {name_text(rater)} gave each system: {topic.text()},"
-        f" {n_text(table.rows, 'verdicts a system')}; failed verdicts are not in n. Under each share its 95%"
-        f" interval, if there is room ({_interval_kinds(table.notes)})."
+        f" {n_text(table.rows, 'verdicts a system')}; failed verdicts are not in n. Under each share its {INTERVAL},"
+        f" if there is room ({_interval_kinds(table.notes)})."
     )
     return FigureContent(f"Shares of labels by system: {rater}, {topic.text()}", caption, table)
 

@@ -12,6 +12,8 @@ from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, w
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Estimate, Forest, Sentence
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
 from recjudge_tui.reports.figures.words import (
+    CI,
+    INTERVAL,
     METHOD_NAMES,
     UNDEFINED,
     interval_text,
@@ -57,10 +59,10 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     by = "" if rater is None else f" by {name_text(rater)}"
     unit = "pairs of lists" if compares_lists(topic.protocol) else "cases"
     caption = (
-        f"Systems judged{by} ({topic.text()}): {_FORMULAS[method]}, 95% interval over users;"
+        f"Systems judged{by} ({topic.text()}): {_FORMULAS[method]}, {INTERVAL} over users;"
         f" {n_text(rows, f'{unit} a system')}; failed verdicts are not in n."
     )
-    title = f"Leaderboard: {topic.text()}, {METHOD_NAMES[method]}{by}, 95% CI"
+    title = f"Leaderboard: {topic.text()}, {METHOD_NAMES[method]}{by}, {CI}"
     return FigureContent(title, caption, replace(table, rows=rows))
 
 

@@ -11,6 +11,7 @@ from recjudge_tui.reports.figures.data import FigureContent, FigureData, real
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Grid, GridCell, Sentence
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
 from recjudge_tui.reports.figures.words import (
+    INTERVAL,
     UNDEFINED,
     count_text,
     interval_text,
@@ -53,7 +54,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     )
     caption = (
         f"Q = (wins + ties) / (losses + ties) of the row's system against the column's, judged by {name_text(rater)}:"
-        f" {topic.text()}, {n_text(table.rows, 'pairs of lists a cell')}. In brackets: 95% interval over"
+        f" {topic.text()}, {n_text(table.rows, 'pairs of lists a cell')}. In brackets: {INTERVAL} over"
         f" users; bold: p < {ALPHA:g}, sign test over users, Holm-adjusted."
     )
     systems = _ranked(table.rows)

@@ -7,6 +7,8 @@ from recjudge_tui.reports.figures.data import FigureContent, FigureData, real
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Point, Reference, Scatter, Sentence
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
 from recjudge_tui.reports.figures.words import (
+    CI,
+    INTERVAL,
     UNDEFINED,
     count_text,
     interval_text,
@@ -60,7 +62,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     notes = (*correlations, *related.notes, *measured.notes)
     caption = (
         f"Q of each system judged by {name_text(rater)} ({topic.text()}) against its {metric},"
-        f" {n_text(rows, 'pairs of lists a system')}. Bars: 95% interval of Q over users. {'. '.join(correlations)}."
+        f" {n_text(rows, 'pairs of lists a system')}. Bars: {INTERVAL} of Q over users. {'. '.join(correlations)}."
     )
     title = f"Q by {rater} against {metric or 'an offline metric'}"
     return FigureContent(title, caption, Table("Q and metric", columns, tuple(rows), notes, board.settings))
@@ -125,7 +127,7 @@ def marks(data: FigureData) -> Scatter:
         points,
         x=data.chosen("metric"),
         y="Q",
-        interval="95% CI",
+        interval=CI,
         even=Reference(1.0, about="Q = 1, as many wins as losses"),
     )
 

@@ -26,6 +26,8 @@ from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, w
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Point, Reference, Sentence, Trend
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
 from recjudge_tui.reports.figures.words import (
+    CI,
+    INTERVAL,
     count_text,
     interval_text,
     n_text,
@@ -83,9 +85,9 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     table = _runs_table(context, truth, stat)
     caption = (
         f"{label_of(stat)} of each run with {name_text(truth)}: {topic.text()}, {n_text(table.rows, 'cases a run')};"
-        f" bars: 95% interval over users. {_ceiling_text(table.rows)}"
+        f" bars: {INTERVAL} over users. {_ceiling_text(table.rows)}"
     )
-    return FigureContent(f"{label_of(stat)} of each run with {truth}, 95% CI", caption.strip(), table)
+    return FigureContent(f"{label_of(stat)} of each run with {truth}, {CI}", caption.strip(), table)
 
 
 def _runs_table(context: FigureContext, truth: str, stat: str) -> Table:
@@ -193,7 +195,7 @@ def marks(data: FigureData) -> Trend:
         points,
         x="run",
         y=label_of(data.chosen("stat")),
-        interval="95% CI",
+        interval=CI,
         ceiling=None if top is None else Reference(top, "people", f"agreement between people, {top:.3f}"),
         notes=undefined,
     )

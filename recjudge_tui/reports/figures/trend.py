@@ -11,7 +11,7 @@ from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real, rows_by_system
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Lines, Point, Reference, Sentence, Series
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
-from recjudge_tui.reports.figures.words import interval_text, n_text, name_text, note_text
+from recjudge_tui.reports.figures.words import CI, INTERVAL, interval_text, n_text, name_text, note_text
 from recjudge_tui.reports.trend.judged import FLAGS
 from recjudge_tui.reports.trend.measured import period_order
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
@@ -49,14 +49,14 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     changes = [f"{change['period']}: {change['change']}" for change in _changes(table, rater)]
     figure = figures[0].replace("_", " ") if rows else ""
     caption = (
-        f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, 95% interval over"
+        f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, {INTERVAL} over"
         f" users; {n_text(rows, 'verdicts a system and ' + over)}; failed verdicts are not in n."
     )
     if len(context.selection.systems) == 1 and compares_lists(topic.protocol):
         caption = f"{caption} The win rate is against all systems, those not shown too."
     if len(figures) > 1:
         caption = f"{caption} The other categories are in the table (recjudge trend)."
-    title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, 95% CI"
+    title = f"Trend by {over}: {topic.text()}, {figure} by {rater}, {CI}"
     if changes:
         caption = f"{caption} {'; '.join(changes)}."
     return FigureContent(title, caption, replace(table, rows=rows, notes=(*changes, *table.notes)))
@@ -92,9 +92,7 @@ def marks(data: FigureData) -> Lines:
         for change in _changes(data.table, data.chosen("rater"))
         if change["period"] in places
     }
-    return Lines(
-        series, periods, x=data.chosen("over"), y=figure, interval="95% CI", even=even, changes=changes
-    )
+    return Lines(series, periods, x=data.chosen("over"), y=figure, interval=CI, even=even, changes=changes)
 
 
 def sentence(_: FigureData, row: dict[str, object]) -> Sentence:

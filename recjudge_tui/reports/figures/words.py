@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.stats.defaults import LEVEL
 
 LEVEL_NAMES = {"dataset": "all cases", "user": "mean over users", "pair": "mean over user-item pairs"}
 METHOD_NAMES = {
@@ -16,6 +17,8 @@ METHOD_NAMES = {
     "mean": "mean score",
     "share": "Shares of labels",
 }
+# how captions and titles of figures name an interval
+INTERVAL, CI = f"{LEVEL:.0%} interval", f"{LEVEL:.0%} CI"
 # the text for an undefined value
 UNDEFINED = "–"
 

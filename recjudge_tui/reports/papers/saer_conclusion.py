@@ -10,7 +10,7 @@ from recjudge_tui.domain.roles import rules_note
 from recjudge_tui.domain.text import money
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.agreement.registry import label_of
-from recjudge_tui.stats.defaults import POWER
+from recjudge_tui.stats.defaults import POWER, level_text
 from recjudge_tui.stats.ranking.separability import Neighbours, Pair, PairTest, neighbours
 
 _MOST = 8
@@ -299,7 +299,11 @@ def _people(findings: Findings) -> Iterator[str]:
 
 def _figure(row: Row) -> str:
     low, high = row["ci_low"], row["ci_high"]
-    ends = f", 95 % CI {low:.2f} to {high:.2f}" if isinstance(low, float) and isinstance(high, float) else ""
+    ends = (
+        f", {level_text()} CI {low:.2f} to {high:.2f}"
+        if isinstance(low, float) and isinstance(high, float)
+        else ""
+    )
     return f"{_number(row['value']):.2f}{ends}"
 
 
@@ -317,7 +321,7 @@ def _share(row: Row, name: str = "score") -> str:
     if not isinstance(value, float):
         return "unknown"
     ends = (
-        f"95 % CI {low * 100:.1f} to {high * 100:.1f}"
+        f"{level_text()} CI {low * 100:.1f} to {high * 100:.1f}"
         if isinstance(low, float) and isinstance(high, float)
         else ""
     )

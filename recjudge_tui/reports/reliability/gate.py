@@ -32,6 +32,7 @@ from recjudge_tui.reports.reliability.served_models import served_notes, served_
 from recjudge_tui.stats.agreement.change import Change
 from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
 from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import share_estimate
@@ -98,7 +99,7 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
         protocols = {question.protocol for question in judged.mine}
         notes.append(
             "change: later minus earlier, interval over users; not met only if its"
-            f" {options.level:.0%} interval excludes zero in the bad direction"
+            f" {level_text(options.level)} interval excludes zero in the bad direction"
             + (f", after Holm's correction for {len(changes)} figures" if len(changes) > 1 else "")
         )
         notes += paired_notes(judged.compared)
@@ -109,7 +110,8 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
     notes += rater_notes(
         judged.ratings.raters[name] for name in (judged.sides.later.rater, options.truth) if name is not None
     )
-    return Table(f"Gate: {judged.sides.later.name}", _COLUMNS, tuple(rows), tuple(notes), settings)
+    columns = tuple(replace(column, level=options.level) for column in _COLUMNS)
+    return Table(f"Gate: {judged.sides.later.name}", columns, tuple(rows), tuple(notes), settings)
 
 
 def _all_bound_rows(judged: GateQuestions) -> list[Row]:

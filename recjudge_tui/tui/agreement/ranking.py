@@ -18,7 +18,7 @@ from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.label_shares import shares_sentence
 from recjudge_tui.reports.figures.leaderboard import EVEN, system_sentence
 from recjudge_tui.reports.figures.marks import Sentence
-from recjudge_tui.reports.figures.words import METHOD_NAMES
+from recjudge_tui.reports.figures.words import CI, METHOD_NAMES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS
 from recjudge_tui.tui.agreement.matrix import short_number
 from recjudge_tui.tui.kit.charts import interval, is_ascii, place_of, tick
@@ -57,7 +57,7 @@ class Ranking(NamedTuple):
 def ranking(table: Table, width: int, look: Glyphs) -> Ranking:
     """A leaderboard for a panel `width` cells wide."""
     method = str(table.settings.get("method", ""))
-    title = f"{one_line(table.title, 50)}, 95% CI"
+    title = f"{one_line(table.title, 50)}, {CI}"
     if method == "share":
         return Ranking(title, *_share_lines(table, width, look), many_pairs=False)
     # rows against one opponent belong to the Q matrix
@@ -68,7 +68,7 @@ def ranking(table: Table, width: int, look: Glyphs) -> Ranking:
         return Ranking(title, heads, lines, many_pairs=False)
     by = METHOD_NAMES.get(method, method)
     many = len({row["system"] for row in table.rows}) > 2
-    return Ranking(f"{one_line(table.title, 50)} by {by}, 95% CI", heads, lines, many)
+    return Ranking(f"{one_line(table.title, 50)} by {by}, {CI}", heads, lines, many)
 
 
 def _by_rater(table: Table, cells: Sequence[Sequence[Text]], look: Glyphs) -> tuple[RankingLine, ...]:

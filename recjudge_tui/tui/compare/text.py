@@ -10,6 +10,7 @@ from textual.content import Content
 from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.figures.words import CI
 from recjudge_tui.store.verdicts.changes import Cell, ChangedCase
 from recjudge_tui.tui.kit.charts import ABOVE, BELOW, COUNTS, shaded
 from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, number, short_label
@@ -108,9 +109,7 @@ def _means(row: Row) -> str:
     if row["mean_a"] is None:
         return ""
     words = f"mean {row['mean_a']:.2f} to {row['mean_b']:.2f}: {row['difference']:+.2f}"
-    return (
-        words if row["ci_low"] is None else f"{words}, 95% CI {row['ci_low']:+.2f} to {row['ci_high']:+.2f}"
-    )
+    return words if row["ci_low"] is None else f"{words}, {CI} {row['ci_low']:+.2f} to {row['ci_high']:+.2f}"
 
 
 def case_cells(

@@ -11,7 +11,7 @@ import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
-from recjudge_tui.reports.common.table import Row, Table
+from recjudge_tui.reports.common.table import Row, Screen, Table, render
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.stats.resampling.multiplicity import sign_test
@@ -91,6 +91,17 @@ def test_the_level_is_that_of_the_interval(project: Project) -> None:
             assert isinstance(row["ci_low"], float)
             assert isinstance(row["ci_high"], float)
         assert float(str(narrow["ci_high"])) < float(str(wide["ci_high"])), name
+
+
+def test_the_heading_of_the_intervals_has_their_level(project: Project) -> None:
+    cases, truth = labelled(project)
+    judged(project, "llm", cases, truth, 0.8, 2)
+    for level, heading in ((0.9, "90 % CI"), (0.995, "99.5 % CI")):
+        table = check(project, "llm", Bound("qwk", 0, True), level=level)
+        text = render(table, "text", Screen(200)).text.replace("\u00a0", " ")
+        assert heading in text
+        assert "95 %" not in text
+        assert heading.replace("%", r"\%") in render(table, "latex").text
 
 
 def test_failures(project: Project) -> None:

@@ -171,14 +171,18 @@ def _side_by_side(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[Pa
             for value, line in zip(values, lines, strict=True):
                 figure = _column(main, line)
                 if with_intervals:
-                    interval = next(c for c in columns if c.name == "ci_low")
+                    interval = _of_interval(columns)
                     right += [replace(figure, group=value), replace(_interval(interval, line), group=value)]
                 else:
                     right.append(replace(figure, label=value))
             constants = (
                 () if with_intervals else (f"{figure.label}, by {across.label[0].lower()}{across.label[1:]}",)
             )
-            dropped = left_out if with_intervals or not intervals else (*left_out, "95 % CI")
+            dropped = (
+                left_out
+                if with_intervals or not intervals
+                else (*left_out, _of_interval(columns).interval_label)
+            )
             yield PaperTable((*left, *right), len(left), constants, dropped)
 
 
@@ -237,6 +241,10 @@ def _column(column: Column, rows: Sequence[Row]) -> PaperColumn:
     )
 
 
+def _of_interval(columns: Sequence[Column]) -> Column:
+    return next(column for column in columns if column.name == "ci_low")
+
+
 def _interval(low: Column, rows: Sequence[Row]) -> PaperColumn:
     """`[0.320, 0.723]` of both ends."""
     high = replace(low, name="ci_high")
@@ -248,7 +256,7 @@ def _interval(low: Column, rows: Sequence[Row]) -> PaperColumn:
         else ""
         for row in rows
     )
-    return PaperColumn("interval", "95 % CI", tuple(cells), number=True)
+    return PaperColumn("interval", low.interval_label, tuple(cells), number=True)
 
 
 def _text(row: Row, column: Column) -> str:

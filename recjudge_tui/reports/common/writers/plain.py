@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _GAP = 2
-_INTERVAL = "95\u00a0%\u00a0CI"
 _NARROWEST_TEXT = 12
 _LONGEST_TITLE, _LONGEST_LABEL, _LONGEST_NOTE = 400, 80, 10_000
 
@@ -27,6 +26,7 @@ class _TextColumn(NamedTuple):
     cells: list[str]
     number: bool
     minor: bool = False
+    interval: bool = False
 
 
 class _Layout(NamedTuple):
@@ -125,7 +125,7 @@ def _layout(columns: list[_TextColumn], width: int) -> _Layout:
 
 def _compact(column: _TextColumn) -> _TextColumn:
     """An interval with a dash, unless a value is negative and it could be misread."""
-    if column.label != _INTERVAL or any("-" in cell for cell in column.cells):
+    if not column.interval or any("-" in cell for cell in column.cells):
         return column
     return column._replace(cells=[cell.replace(" to ", UNDEFINED) for cell in column.cells])
 
@@ -179,7 +179,8 @@ def _columns(table: Table) -> tuple[list[_TextColumn], list[str]]:
             continue
         if column.name == "ci_low" and "ci_high" in names:
             cells = [_interval(row, column) for row in table.rows]
-            columns.append(_TextColumn(_INTERVAL, cells, True))
+            label = column.interval_label.replace(" ", "\u00a0")
+            columns.append(_TextColumn(label, cells, True, interval=True))
         else:
             cells = [shown(row.get(column.name), column) for row in table.rows]
             columns.append(
