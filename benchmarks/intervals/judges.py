@@ -22,6 +22,7 @@ from recjudge_tui.stats.confidence.calibration import (
     overconfidence,
     reliability,
 )
+from recjudge_tui.stats.defaults import FOLDS
 from recjudge_tui.stats.estimate import Estimate, Interval
 from recjudge_tui.stats.experiments.confidence_sequences import ConfidenceSequence, advance
 from recjudge_tui.stats.experiments.online import Arm, lift
@@ -121,7 +122,7 @@ def calibrated_setting(name: str, method: str) -> Setting:
             "ece": _moved(calibration_error(sure, right, who, 10, resamples=500), float(np.abs(gaps).sum())),
             "overconfidence": _moved(overconfidence(sure, right, who), float((mapped - chance).mean())),
             "Brier": _moved(
-                brier_score(sure, right, who),
+                brier_score(sure, right, who, folds=FOLDS),
                 float((chance * (1 - mapped) ** 2 + (1 - chance) * mapped**2).mean()),
             ),
         }

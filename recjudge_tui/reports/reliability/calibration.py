@@ -80,7 +80,7 @@ def error_table(questions: Sequence[Uncertainty], options: UncertaintyOptions) -
     notes = _about_truth(questions)
     for question in questions:
         for stage, sure, right, users, reason in _stages(question):
-            for stat, estimate in _figures(sure, right, users, options).items():
+            for stat, estimate in _figures(stage, sure, right, users, options).items():
                 rows.append(
                     _where(question)
                     | {"stage": stage, "stat": stat, "value": estimate.value, "n": estimate.n}
@@ -197,7 +197,7 @@ def _stages(question: Uncertainty) -> Iterator[tuple[str, FloatArray, FloatArray
 
 
 def _figures(
-    sure: FloatArray, right: FloatArray, users: FloatArray, options: UncertaintyOptions
+    stage: str, sure: FloatArray, right: FloatArray, users: FloatArray, options: UncertaintyOptions
 ) -> dict[str, Estimate]:
     if sure.size == 0:
         return {"ece": undefined(calibration.NO_CONFIDENCE)}
@@ -205,7 +205,9 @@ def _figures(
     return {
         "ece": calibration.calibration_error(sure, right, users, options.bins, **draw),
         "overconfidence": calibration.overconfidence(sure, right, users, **draw),
-        "brier": calibration.brier_score(sure, right, users, **draw),
+        "brier": calibration.brier_score(
+            sure, right, users, folds=options.folds if stage == CALIBRATED else 0, **draw
+        ),
         "accuracy": share_estimate(right, users, **draw),
     }
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode
+from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio
 from recjudge_tui.stats.defaults import BINS, FOLDS, LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.folds import user_folds
-from recjudge_tui.stats.resampling.intervals import NOT_REQUESTED, SHARE, mean_estimate, share_estimate
-from recjudge_tui.stats.resampling.jackknife import grouped_users, sums_by_user
+from recjudge_tui.stats.resampling.intervals import (
+    NOT_REQUESTED,
+    SHARE,
+    interval_of,
+    mean_estimate,
+    share_estimate,
+)
+from recjudge_tui.stats.resampling.jackknife import grouped_users, sums_by_user, sums_spread
 
 METHODS = ("isotonic", "temperature")
 FEWEST_USERS = 10
@@ -136,12 +143,28 @@ def brier_score(
     correct: npt.ArrayLike,
     users: Ids,
     *,
+    folds: int = 0,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Estimate:
-    """Mean of (confidence - correct)^2, 0..1: calibration and discrimination in one figure (Brier 1950)."""
+    """Mean of (confidence - correct)^2, 0..1: calibration and discrimination in one figure (Brier 1950).
+
+    `folds`: the confidences were learned on the same labels with so many folds (`cross_fitted`). Each knows all folds but
+    one, so the variance is widened by folds / (folds - 1): without this, intervals held 92 to 93 % with 10 to 50 users.
+    """
     sure, right, _ = _binned(confidence, correct, 1)
-    return mean_estimate((sure - right) ** 2, users, SHARE, resamples=resamples, seed=seed)
+    errors = (sure - right) ** 2
+    shown = mean_estimate(errors, users, SHARE, resamples=resamples, seed=seed)
+    if folds < 2 or shown.ci_low is None or shown.ci_high is None:
+        return shown
+    codes, count = encode(users)
+    sums = sums_by_user(np.stack([errors, np.ones(errors.size)]), codes, count)
+    spread = sums_spread(sums, lambda part: ratio(part[:, 0], part[:, 1]), resamples, seed)
+    wider = replace(spread, variance=spread.variance * folds / (folds - 1))
+    ends = interval_of(float(errors.mean()), wider, SHARE)
+    if ends.low is None or ends.high is None:
+        return shown
+    return replace(shown, ci_low=min(shown.ci_low, ends.low), ci_high=max(shown.ci_high, ends.high))
 
 
 def overconfidence(

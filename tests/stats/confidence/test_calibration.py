@@ -53,6 +53,18 @@ def test_brier_and_overconfidence_by_hand() -> None:
     assert cal.overconfidence(SURE, RIGHT, USERS).value == pytest.approx((4.4 - 3) / 6)
 
 
+def test_the_interval_of_learned_confidences_is_wider() -> None:
+    given, learned = (cal.brier_score(SURE * 3, RIGHT * 3, range(18), folds=folds) for folds in (0, 5))
+    assert given.value == learned.value
+    assert given.ci_low is not None
+    assert given.ci_high is not None
+    assert learned.ci_low is not None
+    assert learned.ci_high is not None
+    assert learned.ci_low <= given.ci_low < given.ci_high < learned.ci_high
+    few, exact = (cal.brier_score([1.0] * 4, [1] * 4, range(4), folds=folds) for folds in (0, 5))
+    assert (few.ci_low, few.ci_high) == (exact.ci_low, exact.ci_high)
+
+
 def test_no_verdicts_and_wrong_input() -> None:
     assert cal.calibration_error([], [], []).value is None
     assert cal.calibration_error([0.5], [1], [0]).note.startswith("no interval")
