@@ -217,13 +217,13 @@ class Project:
 
         The keys are the columns of `recjudge export verdicts`.
         """
-        from recjudge_tui.domain.filters import parse_filter
-        from recjudge_tui.reports.verdicts.listing import listed_verdicts
+        from recjudge_tui.reports.verdicts.listing import listed_verdicts, project_filter
         from recjudge_tui.store.verdicts.listing import EXPORTED, exported_rows
 
         if chunk < 1:
             raise UsageError("chunk must be at least 1")
-        rows = exported_rows(self._db, listed_verdicts(self._db, self._id, parse_filter(matching)).ids)
+        chosen = project_filter(self._db, self._id, matching)
+        rows = exported_rows(self._db, listed_verdicts(self._db, self._id, chosen).ids)
         while part := [dict(zip(EXPORTED, row, strict=True)) for row in islice(rows, chunk)]:
             yield part
 

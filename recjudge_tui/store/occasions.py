@@ -74,7 +74,12 @@ def known_occasions(db: Database, project_id: int) -> tuple[bool, bool]:
     return contexts, times
 
 
-def check_contexts(db: Database, project_id: int, chosen: OccasionFilter) -> None:
+def check_contexts(
+    db: Database,
+    project_id: int,
+    chosen: OccasionFilter,
+    next_step: str = "Leave out --context to use all of them.",
+) -> None:
     """Raises NotFoundError for a context that no case, list or text of the project has; it names those with the most."""
     if not chosen.contexts:
         return
@@ -90,7 +95,7 @@ def check_contexts(db: Database, project_id: int, chosen: OccasionFilter) -> Non
         f"There {'is' if len(known) == 1 else 'are'} {named}{more}."
         if set(known) - {""}
         else "Nothing in it has a context.",
-        "Leave out --context to use all of them.",
+        next_step,
     )
 
 

@@ -105,7 +105,11 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
         (2, ["nonsense"], "No such command 'nonsense'"),
         (2, ["run", "pointwise"], "no judge is named"),
         (2, ["run", "pointwise", "-p", "films", "--judge", "oracle"], "no judge “oracle”"),
-        (2, ["run", "pointwise", "-p", "films", "--judge", "rules", "--systems", "x"], "no lists by “x”"),
+        (
+            1,
+            ["run", "pointwise", "-p", "films", "--judge", "rules", "--systems", "x"],
+            "no system “x” in this project",
+        ),
         (
             2,
             ["run", "pointwise", "-p", "films", "--judge", "rules", "--as-of", "soon"],

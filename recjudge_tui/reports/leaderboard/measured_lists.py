@@ -10,14 +10,14 @@ import numpy as np
 
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Segment
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.leaderboard.mean_pairs import MeasuredPairs, SystemMeans, compared, occasions
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.retrieval import offline
 from recjudge_tui.stats.retrieval.held_out import TruthKey
 from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, RankedList
 from recjudge_tui.stats.retrieval.list_values import EvaluationArrays, evaluation_arrays, list_values
-from recjudge_tui.store.data.catalogue import systems
+from recjudge_tui.store.data.catalogue import check_judgeable, systems
 from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.database import Database
 
@@ -74,7 +74,9 @@ def measured_lists(
     for name in metrics:
         if name not in METRICS:
             raise UsageError(f"no metric “{name}”", f"There are: {', '.join(METRICS)}.")
-    named = _named(systems(db, project_id) if lists is None else list(lists), among)
+    known = systems(db, project_id) if lists is None else list(lists)
+    check_judgeable(db, project_id, among, known)
+    named = [name for name in known if not among or name in among]
     data = load_evaluation_data(db, project_id)
     users: dict[str, int] = {}
     met: dict[tuple[str, str], int] = {}
@@ -106,15 +108,6 @@ def metric_pairs(measured: MeasuredLists, metrics: Sequence[str], groups: int = 
         table = occasions(rows, measured.owners)
         figures.append(SystemMeans(metric, names, table, measured.owners, means, LIST_METRICS[metric].bounds))
     return compared(figures, groups)
-
-
-def _named(known: list[str], among: Sequence[str]) -> list[str]:
-    for name in among:
-        if name not in known:
-            raise NotFoundError(
-                f"no lists of a system “{name}”", f"There are lists of: {', '.join(known) or 'none'}."
-            )
-    return [name for name in known if not among or name in among]
 
 
 def _arrays(db: Database, project_id: int) -> EvaluationArrays:

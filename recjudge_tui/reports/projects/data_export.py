@@ -16,6 +16,7 @@ from recjudge_tui.reports.projects.ranking_files import (
     write_run,
 )
 from recjudge_tui.reports.verdicts.export import write_verdicts
+from recjudge_tui.store.data.catalogue import check_judgeable
 from recjudge_tui.store.data.catalogue import systems as systems_with_lists
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import Countable, check_contexts, untimed_count, untimed_note
@@ -126,8 +127,7 @@ def _rankings(
 
 
 def _chosen(db: Database, project_id: int, systems: Sequence[str]) -> Sequence[str]:
-    """The named systems, or all with lists. Raises UsageError for a name without lists."""
+    """The named systems, or all with lists. Raises NotFoundError for a name without lists."""
     known = systems_with_lists(db, project_id)
-    if unknown := [name for name in systems if name not in known]:
-        raise UsageError(f"no lists of “{unknown[0]}”", f"There are lists of: {', '.join(known) or 'none'}.")
+    check_judgeable(db, project_id, systems, known)
     return systems or known

@@ -10,6 +10,7 @@ from recjudge_tui.reports.common.pairing import Pair, check_aspect, check_option
 from recjudge_tui.reports.common.scales import categories, protocol_questions
 from recjudge_tui.reports.reliability.gate_options import GateOptions
 from recjudge_tui.reports.reliability.gate_sides import GateSides, RunMatch, compare_sides, gate_sides
+from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import case_occasions
 from recjudge_tui.store.verdicts.ratings import (
@@ -61,10 +62,7 @@ def gate_questions(db: Database, project_id: int, options: GateOptions) -> GateQ
     before = [question._replace(rater=earlier.rater) for question in asked if earlier]
     wanted = [*asked, *(pair.b for pair in pairs), *(q for q in before if q in questions)]
     ratings = load_questions(db, project_id, wanted)
-    for system in options.systems:
-        if system not in ratings.cases.systems:
-            known = ", ".join(name for name in ratings.cases.systems if name)
-            raise UsageError(f"no system “{system}” in this project", f"There are: {known or 'none'}.")
+    check_systems(db, project_id, options.systems)
     own = {question: later.verdicts(db, ratings, question) for question in asked}
     mine = [question for question in mine if own[question].row.size]
     if not mine:

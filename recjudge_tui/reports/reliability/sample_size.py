@@ -37,6 +37,7 @@ from recjudge_tui.stats.experiments.power import (
     user_sizes,
     win_rate_discordance,
 )
+from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
@@ -157,10 +158,7 @@ def project_plan(db: Database, project_id: int, options: PlanOptions) -> Table:
         db, project_id, raters=None if options.rater is None else [options.rater],
         protocols=protocols_meeting(options.protocol), aspect=options.aspect,
     )  # fmt: skip
-    for system in options.systems:
-        if system not in ratings.cases.systems:
-            known = ", ".join(name for name in ratings.cases.systems if name)
-            raise UsageError(f"no system “{system}” in this project", f"There are: {known or 'none'}.")
+    check_systems(db, project_id, options.systems)
     rows: list[Row] = []
     questions = protocol_questions(ratings.verdicts, ratings.raters, options.protocol)
     for question in sorted(questions, key=lambda q: (rater_rank(ratings.raters[q.rater]), q.protocol)):

@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.stream import (
@@ -17,7 +16,7 @@ from recjudge_tui.reports.common.stream import (
     format_of,
     write_rows,
 )
-from recjudge_tui.reports.verdicts.listing import listed_verdicts
+from recjudge_tui.reports.verdicts.listing import listed_verdicts, project_filter
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.listing import EXPORTED, exported_rows
 
@@ -41,9 +40,9 @@ def write_verdicts(
 ) -> ExportCounts:
     """Write the verdicts that match `filter_text`, by id, with the columns of `export verdicts`.
 
-    Raises UsageError for an invalid filter, RecjudgeError when the file cannot be written.
+    Raises what `project_filter` raises, and RecjudgeError when the file cannot be written.
     """
-    ids = listed_verdicts(db, project_id, parse_filter(filter_text).at(occasions)).ids
+    ids = listed_verdicts(db, project_id, project_filter(db, project_id, filter_text).at(occasions)).ids
     return write_rows(EXPORTED, exported_rows(db, ids), fmt, target)
 
 
@@ -63,7 +62,7 @@ def save_verdicts(
             f"Use {' '.join(SAVED_AS)}.",
         )
     if ids is None:
-        ids = listed_verdicts(db, project_id, parse_filter(filter_text)).ids
+        ids = listed_verdicts(db, project_id, project_filter(db, project_id, filter_text)).ids
     if fmt is None:
         return write_rows(EXPORTED, exported_rows(db, ids), format_of(path), path)
     from recjudge_tui.reports.common.table import Column, Screen, Table, render, save_text

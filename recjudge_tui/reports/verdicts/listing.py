@@ -12,6 +12,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.verdicts.hostile_texts import suspect_cases
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.attention import ATTENTION, Queue, queue
+from recjudge_tui.store.verdicts.filter_names import check_filter_names
 from recjudge_tui.store.verdicts.listing import SORTS, VerdictRow, filtered_ids, verdict_rows
 
 LIMIT = 1000
@@ -43,11 +44,11 @@ def verdicts_table(
     """One row per verdict, the first `limit` in the order `sort` (one of ORDERS); a note counts them all.
 
     The order by attention has only verdicts that deserve a look, with the reason in `why`. Raises UsageError for an
-    invalid filter or an unknown order.
+    unknown order, and whatever `project_filter` raises.
     """
     if sort not in ORDERS:
         raise UsageError(f"no order “{sort}”", f"There are: {', '.join(ORDERS)}.")
-    chosen = parse_filter(filter_text)
+    chosen = project_filter(db, project_id, filter_text)
     listing = listed_verdicts(db, project_id, chosen, sort)
     ids = listing.ids
     place = {key: at for at, key in enumerate(ids[:limit])}
@@ -60,6 +61,13 @@ def verdicts_table(
         notes.append("“recjudge cases show CASE” shows a case with every reasoning")
     settings = {"filter": chosen.text(), "sort": sort, "limit": limit, "verdicts": len(ids)}
     return Table("Verdicts", _COLUMNS, rows, tuple(notes), settings)
+
+
+def project_filter(db: Database, project_id: int, text: str) -> VerdictFilter:
+    """Parse a filter. Raises UsageError if it is invalid, NotFoundError if it names what the project does not have."""
+    chosen = parse_filter(text)
+    check_filter_names(db, project_id, chosen)
+    return chosen
 
 
 def listed_verdicts(db: Database, project_id: int, chosen: VerdictFilter, sort: str = "id") -> Queue:

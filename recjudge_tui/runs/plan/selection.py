@@ -15,7 +15,7 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.runs.plan.stratify import stratified
 from recjudge_tui.store.cases.cases import CaseKey
-from recjudge_tui.store.data.catalogue import CurrentSlate, current_slates, systems
+from recjudge_tui.store.data.catalogue import CurrentSlate, check_judgeable, current_slates, systems
 from recjudge_tui.store.data.explanations import current_explanations, explanation_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import check_contexts
@@ -120,16 +120,11 @@ def _explanations(db: Database, project_id: int, chosen: list[str]) -> dict[str,
 
 
 def chosen_systems(db: Database, project_id: int, settings: RunSettings, kind: CaseKind) -> list[str]:
-    """The systems of the run by name. Raises UsageError for unknown ones, RunError when there are too few."""
+    """The systems of the run by name. Raises NotFoundError for unknown ones, UsageError or RunError for too few."""
     what = "explanations" if kind == "explanation" else "lists"
     known = explanation_systems(db, project_id) if kind == "explanation" else systems(db, project_id)
     named = [*settings.systems, *([settings.baseline] if settings.baseline else [])]
-    unknown = sorted({name for name in named if name not in known})
-    if unknown:
-        raise UsageError(
-            f"this project has no {what} by {', '.join(f'“{name}”' for name in unknown)}",
-            f"It has {what} by: {', '.join(known) or 'no system'}.",
-        )
+    check_judgeable(db, project_id, named, known, what)
     chosen = sorted(set(named)) if settings.systems else known
     needed = 2 if kind == "pair" or settings.until else 1
     if chosen and len(chosen) < needed <= len(known):

@@ -38,7 +38,9 @@ def known_systems(db: Database, project_id: int) -> set[str]:
     return {row[0] for row in rows} - {""}
 
 
-def check_systems(db: Database, project_id: int, wanted: Sequence[str]) -> None:
+def check_systems(
+    db: Database, project_id: int, wanted: Sequence[str], next_step: str = "Leave out --systems for all."
+) -> None:
     """Raises NotFoundError for a system that no case or list of the project has.
 
     The error names the existing systems.
@@ -54,8 +56,23 @@ def check_systems(db: Database, project_id: int, wanted: Sequence[str]) -> None:
             f"There are: {', '.join(one_line(system, 60) for system in known[:_NAMED])}{more}."
             if known
             else "Nothing in it has a system.",
-            "Leave out --systems for all.",
+            next_step,
         )
+
+
+def check_judgeable(
+    db: Database, project_id: int, wanted: Sequence[str], known: Sequence[str], what: str = "lists"
+) -> None:
+    """Raises NotFoundError for a system that the project does not have, or that is not among the `known` ones, which have
+    `what` is wanted of them.
+    """
+    check_systems(db, project_id, wanted)
+    for system in wanted:
+        if system not in known:
+            raise NotFoundError(
+                f"no {what} by “{one_line(system, 60)}” in this project",
+                f"There are {what} by: {', '.join(known) or 'no system'}.",
+            )
 
 
 def slate_systems(db: Database, project_id: int) -> dict[int, str]:

@@ -83,12 +83,14 @@ def rater_row(db: Database, project_id: int, name: str) -> sqlite3.Row:
     """The rater called `name`. Raises NotFoundError naming the existing raters."""
     row = db.row("SELECT * FROM raters WHERE project_id = ? AND name = ?", (project_id, name))
     if row is None:
-        names = [
-            r["name"]
-            for r in db.rows("SELECT name FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
-        ]
-        raise NotFoundError(f"no rater “{name}” in this project", f"There are: {', '.join(names) or 'none'}.")
+        names = ", ".join(rater_names(db, project_id))
+        raise NotFoundError(f"no rater “{name}” in this project", f"There are: {names or 'none'}.")
     return row
+
+
+def rater_names(db: Database, project_id: int) -> list[str]:
+    rows = db.rows("SELECT name FROM raters WHERE project_id = ? ORDER BY name", (project_id,))
+    return [row["name"] for row in rows]
 
 
 def list_raters(db: Database, project_id: int) -> list[sqlite3.Row]:

@@ -16,9 +16,11 @@ from textual.message import Message
 from textual.widgets import Static
 
 from recjudge_tui.domain.filters import VerdictFilter
+from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.store.verdicts.attention import ATTENTION, Queue
+from recjudge_tui.store.verdicts.filter_names import check_filter_names
 from recjudge_tui.store.verdicts.listing import (
     SORTS,
     VerdictRow,
@@ -41,11 +43,13 @@ _REST = 10
 
 
 class Listing(NamedTuple):
-    """Verdict ids in order. `total` counts all verdicts without the filter; `starts` as in Queue."""
+    """Verdict ids in order. `total` counts all verdicts without the filter; `starts` as in Queue. `unknown`: what the filter
+    names and the project does not have."""
 
     ids: array[int]
     total: int
     starts: tuple[tuple[str, int], ...]
+    unknown: str = ""
 
 
 class VerdictPane(Vertical):
@@ -78,6 +82,7 @@ class VerdictPane(Vertical):
         self.total: int | None = None
         # the rows at which each reason of the queue begins
         self._starts: tuple[tuple[str, int], ...] = ()
+        self._unknown = ""
         self._listing = False
         self._asked_at = 0.0
         self._rest_until = 0.0
@@ -146,7 +151,7 @@ class VerdictPane(Vertical):
         self._listing = False
         took = time.monotonic() - self._asked_at
         self._rest_until = time.monotonic() + _REST * took
-        self.total, self._starts = listing.total, listing.starts
+        self.total, self._starts, self._unknown = listing.total, listing.starts, listing.unknown
         rows = self.rows
         # if the user has moved the cursor in the first page, it stays there
         moved = self._first_shown not in (None, rows.cursor_id)
@@ -202,7 +207,8 @@ class VerdictPane(Vertical):
                 "Q shows all verdicts; / flag:any shows those with flagged items."
             )
         if self.chosen:
-            return "No verdict matches. Press / to change the filter, backspace to remove its last part."
+            why = f": {self._unknown}" if self._unknown else "."
+            return f"No verdict matches{why} Press / to change the filter, backspace to remove its last part."
         return "No verdicts yet. Press r, then n, to start a run, and i to import labels."
 
     # ---- an active run
@@ -290,7 +296,17 @@ def list_verdicts(
     if only is not None:
         kept = verdicts_on(db, only)
         return Listing(array("q", (identity for identity in ids if identity in kept)), len(kept), ())
-    return Listing(ids, count_verdicts(db, project_id) if chosen else len(ids), starts)
+    total = count_verdicts(db, project_id) if chosen else len(ids)
+    return Listing(ids, total, starts, "" if ids else _unknown(db, project_id, chosen))
+
+
+def _unknown(db: Database, project_id: int, chosen: VerdictFilter) -> str:
+    """What a filter names and the project does not have, and what it has instead."""
+    try:
+        check_filter_names(db, project_id, chosen)
+    except NotFoundError as error:
+        return f"{error.title}. {error.cause}"
+    return ""
 
 
 def list_more(db: Database, project_id: int, chosen: VerdictFilter, after: int) -> tuple[array[int], int]:

@@ -87,7 +87,7 @@ def test_a_run_in_the_background_is_left_to_itself(db: Database) -> None:
 def test_errors_are_of_the_one_tree(db: Database) -> None:
     with pytest.raises(NotFoundError):
         run(db, "adversarial", "--rater", "nobody")
-    with pytest.raises(UsageError, match="no lists by"):
+    with pytest.raises(NotFoundError, match="no system “ghost”"):
         run(db, "adversarial", "--judge", "rules", "--systems", "ghost")
     with pytest.raises(NotFoundError, match="no prompt"):
         run(db, "ablation", "--judge", "rules", "--prompts", "generic,ghost")

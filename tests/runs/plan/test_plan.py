@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings
-from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.errors import NotFoundError, RunError, UsageError
 from recjudge_tui.judges.providers.openai import DEFAULT_URL
 from recjudge_tui.prompting.preview import request_now
 from recjudge_tui.runs.engine.engine import work
@@ -94,7 +94,7 @@ def test_a_baseline_is_compared_with_each_and_no_two_others(db: Database) -> Non
 @pytest.mark.parametrize("wrong", [{"systems": ("als", "nobody")}, {"baseline": "nobody"}])
 def test_an_unknown_system_is_named_with_those_there_are(db: Database, wrong: dict[str, Any]) -> None:
     make_project(db)
-    with pytest.raises(UsageError, match=r"no lists by “nobody”.*als, pop"):
+    with pytest.raises(NotFoundError, match=r"no system “nobody” in this project.*als, pop"):
         plan(db, protocol="pairwise", **wrong)
 
 

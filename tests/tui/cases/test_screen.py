@@ -143,6 +143,8 @@ async def test_the_items_below_a_case_go_with_it(project_db: Path) -> None:
         await filter_by(pilot, "user:nobody")
         await until(pilot, lambda: "No verdict matches." in shown(pilot))
         assert "A only: " not in shown(pilot)
+        await filter_by(pilot, "context:nowhere")
+        await until(pilot, lambda: "No verdict matches: no context “nowhere”" in shown(pilot))
 
 
 @pytest.mark.parametrize("size", SIZES)

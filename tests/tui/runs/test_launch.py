@@ -140,7 +140,7 @@ WRONG = (
     ("temperature", "2.5", "at least 0 and at most 2"),
     ("variables", "item", "NAME=WORD"),
     ("top_k", "0", "from 1 to 1,000"),
-    ("systems", "als, nobody", "no lists by “nobody”"),
+    ("systems", "als, nobody", "no system “nobody”"),
 )
 
 

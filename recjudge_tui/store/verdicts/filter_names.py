@@ -1,0 +1,45 @@
+"""The names in a filter of verdicts, checked as those in the options of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from recjudge_tui.domain.filters import VerdictFilter
+from recjudge_tui.domain.occasions import OccasionFilter
+from recjudge_tui.domain.text import one_line
+from recjudge_tui.errors import NotFoundError
+from recjudge_tui.store.data.catalogue import check_systems, known_systems
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.occasions import check_contexts
+from recjudge_tui.store.raters.raters import rater_names
+
+_OUTCOMES = ("won", "tied", "lost")
+_PEOPLE = "human"
+
+
+def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> None:
+    """Raises NotFoundError for a context, a system or a rater that the project does not have. After `system:`, `judge:` and
+    `disagree:` any part of a name will do. The error names those that there are.
+    """
+
+    def named(*keys: str) -> list[str]:
+        return [term.value for term in chosen.terms if term.key in keys]
+
+    step = "Change that part of the filter, or leave it out."
+    check_contexts(db, project_id, OccasionFilter(tuple(named("context"))), step)
+    check_systems(db, project_id, named(*_OUTCOMES), step)
+    if parts := named("system"):
+        _check_parts("system", parts, known_systems(db, project_id), step)
+    if parts := [*named("judge"), *(part for part in named("disagree") if part.casefold() != _PEOPLE)]:
+        _check_parts("rater", parts, rater_names(db, project_id), step)
+
+
+def _check_parts(kind: str, parts: Iterable[str], names: Iterable[str], step: str) -> None:
+    known = sorted(names)
+    for part in parts:
+        if not any(part.casefold() in name.casefold() for name in known):
+            raise NotFoundError(
+                f"no {kind} “{one_line(part, 60)}” in this project",
+                f"There are: {', '.join(one_line(name, 60) for name in known) or 'none'}.",
+                step,
+            )
