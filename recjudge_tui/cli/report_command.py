@@ -57,11 +57,16 @@ def report_command(command: Callable[..., Output], formats: Sequence[str] = FORM
         from recjudge_tui.cli.progress import working
 
         with open_db(db) as database:
-            with working(str(click.get_current_context().info_name)):
+            with working(_command_name(click.get_current_context().command_path)):
                 output = _resolved(command(database, **options), fmt, out)
             _put(output, fmt, out)
 
     return run
+
+
+def _command_name(path: str) -> str:
+    """A command without the name of the program: `imports list`."""
+    return path.partition(" ")[2] or path
 
 
 def project_report(command: Callable[..., Output], formats: Sequence[str] = FORMATS) -> Callable[..., None]:

@@ -49,7 +49,7 @@ def test_a_terminal_counts_the_seconds_of_work_without_a_count(clock: Clock) -> 
     [
         (("plan", "-p", "films"), "plan"),
         (("reproduce", "arena"), "reproducing arena"),
-        (("outcome", "show", "-p", "films"), "show"),
+        (("outcome", "show", "-p", "films"), "outcome show"),
         (("export", "verdicts", "-p", "films", "-o", "verdicts.csv"), "export verdicts"),
         (("export", "-p", "films", "--figure", "label-shares", "-o", "shares.svg"), "figure label-shares"),
     ],
