@@ -36,7 +36,7 @@ def batch_estimate(db: Database, run_id: int) -> Estimate:
             "tokens_out": out,
             "tokens_reused": None,
             "cost_usd_low": price.in_batch().cost(low, out) if price else None,
-            "cost_usd_high": price.in_batch().cost(high, out * 2) if price else None,
+            "cost_usd_high": price.in_batch().most(high, out * 2) if price else None,
             "price_note": f"{price.source}, batch at {price.batch_discount:.0%} of the price"
             if price
             else whole.price_note,

@@ -124,8 +124,9 @@ def estimate(
     planned: CallPlan,
 ) -> Estimate:
     """Estimate tokens from the rendered prompts of a sample, scaled by size, and from the images of all cases; cost from
-    the price table; time from earlier runs. Only the low cost counts on what the server reuses of prompts. A judge that
-    is not a language model takes no tokens and costs nothing.
+    the price table; time from earlier runs. Only the low cost counts on what the server reuses of prompts; for the high
+    one, all of them are stored in its cache if that costs more. A judge that is not a language model takes no tokens and
+    costs nothing.
     """
     questions = sample.cases * planned.calls_a_case * len(planned.aspects)
     calls = questions + planned.profiles
@@ -164,7 +165,7 @@ def estimate(
         tokens_reused=reused,
         reuse_note=reuse.server if reuse else "",
         cost_usd_low=price.cost(low, tokens_out, reused or 0) if price else None,
-        cost_usd_high=price.cost(high, tokens_out * 2) if price else None,
+        cost_usd_high=price.most(high, tokens_out * 2) if price else None,
         seconds=seconds,
         price_note=price.source if price else "price unknown: add it to prices.toml",
     )
