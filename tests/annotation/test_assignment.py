@@ -188,14 +188,14 @@ def test_nobody_is_shown_a_user_of_whom_nothing_is_known(db: Database) -> None:
         ({"per_case": 0}, "at least one annotator"),
         ({"per_case": 3}, "3 annotators per case need at least 3 names"),
         ({"prompt": "arena-media"}, "is for arena, not for pairwise"),
-        ({"systems": ("als", "nobody")}, "“nobody”"),
+        ({"systems": ("als", "nobody")}, "no system “nobody”"),
         ({"protocol": "telepathy"}, "no protocol"),
     ],
 )
 def test_a_plan_that_cannot_be_leaves_nothing(db: Database, options: dict[str, object], message: str) -> None:
     project = films(db, 3)
     ensure_rater(db, project, "rules", "rules")
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises((UsageError, NotFoundError), match=message):
         assigned(db, **{"protocol": "pairwise", "annotators": "ana,ben", **options})  # type: ignore[arg-type]
     assert db.value("SELECT count(*) FROM annotation_tasks") == 0
     assert db.value("SELECT count(*) FROM raters WHERE kind = 'annotator'") == 0

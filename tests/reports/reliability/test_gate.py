@@ -268,7 +268,7 @@ def test_a_set_that_was_not_frozen_and_answers_from_the_cache_are_told(project: 
         ("llm", {"bounds": (Bound("vibes", 0, True),)}, UsageError),
         ("llm", {"bounds": (Bound("win_rate", 0, True),)}, UsageError),
         ("llm", {"bounds": (Bound("win_rate", 0, True),), "systems": ("x",)}, UsageError),
-        ("llm", {"bounds": (Bound("win_rate", 0, True),), "systems": ("x", "ghost")}, UsageError),
+        ("llm", {"bounds": (Bound("win_rate", 0, True),), "systems": ("x", "ghost")}, NotFoundError),
         ("llm", {"bounds": (Bound("qwk", float("nan"), True),)}, UsageError),
         ("llm", {"bounds": (Bound("qwk", 0, True),), "protocol": "arena"}, NotFoundError),
         ("llm", {"bounds": (Bound("qwk", 0, True),), "aspect": "bogus"}, UsageError),

@@ -160,5 +160,5 @@ def test_nothing_and_nobody(project: Project) -> None:
     assert (table.rows, table.notes) == ((), ("there are no verdicts to measure from yet",))
     with pytest.raises(NotFoundError):
         project_plan(project.db, project.id, PlanOptions(rater="ghost"))
-    with pytest.raises(UsageError, match="no system"):
+    with pytest.raises(NotFoundError, match="no system"):
         project_plan(project.db, project.id, PlanOptions(systems=("a", "ghost")))
