@@ -26,6 +26,7 @@ from recjudge_tui.runs.plan.plan import Plan, RunRequest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.runs.runs import run_row
+from tests.support.copies import fill
 from tests.support.fork_server import ForkedProcess
 from tests.support.servers.process import ROOT
 from tests.support.waiting import HANG_S, wait_until
@@ -45,6 +46,12 @@ def make_project(
 
     No two lists are alike. `strangers` x00, x01, ... have lists and a held-out event and nothing else.
     """
+    key = ("films", users, tuple(systems), strangers, length)
+    fill(db, key, lambda empty: _import_films(empty, users, systems, strangers, length))
+    return project_id(db, "films")
+
+
+def _import_films(db: Database, users: int, systems: Sequence[str], strangers: int, length: int) -> None:
     catalogue = length * (len(systems) + 1) * (users + strangers + 1)
     items = [(f"i{n}", f"Film number {n}", f"genre {n % 5}") for n in range(catalogue)]
     load(db, "items", [("item_id", "title", "category"), *items, ("secret", SECRET, "genre 0")])
@@ -59,7 +66,6 @@ def make_project(
     events += [(user, "secret", "", "heldout_rating", "2024-06-01T12:00:00Z", 5) for user in names + odd]
     load(db, "events", events)
     add_lists(db, names + odd, systems, length)
-    return project_id(db, "films")
 
 
 def add_lists(db: Database, users: Sequence[str], systems: Sequence[str], length: int = 4) -> None:
