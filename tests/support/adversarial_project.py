@@ -19,6 +19,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.runs.calls import outstanding
 from recjudge_tui.store.runs.runs import run_row
+from tests.support.copies import fill
 from tests.support.runs import RULES, load, plan_run
 
 SYSTEMS = ("als", "pop")
@@ -30,6 +31,11 @@ def make_taste_project(db: Database, users: int = 12, length: int = 6, *, name_o
     The lists of every user begin with a film that the user after next rated, so that a foreign list often holds
     something the user already has.
     """
+    fill(db, ("tastes", users, length, name_of), lambda empty: _import_tastes(empty, users, length, name_of))
+    return project_id(db, "films")
+
+
+def _import_tastes(db: Database, users: int, length: int, name_of: str) -> None:
     genres = 3
     films = [(f"g{g}f{n}", f"Film {n} of genre {g}", f"genre {g}") for g in range(genres) for n in range(60)]
     load(db, "items", [("item_id", "title", "category"), *films])
@@ -47,7 +53,6 @@ def make_taste_project(db: Database, users: int = 12, length: int = 6, *, name_o
             lists += [(user, system, item, rank) for rank, item in enumerate([*own, *shared], start=1)]
     load(db, "events", events)
     load(db, "lists", lists)
-    return project_id(db, "films")
 
 
 def planned_pairs(

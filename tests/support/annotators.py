@@ -18,6 +18,7 @@ from recjudge_tui.store.annotation.tasks import (
 )
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
+from tests.support.copies import fill
 from tests.support.runs import SYSTEMS, load, make_project
 
 PROJECT = "films"
@@ -26,13 +27,17 @@ Choice = Callable[[tuple[AnswerOption, ...]], AnswerOption]
 
 def films(db: Database, users: int = 6, systems: Sequence[str] = SYSTEMS) -> int:
     """Lists of two systems and explanations of one for each user."""
-    project = make_project(db, users, systems)
+    fill(db, ("explained films", users, tuple(systems)), lambda empty: _import_films(empty, users, systems))
+    return project_id(db, PROJECT)
+
+
+def _import_films(db: Database, users: int, systems: Sequence[str]) -> None:
+    make_project(db, users, systems)
     rows = [
         (f"u{n:02d}", f"i{n + 4}", systems[0], f"As you like genre {n % 5}, take this one.")
         for n in range(users)
     ]
     load(db, "explanations", [("user_id", "item_id", "system", "text"), *rows])
-    return project
 
 
 def assigned(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import project_id
+from tests.support.copies import fill
 from tests.support.runs import load
 
 # context -> when its lists were served
@@ -20,6 +21,11 @@ def make_visits(db: Database, visits: dict[str, str] = VISITS) -> int:
     """Lists of `a` and `b` for each user and visit, judged alone and in pairs by anna and ben, who flag an item
     of each poor list; user uN has N events and one
     held out. The project's name is films."""
+    fill(db, ("visits", *visits.items()), lambda empty: _import_visits(empty, visits))
+    return project_id(db, "films")
+
+
+def _import_visits(db: Database, visits: dict[str, str]) -> None:
     load(
         db,
         "items",
@@ -54,4 +60,3 @@ def make_visits(db: Database, visits: dict[str, str] = VISITS) -> int:
                 labels.append((rater, user, "", "a", "b", winner, context, time, ""))
     load(db, "lists", [LISTS, *lists])
     load(db, "labels", [LABELS, *labels])
-    return project_id(db, "films")
