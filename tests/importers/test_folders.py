@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,9 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
 from recjudge_tui.store.opening import connect
 from tests.support import samples
+from tests.support.fork_server import ForkedProcess
+from tests.support.runs import program
+from tests.support.waiting import HANG_S
 
 
 @pytest.fixture
@@ -205,8 +206,8 @@ def test_kill_in_the_middle_of_a_folder(tmp_path: Path) -> None:
     (folder / "movies.dat").write_bytes(samples.MOVIES_DAT)
     (folder / "users.dat").write_text(samples.USERS_DAT)
     (folder / "ratings.dat").write_text(samples.RATINGS_DAT * 10_000)
-    done = subprocess.run([sys.executable, "-c", KILLED, str(database), str(folder)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    process = ForkedProcess(program(), "-c", KILLED, str(database), str(folder))
+    assert process.wait(HANG_S) == -signal.SIGKILL
     with connect(database) as db:
         assert [db.value(f"SELECT count(*) FROM {t}") for t in ("projects", "items", "users", "events")] == [
             0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,9 @@ import pytest
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
+from tests.support.fork_server import ForkedProcess
+from tests.support.runs import program
+from tests.support.waiting import HANG_S
 
 EVENTS = "user_id,item_id,type\n" + "u,1,click\n" * 20_000
 
@@ -33,8 +34,8 @@ import_files(connect(Path(sys.argv[1])), "p", [Path(sys.argv[2])], "events", pro
 def test_kill_in_the_middle(tmp_path: Path) -> None:
     database, file = tmp_path / "a.db", tmp_path / "events.csv"
     file.write_text(EVENTS)
-    done = subprocess.run([sys.executable, "-c", KILLED, str(database), str(file)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    process = ForkedProcess(program(), "-c", KILLED, str(database), str(file))
+    assert process.wait(HANG_S) == -signal.SIGKILL
     with connect(database) as db:
         assert [db.value(f"SELECT count(*) FROM {t}") for t in ("projects", "imports", "events")] == [0, 0, 0]
         assert db.value("PRAGMA integrity_check") == "ok"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,8 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.migrations import known_migrations, migrate
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_id
+from tests.support.fork_server import ForkedProcess
+from tests.support.runs import program
 from tests.support.servers.process import ROOT
 from tests.support.waiting import HANG_S
 
@@ -183,15 +184,18 @@ def views_of(path: Path) -> list[str]:
 
 
 def test_many_processes_may_make_the_file_at_the_same_moment(tmp_path: Path) -> None:
-    program = (
+    code = (
         "import sys, time; from pathlib import Path; from recjudge_tui.store.opening import connect\n"
         "import recjudge_tui.store.migrations\n"
         "print(flush=True); sys.stdin.readline()\n"
         "for n in range(12): connect(Path(sys.argv[1]) / f'{n}.db').close()"
     )
     processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(tmp_path)],
+        ForkedProcess(
+            program(),
+            "-c",
+            code,
+            str(tmp_path),
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

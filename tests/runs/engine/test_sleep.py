@@ -6,7 +6,6 @@ import os
 import signal
 import struct
 import subprocess
-import sys
 import time
 from datetime import datetime, timedelta, timezone
 
@@ -20,7 +19,8 @@ from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import lease_owner, run_progress, run_row
-from tests.support.runs import calls, intact, make_project, planned, ran, server_judge, verdicts
+from tests.support.fork_server import ForkedProcess
+from tests.support.runs import calls, intact, make_project, planned, program, ran, server_judge, verdicts
 from tests.support.servers.gate import allow, hold, wait_until_held
 from tests.support.servers.process import ROOT, ServerProcess, start
 from tests.support.waiting import HANG_S, wait_until
@@ -53,8 +53,8 @@ def test_a_process_held_for_longer_than_the_deadline_fails_nothing(db: Database,
     try:
         hold(servers[0], 40)
         run = planned(db, server_judge(servers[0].url), concurrency=40, timeout_s=HANG_S, use_cache=False)
-        process = subprocess.Popen(
-            [sys.executable, "-c", RESUME, str(ahead), "runs", "resume", str(run), "--db", str(db.path)],
+        process = ForkedProcess(
+            program(), "-c", RESUME, str(ahead), "runs", "resume", str(run), "--db", str(db.path),
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         wait_until(lambda: run_progress(db, run).done == 40)
