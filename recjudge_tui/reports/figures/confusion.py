@@ -17,7 +17,7 @@ from recjudge_tui.reports.figures.options import (
     choice,
     verdict_filter,
 )
-from recjudge_tui.reports.figures.words import count_text, name_text, share_text
+from recjudge_tui.reports.figures.words import name_text, share_text
 from recjudge_tui.store.database import Database
 
 
@@ -66,6 +66,7 @@ def marks(data: FigureData) -> Grid:
         cells,
         row_title=str(rows[0]["rater_a"]),
         column_title=str(rows[0]["rater_b"]),
+        below_title="share of the row",
         row_sums=row_sums,
         column_sums=tuple(
             sum(whole(row["count"]) for row in rows if row["label_b"] == label) for label in labels
@@ -76,8 +77,11 @@ def marks(data: FigureData) -> Grid:
 def sentence(_: FigureData, row: Row) -> Sentence:
     labels = f"{name_text(row['rater_a'], 40)} {name_text(row['label_a'], 30)}, "
     labels += f"{name_text(row['rater_b'], 40)} {name_text(row['label_b'], 30)}"
-    counts = f": {count_text(row['count'])} of {count_text(row['n'])} cases"
-    return (Bold(labels), counts, share_text(row["share"]))
+    count, n, share = whole(row["count"]), whole(row["n"]), row["share"]
+    # pairs without a common side are in the table twice
+    total = round(count / share) if isinstance(share, float) and share > 0 else n
+    of = f"{n:,} cases" if total == n else f"{total:,} counts, two for each of {n:,} cases"
+    return (Bold(labels), f": {count:,} of {of}", share_text(share))
 
 
 def cases(db: Database, project_id: int, data: FigureData, row: Row) -> CaseSelection:

@@ -74,6 +74,7 @@ def marks(data: FigureData) -> Grid:
         cells,
         row_title="size of the set",
         column_title="label given",
+        below_title="share of the column",
     )
 
 

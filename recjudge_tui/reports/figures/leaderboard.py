@@ -104,12 +104,18 @@ def system_sentence(row: Row) -> Sentence:
         rate = f", win rate {win_rate:.1%}" if isinstance(win_rate, float) else f", win rate {UNDEFINED}"
     return (
         Bold(name_text(row["system"], 40)),
-        f", judged by {name_text(row['rater'], 40)}: {'score' if rate else 'mean score'} ",
-        Bold(interval_text(row, "score", decimals=3)),
-        f"{rate}, n={row['n']}, {row['failed']} failed outside n",
+        f", judged by {name_text(row['rater'], 40)}: {_score_name(row)} ",
+        Bold(interval_text(row, "score")),
+        f"{rate}, n={row['n']:,}, {row['failed']:,} failed outside n",
         note_text(row, "score"),
         _few(row),
     )
+
+
+def _score_name(row: Row) -> str:
+    if "win_rate" not in row:
+        return "mean score"
+    return "Q" if row["score"] == row.get("q") else "score"
 
 
 def _few(row: Row) -> str:

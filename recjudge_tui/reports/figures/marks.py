@@ -133,7 +133,7 @@ class GridCell:
 class Grid:
     """Cells by (name of the row, name of the column); a pair without a cell stays empty.
 
-    `row_sums` and `column_sums` are empty if sums have no meaning.
+    `row_sums` and `column_sums` are empty if sums have no meaning. `below_title`: what is below the text of a cell.
     """
 
     rows: tuple[str, ...]
@@ -144,6 +144,7 @@ class Grid:
     signed: bool = False
     row_sums: tuple[int, ...] = ()
     column_sums: tuple[int, ...] = ()
+    below_title: str = ""
 
 
 @dataclass(frozen=True)

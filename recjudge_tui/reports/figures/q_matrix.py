@@ -80,7 +80,9 @@ def marks(data: FigureData) -> Grid:
     system = data.choices.get("system")
     systems = _shown(_ranked(data.rows), system.value if system else "")
     cells = {(str(row["system"]), str(row["opponent"])): _cell(row) for row in data.rows}
-    return Grid(systems, systems, cells, row_title="system", column_title="against", signed=True)
+    return Grid(
+        systems, systems, cells, row_title="system", column_title="against", signed=True, below_title="95% CI"
+    )
 
 
 def _cell(row: Row) -> GridCell:

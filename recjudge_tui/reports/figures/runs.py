@@ -212,7 +212,7 @@ def sentence(data: FigureData, row: Row) -> Sentence:
     return (
         Bold(f"run {row['run']}, {name_text(row['rater'], 40)}, {started}"),
         f": {label_of(data.chosen('stat'))} with {name_text(row['truth'], 40)} ",
-        Bold(interval_text(row, "value", decimals=3)),
+        Bold(interval_text(row, "value")),
         f", n={count_text(row['n'])} of its {count_text(row['verdicts'])} verdicts",
         note_text(row),
     )

@@ -99,7 +99,7 @@ def sentence(_: FigureData, row: dict[str, object]) -> Sentence:
     return (
         Bold(f"{name_text(row['system'], 40)}, {row['period']}"),
         f", judged by {name_text(row['rater'], 40)}: {str(row['figure']).replace('_', ' ')} ",
-        Bold(interval_text(row, "value", decimals=3)),
+        Bold(interval_text(row, "value")),
         f", n={row['n']}, {row['failed']} failed outside n",
         note_text(row, "value"),
     )

@@ -55,11 +55,11 @@ def note_text(row: Row, key: str = "") -> str:
     return f"; {note}" if note else ""
 
 
-def interval_text(row: Row, key: str, *, decimals: int = 2, percent: bool = False) -> str:
-    """`1.25 [1.10, 1.42]`, without the interval if there is none."""
+def interval_text(row: Row, key: str, *, percent: bool = False) -> str:
+    """`1.25 [1.10, 1.42]`, without the interval if there is none; no decimals from 100 on, as for Elo."""
 
     def text(value: float) -> str:
-        return f"{value:.1%}" if percent else f"{value:.{decimals}f}"
+        return f"{value:.1%}" if percent else f"{value:.0f}" if abs(value) >= 100 else f"{value:.2f}"
 
     value, low, high = row[key], row["ci_low"], row["ci_high"]
     if not isinstance(value, float):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from recjudge_tui.domain.text import one_line
@@ -13,7 +15,7 @@ from recjudge_tui.reports.figures.marks import Bold, Sentence
 from recjudge_tui.reports.figures.words import LEVEL_NAMES, interval_text, note_text
 from recjudge_tui.stats.agreement.registry import STATISTICS, label_of
 from recjudge_tui.tui.figures.grid import TableCell
-from recjudge_tui.tui.kit.glyphs import Glyphs, number
+from recjudge_tui.tui.kit.glyphs import Glyphs, middle, number
 
 
 def _raters(table: Table) -> list[str]:
@@ -57,27 +59,51 @@ def short_number(value: object, look: Glyphs) -> str:
     return f"{value:.2f}"
 
 
-def ceiling_line(table: Table, stat: str, rater: str, people: frozenset[str], look: Glyphs) -> str:
-    """`κ llama·anna 0.62  llama·bert 0.58 ▏anna·bert 0.60`: one judge with each person, and people with each other."""
+def ceiling_line(
+    table: Table, stat: str, rater: str, people: frozenset[str], look: Glyphs, room: int = 200
+) -> str:
+    """`κ llama·anna 0.62  llama·bert 0.58 ▏anna·bert 0.60`: one judge with each person, and people with each other.
+
+    In a small `room` names are shortened, then the last pairs are left out: a number is never cut.
+    """
     own, among = [], []
     for row in table.rows:
         pair = str(row["rater_a"]), str(row["rater_b"])
-        text = f"{one_line(pair[0], 20)}{look.dot}{one_line(pair[1], 20)} {short_number(row['value'], look)}"
         if set(pair) <= people:
-            among.append(text)
+            among.append(row)
         elif rater in pair and set(pair) - {rater} <= people:
-            own.append(text)
+            own.append(row)
     if not own:
         return ""
     label = label_of(stat)
+    head = "κ" if label.endswith("κ") else label
+    for longest in range(20, 4, -1):
+        text = _ceiling_text(head, own, among, longest, look)
+        if cell_len(text) <= room:
+            return text
+    while cell_len(text) > room and len(own) + len(among) > 1:
+        del (own if len(own) > len(among) else among)[-1]
+        text = _ceiling_text(head, own, among, 5, look)
+    return text
+
+
+def _ceiling_text(head: str, own: Sequence[Row], among: Sequence[Row], longest: int, look: Glyphs) -> str:
+    def pairs(rows: Sequence[Row]) -> str:
+        return "  ".join(
+            f"{look.dot.join(middle(one_line(row[side], 40), longest, look) for side in ('rater_a', 'rater_b'))} "
+            f"{short_number(row['value'], look)}"
+            for row in rows
+        )
+
     bar = "|" if look.bar.isascii() else "▏"
-    return f"{'κ' if label.endswith('κ') else label} {'  '.join(own)}" + (
-        f" {bar}{'  '.join(among)}" if among else ""
-    )
+    return f"{head} {pairs(own)}" + (f" {bar}{pairs(among)}" if among else "")
 
 
 def notes_about(table: Table, row: Row | None) -> list[str]:
-    """The notes of a table about the rater or the pair of raters of this row, and the notes about all raters."""
+    """The notes of a table about the rater or the pair of raters of this row, and the notes about all raters; without
+    those that explain a minor column, which only an export has.
+    """
+    table = replace(table, notes=tuple(note for note in table.notes if not _explains_minor(note, table)))
     if row is None:
         return list(table.notes)
     if "rater_a" in row:
@@ -88,6 +114,14 @@ def notes_about(table: Table, row: Row | None) -> list[str]:
         ]
     raters = {str(other["rater"]) for other in table.rows} - {str(row["rater"])}
     return [note for note in table.notes if not any(note.startswith(f"{rater}, ") for rater in raters)]
+
+
+def _explains_minor(note: str, table: Table) -> bool:
+    return note.startswith(
+        tuple(
+            f"{column.label}{end}" for column in table.columns if column.minor for end in (":", " leaves out")
+        )
+    )
 
 
 def _names(note: str, pair: tuple[str, str]) -> bool:
@@ -103,8 +137,10 @@ def n_range(rows: Iterable[Row]) -> str:
     return f"n={number(counts[0])}" + (f" to {number(counts[-1])}" if len(counts) > 1 else "")
 
 
-def pair_sentence(row: Row, people: frozenset[str]) -> Sentence:
+def pair_sentence(table: Table, row: Row, people: frozenset[str]) -> Sentence:
     """The agreement of two raters with its interval and n, and the reason if it is undefined or unusual."""
+    notes = [note for note in str(row["note"] or "").split("; ") if not _explains_minor(note, table)]
+    row = {**row, "note": "; ".join(notes)}
     stat = label_of(str(row["stat"]))
     level = "" if row["level"] == "dataset" else f", {LEVEL_NAMES[str(row['level'])]}"
     human = {row["rater_a"], row["rater_b"]} <= people
@@ -113,7 +149,7 @@ def pair_sentence(row: Row, people: frozenset[str]) -> Sentence:
         Bold(f"{one_line(row['rater_a'], 40)} with {one_line(row['rater_b'], 40)}"),
         " (people with each other: human ceiling)" if human else "",
         f": {stat}{level} ",
-        Bold(interval_text(row, "value", decimals=3)),
+        Bold(interval_text(row, "value")),
         f", n={number(n)}{_groups(row)}",
         note_text(row, "value"),
     )

@@ -22,7 +22,7 @@ from recjudge_tui.reports.figures.words import CI, METHOD_NAMES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS
 from recjudge_tui.tui.agreement.matrix import short_number
 from recjudge_tui.tui.kit.charts import interval, is_ascii, place_of, tick
-from recjudge_tui.tui.kit.glyphs import Glyphs, fit, number, short_label
+from recjudge_tui.tui.kit.glyphs import Glyphs, middle, number, short_label
 
 OF_PAIRS = tuple(name for name, method in METHODS.items() if method.of_pairs)
 _SCORE_HEADS = {"q": "Q", "mean": "mean"}
@@ -30,7 +30,7 @@ _COUNT_HEADS = ("W", "T (flips)", "L")
 # columns that a narrow panel leaves out, in this order; numbers are never cut
 _LEFT_OUT = ("fail", "interval", "n", "T (flips)", "W", "L")
 NUMBER_HEADS = ("#", *_SCORE_HEADS.values(), "score", *_COUNT_HEADS, "fail", "n")
-_WIDEST, _NARROWEST = 40, 8
+_WIDEST, _NARROWEST = 72, 8
 _SHADES = ("█", "▓", "▒", "░")
 _ASCII_SHADES = ("#", "=", "+", "-")
 _SHADE_STYLES = ("green", "yellow", "red", "magenta")
@@ -241,19 +241,23 @@ def _number_cells(row: Row, key: str, of_pairs: bool, width: int, look: Glyphs) 
     """All cells of a row except the interval."""
     return [
         _right("" if row["rank"] is None else row["rank"]),
-        Text(fit(one_line(row["system"]), 13 if width < 100 else 24, look).rstrip(), "bold"),
+        Text(middle(one_line(row["system"]), 24 if width < 100 else 40, look), "bold"),
         _right(_score_text(row[key], look)),
         *(_counts(row) if of_pairs else ()),
-        Text(str(row["failed"]), "red" if row["failed"] else "dim", justify="right"),
-        _right(row["n"]),
+        Text(_count(row["failed"]), "red" if row["failed"] else "dim", justify="right"),
+        _right(_count(row["n"])),
     ]
 
 
 def _counts(row: Row) -> tuple[Text, ...]:
-    ties = _right(row["ties"])
+    ties = _right(_count(row["ties"]))
     if by_position := row["position_ties"]:
-        ties.append(f" ({by_position})", "yellow")
-    return _right(row["wins"]), ties, _right(row["losses"])
+        ties.append(f" ({_count(by_position)})", "yellow")
+    return _right(_count(row["wins"])), ties, _right(_count(row["losses"]))
+
+
+def _count(value: object) -> str:
+    return number(value) if isinstance(value, int) else ""
 
 
 def _score_text(value: object, look: Glyphs) -> str:
@@ -287,7 +291,7 @@ def _share_cells(system: str, rater: str, rows: Sequence[Row], look: Glyphs) -> 
         Text(one_line(system, 15), "bold"),
         Text(one_line(rater, 12), "dim"),
         Text(labels),
-        _right(rows[0]["n"]),
+        _right(_count(rows[0]["n"])),
     ]
 
 

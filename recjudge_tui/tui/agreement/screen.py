@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
@@ -36,6 +36,7 @@ from recjudge_tui.tui.agreement.ranking import OF_PAIRS, Ranking, RankingLine, c
 from recjudge_tui.tui.figures.grid import TableCell
 from recjudge_tui.tui.figures.render import content_of
 from recjudge_tui.tui.kit.base_screen import COMMON
+from recjudge_tui.tui.kit.details_pane import DetailsPane
 from recjudge_tui.tui.kit.glyphs import glyphs, middle
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.occasion_screen import OccasionScreen
@@ -61,9 +62,9 @@ class AgreementScreen(OccasionScreen):
     AgreementScreen.-ranking.-short #agreement { max-height: 5; }
     AgreementScreen FigureTable { background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
     AgreementScreen #ranking FigureTable { height: 1fr; }
-    AgreementScreen #details { height: 6; padding: 0 1; scrollbar-size-vertical: 1; }
-    AgreementScreen.-wide #details { height: 8; }
-    AgreementScreen.-wide.-tall #details { height: 12; }
+    AgreementScreen #details { max-height: 6; }
+    AgreementScreen.-wide #details { max-height: 8; }
+    AgreementScreen.-wide.-tall #details { max-height: 12; }
     AgreementScreen #no-figures { display: none; height: 1fr; padding: 1 2; }
     AgreementScreen.-empty .pane { display: none; }
     AgreementScreen.-empty #no-figures { display: block; }
@@ -101,8 +102,7 @@ class AgreementScreen(OccasionScreen):
             box.border_title = Content("Leaderboard: computing")
             yield FigureTable(id="board", cursor_type="row", cell_padding=0)
         yield Static(Content(_EMPTY), id="no-figures")
-        with VerticalScroll(id="details", classes="pane", can_focus=False):
-            yield Static(Content.styled("computing", "dim"), id="details-text")
+        yield DetailsPane(id="details", classes="pane")
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -234,7 +234,9 @@ class AgreementScreen(OccasionScreen):
             line = self._line()
             return None if line is None else line.sentence
         pair = self._pair()
-        return None if pair is None else pair_sentence(pair, agreement.people)
+        if pair is None or agreement.pairs is None:
+            return None
+        return pair_sentence(agreement.pairs, pair, agreement.people)
 
     @on(DataTable.CellHighlighted)
     @on(DataTable.RowHighlighted)
@@ -249,8 +251,7 @@ class AgreementScreen(OccasionScreen):
         if self._on_board and not self._matrix and agreement.pairs is not None:
             notes = [*agreement.pairs.notes, *notes]
         lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
-        self.query_one("#details-text", Static).update(Content("\n").join(lines))
-        self.query_one("#details").scroll_home(animate=False)
+        self.query_one(DetailsPane).show(Content("\n").join(lines))
         self._show_ceiling(agreement)
 
     def _show_ceiling(self, agreement: Agreement) -> None:
@@ -259,10 +260,9 @@ class AgreementScreen(OccasionScreen):
         many = "f: each against each" if self._ranking is not None and self._ranking.many_pairs else ""
         text = ""
         if line is not None and agreement.pairs is not None:
-            rater = str(line.row["rater"])
-            text = ceiling_line(agreement.pairs, agreement.stat, rater, agreement.people, look)
-        room = max(self.size.width - 8 - cell_len(many), 20)
-        shown = f" {look.rule} ".join(filter(None, (one_line(text, room), many)))
+            rater, room = str(line.row["rater"]), max(self.size.width - 8 - cell_len(many), 20)
+            text = ceiling_line(agreement.pairs, agreement.stat, rater, agreement.people, look, room)
+        shown = f" {look.rule} ".join(filter(None, (text, many)))
         self.query_one("#ranking").border_subtitle = Content(shown)
 
     def on_descendant_focus(self) -> None:

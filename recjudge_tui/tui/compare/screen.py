@@ -59,7 +59,8 @@ class CompareScreen(OccasionScreen):
     CompareScreen #grid-pane { height: auto; max-height: 45%; }
     CompareScreen ChangeGrid { height: auto; max-height: 100%; background: $background;
                                scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
-    CompareScreen #summary { height: auto; max-height: 5; padding: 0 1; scrollbar-size-vertical: 1; }
+    CompareScreen #summary { height: auto; max-height: 6; padding: 0 1; scrollbar-size-vertical: 1; }
+    CompareScreen.-tall #summary { max-height: 12; }
     CompareScreen #lower { height: 1fr; }
     CompareScreen #cases-pane { width: 1fr; }
     CompareScreen #prompt { width: 1fr; padding: 0 1; display: none; scrollbar-size-vertical: 1; }
@@ -67,6 +68,8 @@ class CompareScreen(OccasionScreen):
     CompareScreen.-prompt #cases-pane { display: none; }
     CompareScreen.-wide #prompt, CompareScreen.-huge #prompt,
     CompareScreen.-wide.-prompt #cases-pane, CompareScreen.-huge.-prompt #cases-pane { display: block; }
+    CompareScreen.-wide.-same #prompt, CompareScreen.-huge.-same #prompt { display: none; }
+    CompareScreen.-same.-prompt #prompt { display: block; }
     CompareScreen #none { display: none; height: 1fr; padding: 1 2; }
     CompareScreen.-none #none { display: block; }
     CompareScreen.-none #grid-pane, CompareScreen.-none #summary, CompareScreen.-none #lower { display: none; }
@@ -180,6 +183,8 @@ class CompareScreen(OccasionScreen):
     def _show_prompt(self, comparison: Comparison) -> None:
         assert comparison.changes is not None
         changes = comparison.changes
+        # no difference to show: the list has the whole width until the prompts are asked for
+        self.set_class(not changes.prompt.lines and not changes.differences, "-same")
         pane = self.query_one("#prompt")
         prompts = [name for name in (changes.prompt.first, changes.prompt.second) if name]
         pane.border_title = Content(

@@ -13,14 +13,14 @@ from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.words import CI
 from recjudge_tui.store.verdicts.changes import Cell, ChangedCase
 from recjudge_tui.tui.kit.charts import ABOVE, BELOW, COUNTS, shaded
-from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, number, short_label
+from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, middle, number, short_label
 
 if TYPE_CHECKING:
     from recjudge_tui.reports.compare.changes import Part
     from recjudge_tui.reports.compare.run_differences import PromptChange
 
 _SAID = 19
-_USER = 16
+_USER = (12, 24)
 _LEVEL = 24
 _LONGEST_LINE = 2000
 _LINE_STYLES = {"+": "$success", "-": "$error", "@": "$accent"}
@@ -41,13 +41,13 @@ def grid_cells(part: Part) -> list[tuple[str, list[Text]]]:
 def _cell(count: int, a: int, b: int, most: int, ordered: bool) -> Text:
     share = count / most if most else 0.0
     if a == b or not count or not ordered:
-        return shaded(str(count), COUNTS, share)
+        return shaded(number(count), COUNTS, share)
     # the highest value is the first line
-    return shaded(f"+{count}", ABOVE, share) if b < a else shaded(f"-{count}", BELOW, share)
+    return shaded(f"+{count:,}", ABOVE, share) if b < a else shaded(f"-{count:,}", BELOW, share)
 
 
 def _sum(count: int) -> Text:
-    return Text(str(count), "dim", justify="right")
+    return Text(number(count), "dim", justify="right")
 
 
 def cell_at(part: Part, row: int, column: int) -> tuple[str, Cell] | None:
@@ -70,13 +70,13 @@ def summary_words(row: Row, names: tuple[str, str], questions: int, symbols: Gly
     """
     first, second = (one_line(name, 24) for name in names)
     parts = ((f"only {first}", row["only_a"]), (f"only {second}", row["only_b"]), ("failed", row["failed"]))
-    outside = ", ".join(f"{name} {count}" for name, count in parts if count)
+    outside = ", ".join(f"{name} {count:,}" for name, count in parts if count)
     apart = [Content(f"not in n: {outside}")] if outside else []
     if row["changed"] is None or not row["n"]:
-        return [Content.styled(f"n {row['n']}", "bold"), _note(row), *apart]
-    ways = "" if row["up"] is None else f": {row['up']} {row['up_is']}, {row['down']} {row['down_is']}"
+        return [Content.styled(f"n {row['n']:,}", "bold"), _note(row), *apart]
+    ways = "" if row["up"] is None else f": {row['up']:,} {row['up_is']}, {row['down']:,} {row['down_is']}"
     return [
-        Content.assemble((f"{row['changed']} of {row['n']} changed ({row['share']:.1%})", "bold"), ways),
+        Content.assemble((f"{row['changed']:,} of {row['n']:,} changed ({row['share']:.1%})", "bold"), ways),
         _test(row, questions, symbols),
         Content(_means(row)),
         *apart,
@@ -123,23 +123,29 @@ def case_cells(
         kind = ""
     sign = {"up": "+", "down": "-", "same": "=", "": " "}[kind]
     change = fit(f" {sign} {before} {symbols.crumb} {now}", _SAID, symbols)
-    user = fit(f" {one_line(case.user_id, 40)}", _USER, symbols)
     head = f" {case_number(case.case_id)}"
-    rest = max(width - len(head) - _SAID - _USER, 0)
+    user_cells = _user_cells(width)
+    user = fit(f" {middle(one_line(case.user_id, 40), user_cells - 2, symbols)}", user_cells, symbols)
+    rest = max(width - len(head) - _SAID - user_cells, 0)
     item = f" {case.item_id}" if case.item_id else ""
     occasion = occasion_text(case.occasion) if case.several_occasions else ""
     about = (f"{occasion} {symbols.dot} " if occasion else "") + case.systems + item
     systems = fit(f" {one_line(about, 160)}", rest, symbols)
     cells = [(head, ""), (change, kind), (user, ""), (systems, "dim")]
     whole = "".join(text for text, _ in cells)
-    return cells if len(head) + _SAID + _USER + rest <= width else [(fit(whole, width, symbols), "")]
+    return cells if len(head) + _SAID + user_cells + rest <= width else [(fit(whole, width, symbols), "")]
+
+
+def _user_cells(width: int) -> int:
+    """The width of the column of users: two fifths of what it shares with the systems."""
+    return min(max((width - 8 - _SAID) * 2 // 5, _USER[0]), _USER[1])
 
 
 def case_head(width: int, symbols: Glyphs) -> str:
     head = (
         fit(" case", 8, symbols)
         + fit("   change", _SAID, symbols)
-        + fit(" user", _USER, symbols)
+        + fit(" user", _user_cells(width), symbols)
         + " systems"
     )
     return fit(head, width, symbols)

@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Static
@@ -30,8 +31,9 @@ from recjudge_tui.tui.figures.plot_widget import Plot
 from recjudge_tui.tui.figures.render import content_of
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.click_text import ClickText, clickable
+from recjudge_tui.tui.kit.details_pane import DetailsPane
 from recjudge_tui.tui.kit.exporting import WrittenFile
-from recjudge_tui.tui.kit.glyphs import glyphs
+from recjudge_tui.tui.kit.glyphs import glyphs, middle
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.occasion_screen import OccasionScreen
 from recjudge_tui.tui.kit.steady_table import FigureTable
@@ -40,10 +42,9 @@ from recjudge_tui.tui.kit.top_bar import TopBar
 # figure -> its key
 FIGURE_KEYS = dict(zip(FIGURES, "1234567890f", strict=True))
 _LONGEST_NOTES = 8
-# the smallest and the largest width of a column
-_CELLS = (8, 16)
+# the smallest and the largest width of a column, and the largest height of a line
+_CELLS, _TALLEST = (8, 32), 3
 _EXPORT_HINT = "The file's ending says what is written: .svg .png .pdf for the figure, .csv .json .md .tex for its numbers"
-_CURSOR = "bold #000000 on #e6c34a"
 
 
 class FiguresScreen(OccasionScreen):
@@ -58,7 +59,8 @@ class FiguresScreen(OccasionScreen):
     FiguresScreen #none { padding: 1 2; }
     FiguresScreen FigureTable { height: 1fr; background: $background; scrollbar-size-vertical: 1;
                               scrollbar-size-horizontal: 1; }
-    FiguresScreen #details { height: 6; padding: 0 1; scrollbar-size-vertical: 1; }
+    FiguresScreen #details { max-height: 6; }
+    FiguresScreen.-tall #details { max-height: 10; }
     .-ascii FiguresScreen .pane, .-ascii FiguresScreen .pane:focus-within { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -99,6 +101,8 @@ class FiguresScreen(OccasionScreen):
         self.figure: Figure | None = None
         self._cells = CellTable((), ())
         self._cursor = Coordinate(0, 0)
+        # the width of a column and the height of a line of the grid
+        self._cell_size = (_CELLS[0], 1)
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Figures")
@@ -108,8 +112,7 @@ class FiguresScreen(OccasionScreen):
             yield FigureTable(id="grid", cursor_type="cell", cell_padding=1)
             yield Plot(id="plot")
             yield Static(Content.styled("computing", "dim"), id="none")
-        with VerticalScroll(id="details", classes="pane", can_focus=False):
-            yield Static(id="details-text")
+        yield DetailsPane(id="details", classes="pane")
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -150,6 +153,12 @@ class FiguresScreen(OccasionScreen):
 
     def on_resize(self) -> None:
         self._show_tabs()
+        self.call_after_refresh(self._fill_room)
+
+    def _fill_room(self) -> None:
+        if self._cells.lines and self._cell_size != self._size_of_cells(self._cells):
+            self._show_grid(self._cells, self.query_one(FigureTable))
+            self.call_after_refresh(self._mark_cursor)
 
     def _show_figure(self, figure: Figure) -> None:
         self.figure = figure
@@ -188,15 +197,27 @@ class FiguresScreen(OccasionScreen):
     def _show_grid(self, cells: CellTable, table: FigureTable) -> None:
         cursor = table.cursor_coordinate
         table.clear(columns=True)
-        width = min(max((self.size.width - 24) // len(cells.heads) - 2, _CELLS[0]), _CELLS[1])
+        width, height = self._cell_size = self._size_of_cells(cells)
+        second = cells.below and height > 1
+        self.query_one("#picture").border_subtitle = Content(f"below: {cells.below}" if second else "")
         for place, head in enumerate(cells.heads):
-            table.add_column(Text(one_line(head, width), justify="right"), width=width, key=str(place))
+            table.add_column(
+                Text(middle(one_line(head), width, glyphs()), justify="right"), width=width, key=str(place)
+            )
         for name, line in cells.lines:
-            table.add_row(*[cell.text for cell in line], label=Text(f"{one_line(name, 18)} "))
+            shown = [cell.in_column(width, height, chosen=False) for cell in line]
+            table.add_row(*shown, height=height, label=Text(f"{middle(one_line(name), 30, glyphs())} "))
         if table.is_valid_coordinate(cursor):
             table.cursor_coordinate = cursor
         if self._row() is None and len(cells.heads) > 1:
             table.move_cursor(column=table.cursor_column + 1, animate=False)
+
+    def _size_of_cells(self, cells: CellTable) -> tuple[int, int]:
+        """The width of a column and the height of a line that fill the room; a higher line has a second figure."""
+        longest = min(max(cell_len(name) for name, _ in cells.lines), 30)
+        width = (self.size.width - longest - 6) // len(cells.heads) - 2
+        height = (self.query_one("#picture").size.height - 1) // len(cells.lines)
+        return min(max(width, _CELLS[0]), _CELLS[1]), min(max(height, 1), _TALLEST)
 
     def _row(self) -> Row | None:
         """The row of the report under the cursor."""
@@ -217,19 +238,19 @@ class FiguresScreen(OccasionScreen):
         lines = [] if row is None else [content_of(mark_sentence(figure.data, row), look)]
         notes = figure.notes[:_LONGEST_NOTES] if self._cells.lines or self._has_plot else ()
         lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
-        self.query_one("#details-text", Static).update(Content("\n").join(lines))
-        self.query_one("#details").scroll_home(animate=False)
+        self.query_one(DetailsPane).show(Content("\n").join(lines))
+        # longer details leave less room for the figure
+        self.call_after_refresh(self._fill_room)
 
     def _mark_cursor(self) -> None:
-        """Put brackets around the value under the cursor; the shade of a cell would hide the cursor."""
+        """Put brackets around the value under the cursor."""
         table = self.query_one(FigureTable)
         before, here = self._cursor, table.cursor_coordinate
         self._cursor = here
         for place in (before, here):
             cell = self._cells.at(place)
             if cell is not None and table.is_valid_coordinate(place):
-                bracketed = Text(f"[{cell.text.plain}]", _CURSOR, justify="right")
-                table.update_cell_at(place, bracketed if place == here else cell.text)
+                table.update_cell_at(place, cell.in_column(*self._cell_size, chosen=place == here))
 
     # ---- keys
 

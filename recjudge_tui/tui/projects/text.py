@@ -14,7 +14,7 @@ from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.projects.panel import ProjectPanel
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.kit.charts import spark
-from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, number, stored_state
+from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, number, stored_state, wrapped
 
 # numbers are right-aligned: headings and cells are padded to the same width
 PROJECT_COLUMNS = ("name", "  cases", "verdicts", " flagged", "agreement", "last run", "state")
@@ -119,7 +119,7 @@ def panel_content(
         )
     if not panel.protocol:
         lines = ["No verdicts yet. Press i to import lists and labels, r to start a run."]
-    return Content("\n").join(Content(line).truncate(width, ellipsis=True) for line in lines if line)
+    return Content("\n").join(Content(part) for line in lines if line for part in wrapped(line, width))
 
 
 def _who(panel: ProjectPanel, symbols: Glyphs) -> str:

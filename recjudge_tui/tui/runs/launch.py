@@ -41,6 +41,7 @@ from recjudge_tui.tui.runs.launch_form import (
     read_form,
 )
 from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
+from recjudge_tui.tui.runs.launch_notes import LaunchNotes
 from recjudge_tui.tui.runs.launch_questions import HowMany
 from recjudge_tui.tui.runs.launch_request import (
     ExpectedRun,
@@ -50,7 +51,7 @@ from recjudge_tui.tui.runs.launch_request import (
     judged_again,
     start_run,
 )
-from recjudge_tui.tui.runs.launch_text import prompt_content, question_before, start_text, totals
+from recjudge_tui.tui.runs.launch_text import notes_of, prompt_content, question_before, start_text, totals
 
 DEBOUNCE_S = 0.25
 _PROMPT = "First prompt, as it will be sent"
@@ -130,6 +131,7 @@ class LaunchScreen(BaseScreen):
             yield Label(Content("3 How many"))
             yield HowMany(field_id="field-until")
         yield Static(Content.styled("counting", "dim"), id="totals", classes="line")
+        yield LaunchNotes()
         with Horizontal(id="middle"):
             yield AdvancedFields()
             yield TextPane(id="prompt")
@@ -152,8 +154,8 @@ class LaunchScreen(BaseScreen):
         if choices.explainers and not choices.systems:
             protocol.choose(with_unit("explanation")[0])
         elif len(choices.systems) > 1 and not self._has_chosen_protocol:
-            names = [name for name, _ in choices_of(FIELD_BY_NAME["protocol"])]
-            protocol.choose(next(name for name in names if compares_lists(name)))
+            names = (name for name, _ in choices_of(FIELD_BY_NAME["protocol"]))
+            protocol.choose(next(filter(compares_lists, names)))
         self.query_one(JudgeQuestion).offer_used(choices.judges)
         self._fit()
         self._changed()
@@ -235,8 +237,9 @@ class LaunchScreen(BaseScreen):
         self.action_field(1)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        name = (event.widget.id or "").removeprefix("field-")
-        self.query_one("#hint", Static).update(Content(hint_of(name)))
+        self.query_one("#hint", Static).update(
+            Content(hint_of((event.widget.id or "").removeprefix("field-")))
+        )
 
     # ---- estimate
 
@@ -275,7 +278,8 @@ class LaunchScreen(BaseScreen):
             self._cases_of[self.protocol] = expected.estimate.cases
             self._fit()
         self._say_totals(totals(expected, settings, look))
-        self._say(_PROMPT, prompt_content(expected, look))
+        others = self.query_one(LaunchNotes).show(notes_of(expected))
+        self._say(_PROMPT, prompt_content(expected, others, look))
         self._say_start(start_text(expected))
         if self._start_when_counted:
             self.action_start()
@@ -301,6 +305,7 @@ class LaunchScreen(BaseScreen):
         title = f"{glyphs().failed} {one_line(form_words(error.title), 200)}"
         self._say_totals(Content.styled(title, "$error"))
         self._say_start("Cannot start yet")
+        self.query_one(LaunchNotes).show(())
         self._say(f"{glyphs().failed} This cannot run", Content("\n\n").join(shown), wrong=True)
 
     def action_test(self) -> None:

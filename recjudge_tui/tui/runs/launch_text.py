@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.content import Content
 
 from recjudge_tui.domain.calls import Message
@@ -70,11 +72,9 @@ def question_before(expected: ExpectedRun, settings: RunSettings) -> tuple[str, 
     return "Start a run that costs money?", "\n".join(filter(None, lines)), "start"
 
 
-def prompt_content(expected: ExpectedRun, look: Glyphs) -> Content:
-    """Notes to read before the start, then the first prompt as it will be sent."""
-    lines = [
-        Content.styled(f"{look.marked} {one_line(note, 600)}", "$warning") for note in notes_of(expected)
-    ]
+def prompt_content(expected: ExpectedRun, notes: Sequence[str], look: Glyphs) -> Content:
+    """The notes for which there was no room above, then the first prompt as it will be sent."""
+    lines = [Content.styled(f"{look.marked} {note}", "$warning") for note in notes]
     named = f"rater {one_line(expected.rater, 60)} {look.dot} prompt {one_line(expected.prompt, 60)}"
     lines.append(Content.styled(named, "dim"))
     for message in expected.first:
@@ -88,6 +88,7 @@ def _images(message: Message) -> str:
 
 
 def notes_of(expected: ExpectedRun) -> list[str]:
+    """What to read before the start."""
     estimate = expected.estimate
     notes = [*expected.notes, *estimate.published]
     notes += [f"cost: {cost_range(estimate)}"] if is_paid(expected) else []
@@ -95,7 +96,7 @@ def notes_of(expected: ExpectedRun) -> list[str]:
     notes += [estimate.domain_note, estimate.undated_note, *estimate.copies_notes]
     notes += [f"drawn: {quantity(n, 'user')} with {level}" for level, n in estimate.strata.items()]
     notes += [f"left out: {number(n)} × {reason}" for reason, n in estimate.left_out.items()]
-    return [form_words(note) for note in notes if note]
+    return [one_line(form_words(note), 600) for note in notes if note]
 
 
 def advanced_summary(values: dict[str, str], usual: dict[str, str], look: Glyphs) -> str:

@@ -25,7 +25,7 @@ from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.dialogs import Confirm
 from recjudge_tui.tui.kit.exporting import ExportScreen
 from recjudge_tui.tui.kit.filter_bar import FilterBar
-from recjudge_tui.tui.kit.glyphs import Glyphs, ago, glyphs, number
+from recjudge_tui.tui.kit.glyphs import Glyphs, ago, glyphs, middle, number
 from recjudge_tui.tui.kit.importing import IMPORT, ImportScreen
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.steady_table import SteadyTable
@@ -140,6 +140,8 @@ class RunsScreen(ExportScreen, ImportScreen):
         wide = self.size.width >= _WIDE_FROM
         rows = [run_cells(run, look, wide=wide) for run in shown]
         names = [name for name in _COLUMNS if (wide or name not in _WIDE_ONLY) and _tells(name, shown)]
+        # the bar for scrolling and the border take the rest
+        shorten_names(rows, names, self.size.width - 3, look)
         table.clear(columns=True)
         table.add_columns(*[(name, name) for name in names])
         for run, row in zip(shown, rows, strict=True):
@@ -253,20 +255,29 @@ def run_cells(run: ListedRun, look: Glyphs, *, wide: bool = True) -> dict[str, T
     row, finished = run.row, run.row["done"] + run.row["failed"]
     share = f" {finished / row['calls']:.0%}" if row["calls"] and finished < row["calls"] else ""
     cost = look.none if row["cost_usd"] is None else money(row["cost_usd"])
-    rater = one_line(row["rater"], 24) if row["rater"] != row["judge"] else ""
+    rater = one_line(row["rater"], 60) if row["rater"] != row["judge"] else ""
     return {
         "run": Text(str(row["id"]), justify="right"),
         "state": Text(f"{status_glyph(run.status, look)} {run.status}{share}", _COLOURS.get(run.status, "")),
         "protocol": Text(row["protocol"]),
-        "judge": Text(
-            one_line(row["judge"] if wide or not rater else f"{rater} ({row['judge']})", 24 if wide else 19)
-        ),
+        "judge": Text(one_line(row["judge"] if wide or not rater else f"{rater} ({row['judge']})", 80)),
         "rater": Text(rater, "dim"),
         "calls": Text(number(row["calls"]), justify="right"),
         "failed": Text(number(row["failed"]), "red" if row["failed"] else "", justify="right"),
         "cost": Text(cost, justify="right"),
         "when": Text(ago(row["created_at"])),
     }
+
+
+def shorten_names(rows: Sequence[dict[str, Text]], columns: Sequence[str], width: int, look: Glyphs) -> None:
+    """Shorten the names of judges and raters as far as a table of these columns, `width` cells wide, requires."""
+    cells = {name: max([len(name), *(row[name].cell_len for row in rows)]) for name in columns}
+    for name in ("rater", "judge"):
+        over = sum(cells.values()) + 2 * len(columns) - width
+        if name in cells and over > 0:
+            cells[name] = max(cells[name] - over, 12)
+            for row in rows:
+                row[name] = Text(middle(row[name].plain, cells[name], look), row[name].style)
 
 
 def _searched(run: ListedRun) -> str:

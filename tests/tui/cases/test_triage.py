@@ -57,6 +57,17 @@ async def test_keys_pressed_faster_than_they_are_written_all_count(project_db: P
         assert "5/18 triaged" in shown(pilot)
 
 
+async def test_a_message_covers_nothing_of_the_case(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await press(pilot, "Q", "enter")
+        before = shown(pilot).splitlines()
+        await press(pilot, "y")
+        after = shown(pilot).splitlines()
+        assert "Copied" in after[-1]
+        assert after[:-1] == before[:-1]
+
+
 async def test_an_override_makes_the_reader_a_rater(
     project_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

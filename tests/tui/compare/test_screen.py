@@ -175,7 +175,7 @@ async def test_the_prompts_come_and_go(judged: Path) -> None:
         await press(pilot, "p", "p")
         assert "25 changed" in shown(pilot)
         # without the prompts the same keys go through the summary
-        await pilot.resize_terminal(60, 20)
+        await pilot.resize_terminal(40, 20)
         await press(pilot, "J", "J")
         assert "25 of 40 changed" not in shown(pilot)
         await press(pilot, "K", "K")
@@ -374,6 +374,19 @@ def test_words_of_what_is_undefined() -> None:
     }
     text = Content("\n").join(summary_words(row, ("anna", "ben"), 1, UNICODE)).plain
     assert text == "n 0\nwhy not\nnot in n: only anna 3, failed 2"
+    # a count has its commas, as everywhere
+    (*_, outside) = summary_words({**row, "only_a": 2336}, ("anna", "ben"), 1, UNICODE)
+    assert outside.plain == "not in n: only anna 2,336, failed 2"
+
+
+async def test_what_changed_and_whether_by_chance_is_in_view_on_a_small_screen(judged: Path) -> None:
+    async with opened(judged, (80, 24)) as (pilot, screen):
+        text = shown(pilot)
+        assert "25 of 40 changed" in text
+        assert "Stuart-Maxwell" in text
+        assert "95% CI" in text
+        assert screen.query_one("#summary").max_scroll_y <= 3
+        assert len([line for line in text.splitlines() if " ▸ " in line and "000" in line]) >= 3
 
 
 def test_opening_it_loads_nothing_heavy() -> None:

@@ -165,7 +165,7 @@ async def test_runs_calibration_shares_and_ranking_show_what_their_reports_say(
         assert "Quadratic weighted κ of each run with anna" in shown(pilot)
         assert "[1]" in shown(pilot)
         assert (
-            f"{first['value']:.3f} [{first['ci_low']:.3f}, {first['ci_high']:.3f}], n={3 * USERS}"
+            f"{first['value']:.2f} [{first['ci_low']:.2f}, {first['ci_high']:.2f}], n={3 * USERS}"
             in _flat(pilot)
         )
         assert "dotted: agreement between people" in _flat(pilot)

@@ -123,6 +123,10 @@ async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
         await fill(pilot, screen, limit="5")
         await until(pilot, lambda: "has already judged these 5 cases. Starting it again" in shown(pilot))
         assert "f5  Judge 5 cases again, on this machine" in shown(pilot)
+        # the warnings stand above the prompt, in view without scrolling
+        text = shown(pilot)
+        assert text.index("has already judged") < text.index("domain is not set") < text.index("First prompt")
+        assert "rater rules" in text.split("First prompt")[1].splitlines()[1]
         await press(pilot, "f5")
         assert "Judge the same again?" in shown(pilot)
         await press(pilot, "n")

@@ -68,7 +68,11 @@ def _scores(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
     cells = {aspect: _aspect_cells(case, aspect, symbols) for aspect in aspects}
     flat = [cell for cells_of_row in cells.values() for cell in cells_of_row]
     widths = [max((cell_len(cell[at][0]) for cell in flat), default=0) for at in range(4)]
-    each = sum(widths) + 3
+    if 2 + 2 * (sum(widths) + 3) + 3 > width >= 2 + 2 * (sum(widths) + 2 - widths[1]) + 3:
+        # two raters in a line tell more than their bars
+        cells = {aspect: [_without_bar(cell) for cell in row] for aspect, row in cells.items()}
+        widths = [widths[0], *widths[2:]]
+    each = sum(widths) + len(widths) - 1
     heads = {aspect: _score_head(case, aspect, symbols) for aspect in aspects}
     left = max((head.cell_length for head in heads.values()), default=0) + 3
     beside = width - left >= 2 * (each + 3)
@@ -132,6 +136,10 @@ def _score_cell(opinion: Opinion, truth: float | None, symbols: Glyphs) -> list[
         away = f"{sign}{score(abs(opinion.value - truth), symbols)}{' ' + symbols.marked if far else ''}"
         style = "$warning" if far else "dim"
     return [name, (drawn, "$accent"), (score(opinion.value, symbols), "bold"), (away, style)]
+
+
+def _without_bar(cell: Sequence[Part]) -> list[Part]:
+    return [part for at, part in enumerate(cell) if at != 1]
 
 
 def _padded(cells: Sequence[Sequence[Part]], widths: Sequence[int]) -> Iterator[Part]:
