@@ -101,12 +101,15 @@ def test_systems_that_no_result_orders_have_no_rank_and_a_note_names_them(projec
     battles(project, {("a", "b"): (4, 0, 4), ("a", "c"): (0, 0, 8), ("b", "d"): (0, 0, 8)})
     table = board(project)
     assert {row["system"]: row["rank"] for row in table.rows} == {"a": 3, "b": 3, "c": None, "d": None}
-    (note,) = (note for note in table.notes if "without a rank" in note)
-    assert "c, d without a rank: the results put another system neither above nor below" in note
+    (note,) = (note for note in table.notes if "no rank for" in note)
+    assert (
+        "no rank for c, d: for each, there is a system that the results put neither above nor below it"
+        in note
+    )
     battles(project, {("c", "d"): (3, 0, 0)})
     table = board(project)
     assert {row["system"]: row["rank"] for row in table.rows} == {"a": 3, "b": 3, "c": 1, "d": 2}
-    assert not any("without a rank" in note for note in table.notes)
+    assert not any("no rank for" in note for note in table.notes)
 
 
 @pytest.mark.parametrize("loser", ["a", "z"])
