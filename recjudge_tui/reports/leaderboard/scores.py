@@ -122,8 +122,8 @@ def unordered(battles: Battles, joined: BoolArray, places: Sequence[int | None])
     named = names[:_NAMED_SYSTEMS]
     more = [f"{len(names) - len(named)} more"] if len(names) > len(named) else []
     return (
-        f"no rank for {' and '.join([', '.join(named), *more])}: for each, there is a system that the results put neither above"
-        " nor below it, even through others"
+        f"no rank for {' and '.join([', '.join(named), *more])}: for each, there is a system that the results put"
+        " neither above nor below it, even through others"
     )
 
 
