@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,11 @@ Rows = list[dict[str, str]]
 Read = Callable[[str], Rows]
 
 
-@pytest.fixture(params=DOMAINS)
+@pytest.fixture(scope="module", params=DOMAINS)
 def read(request: pytest.FixtureRequest) -> Read:
     """Reads a table of one domain by its name."""
 
+    @cache
     def rows(name: str) -> Rows:
         with (SAMPLE / request.param / f"{name}.csv").open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file, strict=True))

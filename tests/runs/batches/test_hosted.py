@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.request import urlopen
 
 import httpx
 import pytest
@@ -28,7 +30,7 @@ from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import calls, intact, make_project, planned, program, verdicts
 from tests.support.servers.process import ROOT, ServerProcess, start
-from tests.support.waiting import wait_until
+from tests.support.waiting import HANG_S, wait_until
 
 PROVIDERS = ("openai", "anthropic")
 KEY = "sk-planted-key-0123456789"
@@ -49,12 +51,14 @@ def judge(provider: str, url: str) -> JudgeSpec:
 
 
 def stats(url: str) -> dict[str, Any]:
-    found: dict[str, Any] = httpx.get(f"{url}/stats").json()
+    with urlopen(f"{url}/stats", timeout=HANG_S) as reply:
+        found: dict[str, Any] = json.load(reply)
     return found
 
 
 def control(url: str, **routes: str) -> None:
-    httpx.post(f"{url}/control", json=routes)
+    # not by httpx, which would read the system's certificates each time
+    urlopen(f"{url}/control", json.dumps(routes).encode(), timeout=HANG_S).close()
 
 
 @pytest.fixture

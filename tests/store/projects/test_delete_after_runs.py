@@ -47,7 +47,7 @@ robustness position --sample 4
 OTHERS = """
 rater consensus people --rule strict anna ben
 rater ensemble jury --rule mean none one
-rater metric rouge-l ndcg
+rater metric bleu-1 ndcg
 annotate plan --protocol pairwise --annotators ana,bob --sample 3
 outcome add --systems als,pop --impressions 5000,5000 --clicks 30,26
 cases filters save doubtful why:swap
