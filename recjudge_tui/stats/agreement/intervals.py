@@ -332,15 +332,17 @@ def _grouped(rows: _Rows, labels: FloatArray | None, stat: str, codes: IntArray,
 
 def _group_interval(per_user: FloatArray, mean: float, stat: str, rows: _Rows) -> Interval:
     """The interval of a mean over groups, from each user's sum of their figures and number of groups. Correlations and
-    figures corrected for chance of few cases are skewed, so they get half of the degrees of freedom."""
+    figures corrected for chance of few cases are skewed, so they get half of the degrees of freedom; those without a
+    lowest value have two fifths of them anyway."""
     if not rows.resamples:
         return Interval(None, None, NOT_REQUESTED)
     if rows.user_count < 2:
         return Interval(None, None, ONE_USER)
     spread = sums_spread(per_user, lambda sums: ratio(sums[:, 0], sums[:, 1]), rows.resamples, rows.seed)
-    if stat in CORRELATIONS or STATISTICS[stat].by_chance:
+    limits = STATISTICS[stat].limits
+    if limits is not None and (stat in CORRELATIONS or STATISTICS[stat].by_chance):
         spread = replace(spread, freedom=max(1.0, spread.freedom / 2))
-    return interval_of(mean, spread, STATISTICS[stat].limits, rows.level)
+    return interval_of(mean, spread, limits, rows.level)
 
 
 def _by_group(

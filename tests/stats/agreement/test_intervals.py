@@ -14,7 +14,7 @@ from recjudge_tui.stats.agreement.left_out import PERFECT
 from recjudge_tui.stats.agreement.registry import NO_ROWS, SHARE, STATISTICS, Statistic
 from recjudge_tui.stats.agreement.weighted_cells import Cells, make_cells
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.resampling.intervals import FEW_USERS, ONE_USER
+from recjudge_tui.stats.resampling.intervals import FEW_USERS, ONE_USER, interval_of
 from recjudge_tui.stats.resampling.jackknife import spread_of
 
 LABELS = (-1, 0, 1)
@@ -321,3 +321,23 @@ def test_interval_of_kappa_covers_the_population_value() -> None:
         found = ai.agreement_estimates(a, b, users, (0, 1), ["kappa"])["kappa"]
         inside += (found.ci_low or 0) <= 0.6 <= (found.ci_high or 0)
     assert inside / trials >= 0.92
+
+
+def test_alpha_by_user_has_the_degrees_of_freedom_of_figures_without_a_lowest_value() -> None:
+    """Two fifths of them, not half of two fifths: α of few cases can lie below -1."""
+    rng = np.random.default_rng(4)
+    users = np.repeat(np.arange(15), 4)
+    a = rng.integers(1, 6, 60).astype(float)
+    b = np.where(rng.random(60) < 0.7, a, rng.integers(1, 6, 60))
+    stats = ("alpha_interval", "qwk")
+    alpha, kappa = ai.agreement_estimates(a, b, users, FIVE, stats, groups=users).values()
+    values = np.array([
+        krippendorff.alpha([a[users == user], b[users == user]], level_of_measurement="interval")
+        for user in range(15)
+    ])  # fmt: skip
+    assert alpha.value == pytest.approx(values.mean())
+    without = (values.sum() - values) / 14
+    expected = interval_of(values.mean(), spread_of(float(values.mean()), without))
+    assert (alpha.ci_low, alpha.ci_high) == pytest.approx((expected.low, expected.high))
+    assert kappa.ci_low is not None
+    assert kappa.ci_low >= -1
