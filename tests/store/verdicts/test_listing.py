@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,11 +28,17 @@ from tests.support.app.projects import ASPECTS, make_arena, make_explanations, m
 JUDGED = (1, 4, 7, 10, 13, 16)
 
 
+@pytest.fixture(scope="module")
+def two_projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("two") / "recjudge.db"
+    make_project(path, "other", cases=1)
+    assert make_project(path, "movies", cases=6) == 2
+    return path
+
+
 @pytest.fixture
-def db(project_db: Path) -> Iterator[Database]:
-    make_project(project_db, "other", cases=1)
-    project = make_project(project_db, "movies", cases=6)
-    assert project == 2
+def db(project_db: Path, two_projects: Path) -> Iterator[Database]:
+    shutil.copy(two_projects, project_db)
     with connect(project_db) as opened:
         yield opened
 
@@ -206,11 +213,19 @@ SCORES: dict[str, dict[str, float]] = {
 }
 
 
-@pytest.fixture
-def scored(project_db: Path) -> Iterator[tuple[Database, int]]:
+@pytest.fixture(scope="module")
+def scored_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """One text: the judge gives accuracy 4 and transparency 2, people and a metric what SCORES says."""
-    project = make_project(project_db, cases=1)
-    make_explanations(project_db, project, scores=SCORES)
+    path = tmp_path_factory.mktemp("scored") / "recjudge.db"
+    project = make_project(path, cases=1)
+    make_explanations(path, project, scores=SCORES)
+    return path, project
+
+
+@pytest.fixture
+def scored(project_db: Path, scored_text: tuple[Path, int]) -> Iterator[tuple[Database, int]]:
+    made, project = scored_text
+    shutil.copy(made, project_db)
     with connect(project_db) as opened:
         yield opened, project
 
