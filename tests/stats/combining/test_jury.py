@@ -63,7 +63,7 @@ def test_an_independent_implementation_agrees(missing: float, rare: float) -> No
     truth = np.where(np.random.default_rng(3).random(250) < rare, 1.0, 0.0)
     votes = voted(truth, [0.95, 0.85, 0.8, 0.75], [0.0, 1.0], missing, seed=8)
     fitted = dawid_skene(votes)
-    posterior, height = plain_em(votes, [0.0, 1.0], 200)
+    posterior, height = plain_em(votes, [0.0, 1.0], 100)
     assert fitted.objective[-1] == pytest.approx(height, abs=1e-3)
     np.testing.assert_allclose(fitted.posterior, posterior, atol=2e-3)
 
@@ -75,7 +75,7 @@ def test_restarts_reach_at_least_the_published_start() -> None:
         truth = np.random.default_rng(seed).choice(labels, 80, p=[0.7, 0.2, 0.1])
         votes = voted(truth, [0.6, 0.5, 0.45], labels, 0.1, seed)
         best = dawid_skene(votes).objective[-1]
-        _, height = plain_em(votes, labels, 400)
+        _, height = plain_em(votes, labels, 200)
         assert best >= height - 1e-3
         higher += best > height + 0.01
     assert higher > 0
