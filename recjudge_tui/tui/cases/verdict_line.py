@@ -13,7 +13,16 @@ from recjudge_tui.domain.protocols import OVERALL, protocol_facts, smallest_disa
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.verdicts.listing import VerdictRow
-from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, fit, fraction, middle, score, short_label
+from recjudge_tui.tui.kit.glyphs import (
+    UNICODE,
+    Glyphs,
+    case_number,
+    fit,
+    fraction,
+    middle,
+    score,
+    short_label,
+)
 
 _MARK = 2
 # the columns in order with their maximum width in cells; `why` takes the rest
@@ -37,7 +46,7 @@ _HEADS = {"sure": "sure", "systems": "systems", "rater": "rater"}
 
 class Needs(NamedTuple):
     """The width of the widest content of each column; 0 for a column that is empty in every row. `raters` are the
-    raters seen: a single one needs no column.
+    raters seen: a single one needs no column; `names` those of the systems seen, `paired` whether two share a line.
     """
 
     user: int = 0
@@ -48,9 +57,11 @@ class Needs(NamedTuple):
     occasion: int = 0
     why: int = 0
     raters: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    paired: bool = False
 
     def with_rows(self, rows: Iterable[VerdictRow], symbols: Glyphs) -> Needs:
-        user, systems, judge, sure, people, occasion, reason, raters = self
+        user, systems, judge, sure, people, occasion, reason, raters, names, paired = self
         for row in rows:
             user = max(user, cell_len(one_line(row.user_id, 30)))
             systems = max(systems, cell_len(_systems(row, 200, symbols)))
@@ -61,10 +72,29 @@ class Needs(NamedTuple):
                 occasion = max(occasion, cell_len(_occasion(row)))
             reason = max(reason, cell_len(why(row)))
             raters |= {row.rater}
-        return Needs(user, systems, judge, sure, people, occasion, reason, raters)
+            names |= {one_line(name, 60) for name in row.systems}
+            paired = paired or len(row.systems) > 1
+        return Needs(user, systems, judge, sure, people, occasion, reason, raters, names, paired)
+
+    def least(self, column: str) -> int:
+        """The width below which a column of names is not squeezed: shortened systems must still differ."""
+        least = _NARROWEST[column]
+        if column != "systems":
+            return least
+        apart = _width_apart(self.names)
+        return max(2 * apart + 3 if self.paired else apart, least)
 
 
 Columns = dict[str, int]
+
+
+@lru_cache(maxsize=16)
+def _width_apart(names: frozenset[str]) -> int:
+    """The width from which names, shortened in the middle, are all different; that of the widest if there is none."""
+    for width in range(3, _WIDEST["systems"]):
+        if len({middle(name, width, UNICODE) for name in names}) == len(names):
+            return width
+    return _WIDEST["systems"]
 
 
 @lru_cache(maxsize=16)  # called for every line
@@ -99,24 +129,24 @@ def _columns_beside(least_why: int, width: int, needs: Needs) -> Columns:
     if sum(columns.values()) > room:
         # names come before it: the title of the case has it, too
         del columns["case"]
-    columns = _squeezed(columns, room)
+    columns = _squeezed(columns, room, needs)
     for name in _LEFT_OUT:
         if sum(columns.values()) <= room:
             break
         columns.pop(name, None)
     # freed space goes back to the names
     wider = {name: min(max(wanted[name], len(name)), _WIDEST[name]) + 1 for name in columns}
-    columns = _squeezed(wider, room)
+    columns = _squeezed(wider, room, needs)
     return {**columns, "why": max(width - _MARK - sum(columns.values()), 4)}
 
 
-def _squeezed(columns: Columns, room: int) -> Columns:
-    """The columns with names shortened as far as `room` requires, but not below _NARROWEST."""
+def _squeezed(columns: Columns, room: int, needs: Needs) -> Columns:
+    """The columns with names shortened as far as `room` requires, but not below the least of each."""
     squeezed = dict(columns)
-    for name, least in _NARROWEST.items():
+    for name in _NARROWEST:
         if name in squeezed:
             over = sum(squeezed.values()) - room
-            squeezed[name] -= max(min(over, squeezed[name] - least - 1), 0)
+            squeezed[name] -= max(min(over, squeezed[name] - needs.least(name) - 1), 0)
     return squeezed
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from recjudge_tui.store.verdicts.listing import Opinions, VerdictRow
 from recjudge_tui.tui.cases.verdict_line import Needs, columns_for, header_line, why
+from recjudge_tui.tui.kit.glyphs import UNICODE, middle
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,12 @@ def test_the_user_stays_in_a_narrow_list_of_one_system() -> None:
     assert list(columns_for(38, needs)) == ["user", "systems", "judge", "why"]
     # without users there is nothing to stay
     assert "user" not in columns_for(38, Needs(systems=12, judge=7, why=20))
+
+
+def test_systems_that_begin_and_end_alike_stay_apart() -> None:
+    names = frozenset({"attr_nonpersonal", "attr_personal", "item"})
+    needs = Needs(user=20, systems=16, judge=16, people=5, why=8, names=names)
+    width = columns_for(62, needs)["systems"] - 1
+    assert len({middle(name, width, UNICODE) for name in names}) == len(names)
+    pairs = needs._replace(systems=32, paired=True)
+    assert columns_for(70, pairs)["systems"] - 1 >= 2 * width + 3
