@@ -20,12 +20,14 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.deletion import delete_project
 from recjudge_tui.store.runs.runs import run_progress, run_row, set_wanted, take_lease
+from tests.support.fork_server import ForkedProcess
 from tests.support.runs import (
     calls,
     command,
     intact,
     make_project,
     planned,
+    program,
     ran,
     server_judge,
     verdicts,
@@ -237,12 +239,12 @@ def test_a_reader_of_the_progress_that_goes_away_does_not_end_a_run(
     db: Database, openai_server: ServerProcess
 ) -> None:
     run = slow_run(db, openai_server, users=40)
-    program = (
+    own_pace = (
         "import sys, recjudge_tui.cli.progress as progress; progress.PLAIN_FIRST_S = 0.1\n"
         "from recjudge_tui.cli.app import main; main(sys.argv[1:])"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "runs", "resume", str(run), "--db", str(db.path)],
+        [sys.executable, "-c", own_pace, "runs", "resume", str(run), "--db", str(db.path)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -262,7 +264,7 @@ def test_a_detached_run_outlives_the_process_that_started_it(
     db: Database, openai_server: ServerProcess, how: str
 ) -> None:
     run = slow_run(db, openai_server, users=30)
-    program = f"""
+    code = f"""
 import os, signal, sys
 from pathlib import Path
 from recjudge_tui.runs.control.detach import start_detached
@@ -271,8 +273,8 @@ with connect(Path({str(db.path)!r})) as db:
     print(start_detached(db, {run}), flush=True)
     os.killpg(0, signal.SIGKILL) if {how == "is killed"} else None
 """
-    parent = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
+    parent = ForkedProcess(
+        program(), "-c", code, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     pid = int(parent.communicate(timeout=HANG_S)[0])
     assert run_progress(db, run).outstanding
