@@ -113,23 +113,28 @@ def _through_others(users: UserCounts) -> Iterator[PairTest]:
     profiles, pairs = users.users.size, total.first.size
     if not pairs or profiles * pairs > _MOST_CELLS:
         return
-    place = {(int(a), int(b)): at for at, (a, b) in enumerate(zip(total.first, total.second, strict=True))}
-    outcomes = _mean_outcomes(users)
+    met = _mean_outcomes_against(users)
     for first, second in combinations(range(total.systems), 2):
-        if (first, second) in place:
+        if second in met[first]:
             continue
         known = np.zeros(profiles, dtype=np.bool_)
         lead = np.zeros(profiles)
-        for other in range(total.systems):
-            sides = [_against(outcomes, place, system, other) for system in (first, second)]
-            if sides[0] is None or sides[1] is None:
-                continue
-            gap = sides[0] - sides[1]
+        for other in sorted(met[first].keys() & met[second].keys()):
+            gap = met[first][other] - met[second][other]
             known |= ~np.isnan(gap)
             lead += np.nan_to_num(gap)
         if known.any():
             counts = [int(users.users[part].sum()) for part in (known, lead > 1e-9, lead < -1e-9)]
             yield PairTest(first, second, counts[0], counts[1], counts[2], False, None, None)
+
+
+def _mean_outcomes_against(users: UserCounts) -> list[dict[int, FloatArray]]:
+    """For each system, by the opponents that it met: each user's mean outcome (profiles,)."""
+    total, outcomes = users.total, _mean_outcomes(users)
+    met: list[dict[int, FloatArray]] = [{} for _ in range(total.systems)]
+    for at, (a, b) in enumerate(zip(total.first.tolist(), total.second.tolist(), strict=True)):
+        met[a][b], met[b][a] = outcomes[:, at], -outcomes[:, at]
+    return met
 
 
 def _mean_outcomes(users: UserCounts) -> FloatArray:
@@ -139,14 +144,6 @@ def _mean_outcomes(users: UserCounts) -> FloatArray:
     out = np.full(n.shape, np.nan)
     np.divide(table[:, :, 0] - table[:, :, 2], n, out=out, where=n > 0)
     return out
-
-
-def _against(outcomes: FloatArray, place: Mapping[Pair, int], system: int, other: int) -> FloatArray | None:
-    """Each user's mean outcome (profiles,) of `system` against `other`; None if they never met."""
-    at = place.get((min(system, other), max(system, other)))
-    if at is None:
-        return None
-    return outcomes[:, at] if system < other else -outcomes[:, at]
 
 
 def neighbours(order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1) -> list[Neighbours]:
