@@ -29,7 +29,7 @@ from recjudge_tui.tui.kit.registry import make_screen
 from recjudge_tui.tui.prompts.editing import DraftDialog
 from recjudge_tui.tui.prompts.editor import Draft
 from tests.support.annotators import PROJECT, desk
-from tests.support.app.driving import press, running, settle, shown, until
+from tests.support.app.driving import painted, press, running, settle, shown, until
 from tests.support.app.golden import DESKS, SEEN, copied, golden, moment
 from tests.support.app.snapping import SIZES, ScreenText, at_each_size
 
@@ -291,7 +291,10 @@ async def test_prompts(copy: Copy, screens: SnapshotAssertion) -> None:
             ("prompt-diff", ["enter"]),
             ("prompt-try", ["escape", "T"]),
         ):
-            await press(pilot, *keys)
+            for key in keys:
+                await press(pilot, key)
+                # the size of a text is known when it was painted
+                await painted(pilot)
             await at_each_size(pilot, screens, name, SIZES[:2])
 
 

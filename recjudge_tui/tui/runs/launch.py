@@ -93,7 +93,7 @@ class LaunchScreen(BaseScreen):
     LaunchScreen #toggle:focus { background: $block-cursor-background; }
     LaunchScreen #start { background: $primary; color: $text; text-style: bold; }
     LaunchScreen #start:focus { background: $accent; color: $background; }
-    LaunchScreen.-refused #start { background: $surface; color: $text-muted; }
+    LaunchScreen #start.-refused { background: $surface; color: $text-muted; }
     .-ascii LaunchScreen #prompt { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -288,7 +288,7 @@ class LaunchScreen(BaseScreen):
         pane = self.query_one("#prompt", TextPane)
         pane.border_title = Content.styled(title, "$error") if wrong else Content(title)
         pane.show(lambda _: text)
-        self.set_class(wrong, "-refused")
+        self.query_one("#start").set_class(wrong, "-refused")
         if wrong and not self.has_class("-wide"):
             self.remove_class("-advanced")
 

@@ -36,8 +36,7 @@ class AdvancedFields(Vertical):
 
     DEFAULT_CSS = """
     AdvancedFields { border: round $primary; border-title-color: $accent; overflow-y: auto; scrollbar-size-vertical: 1; }
-    AdvancedFields:focus-within { border: round $accent; }
-    .-ascii AdvancedFields, .-ascii AdvancedFields:focus-within { border: ascii $primary; }
+    .-ascii AdvancedFields { border: ascii $primary; }
     """
 
     def compose(self) -> ComposeResult:

@@ -238,7 +238,7 @@ def test_hostile_names_are_shown_as_they_are_and_harm_nothing(
     """Each hostile text in the caption and in the place of a name, as many at once as the figure has names."""
     data = next(data for data in every_figure if data.name == figure)
     names = names_in(data)
-    hostile = [text[:20_000] for text in NAMED.values()]
+    hostile = [text[:2_000] for text in NAMED.values()]
     at_once = len(names) or 8
     for start in range(0, len(hostile), at_once):
         some = hostile[start : start + at_once]

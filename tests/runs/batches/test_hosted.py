@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import subprocess
 import time
@@ -10,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.request import urlopen
 
 import httpx
 import pytest
@@ -29,8 +27,9 @@ from recjudge_tui.store.runs.batches import batches_of
 from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
 from tests.support.fork_server import ForkedProcess
 from tests.support.runs import calls, intact, make_project, planned, program, verdicts
+from tests.support.servers.loopback import get, post
 from tests.support.servers.process import ROOT, ServerProcess, start
-from tests.support.waiting import HANG_S, wait_until
+from tests.support.waiting import wait_until
 
 PROVIDERS = ("openai", "anthropic")
 KEY = "sk-planted-key-0123456789"
@@ -51,14 +50,12 @@ def judge(provider: str, url: str) -> JudgeSpec:
 
 
 def stats(url: str) -> dict[str, Any]:
-    with urlopen(f"{url}/stats", timeout=HANG_S) as reply:
-        found: dict[str, Any] = json.load(reply)
+    found: dict[str, Any] = get(f"{url}/stats").json()
     return found
 
 
 def control(url: str, **routes: str) -> None:
-    # not by httpx, which would read the system's certificates each time
-    urlopen(f"{url}/control", json.dumps(routes).encode(), timeout=HANG_S).close()
+    post(f"{url}/control", json=routes)
 
 
 @pytest.fixture

@@ -218,8 +218,12 @@ def _world(rng: np.random.Generator, rate: float, skill: float) -> tuple[Ints, F
 
 @pytest.mark.parametrize("drawn", ["users", "cases"])
 @pytest.mark.parametrize(("rate", "skill"), [(0.3, 0.7), (0.6, 0.95), (0.1, 0.95)])
-def test_intervals_cover_with_few_labels(drawn: str, rate: float, skill: float) -> None:
+def test_intervals_cover_with_few_labels(
+    monkeypatch: pytest.MonkeyPatch, drawn: str, rate: float, skill: float
+) -> None:
     """Labels of 40 of 400 users, or of 80 cases wherever they fall; the powered interval holds as the classical does."""
+    # the permutations take most of the time, and no interval depends on them
+    monkeypatch.setattr(pp, "balance_p", lambda *_: 1.0)
     rng = np.random.default_rng(5)
     spread = np.random.default_rng(1).normal(0, 1, 200_000)
     truth = float((1 / (1 + np.exp(-spread - math.log(rate / (1 - rate))))).mean())
@@ -246,8 +250,10 @@ def test_intervals_cover_with_few_labels(drawn: str, rate: float, skill: float) 
     assert np.mean(wider) < (0.8 if skill > 0.9 else 1.0)
 
 
-def test_a_flawless_looking_judge_is_not_believed_too_soon() -> None:
+def test_a_flawless_looking_judge_is_not_believed_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 labels and a judge wrong once in 20: often no fault is seen, and without CAUTION the interval fails."""
+    # as above
+    monkeypatch.setattr(pp, "balance_p", lambda *_: 1.0)
     rng = np.random.default_rng(12)
     hits, counted = 0, 0
     for _ in range(600):

@@ -23,6 +23,7 @@ from textual.css.types import CSSLocation
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.worker import WorkerCancelled
 
 from recjudge_tui.tui.app import RecjudgeApp
@@ -33,11 +34,12 @@ from tests.support.waiting import HANG_S
 SIZES = ((80, 24), (120, 40))
 RENDER = Compositor.render_update
 PARSE = Stylesheet._parse_rules
+START = Timer._start
 # a screen that polls a run never rests
 MOST_ROUNDS = 200
 MOST_TURNS = 10_000
 LONGEST_DELAY_S = 0.3
-_PAINTED: WeakSet[Screen[Any]] = WeakSet()
+_SHORT_TIMERS: WeakSet[Timer] = WeakSet()
 
 
 class AllVerdicts(RecjudgeApp):
@@ -76,6 +78,9 @@ async def driven(
         # Textual waits twice after each key until the process has computed nothing for 20 ms
         for module in (textual.app, textual.pilot):
             patch.setattr(module, "wait_for_idle", _no_task_is_ready)
+        # and then calls every widget of the screen
+        patch.setattr(Pilot, "_wait_for_screen", _no_task_is_ready)
+        patch.setattr(Timer, "_start", _started)
         patch.setattr(Compositor, "render_update", _painted_later)
         patch.setattr(Stylesheet, "_parse_rules", _parsed)
         async with app.run_test(size=size, notifications=toasts) as pilot:
@@ -112,9 +117,6 @@ async def _at_rest(app: App[Any]) -> None:
         await _no_task_is_ready()
         await app._animator.wait_until_complete()
         app.screen._on_timer_update()
-        if app.screen not in _PAINTED and not _is_any_ready():
-            _PAINTED.add(app.screen)
-            _paint(app)
         if not _is_any_ready():
             return
 
@@ -137,8 +139,8 @@ def _parsed_once(
 
 
 def _painted_later(compositor: Compositor, full: bool = False, *_: object, **__: object) -> None:
-    """Nothing yet: the regions to be painted add up. A screen is painted when it first rests and at the end of the test;
-    between them tests read it by `shown`, which renders it. Painting each picture took half of the time."""
+    """Nothing yet: the regions to be painted add up. The screen is painted at the end of the
+    test; before it tests read it by `shown`, which renders it. Painting each picture took half of the time."""
     if full:
         compositor._dirty_regions.add(compositor.size.region)
 
@@ -148,7 +150,7 @@ def _paint(app: App[Any]) -> None:
         app._display(app.screen, RENDER(app.screen._compositor, screen_stack=app._background_screens))
 
 
-async def _no_task_is_ready(*_: float) -> None:
+async def _no_task_is_ready(*_: object) -> None:
     """Until the event loop has nothing to do at once."""
     for _ in range(MOST_TURNS):
         await asyncio.sleep(0)
@@ -165,12 +167,14 @@ def _waits(app: App[Any]) -> bool:
     """Whether a worker is at work, or a timer that follows a key has still to fire."""
     if any(not worker.is_finished for worker in app.workers):
         return True
-    nodes = [node for screen in app.screen_stack for node in screen.walk_children(with_self=True)]
-    timers = [timer for node in (app, *nodes) for timer in node._timers]
-    return any(
-        timer._repeat == 0 and timer._interval <= LONGEST_DELAY_S and timer._task and not timer._task.done()
-        for timer in timers
-    )
+    return any(timer._task and not timer._task.done() for timer in _SHORT_TIMERS)
+
+
+def _started(timer: Timer) -> None:
+    """A timer that fires once and soon is known to `_waits`: finding it among all widgets took as long as the wait."""
+    START(timer)
+    if timer._repeat == 0 and timer._interval <= LONGEST_DELAY_S:
+        _SHORT_TIMERS.add(timer)
 
 
 async def press(pilot: Pilot[Any], *keys: str) -> None:

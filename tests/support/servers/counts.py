@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
-
+from tests.support.servers.loopback import get, post
 from tests.support.servers.process import ServerProcess
-from tests.support.waiting import HANG_S
 
 
 def stats(server: ServerProcess) -> dict[str, Any]:
-    found: dict[str, Any] = httpx.get(f"{server.url}/stats", timeout=HANG_S, trust_env=False).json()
+    found: dict[str, Any] = get(f"{server.url}/stats").json()
     return found
 
 
@@ -20,4 +18,4 @@ def request_count(server: ServerProcess) -> int:
 
 
 def reset(server: ServerProcess) -> None:
-    httpx.post(f"{server.url}/reset", timeout=HANG_S, trust_env=False).raise_for_status()
+    post(f"{server.url}/reset").raise_for_status()

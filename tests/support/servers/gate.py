@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import httpx
-
 from tests.support.servers.counts import stats
+from tests.support.servers.loopback import post
 from tests.support.servers.process import ServerProcess
-from tests.support.waiting import HANG_S, wait_until
+from tests.support.waiting import wait_until
 
 
 def allow(server: ServerProcess, answers: int | None = None) -> None:
     """Let so many more answers out, and hold those after them; None holds none any more."""
     body = b"" if answers is None else str(answers).encode()
-    httpx.post(f"{server.url}/allow", content=body, timeout=HANG_S, trust_env=False).raise_for_status()
+    post(f"{server.url}/allow", content=body).raise_for_status()
 
 
 def hold(server: ServerProcess, after: int = 0) -> None:
