@@ -10,11 +10,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recjudge_tui.errors import ConstraintError, StoreBusyError, StoreError
 from recjudge_tui.files import whole_file
 from recjudge_tui.system import MORE_HANDLES, can_open_more
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database as Tables
 
 T = TypeVar("T")
 # the only names of sqlite3 that others need
@@ -38,6 +41,13 @@ class Database:
         self.path = path
         self.read_only = read_only
         self._kept: dict[Hashable, Any] | None = None
+
+    @property
+    def tables(self) -> Tables:
+        """The same connection as a sqlite_utils.Database, for bulk loading and schema inspection."""
+        import sqlite_utils
+
+        return sqlite_utils.Database(self.connection, execute_plugins=False)
 
     def execute(self, sql: str, parameters: Parameters = ()) -> sqlite3.Cursor:
         return self._done(self.connection.execute, sql, parameters)

@@ -14,7 +14,7 @@ from recjudge_tui.domain.records import Event, Explanation, Item, Label, Slate, 
 from recjudge_tui.store.cases.adversarial import newest_pair
 from recjudge_tui.store.cases.cases import CaseKey, current_keys, ensure_case
 from recjudge_tui.store.clock import now
-from recjudge_tui.store.database import Database
+from recjudge_tui.store.database import Database, explained
 
 Outcome = Literal["new", "unchanged", "replaces", "disagrees"]
 _json = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
@@ -88,27 +88,44 @@ def fingerprint(record: Item | User) -> int:
 
 def add_items(target: Target, items: Sequence[Item]) -> None:
     """Store items, each one once per import. Their images are digests of stored ones."""
-    source = target.project_id, target.import_id
-    target.db.insert_many(
-        "INSERT INTO items (project_id, import_id, item_id, title, brand, category, attributes, image)",
-        (
-            (*source, i.item_id, i.title, i.brand, i.category, _json(i.attributes), i.image or None)
-            for i in items
-        ),
+    _insert_all(
+        target,
+        "items",
+        [
+            {
+                "project_id": target.project_id,
+                "item_id": item.item_id,
+                "import_id": target.import_id,
+                "title": item.title,
+                "brand": item.brand,
+                "category": item.category,
+                "attributes": _json(item.attributes),
+                "image": item.image or None,
+            }
+            for item in items
+        ],
     )
 
 
 def add_users(target: Target, users: Sequence[User]) -> None:
     """Store users, each one once per import."""
-    source = target.project_id, target.import_id
-    target.db.insert_many(
-        "INSERT INTO users (project_id, import_id, user_id, attributes)",
-        ((*source, user.user_id, _json(user.attributes)) for user in users),
+    _insert_all(
+        target,
+        "users",
+        [
+            {
+                "project_id": target.project_id,
+                "user_id": user.user_id,
+                "import_id": target.import_id,
+                "attributes": _json(user.attributes),
+            }
+            for user in users
+        ],
     )
 
 
 def add_events(target: Target, events: Sequence[Event]) -> None:
-    """Store events."""
+    """Store events. This takes a fraction of the time of `insert_all` for a million rows."""
     source = target.project_id, target.import_id
     target.db.insert_many(
         """INSERT INTO events (project_id, import_id, user_id, type, item_id, text, timestamp, value, context, served_at)
@@ -279,6 +296,11 @@ def _consistent(label: Label) -> bool | None:
     if len(label.games) < 2 or label.value is None:
         return None
     return len({game.value for game in label.games}) == 1
+
+
+def _insert_all(target: Target, table: str, rows: list[dict[str, Any]]) -> None:
+    with explained(target.db.path):
+        target.db.tables.table(table).insert_all(rows, batch_size=len(rows) or 1)
 
 
 def _digest(value: Any) -> str:
