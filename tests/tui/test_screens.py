@@ -148,7 +148,9 @@ async def test_triage(copy: Copy, screens: SnapshotAssertion) -> None:
             ("filter-values", ["colon"]),
             ("cases-export", ["escape", "e"]),
         ):
-            await press(pilot, *keys)
+            for key in keys:
+                await press(pilot, key)
+                await painted(pilot)
             await at_each_size(
                 pilot, screens, name, SIZES[:2] if name in ("override", "keys-cases") else SMALL
             )
