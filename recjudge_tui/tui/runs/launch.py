@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Button, Input, Label, Static
 from textual.worker import get_current_worker
@@ -42,7 +41,7 @@ from recjudge_tui.tui.runs.launch_form import (
 )
 from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
 from recjudge_tui.tui.runs.launch_notes import LaunchNotes
-from recjudge_tui.tui.runs.launch_questions import HowMany
+from recjudge_tui.tui.runs.launch_questions import CaseCount, HowMany
 from recjudge_tui.tui.runs.launch_request import (
     ExpectedRun,
     LaunchRequest,
@@ -55,17 +54,6 @@ from recjudge_tui.tui.runs.launch_text import notes_of, prompt_content, question
 
 DEBOUNCE_S = 0.25
 _PROMPT = "First prompt, as it will be sent"
-
-
-class CaseCount(Message):
-    """How many cases were read so far; only the newest count matters."""
-
-    def __init__(self, cases: int) -> None:
-        super().__init__()
-        self.cases = cases
-
-    def can_replace(self, message: Message) -> bool:
-        return isinstance(message, CaseCount)
 
 
 class LaunchScreen(BaseScreen):

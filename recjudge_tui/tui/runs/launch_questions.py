@@ -20,6 +20,17 @@ _MOST_DIGITS = 9
 _SAMPLE = "200"
 
 
+class CaseCount(Message):
+    """How many cases were read so far; only the newest count matters."""
+
+    def __init__(self, cases: int) -> None:
+        super().__init__()
+        self.cases = cases
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, CaseCount)
+
+
 class JudgeChoice(Choice):
     """A choice among the known judges; enter opens the whole list."""
 
