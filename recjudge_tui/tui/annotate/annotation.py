@@ -150,7 +150,7 @@ class AnnotationScreen(JudgingScreen):
     def leave_now(self) -> None:
         if self.view is not None:
             assignment = rater_assignment(self.host.db, self.rater_id, self.protocol)
-            left = f"{quantity(assignment.open, 'case')} left; " if assignment.open else "no cases left; "
+            left = f"{quantity(assignment.open, 'case')} left; " if assignment.open else "No cases left; "
             self.app.notify(f"{left}your verdicts are stored", timeout=4)
         self.host.leave_screen()
 

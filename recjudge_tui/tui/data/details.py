@@ -36,8 +36,10 @@ def _user(db: Database, project_id: int, user_id: str) -> Content:
 
     user = user_view(read_history(db, project_id, user_id), RunSettings(protocol=SAER[1]))
     lines = list(user_lines(user, ""))
-    about = f"with the usual settings of a {SAER[1]} run; held-out events are left out"
-    text = safe_text("\n".join(lines)[: 5 * _LONGEST]) if lines else "nothing: this user has no events"
+    about = "with the usual settings of a run; held-out events are left out"
+    known = bool(user.attributes) or any(line.strip() for line in lines[1:])
+    nothing = "nothing: this user has no attributes and no events; i imports them"
+    text = safe_text("\n".join(lines)[: 5 * _LONGEST]) if known else nothing
     return Content.assemble((about, "dim"), "\n\n", text)
 
 

@@ -65,7 +65,7 @@ class LaunchScreen(BaseScreen):
     LaunchScreen .row.-wrong Label { color: $error; text-style: bold; }
     LaunchScreen .question Label { color: $foreground; text-style: bold; }
     LaunchScreen #field-protocol { width: auto; min-width: 16; }
-    LaunchScreen #protocol-about { width: 1fr; padding: 0 0 0 2; text-wrap: nowrap; text-overflow: ellipsis; }
+    LaunchScreen #protocol-about { width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
     LaunchScreen #middle { height: 1fr; }
     LaunchScreen AdvancedFields { width: 1fr; display: none; }
     LaunchScreen #prompt { width: 1fr; height: 1fr; border: round $primary; border-title-color: $accent; }
