@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,10 @@ from tests.support.flags import make_flagged_project
 
 
 @pytest.fixture
-def db(project_db: Path) -> Database:
-    database = connect(project_db)
-    make_flagged_project(database)
-    return database
+def db(project_db: Path) -> Iterator[Database]:
+    with connect(project_db) as database:
+        make_flagged_project(database)
+        yield database
 
 
 def data_of(db: Database, **chosen: str) -> FigureData:

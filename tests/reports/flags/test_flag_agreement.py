@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from tests.support.flags import make_flagged_project
 
 
 @pytest.fixture
-def db(project_db: Path) -> Database:
-    return connect(project_db)
+def db(project_db: Path) -> Iterator[Database]:
+    with connect(project_db) as database:
+        yield database
 
 
 def figures(db: Database, project: int, **options: Any) -> dict[tuple[Any, Any], dict[str, Any]]:

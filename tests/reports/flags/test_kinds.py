@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from tests.support.runs import load, make_project, planned
 
 
 @pytest.fixture
-def db(project_db: Path) -> Database:
-    return connect(project_db)
+def db(project_db: Path) -> Iterator[Database]:
+    with connect(project_db) as database:
+        yield database
 
 
 def rows_of(table: Table, **wanted: object) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -65,19 +66,19 @@ def test_whatever_is_taken_from_the_front_is_even(events: dict[str, int], random
 
 
 @pytest.fixture
-def db(project_db: Path) -> Database:
+def db(project_db: Path) -> Iterator[Database]:
     """Sixteen users with 5 events each and four with 40 more, all with lists."""
-    db = connect(project_db)
-    make_project(db, users=16)
-    busy = [f"b{n}" for n in range(4)]
-    rows = [
-        (user, f"i{n}", "", "rating", f"2024-05-{1 + n % 28:02d}T{n % 24:02d}:00:00Z", 3)
-        for user in busy
-        for n in range(40)
-    ]
-    load(db, "events", [("user_id", "item_id", "text", "type", "timestamp", "value"), *rows])
-    add_lists(db, busy, SYSTEMS)
-    return db
+    with connect(project_db) as db:
+        make_project(db, users=16)
+        busy = [f"b{n}" for n in range(4)]
+        rows = [
+            (user, f"i{n}", "", "rating", f"2024-05-{1 + n % 28:02d}T{n % 24:02d}:00:00Z", 3)
+            for user in busy
+            for n in range(40)
+        ]
+        load(db, "events", [("user_id", "item_id", "text", "type", "timestamp", "value"), *rows])
+        add_lists(db, busy, SYSTEMS)
+        yield db
 
 
 def drawn(db: Database, **wished: Any) -> tuple[Counter[str], dict[str, int]]:
