@@ -10,7 +10,6 @@ from textual.color import Color
 from textual.theme import Theme
 
 from recjudge_tui.domain.preferences import Setting
-from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.frame.themes import DEFAULT, THEMES, ReadableDim, chosen_theme, theme_names
 from recjudge_tui.tui.kit.dialogs import ErrorDialog
 from tests.support.app.driving import press, running, settle, shown, type_text, until
@@ -115,7 +114,8 @@ async def test_a_theme_chosen_in_the_palette_is_kept(project_db: Path, config_fo
     assert (
         file.read_text(encoding="utf-8") == '# mine\n[app]\ntheme = "recjudge-light"\nreader = "Ada" # me\n'
     )
-    assert RecjudgeApp(project_db)._chosen_theme == "recjudge-light"
+    async with running(project_db) as pilot:
+        assert pilot.app.theme == "recjudge-light"
 
 
 async def test_a_faulty_file_is_not_overwritten_by_a_theme(project_db: Path, config_folder: Path) -> None:
