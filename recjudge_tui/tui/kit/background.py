@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -72,23 +73,21 @@ class Background:
         failed: ShowError,
     ) -> None:
         worker = get_current_worker()
-
-        def deliver_if_newest(deliver: Callable[[], object]) -> None:
-            if self._newest.get(name) is worker and not worker.is_cancelled:
-                deliver()
-
+        deliver = partial(self._node.call_later, self._deliver, name, worker)
         try:
             with self._connections.lend() as db:
                 result = self._run(worker, name, db, job)
         except RecjudgeError as error:
             # a statement interrupted on purpose also ends here
-            fault = error
-            self._node.call_later(deliver_if_newest, lambda: failed(fault))
+            deliver(failed, error)
         except Exception as error:  # noqa: BLE001 - the top of a thread
-            own_fault = _own_fault(error)
-            self._node.call_later(deliver_if_newest, lambda: self._show_error(own_fault))
+            deliver(self._show_error, _own_fault(error))
         else:
-            self._node.call_later(deliver_if_newest, lambda: show(result))
+            deliver(show, result)
+
+    def _deliver(self, name: str, worker: Worker[Any], show: Callable[[Any], object], found: object) -> None:
+        if self._newest.get(name) is worker and not worker.is_cancelled:
+            show(found)
 
     def _run(self, worker: Worker[Any], name: str, db: Database, job: Callable[[Database], Result]) -> Result:
         with self._lock:

@@ -39,6 +39,8 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     # that of Textual has the whole screen laid out when it changes
     virtual_size = Reactive(Size(0, 0), layout=False)
+    # there are none in these texts, and Textual looks for them in every line
+    auto_links = Reactive(False)
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
