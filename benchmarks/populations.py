@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -15,8 +16,23 @@ def shares_drawn(rng: Rng, users: int, rows: int, share: float, alike: float) ->
     """Rows of 0 and 1 with an intraclass correlation of `alike`."""
     if not alike:
         return (rng.random(users * rows) < share).astype(np.float64)
-    own = rng.beta(share * (1 / alike - 1), (1 - share) * (1 / alike - 1), users)
+    own = shares_of_users(rng, users, share, alike)
     return (rng.random(users * rows) < np.repeat(own, rows)).astype(np.float64)
+
+
+def shares_of_users(rng: Rng, users: int, share: float, alike: float) -> FloatArray:
+    """Each user's own share of rows that are 1, with an intraclass correlation of `alike`."""
+    return rng.beta(share * (1 / alike - 1), (1 - share) * (1 / alike - 1), users)
+
+
+def uneven_rows(users: int, few: int, rows: int) -> IntArray:
+    """Numbers of rows of users of whom a few have `rows` and the others one."""
+    return np.where(np.arange(users) < few, rows, 1)
+
+
+def log_normal_rows(rng: Rng, users: int) -> IntArray:
+    """Numbers of rows with a median of 4 and a standard deviation of 1 of their logarithms."""
+    return np.maximum(1, np.rint(rng.lognormal(math.log(4), 1, users))).astype(np.int64)
 
 
 def battles_drawn(

@@ -8,10 +8,17 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from benchmarks.intervals.setting import Setting, Shown, labels_drawn, owners
-from benchmarks.populations import Rng, shares_drawn, sparse_hits
+from benchmarks.populations import (
+    Rng,
+    log_normal_rows,
+    shares_drawn,
+    shares_of_users,
+    sparse_hits,
+    uneven_rows,
+)
 from recjudge_tui.stats.agreement.change import difference_of_means, mean_change
 from recjudge_tui.stats.agreement.paired import share_difference
-from recjudge_tui.stats.arrays import FloatArray, ratio
+from recjudge_tui.stats.arrays import FloatArray, IntArray, ratio
 from recjudge_tui.stats.resampling.group_means import group_means
 from recjudge_tui.stats.resampling.intervals import (
     SHARE,
@@ -27,6 +34,17 @@ from recjudge_tui.stats.resampling.jackknife import sums_by_user
 def share_setting(name: str, share: float, rows: int = 1, alike: float = 0.0) -> Setting:
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
         return {"share": share_estimate(shares_drawn(rng, users, rows, share, alike), owners(users, rows))}
+
+    return Setting(name, draw, lambda _: {"share": share})
+
+
+def uneven_share_setting(name: str, rows: Callable[[Rng, int], IntArray], share: float) -> Setting:
+    """Users with very different numbers of rows, of whom each has an own share."""
+
+    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
+        owner = np.repeat(np.arange(users), rows(rng, users))
+        own = shares_of_users(rng, users, share, 0.3)
+        return {"share": share_estimate((rng.random(owner.size) < own[owner]).astype(np.float64), owner)}
 
     return Setting(name, draw, lambda _: {"share": share})
 
@@ -131,7 +149,7 @@ def cost_setting(name: str, sigma: float, most: int) -> Setting:
         cost = rng.lognormal(0, sigma, users)[rows] * rng.lognormal(0, 0.2, rows.size)
         done = (rng.random(rows.size) < 0.95).astype(np.float64)
         sums = sums_by_user(np.stack([cost, done]), rows, users)
-        return {"cost": sums_interval(sums, lambda s: ratio(s[:, 0], s[:, 1]))}
+        return {"cost": sums_interval(sums, lambda s: ratio(s[:, 0], s[:, 1]), counts=np.bincount(rows))}
 
     return Setting(name, draw, lambda _: {"cost": math.exp(sigma**2 / 2 + 0.02) / 0.95})
 
@@ -150,6 +168,10 @@ SHARES = (
     share_setting("balanced", 0.5), share_setting("hit rate .9", 0.9), share_setting("rare .03", 0.03),
     share_setting("clustered .5, 5 rows", 0.5, 5, 0.3), share_setting("clustered .1, 5 rows", 0.1, 5, 0.1),
     share_setting("clustered .03, 5 rows", 0.03, 5, 0.3), share_setting("independent .03, 5 rows", 0.03, 5),
+    uneven_share_setting("one user in five has 30 rows", lambda _, n: uneven_rows(n, n // 5, 30), 0.2),
+    uneven_share_setting("one user has two thirds of the rows", lambda _, n: uneven_rows(n, 1, 2 * n - 2), 0.2),
+    uneven_share_setting("one user in ten has 6 rows", lambda _, n: uneven_rows(n, n // 10, 6), 0.2),
+    uneven_share_setting("log-normal numbers of rows", log_normal_rows, 0.2),
     share_setting("unanimous 1", 1.0), share_setting("unanimous 1, 5 rows", 1.0, 5), groups_setting(),
     paired_setting("paired shares", 0.2, 0.15), paired_setting("paired shares, lopsided", 0.15, 0.01),
     paired_setting("paired shares, equal", 0.0, 0.0),

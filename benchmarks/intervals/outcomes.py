@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations
 
 import numpy as np
 from scipy.special import ndtri
 
 from benchmarks.intervals.setting import Setting, Shown, owners
-from benchmarks.populations import Rng, battles_drawn
+from benchmarks.populations import Rng, battles_drawn, log_normal_rows, shares_of_users, uneven_rows
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.ranking.battles import crowd_counts, user_counts
 from recjudge_tui.stats.ranking.bradley_terry import MEAN, SCALE, bradley_terry, rating_intervals
@@ -33,6 +33,17 @@ def outcome_setting(name: str, win: float, tie: float, rows: int = 1, alike: flo
         return outcome_estimates(outcome, owners(users, rows))
 
     return Setting(name, draw, lambda _: {"q": (win + tie) / (loss + tie), "win_rate": win + tie / 2})
+
+
+def uneven_outcome_setting(name: str, rows: Callable[[Rng, int], IntArray]) -> Setting:
+    """Users with very different numbers of comparisons, of whom each has an own share of wins; no ties."""
+
+    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
+        owner = np.repeat(np.arange(users), rows(rng, users))
+        own = shares_of_users(rng, users, 0.6, 0.3)
+        return outcome_estimates(np.where(rng.random(owner.size) < own[owner], 1.0, -1.0), owner)
+
+    return Setting(name, draw, lambda _: {"q": 1.5, "win_rate": 0.6})
 
 
 def opponents_setting(name: str, strength: tuple[float, ...], tie: float, rows: int, alike: float) -> Setting:
@@ -164,6 +175,8 @@ OUTCOMES = (
     outcome_setting("balanced, 20 % ties", 0.4, 0.2), outcome_setting("lopsided .85", 0.85, 0.05),
     outcome_setting("lopsided .9, 3 rows", 0.9, 0.05, 3, 0.3), outcome_setting("mostly ties", 0.06, 0.9),
     outcome_setting("balanced, 3 rows alike", 0.4, 0.2, 3, 0.5), outcome_setting("all ties", 0.0, 1.0),
+    uneven_outcome_setting("one user in five has 30 rows", lambda _, n: uneven_rows(n, n // 5, 30)),
+    uneven_outcome_setting("log-normal numbers of rows", log_normal_rows),
     opponents_setting("two opponents", (0.5, 0.0, -0.5), 0.3, 1, 0.0),
     opponents_setting("three opponents, lopsided, tastes differ", (2.5, 0.0, 0.0, -1.0), 0.1, 1, 1.0),
 )  # fmt: skip

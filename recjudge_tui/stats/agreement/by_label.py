@@ -107,7 +107,14 @@ def _average(
     if average == "macro" and resamples and (users[given + true > 0] < FEWEST_PER_LABEL).any():
         return Estimate(value, None, None, n, note=join_notes(FEW_PER_LABEL, note))
     ends = sums_interval(
-        per_user, mean, SHARE, resamples=resamples, seed=seed, level=level, fewest=FEWEST_USERS
+        per_user,
+        mean,
+        SHARE,
+        counts=np.split(per_user, 3, axis=1)[2].sum(axis=1),
+        resamples=resamples,
+        seed=seed,
+        level=level,
+        fewest=FEWEST_USERS,
     )
     return Estimate(value, ends.low, ends.high, n, note=join_notes(ends.note, note))
 

@@ -81,7 +81,13 @@ def difference_of_means(
 
     value = float(finish(per_user.sum(axis=0)[None, :])[0])
     ends = sums_interval(
-        per_user, finish, _between(bounds, bounds), resamples=resamples, seed=seed, level=level
+        per_user,
+        finish,
+        _between(bounds, bounds),
+        counts=np.bincount(codes),
+        resamples=resamples,
+        seed=seed,
+        level=level,
     )
     return Estimate(value, ends.low, ends.high, rows.size, note=ends.note)
 
@@ -180,7 +186,7 @@ def _interval(
         figures.append(np.concatenate([statistic(weights, cells) for weights in parts]))
         bounds.append(reachable(stat, parts[0], cells, mirrored=mirrored))
     change = figures[0] - figures[1]
-    spread = spread_of(float(change[0]), change[1:])
+    spread = spread_of(float(change[0]), change[1:], np.bincount(np.concatenate(users)))
     # changes mostly go in one direction, so their skewness matters; runs without any change only have a bound
     known = _between(*bounds) if spread.variance == 0 else None
     ends = interval_of(float(change[0]), spread, known, level, FEWEST_USERS)

@@ -145,6 +145,7 @@ def _slope(rows: _Rows, missing: str) -> Estimate:
     ends = sums_interval(
         sums_by_user(_moments(rows, gap), rows.users, rows.user_count),
         lambda sums: _within(sums, rows.sets),
+        counts=np.bincount(rows.users),
         resamples=rows.resamples,
         seed=rows.seed,
         level=rows.level,
@@ -171,7 +172,8 @@ def _rank(rows: _Rows, missing: str) -> Estimate:
             for weights in left_out_weights(n, np.arange(n), groups, count)
         ]
     )
-    ends = interval_of(value, spread_of(value, without[1:]), (-2.0, 2.0), rows.level)
+    spread = spread_of(value, without[1:], np.bincount(rows.users))
+    ends = interval_of(value, spread, (-2.0, 2.0), rows.level)
     note = join_notes(ends.note, fewer_groups(rows.user_count, count), missing)
     return Estimate(value, ends.low, ends.high, n, note=note)
 

@@ -222,7 +222,8 @@ def _left_out_intervals(
     for stat in stats:
         values = np.concatenate(parts[stat])
         value, bounds = float(values[0]), reachable(stat, whole, cells, mirrored=rows.mirrored)
-        end = figure_interval(stat, value, spread_of(value, values[1:]), bounds, rows.level, seen)
+        spread = spread_of(value, values[1:], np.bincount(rows.users))
+        end = figure_interval(stat, value, spread, bounds, rows.level, seen)
         ends[stat] = replace(end, note=join_notes(end.note, fewer_groups(rows.user_count, count)))
     return ends
 
@@ -299,9 +300,8 @@ def _slow_kendall(rows: _Rows) -> Interval:
     taus += [correlation.kendall(rows.a[groups != at], rows.b[groups != at]) for at in range(count)]
     values = np.array([np.nan if tau is None else tau for tau in taus])
     value = float(values[0])
-    end = figure_interval(
-        "kendall", value, spread_of(value, values[1:]), OPPOSITE, rows.level, rows.user_count
-    )
+    spread = spread_of(value, values[1:], np.bincount(rows.users))
+    end = figure_interval("kendall", value, spread, OPPOSITE, rows.level, rows.user_count)
     return replace(end, note=join_notes(end.note, fewer_groups(rows.user_count, count)))
 
 
@@ -338,7 +338,9 @@ def _group_interval(per_user: FloatArray, mean: float, stat: str, rows: _Rows) -
         return Interval(None, None, NOT_REQUESTED)
     if rows.user_count < 2:
         return Interval(None, None, ONE_USER)
-    spread = sums_spread(per_user, lambda sums: ratio(sums[:, 0], sums[:, 1]), rows.resamples, rows.seed)
+    spread = sums_spread(
+        per_user, lambda sums: ratio(sums[:, 0], sums[:, 1]), rows.resamples, rows.seed, per_user[:, 1]
+    )
     limits = STATISTICS[stat].limits
     if limits is not None and (stat in CORRELATIONS or STATISTICS[stat].by_chance):
         spread = replace(spread, freedom=max(1.0, spread.freedom / 2))

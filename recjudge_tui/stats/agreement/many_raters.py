@@ -147,7 +147,13 @@ def _estimate(
     elif lacking:
         ends = Interval(None, None, lacking)
     else:
-        spread = sums_spread(per_user, lambda sums: _corrected(chance_of(sums)), resamples, seed)
+        spread = sums_spread(
+            per_user,
+            lambda sums: _corrected(chance_of(sums)),
+            resamples,
+            seed,
+            _sums(per_user, known.size).items,
+        )
         lowest = 1 - 1 / float(chance.expected[0])
         ends = figure_interval(stat, value, spread, (min(lowest, value), 1.0), level, seen)
     return Estimate(value, ends.low, ends.high, n, note=ends.note)

@@ -83,9 +83,8 @@ def pairs_interval(
         reach.append(reachable(stat, weights[0], of_pair, mirrored=mirrored))
     means = ratio(total, size)
     value = float(means[0])
-    shown = figure_interval(
-        stat, value, spread_of(value, means[1:]), _between(reach, np.diff(ends, prepend=0)), level, seen
-    )
+    spread = spread_of(value, means[1:], np.bincount(codes))
+    shown = figure_interval(stat, value, spread, _between(reach, np.diff(ends, prepend=0)), level, seen)
     return replace(shown, note=join_notes(shown.note, fewer_groups(count, left_out)))
 
 

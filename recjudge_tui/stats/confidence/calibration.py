@@ -17,11 +17,12 @@ from recjudge_tui.stats.resampling.folds import user_folds
 from recjudge_tui.stats.resampling.intervals import (
     NOT_REQUESTED,
     SHARE,
+    UNEVEN,
     interval_of,
     mean_estimate,
     share_estimate,
 )
-from recjudge_tui.stats.resampling.jackknife import grouped_users, sums_by_user, sums_spread
+from recjudge_tui.stats.resampling.jackknife import grouped_users, sums_by_user, sums_spread, uneven
 
 METHODS = ("isotonic", "temperature")
 FEWEST_USERS = 10
@@ -101,7 +102,8 @@ def calibration_error(
     The upper end is the 97.5th percentile of the figure with this noise added; the lower end is the figure minus
     the 97.5th percentile of the noise alone, summed over bins: by the triangle inequality the figure is too high by no
     more than that. Neither end is closer than the change that a group of users too rare to appear in the sample could
-    cause (see `intervals.interval_of`). No interval with fewer than FEWEST_USERS users. Errors as in `reliability`.
+    cause (see `intervals.interval_of`). No interval with fewer than FEWEST_USERS users or very
+    uneven ones. Errors as in `reliability`.
     """
     sure, right, place = _binned(confidence, correct, bins)
     if sure.size == 0:
@@ -115,6 +117,8 @@ def calibration_error(
     value = float(np.abs(gaps).sum())
     if not resamples or count < FEWEST_USERS:
         return Estimate(value, None, None, sure.size, note=FEW_LABELLED if resamples else NOT_REQUESTED)
+    if uneven(np.bincount(codes)):
+        return Estimate(value, None, None, sure.size, note=UNEVEN)
     noise = _noise(per_user, resamples, seed, level)
     tail = (1 - level) / 2
     unseen = 1 - tail ** (1 / count)
@@ -159,7 +163,7 @@ def brier_score(
         return shown
     codes, count = encode(users)
     sums = sums_by_user(np.stack([errors, np.ones(errors.size)]), codes, count)
-    spread = sums_spread(sums, lambda part: ratio(part[:, 0], part[:, 1]), resamples, seed)
+    spread = sums_spread(sums, lambda part: ratio(part[:, 0], part[:, 1]), resamples, seed, sums[:, 1])
     wider = replace(spread, variance=spread.variance * folds / (folds - 1))
     ends = interval_of(float(errors.mean()), wider, SHARE)
     if ends.low is None or ends.high is None:

@@ -16,8 +16,8 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_f
 from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
 from recjudge_tui.stats.experiments.balance import balance_p
-from recjudge_tui.stats.resampling.intervals import interval_of, mean_estimate
-from recjudge_tui.stats.resampling.jackknife import Spread, spreads
+from recjudge_tui.stats.resampling.intervals import UNEVEN, interval_of, mean_estimate
+from recjudge_tui.stats.resampling.jackknife import Spread, spreads, uneven
 
 FEWEST_USERS = 10
 FEWEST_APART = 5
@@ -216,6 +216,8 @@ def _unfit(values: FloatArray, codes: IntArray) -> str:
     """Why there is no interval for these labels; empty if there is one."""
     if np.unique(codes).size < FEWEST_USERS:
         return FEW_USERS
+    if uneven(np.bincount(codes)):
+        return UNEVEN
     levels, counts = np.unique(values, return_counts=True)
     apart = np.unique(codes[values != levels[np.argmax(counts)]]).size
     return ALIKE if apart < FEWEST_APART else ""

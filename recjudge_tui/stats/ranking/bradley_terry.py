@@ -125,8 +125,9 @@ def _spreads(users: UserCounts, fitted: BradleyTerry, ties: Ties) -> list[Spread
     moved -= moved.mean(axis=0)
     repeated = np.repeat(np.arange(moved.shape[1]), users.users[met])
     group = np.zeros(repeated.size, dtype=np.int64)
+    battles = np.asarray(users.rows[:, columns].sum(axis=1), dtype=np.float64).reshape(-1)[met][repeated]
     return [
-        spreads(SCALE * repeated.size * moved[place, repeated], group, np.array([MEAN]))[0]
+        spreads(SCALE * repeated.size * moved[place, repeated], group, np.array([MEAN]), battles)[0]
         for place in range(rated.size)
     ]
 

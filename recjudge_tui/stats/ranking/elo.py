@@ -131,7 +131,8 @@ def elo_intervals(
     alike = records_alike(user_counts(first, second, 2 * score - 1, codes, systems))
     intervals = []
     for system, row in enumerate(ratings):
-        shown = student_interval(float(centre[system]), _widened(spread_of(float(row[0]), row[1:])), level)
+        spread = _widened(spread_of(float(row[0]), row[1:], np.bincount(codes)))
+        shown = student_interval(float(centre[system]), spread, level)
         if alike[system] and count >= FEWEST_USERS:
             shown = Interval(None, None, SAME_RECORD)
         intervals.append(Interval(None, None, LOPSIDED) if lopsided[system] else shown)

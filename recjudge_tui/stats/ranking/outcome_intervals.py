@@ -103,10 +103,11 @@ def _share_intervals(
 
 @dataclass(frozen=True)
 class _Shares:
-    """sum(above) / sum(below) of each thing, one row for each user of the thing."""
+    """sum(above) / sum(below) of each thing, one row for each user of the thing, who has `met` it so often."""
 
     above: FloatArray
     below: FloatArray
+    met: FloatArray
     tied: BoolArray
     thing: IntArray
     things: int
@@ -126,7 +127,7 @@ class _Shares:
         (total, size), value = self.sums(), self.value()
         without = ratio(total[thing] - self.above, size[thing] - self.below)
         influence = np.where(users[thing] > 1, (users[thing] - 1) * (value[thing] - without), 0.0)
-        return spreads(influence, thing, value)
+        return spreads(influence, thing, value, self.met)
 
 
 def _shares(sides: _Sides, users: UserCounts, things: int, figure: Figure) -> _Shares:
@@ -134,14 +135,15 @@ def _shares(sides: _Sides, users: UserCounts, things: int, figure: Figure) -> _S
     filled = met.data > 0
     profile, thing = met.row[filled], met.col[filled].astype(np.int64)
     if not profile.size:
-        return _Shares(np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.bool_), thing, things)
+        return _Shares(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.bool_), thing, things)
     wins, ties, losses = (np.asarray(side[profile, thing], dtype=np.float64).reshape(-1) for side in sides)
     if figure == "q":
         above, below = wins + ties, wins + 2 * ties + losses
     else:
         above, below = wins + ties / 2, wins + ties + losses
     repeated = np.repeat(np.arange(profile.size), users.users[profile])
-    return _Shares(above[repeated], below[repeated], (ties > 0)[repeated], thing[repeated], things)
+    above, below, size = (part[repeated] for part in (above, below, wins + ties + losses))
+    return _Shares(above, below, size, (ties > 0)[repeated], thing[repeated], things)
 
 
 def _ratio_intervals(shares: _Shares, level: float) -> list[Interval]:

@@ -165,7 +165,7 @@ def _spreads(
     here = cells.group
     without = ratio(total[here] - cells.total, size[here] - cells.size)
     influence = np.where(users[here] > 1, (users[here] - 1) * (means[here] - without), 0.0)
-    return spreads(influence, here, np.abs(np.where(size > 0, means, 0.0)))
+    return spreads(influence, here, np.abs(np.where(size > 0, means, 0.0)), cells.size)
 
 
 def _extremes(cells: Cells, bounds: Sequence[Bounds | None]) -> IntArray:

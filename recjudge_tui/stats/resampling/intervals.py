@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, Ids, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
 from recjudge_tui.stats.resampling.jackknife import Spread, sums_by_user, sums_spread
@@ -28,6 +28,7 @@ NOT_REQUESTED = "no interval was requested"
 ONE_USER = "no interval: it needs at least two users"
 FEW_USERS = f"no interval: it needs at least {FEWEST_USERS} users"
 ALL_EQUAL = "no interval: all users have the same value"
+UNEVEN = "no interval: a few users have far more rows than the others"
 ALIKE = f"no interval: fewer than {FEWEST_APART} users differ from the others"
 
 
@@ -49,7 +50,8 @@ def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Estimate:
 def interval_of(
     value: float, spread: Spread, bounds: Bounds | None = None, level: float = LEVEL, fewest: int = 2
 ) -> Interval:
-    """The interval of a figure; none, with the reason, with fewer than `fewest` users or an undefined spread.
+    """The interval of a figure; none, with the reason, with fewer than `fewest` users, an undefined spread, or
+    users of whom a few have far more rows than the others (`jackknife.uneven`).
 
     With `bounds`: the effective number of users is p (1 - p) / v, with p and v the figure and its variance on the
     scale 0..1 between the bounds, times (z / t)² for its uncertainty (`_freedom`); Clopper and Pearson's interval for
@@ -69,6 +71,8 @@ def interval_of(
         )
     if spread.users < max(2, fewest):
         return Interval(None, None, ONE_USER if spread.users < 2 else few_users(fewest))
+    if spread.uneven:
+        return Interval(None, None, UNEVEN)
     return _open(value, spread, tail) if bounds is None else _bounded(value, spread, bounds, tail)
 
 
@@ -81,6 +85,8 @@ def student_interval(
     tail = _tail(level)
     if spread.users < max(2, fewest):
         return Interval(None, None, few_users(fewest))
+    if spread.uneven:
+        return Interval(None, None, UNEVEN)
     if spread.undefined or spread.variance == 0:
         return Interval(None, None, ALL_EQUAL)
     half = float(stdtrit(spread.freedom, 1 - tail)) * math.sqrt(spread.variance)
@@ -186,6 +192,7 @@ def sums_interval(
     finish: Callable[[FloatArray], FloatArray],
     bounds: Bounds | None = None,
     *,
+    counts: FloatArray | IntArray,
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
@@ -200,7 +207,7 @@ def sums_interval(
         return Interval(None, None, NOT_REQUESTED)
     if per_user.shape[0] < max(2, fewest):
         return Interval(None, None, few_users(fewest))
-    spread = sums_spread(per_user, finish, resamples, seed)
+    spread = sums_spread(per_user, finish, resamples, seed, counts)
     value = float(finish(per_user.sum(axis=0)[None, :])[0])
     return interval_of(value, spread, bounds, level, fewest)
 
@@ -235,7 +242,13 @@ def mean_estimate(
         interval = count_interval(count, value, bounds, level)
     else:
         interval = sums_interval(
-            sums, lambda s: ratio(s[:, 0], s[:, 1]), bounds, resamples=resamples, seed=seed, level=level
+            sums,
+            lambda s: ratio(s[:, 0], s[:, 1]),
+            bounds,
+            counts=sums[:, 1],
+            resamples=resamples,
+            seed=seed,
+            level=level,
         )
     return Estimate(value, interval.low, interval.high, rows.size, note=join_notes(interval.note, left_out))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
 
+# users with very different numbers of rows: see `uneven`
+_EVEN_SHARE, _EVEN_ENOUGH = 1 / 2, 20
 # a spread below this share of the figure's scale is a rounding error
 _DUST = 1e-10
 
@@ -19,7 +21,7 @@ class Spread:
     """How much a figure depends on single users. `users` were left out in turn, `variance` is the variance of the
     figure, `freedom` are the degrees of freedom of the variance, `skewness` is the skewness of the users' influences
     on the figure, `apart` counts the users whose influence is not the median one. `undefined`: left-out users without
-    whom the figure has no value; the rest is then NaN or 0.
+    whom the figure has no value; the rest is then NaN or 0. `uneven`: a few users have far more rows than the others.
     """
 
     users: int
@@ -28,10 +30,30 @@ class Spread:
     skewness: float
     apart: int = 0
     undefined: int = 0
+    uneven: bool = False
 
 
-def spread_of(whole: float, without: FloatArray) -> Spread:
-    """The spread of a figure from its values `without` (G,) each user; NaN where undefined.
+def uneven(rows: FloatArray | IntArray) -> bool:
+    """Whether a few users have far more of the rows than the others, from each user's number of rows m (users,).
+
+    Kish's effective number of users, (sum m)² / sum m² (Kish 1965, Survey Sampling, section 11.7), is then below half of
+    the users that have rows, and below 20. If the few happen to be alike, the spread over users does not show how
+    different others like them would be.
+    """
+    return bool(_uneven(rows, np.zeros(rows.size, dtype=np.int64), 1)[0])
+
+
+def _uneven(rows: FloatArray | IntArray, groups: IntArray, count: int) -> BoolArray:
+    users, total, squares = (
+        np.bincount(groups, weights=part, minlength=count) for part in (rows > 0, rows, rows * rows)
+    )
+    few: BoolArray = total * total < np.minimum(_EVEN_SHARE * users, _EVEN_ENOUGH) * squares
+    return few
+
+
+def spread_of(whole: float, without: FloatArray, rows: FloatArray | IntArray | None = None) -> Spread:
+    """The spread of a figure from its values `without` (G,) each user; NaN where undefined. `rows` (users,) are the
+    users' numbers of rows, None if all have one.
 
     With the influence d_i = (G - 1) (whole - without_i) less its mean, the variance is sum d_i² / (G (G - 1)), the
     jackknife's (Tukey 1958; Efron and Tibshirani 1993, ch. 11), which errs upwards (Efron and Stein 1981). Its
@@ -42,15 +64,18 @@ def spread_of(whole: float, without: FloatArray) -> Spread:
     if missing:
         return Spread(without.size, np.nan, np.nan, np.nan, undefined=missing)
     users = without.size
-    return spreads((users - 1) * (whole - without), np.zeros(users, dtype=np.int64), np.array([abs(whole)]))[
-        0
-    ]
+    alone = np.zeros(users, dtype=np.int64)
+    (spread,) = spreads((users - 1) * (whole - without), alone, np.array([abs(whole)]))
+    return spread if rows is None else replace(spread, uneven=uneven(rows))
 
 
-def spreads(influence: FloatArray, groups: IntArray, scale: FloatArray) -> list[Spread]:
+def spreads(
+    influence: FloatArray, groups: IntArray, scale: FloatArray, rows: FloatArray | None = None
+) -> list[Spread]:
     """The spread of each of several figures from the `influence` (n,) of the users on the figure `groups` (n,).
 
-    `scale` (figures,) is the size of each figure, against which a rounding error is judged.
+    `scale` (figures,) is the size of each figure, against which a rounding error is judged. `rows` (n,) is the user's
+    number of rows, None if all have one.
     """
     count = scale.size
     users = np.bincount(groups, minlength=count)
@@ -67,10 +92,13 @@ def spreads(influence: FloatArray, groups: IntArray, scale: FloatArray) -> list[
     median = ordered[middle] if ordered.size else np.zeros(count)
     far = np.abs(centred - median[groups]) > dust[groups]
     apart = np.bincount(groups[far], minlength=count)
-    return [
+    found = [
         _moments(int(users[at]), squares[at], cubes[at], fourths[at], float(dust[at]), int(apart[at]))
         for at in range(count)
     ]
+    for at in [] if rows is None else np.flatnonzero(_uneven(rows, groups, count)).tolist():
+        found[at] = replace(found[at], uneven=True)
+    return found
 
 
 def _moments(users: int, squares: float, cubes: float, fourths: float, dust: float, apart: int) -> Spread:
@@ -112,13 +140,15 @@ def sums_spread(
     finish: Callable[[FloatArray], FloatArray],
     resamples: int = RESAMPLES,
     seed: int = 0,
+    counts: FloatArray | IntArray | None = None,
 ) -> Spread:
     """The spread of a statistic that is a function of sums over users.
 
     `per_user` (users, k): each user's terms of the sums. `finish` maps sums (r, k) to figures (r,), NaN if
-    undefined. Examples: counts of wins, ties and losses -> Q; a confusion matrix -> kappa.
+    undefined. Examples: counts of wins, ties and losses -> Q; a confusion matrix -> kappa. `counts` (users,): the users'
+    numbers of rows, None if all have one.
     """
     rows = grouped_users(per_user, resamples, seed)
     whole = rows.sum(axis=0)
     values: FloatArray = finish(np.concatenate([whole[None, :], whole - rows]))
-    return spread_of(float(values[0]), values[1:])
+    return spread_of(float(values[0]), values[1:], counts)

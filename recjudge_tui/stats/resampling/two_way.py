@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import Ids, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.arrays import FloatArray, Ids, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
 from recjudge_tui.stats.resampling.intervals import NOT_REQUESTED, Bounds, check_bounds, interval_of
@@ -35,7 +35,13 @@ def two_way(users: Spread, raters: Spread, cells: Spread) -> Spread:
     summed = users.variance**2 / users.freedom + raters.variance**2 / raters.freedom
     freedom = (users.variance + raters.variance) ** 2 / summed if summed else larger.freedom
     freedom = min(freedom, max(users.freedom, raters.freedom))
-    return Spread(few, variance, freedom, larger.skewness, min(users.apart, raters.apart))
+    return Spread(
+        few, variance, freedom, larger.skewness, min(users.apart, raters.apart), uneven=users.uneven
+    )
+
+
+def _mean_spread(sums: FloatArray, resamples: int, seed: int) -> Spread:
+    return sums_spread(sums, lambda s: ratio(s[:, 0], s[:, 1]), resamples, seed, sums[:, 1])
 
 
 def enough_raters(raters: int, interval: Interval) -> Interval:
@@ -68,7 +74,7 @@ def crowd_mean_estimate(
         return Estimate(value, None, None, rows.size, note=NOT_REQUESTED)
     columns = np.stack([rows, np.ones(rows.size)])
     over = [
-        sums_spread(sums_by_user(columns, codes, count), lambda s: ratio(s[:, 0], s[:, 1]), resamples, seed)
+        _mean_spread(sums_by_user(columns, codes, count), resamples, seed)
         if count > 1
         else Spread(count, math.nan, math.nan, math.nan)
         for codes, count in ((of_users, n_users), (of_raters, n_raters), (of_cells, n_cells))
