@@ -39,7 +39,7 @@ from recjudge_tui.tui.frame.late_errors import is_coming, is_ours, is_too_late
 from recjudge_tui.tui.frame.line_filters import Filters
 from recjudge_tui.tui.frame.living_runs import living_runs
 from recjudge_tui.tui.frame.signals import leaving_cleanly, signals_held
-from recjudge_tui.tui.frame.themes import THEMES, ReadableDim, chosen_theme, own_theme
+from recjudge_tui.tui.frame.themes import THEMES, ReadableDim, chosen_theme, named_colours, own_theme
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import GONE, Confirm, ErrorDialog
@@ -72,6 +72,8 @@ class RecjudgeApp(App[None]):
         Binding("ctrl+q", "leave_app", "quit", show=False, priority=True, id="app.quit"),
     ]
 
+    ansi_theme_dark = Reactive(named_colours(THEMES[0]), init=False)
+    ansi_theme_light = Reactive(named_colours(THEMES[1]), init=False)
     _chosen_theme: str
     # from the start, because the styles of all widgets are computed again for another one
     theme: Reactive[str] = Reactive(Initialize(lambda app: cast("RecjudgeApp", app)._chosen_theme))

@@ -35,7 +35,7 @@ class WindowTable(ScrollView, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = """
     WindowTable {
         background: $background; scrollbar-size-vertical: 1; overflow-x: hidden;
-        .window-table--head { color: $text-muted; text-style: bold; }
+        .window-table--head { text-style: bold dim; }
         .window-table--cursor { background: $block-cursor-background; text-style: bold; }
     }
     """

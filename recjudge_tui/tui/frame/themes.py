@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from rich.color import Color as RichColor
 from rich.segment import Segment
 from rich.style import Style
+from rich.terminal_theme import TerminalTheme
 from textual.color import Color
 from textual.filter import LineFilter
 from textual.theme import BUILTIN_THEMES, Theme
@@ -34,7 +35,7 @@ THEMES = (
     ),
     Theme(
         name="recjudge-light",
-        primary="#557ea6",
+        primary="#4a7096",
         secondary="#285858",
         accent="#0b5a70",
         warning="#7a4300",
@@ -64,6 +65,21 @@ THEMES = (
         variables={"block-cursor-background": "#00338a", "block-cursor-foreground": "#ffffff"},
     ),
 )
+
+
+def named_colours(theme: Theme) -> TerminalTheme:
+    """What the colours that Rich names (`yellow`) are in a theme; Textual's own are too pale for a light ground."""
+    names = theme.to_color_system().generate()
+    ground, text, panel = (_triplet(names[name]) for name in ("background", "foreground", "panel"))
+    red, green, yellow, blue, magenta, cyan = (
+        _triplet(names[name]) for name in ("error", "success", "warning", "primary", "secondary", "accent")
+    )
+    colours = [ground, red, green, yellow, blue, magenta, cyan, text]
+    return TerminalTheme(ground, text, colours, [panel, *colours[1:]])
+
+
+def _triplet(name: str) -> tuple[int, int, int]:
+    return Color.parse(name).rgb
 
 
 _BY_NAME = {theme.name: theme for theme in THEMES}

@@ -40,7 +40,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
     HomeBoard {
         height: 1fr; padding: 0 1; background: $background; scrollbar-size-vertical: 1; overflow-x: hidden;
         .home--title { color: $accent; text-style: bold; }
-        .home--dim { color: $text-muted; }
+        .home--dim { text-style: dim; }
         .home--good { color: $success; }
         .home--warn { color: $warning; }
         .home--bad { color: $error; }
