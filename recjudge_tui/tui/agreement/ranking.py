@@ -20,15 +20,17 @@ from recjudge_tui.reports.figures.leaderboard import EVEN, system_sentence
 from recjudge_tui.reports.figures.marks import Sentence
 from recjudge_tui.reports.figures.words import CI, METHOD_NAMES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS
+from recjudge_tui.reports.leaderboard.rows import TIES_NOTE
 from recjudge_tui.tui.agreement.matrix import short_number
 from recjudge_tui.tui.kit.charts import interval, is_ascii, place_of, tick
 from recjudge_tui.tui.kit.glyphs import Glyphs, middle, number, short_label
 
 OF_PAIRS = tuple(name for name, method in METHODS.items() if method.of_pairs)
 _SCORE_HEADS = {"q": "Q", "mean": "mean"}
-_COUNT_HEADS = ("W", "T (flips)", "L")
+_TIES = "T (flips)"
+_COUNT_HEADS = ("W", _TIES, "L")
 # columns that a narrow panel leaves out, in this order; numbers are never cut
-_LEFT_OUT = ("fail", "interval", "n", "T (flips)", "W", "L")
+_LEFT_OUT = ("fail", "interval", "n", _TIES, "W", "L")
 NUMBER_HEADS = ("#", *_SCORE_HEADS.values(), "score", *_COUNT_HEADS, "fail", "n")
 _WIDEST, _NARROWEST = 72, 8
 _SHADES = ("█", "▓", "▒", "░")
@@ -69,6 +71,11 @@ def ranking(table: Table, width: int, look: Glyphs) -> Ranking:
     by = METHOD_NAMES.get(method, method)
     many = len({row["system"] for row in table.rows}) > 2
     return Ranking(f"{one_line(table.title, 50)} by {by}, {CI}", heads, lines, many)
+
+
+def notes_on(ranking: Ranking, notes: Sequence[str]) -> list[str]:
+    """The notes without those on a column that the panel left out."""
+    return [note for note in notes if note != TIES_NOTE or _TIES in ranking.heads]
 
 
 def _by_rater(table: Table, cells: Sequence[Sequence[Text]], look: Glyphs) -> tuple[RankingLine, ...]:

@@ -32,7 +32,7 @@ from recjudge_tui.tui.agreement.jobs import (
 )
 from recjudge_tui.tui.agreement.matrix import ceiling_line, matrix, n_range, notes_about, pair_sentence
 from recjudge_tui.tui.agreement.outcomes import OutcomeChoice
-from recjudge_tui.tui.agreement.ranking import OF_PAIRS, Ranking, RankingLine, columns, ranking
+from recjudge_tui.tui.agreement.ranking import OF_PAIRS, Ranking, RankingLine, columns, notes_on, ranking
 from recjudge_tui.tui.figures.grid import TableCell
 from recjudge_tui.tui.figures.render import content_of
 from recjudge_tui.tui.kit.base_screen import COMMON
@@ -194,6 +194,7 @@ class AgreementScreen(OccasionScreen):
         if agreement is not None and agreement.pairs is not None and agreement.board is not None:
             self._show_matrix(agreement, agreement.pairs)
             self._show_ranking(agreement.board)
+            self._show_details()
 
     def _show_failure(self, error: RecjudgeError) -> None:
         self.host.show_error(error)
@@ -247,7 +248,10 @@ class AgreementScreen(OccasionScreen):
         sentence = self._sentence(agreement)
         lines = [] if sentence is None else [content_of(sentence, look)]
         table = agreement.board if self._on_board else agreement.pairs
-        notes = notes_about(table, self._row())[:_LONGEST_NOTES] if table is not None else []
+        notes = notes_about(table, self._row()) if table is not None else []
+        if self._on_board and self._ranking is not None:
+            notes = notes_on(self._ranking, notes)
+        notes = notes[:_LONGEST_NOTES]
         if self._on_board and not self._matrix and agreement.pairs is not None:
             notes = [*agreement.pairs.notes, *notes]
         lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]

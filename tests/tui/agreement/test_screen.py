@@ -19,11 +19,11 @@ from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOpt
 from recjudge_tui.stats.agreement import weighted_cells
 from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS, Statistic, label_of
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects.projects import create_project, project_id
 from recjudge_tui.store.verdicts.triage_log import record
 from recjudge_tui.tui.agreement.matrix import ceiling_line, notes_about, pair_sentence, short_number
 from recjudge_tui.tui.agreement.outcomes import OutcomeChoice
-from recjudge_tui.tui.agreement.ranking import Ranking, RankingLine, columns
+from recjudge_tui.tui.agreement.ranking import Ranking, RankingLine, columns, notes_on, ranking
 from recjudge_tui.tui.agreement.screen import AgreementScreen
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.cases.verdict_list import VerdictList
@@ -105,6 +105,18 @@ async def test_no_number_of_the_ranking_is_cut(rated: Path, size: tuple[int, int
             await until(pilot, lambda: board.row_count > 0)
             assert board.virtual_size.width <= board.size.width
             await press(pilot, "m", "right", "enter")
+
+
+@pytest.mark.parametrize(("width", "explained"), [(30, False), (78, True)])
+def test_a_column_that_has_no_room_is_not_explained(rated: Path, width: int, explained: bool) -> None:
+    with connect(rated) as db:
+        table = leaderboard_table(db, project_id(db, "shop"), LeaderboardOptions(protocol="pairwise"))
+    shown_part = ranking(table, width, UNICODE)
+    assert ("T (flips)" in shown_part.heads) == explained
+    assert notes_on(shown_part, table.notes) == [
+        note for note in table.notes if explained or not note.startswith("ties include")
+    ]
+    assert any(note.startswith("ties include") for note in table.notes)
 
 
 async def test_an_override_changes_no_figure_until_it_is_asked_for(rated: Path) -> None:
