@@ -79,7 +79,8 @@ class CaseDetail(NamedTuple):
 
     `slates` are (system, list) in the order of the case's systems. `run_shown` is the run whose snapshots are shown,
     None if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect.
-    `aspects` are those with verdicts, in the order of the prompt. `profile` is the reply with the user's profile (may
+    `opinions` are those on the questions of this verdict's protocol, and on the case as a whole; `aspects` are the aspects
+    of them, in the order of the prompt. `profile` is the reply with the user's profile (may
     be empty), `example` the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are
     those shown, digest -> JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not
     shown in this run.
@@ -143,7 +144,7 @@ def case_detail(db: Database, verdict_id: int) -> CaseDetail:
         (row["case_id"], row["run_id"]),
     )
     user, slates, explanation, example = _snapshots(db, row, shown) if shown else _imported(db, row)
-    opinions = _opinions(db, row)
+    opinions = _on_its_questions(row, _opinions(db, row))
     flags, flags_beyond = _flags(db, row, {item.item_id for _, slate in slates for item in slate.items})
     return CaseDetail(
         verdict_id=verdict_id,
@@ -216,6 +217,13 @@ def _opinions(db: Database, row: sqlite3.Row) -> tuple[Opinion, ...]:
         )
         for o in rows
     )
+
+
+def _on_its_questions(row: sqlite3.Row, opinions: tuple[Opinion, ...]) -> tuple[Opinion, ...]:
+    """Without the aspects that only other protocols asked about: six aspects of an arena tell nothing of a pairwise
+    verdict."""
+    asked = {opinion.aspect for opinion in opinions if opinion.protocol == row["protocol"]} | {OVERALL}
+    return tuple(opinion for opinion in opinions if opinion.aspect in asked)
 
 
 def _set_one(list_order: str, row: sqlite3.Row) -> str:

@@ -371,6 +371,19 @@ async def test_an_arena_case_shows_its_aspects_orders_analyses_and_profile(
         assert beside == (size[0] == 120)
 
 
+async def test_a_pairwise_case_has_no_aspects_of_an_arena(project_db: Path) -> None:
+    make_arena(project_db, make_project(project_db))
+    async with running(project_db, "movies") as pilot:
+        await filter_by(pilot, "protocol:pairwise judge:qwen")
+        told = pilot.app.screen.query_one(CasePanel).text()
+        assert "Raters" in told
+        assert "inspiration" not in told
+        # its verdict on the whole case stays
+        assert [line.split() for line in told.splitlines() if "llama" in line] == [
+            ["llama", "judge", "arena", "A"]
+        ]
+
+
 async def test_a_list_scored_from_0_to_1(project_db: Path) -> None:
     make_absolute(project_db, make_project(project_db, cases=1))
     async with running(project_db, "movies") as pilot:
