@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.coordinate import Coordinate
+from textual.message import Message
 from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
@@ -45,6 +46,16 @@ _LONGEST_NOTES = 8
 # the smallest and the largest width of a column, and the largest height of a line
 _CELLS, _TALLEST = (8, 32), 3
 _EXPORT_HINT = "The file's ending says what is written: .svg .png .pdf for the figure, .csv .json .md .tex for its numbers"
+
+
+class Picture(Vertical):
+    """The room of the figure. Longer details or more tabs leave less of it."""
+
+    class Resized(Message):
+        pass
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
 
 
 class FiguresScreen(OccasionScreen):
@@ -108,8 +119,11 @@ class FiguresScreen(OccasionScreen):
         yield TopBar("recjudge", self.project_title(self.project_id), "Figures")
         yield self.occasion_bar()
         yield ClickText(id="views")
-        with Vertical(id="picture", classes="pane -none"):
-            yield FigureTable(id="grid", cursor_type="cell", cell_padding=1)
+        with Picture(id="picture", classes="pane -none"):
+            # the cursor has a ground of its own, so it needs a text of its own
+            yield FigureTable(
+                id="grid", cursor_type="cell", cell_padding=1, cursor_foreground_priority="renderable"
+            )
             yield Plot(id="plot")
             yield Static(Content.styled("computing", "dim"), id="none")
         yield DetailsPane(id="details", classes="pane")
@@ -153,8 +167,8 @@ class FiguresScreen(OccasionScreen):
 
     def on_resize(self) -> None:
         self._show_tabs()
-        self.call_after_refresh(self._fill_room)
 
+    @on(Picture.Resized)
     def _fill_room(self) -> None:
         if self._cells.lines and self._cell_size != self._size_of_cells(self._cells):
             self._show_grid(self._cells, self.query_one(FigureTable))
@@ -239,8 +253,6 @@ class FiguresScreen(OccasionScreen):
         notes = figure.notes[:_LONGEST_NOTES] if self._cells.lines or self._has_plot else ()
         lines += [Content.styled(f"{look.dot} {one_line(note, 400)}", "dim") for note in notes]
         self.query_one(DetailsPane).show(Content("\n").join(lines))
-        # longer details leave less room for the figure
-        self.call_after_refresh(self._fill_room)
 
     def _mark_cursor(self) -> None:
         """Put brackets around the value under the cursor."""

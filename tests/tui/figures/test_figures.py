@@ -23,7 +23,7 @@ from recjudge_tui.tui.figures.plot_widget import Plot
 from recjudge_tui.tui.figures.screen import FIGURE_KEYS, FiguresScreen
 from recjudge_tui.tui.kit.dialogs import AskLine, ErrorDialog
 from recjudge_tui.tui.kit.steady_table import FigureTable
-from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until
+from tests.support.app.driving import SIZES, painted, press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.drawn_project import SYSTEMS, USERS, drawn_project
 
@@ -105,6 +105,24 @@ async def test_every_figure_shows_what_its_report_says(rated: Path, size: tuple[
         assert "Labels in the sets of rules (down), verdict (across), n=6" in text
         assert "3 labels" in text
         assert "of 6 verdicts" in " ".join(text.replace("│", " ").split())
+
+
+async def test_a_grid_fits_its_room_and_the_cursor_can_be_read(rated: Path) -> None:
+    async with running(rated, "shop") as pilot:
+        screen = await open_views(pilot)
+        grid = screen.query_one("#grid", FigureTable)
+        for size in ((80, 24), (120, 40), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda: grid.virtual_size.height <= grid.size.height)
+            await painted(pilot)
+            cursor = [
+                style.color.get_truecolor()
+                for strip in screen._compositor.render_strips()
+                for text, style, _ in strip
+                if "[" in text and style and style.color and style.bgcolor
+                if style.bgcolor.get_truecolor() == (0xE6, 0xC3, 0x4A)
+            ]
+            assert cursor == [(0, 0, 0)]
 
 
 async def test_enter_on_a_part_opens_the_cases_behind_it(rated: Path) -> None:
