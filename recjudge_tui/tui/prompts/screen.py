@@ -57,8 +57,8 @@ class PromptsScreen(EditingScreen):
     PromptsScreen #prompts:focus-within, PromptsScreen #prompt:focus { border: round $accent; }
     PromptsScreen #prompts { width: 1fr; }
     PromptsScreen #prompt { display: none; width: 1fr; }
-    PromptsScreen.-wide #prompts { width: 60; }
-    PromptsScreen.-wide #prompt { display: block; }
+    PromptsScreen.-wide #prompts, PromptsScreen.-huge #prompts { width: 60; }
+    PromptsScreen.-wide #prompt, PromptsScreen.-huge #prompt { display: block; }
     PromptsScreen.-reading #prompts { display: none; }
     PromptsScreen.-reading #prompt { display: block; }
     PromptsScreen DataTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
