@@ -190,7 +190,9 @@ def _check_recipe(db: Database, project_id: int, name: str, recipe: dict[str, ob
         rule = stored.get("rule", "another rule")
         about = f" for {stored['protocol']}" if "protocol" in stored else ""
         raise UsageError(
-            f"there is another consensus “{name}”", f"It was made by {rule}{about}.", "Choose another name."
+            f"a different consensus is already called “{name}”",
+            f"It was made by {rule}{about}.",
+            "Choose another name.",
         )
 
 

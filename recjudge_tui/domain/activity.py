@@ -1,4 +1,4 @@
-"""Levels of engagement: users by the number of events that may be shown of them."""
+"""Activity levels: users grouped by the number of their events that may be shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Level(NamedTuple):
 
 
 def activity_levels(events: Mapping[str, int], levels: int = 4) -> list[Level]:
-    """Users in at most `levels` levels by the number of events shown, least active first.
+    """At most `levels` groups of users by the number of events shown, least active first.
 
     The bounds are the quantiles over the users with any event (inclusive method); users with equal numbers share a level,
     so there may be fewer levels. Users without events are a level of their own.

@@ -103,7 +103,7 @@ def _pair(option: AddressOption, word: str) -> tuple[str, str]:
 
 
 def words_of(option: AddressOption, value: Any) -> tuple[str, ...]:
-    """The words that mean this field of the record: `value_of` reversed."""
+    """The command-line words for this value of the field; the inverse of `value_of`."""
     if option.pairs:
         return tuple(f"{name}={variable}" for name, variable in value)
     if option.many:
@@ -118,7 +118,7 @@ def check_key_variable(name: str) -> None:
             "api_key_env",
             "--api-key-env takes the name of an environment variable, not the key itself",
             "The given text is not a valid name. It was not stored.",
-            "Write for instance: export MY_KEY=… and then --api-key-env MY_KEY. If it was a key, and your shell keeps a"
+            "For example: export MY_KEY=… and then --api-key-env MY_KEY. If it was a key, and your shell keeps a"
             " history, replace the key.",
         )
 
@@ -130,7 +130,7 @@ def check_headers(headers: Sequence[tuple[str, str]]) -> None:
     for name, variable in headers:
         if not _TOKEN.fullmatch(name):
             raise AddressError(
-                "header_env", "--header-env: that is not the name of a header", next_step="Write NAME=VAR."
+                "header_env", "--header-env: this is not a valid header name", next_step="Write NAME=VAR."
             )
         if name.lower() in _OWN:
             raise AddressError(
@@ -140,6 +140,6 @@ def check_headers(headers: Sequence[tuple[str, str]]) -> None:
             raise AddressError(
                 "header_env",
                 "--header-env takes the name of an environment variable, not the value itself",
-                "What was given cannot be such a name. It was not stored.",
-                "Write for instance: export MY_KEY=… and then --header-env api-key=MY_KEY.",
+                "The given text is not a valid variable name. It was not stored.",
+                "For example: export MY_KEY=… and then --header-env api-key=MY_KEY.",
             )

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 Part = Literal["history", "search", "click", "browse", "other"]
 # the kinds of data that shipped prompts are written for
 Data = Literal["media", "shopping"]
-Deed = Literal["bought", "consumed", "rated", "wanted", "refused", "shown", "other"]
+Action = Literal["bought", "consumed", "rated", "wanted", "refused", "shown", "other"]
 
 # types that begin so are held out: kept for offline metrics, never shown to a judge
 HELD_OUT = "heldout_"
@@ -22,8 +22,8 @@ HELD_OUT = "heldout_"
 JUDGEMENT = f"{HELD_OUT}relevance"
 # the type whose value is always shown with the event: the user's rating of the item
 RATING = "rating"
-# deeds after which the user has or knows the item
-OWNED: tuple[Deed, ...] = ("bought", "consumed", "rated")
+# actions after which the user has or knows the item
+OWNED: tuple[Action, ...] = ("bought", "consumed", "rated")
 
 # prefixes of types that indicate which prompts suit a project
 _DATA: tuple[tuple[str, Data], ...] = (
@@ -35,18 +35,18 @@ _DATA: tuple[tuple[str, Data], ...] = (
 class EventKind(NamedTuple):
     """One row: the name of the kind, where it is shown, what the user did, and the prefixes by which it is recognised.
 
-    `verb` is the past tense for what the user did, if it differs from the verb of the deed.
+    `verb` is the past tense for what the user did, if it differs from the verb of the action.
     """
 
     name: str
     part: Part
-    deed: Deed
+    action: Action
     stems: tuple[str, ...]
     verb: str = ""
 
     @property
     def owned(self) -> bool:
-        return self.deed in OWNED
+        return self.action in OWNED
 
 
 # Tried in this order: `remove_from_cart` is a refusal, `watch_later` a wish.
@@ -120,10 +120,10 @@ def data_of(event_type: str) -> Data | None:
     return next((data for stem, data in _DATA if event_type.startswith(stem)), None)
 
 
-def deed_of(event_type: str) -> Deed:
+def action_of(event_type: str) -> Action:
     """What the user did to the item: bought it, rated it, ...; `other` for an unknown type."""
     kind = kind_of(event_type)
-    return kind.deed if kind else "other"
+    return kind.action if kind else "other"
 
 
 def past(event_type: str) -> str:
@@ -131,16 +131,16 @@ def past(event_type: str) -> str:
     kind = kind_of(event_type)
     if kind is None:
         return "had"
-    return kind.verb or (kind.deed if kind.deed in ("bought", "rated") else "had")
+    return kind.verb or (kind.action if kind.action in ("bought", "rated") else "had")
 
 
 def owned(event_type: str) -> bool:
     """Whether the event makes the item one that the user has or knows."""
-    return deed_of(event_type) in OWNED
+    return action_of(event_type) in OWNED
 
 
 @lru_cache(maxsize=1024)
 def shows_interest(event_type: str) -> bool:
     """Whether the event shows the user's interest: items that were merely shown and unknown types do not count."""
     kind = kind_of(event_type)
-    return kind is not None and kind.deed != "shown"
+    return kind is not None and kind.action != "shown"

@@ -44,7 +44,7 @@ KEYS: dict[str, str] = {
     "distance": "distance>=2, from the user's own score",
 }
 COMPARED = {"conf": "conf<.6", "spread": "spread>=2", "distance": "distance>=2"}
-# every key, shown on the empty line
+# all keys, shown while the line is empty
 HINT = " ".join(COMPARED.get(key, f"{key}:") for key in KEYS)
 _NUMBERED = ("case", "run")
 OCCASIONS = ("context", "from", "to")
@@ -95,11 +95,13 @@ class VerdictFilter(NamedTuple):
         """The filter restricted to these occasions. Raises UsageError if it chooses others itself."""
         more = occasion_terms(occasions)
         for key in sorted({term.key for term in self.terms} & {term.key for term in more}):
-            raise UsageError(f"--{key} and “{key}:” in the filter say the same", next_step="Use one of them.")
+            raise UsageError(
+                f"--{key} cannot be combined with “{key}:” in the filter", next_step="Use one of them."
+            )
         return VerdictFilter(self.terms + more)
 
     def queue(self) -> frozenset[str]:
-        """The reasons of the queue that the filter chooses (of QUEUED); empty without such a term."""
+        """The reasons (of QUEUED) that the filter selects from the queue; empty without such a term."""
         asked = {term.value for term in self.terms if term.key == "queue"}
         return frozenset(QUEUED if "any" in asked else asked)
 
@@ -157,12 +159,12 @@ def parse_occasions(text: str) -> OccasionFilter:
         if term.key not in OCCASIONS:
             raise UsageError(
                 f"“{term.chip()}” does not choose occasions",
-                next_step=f"Here the filter has {OCCASION_HINT}.",
+                next_step=f"This filter takes only {OCCASION_HINT}.",
             )
         values[term.key].append(term.value)
     for key in ("from", "to"):
         if len(values[key]) > 1:
-            raise UsageError(f"“{key}:” is given {len(values[key])} times", next_step="Give one time.")
+            raise UsageError(f"“{key}:” is given {len(values[key])} times", next_step="Give it once.")
     contexts, start, end = (values[key] for key in OCCASIONS)
     return occasion_filter(contexts, "".join(start), "".join(end))
 
@@ -189,7 +191,7 @@ def _term(key: str, op: str, value: str, *, quoted: bool) -> Term:
     if key in COMPARED:
         return Term(key, "=" if op == ":" else op, _number(key, value))
     if op not in (":", "="):
-        raise UsageError(f"“{key}” cannot be compared by {op}", next_step=f"Write {KEYS[key]}.")
+        raise UsageError(f"“{key}” cannot be compared with {op}", next_step=f"Write {KEYS[key]}.")
     if key in _NUMBERED and not (value.isascii() and value.isdigit() and len(value) <= 18):
         raise UsageError(f"“{key}:{value}” is not a number", next_step=f"Write {KEYS[key]}.")
     if key in _WORDS:

@@ -1,4 +1,4 @@
-"""The words of the screens, each in a line or two."""
+"""Definitions of the words used on the screens, one or two lines each."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("held out", "What the user did after the list was made. Judges never see it; offline metrics use it."),
     ("judge", "A language model, or the built-in rules, that gives verdicts."),
     ("kappa (κ)", "Agreement beyond chance: 1 is complete, 0 is what chance alone would give."),
-    ("occasion", "One visit of a user, by context and time (filter: context: from: to:). Lists meet only within one."),
-    ("position tie", "A tie because of a flip. It is counted in the ties, and apart from true ties."),
+    ("occasion", "One visit of a user, by context and time (filter: context: from: to:). Lists are compared within one."),
+    ("position tie", "A tie caused by a flip. Tables count it as a tie and also show it separately from true ties."),
     ("Q", "(wins + ties) / (losses + ties) of a system. Above 1 it wins more than it loses."),
     ("queue", "The verdicts that need a reader and have no decision yet."),
     ("rater", "Anything that gives verdicts: a judge, a person, a consensus, a metric."),
     ("separable", "More users prefer one of two systems than chance would explain (p < .05 over all pairs)."),
     ("spread", "The highest minus the lowest score that raters gave to the same case."),
-    ("swap", "The same pair shown again in the other order, to see whether the answer stays."),
+    ("swap", "The same pair shown again in the other order, to see whether the answer stays the same."),
     ("system", "A recommender, or whatever made the explanation, that is compared with others."),
     ("verdict", "What a rater decided on one case and aspect, from the answers of one or more calls."),
 )  # fmt: skip

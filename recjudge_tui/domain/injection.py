@@ -35,7 +35,7 @@ _VERDICTS = r"""(?:good|partial|poor)[ _]match|set[ _][12ab]\b|[ab][ ]wins\b|as[
   (?:10|ten)[ ]?(?:/|out[ ]of|of)[ ]?(?:10|ten)\b|(?:5|five)[ -]stars?\b|all[ ](?:5s|fives)\b|
   full[ ](?:marks|score)|(?:highest|maximum|max|perfect|top)[ ](?:possible[ ])?(?:score|rating|mark|grade)s?\b|
   (?:5|five|10|ten)[ ](?:for|on|in)[ ](?:all|every|each)[ ](?:aspect|question|criteri)"""
-# a command opens a sentence or follows a word that makes it one: “users rate it five stars” is none
+# a command begins a sentence or follows a word such as “please”: “users rate it five stars” is not a command
 _COMMANDS = r"""(?:
   (?:(?:^|[.!?:;,)\]"'“”—–-])[ ]?|\b(?:and|then|please|always|must|should|only|just|to)[ ])
     (?:answer|reply|respond|output|choose|select|label|judge|classify|return|declare|prefer)\b|
@@ -48,7 +48,7 @@ _TOLD_BEFORE = (
 )
 _JUDGES = r"(?:judge|evaluator|grader|rater|annotator|language[ ]model|llm|ai|assistant|chat-?gpt|gpt|claude|gemini)s?\b"
 
-# lower-case words of which an order contains at least one -> the order
+# parts of words, one of which every match contains (a fast first check) -> the pattern
 _ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("ignor", "disregard", "forget", "overrid", "bypass", "follow"),
@@ -133,7 +133,7 @@ _ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
 )  # fmt: skip
 _COMPILED = tuple((words, re.compile(pattern, re.VERBOSE | re.IGNORECASE)) for words, pattern in _ORDERS)
 
-# what chat templates (and guesses of them) put between turns
+# markers that chat templates, real or made up, put between turns
 _TURNS = re.compile(
     r"<\|[^|<>\n]{1,40}\|>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|```|"
     r"(?:^|\n)[ \t]*#{2,4}[ \t]*(?:system|instructions?|response|assistant|user|guidelines|output form|new task)\b|"
@@ -240,7 +240,7 @@ def _hidden_named(text: str, at: re.Match[str]) -> str:
 
 
 def _around(text: str, at: re.Match[str]) -> str:
-    """One safe line that shows the match, with the beginning of the text where both fit."""
+    """One safe line that shows the match, and the beginning of the text if both fit."""
     if at.end() < EXCERPT:
         return one_line(text, EXCERPT)
     return one_line("…" + text[max(0, at.start() - 20) : at.start() + 8 * EXCERPT], EXCERPT)

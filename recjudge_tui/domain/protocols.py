@@ -35,7 +35,7 @@ class ProtocolFacts:
     ends: lowest and highest value where there are no labels.
     scores: a verdict is a number, averaged over cases; else it is one of the labels.
     spellings: other ways to write a label in a file of labels, in lower case -> value.
-    question: the protocol whose question it answers too; their verdicts are compared. Empty: its own.
+    question: the protocol that asks the same question, so that their verdicts can be compared. Empty: none.
     disagreement: the smallest difference of two values that counts as a disagreement.
     prompts: kind of data -> name of the default prompt.
     prompts_of: the protocol whose prompts it uses. Empty: its own.

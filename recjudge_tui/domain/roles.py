@@ -20,7 +20,7 @@ BUILT_IN: dict[RaterKind, str] = {
     "rules": "built in, not a language model",
     "random": "by chance, not a language model",
 }
-# their values are no opinions: nobody disagrees with them
+# their values are not opinions, so nobody can disagree with them
 WITHOUT_OPINION: tuple[RaterKind, ...] = ("metric", "random")
 # judges whose verdicts a reader reviews
 REVIEWED: tuple[RaterKind, ...] = ("judge", "rules")

@@ -115,8 +115,8 @@ class Estimate(Model):
     examples of other domains are left out. `published` is the preset of a run as published, a line each.
     `copies_notes` count the events that are left out of what is shown because they are also held out. `undated_note`
     counts events without a time, which are shown although they may be later than a list that has one. `strata`: users
-    drawn by level of engagement, where the run is stratified. `tokens_reused` of the low number are read only once by a
-    server that `reuse_note` names; None: it is not known to remember prompts.
+    drawn from each activity level, where the run is stratified. `tokens_reused` of the low number are read only once
+    by a server that `reuse_note` names; None: it is not known to remember prompts.
     """
 
     calls: int
@@ -144,10 +144,10 @@ class Progress(Model):
     """The progress of a run: `done` + `failed` + outstanding = `calls`; `cached` of the done reused a stored reply.
 
     `cost_usd` is the known cost, `unknown_usd` the most that may have been billed beside it: for calls without usage,
-    for attempts that were lost, and for calls in flight. `impossible_costs` calls have an impossible stored cost
-    (from an older version), which is left out of the sum. `waiting_s` is how long the server asked to be left alone.
-    Of `tokens_counted` prompt tokens, those of calls whose server says how many it reused, it reused `tokens_reused`:
-    it had read them before.
+    for attempts that were lost, and for calls in flight. `impossible_costs` calls have an impossible stored cost (from
+    an older version), which is left out of the sum. `waiting_s` is the rest of a pause that the server asked for. Of
+    `tokens_counted` prompt tokens, those of calls whose server says how many it reused, it reused `tokens_reused`: it
+    had read them before.
     """
 
     calls: int

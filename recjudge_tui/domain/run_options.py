@@ -19,14 +19,14 @@ Until = Literal["", "decided"]
 Decides = Literal["question", "cases", "draw", "work"]
 
 SIX_MONTHS_DAYS = 183
-# how long one attempt of a call may take
+# the longest timeout of one attempt, in seconds
 TIMEOUT_S = 120.0
-# what draws samples, examples, orders and who labels what
+# the seed that draws samples, examples, orders and annotation tasks
 SEED = 7
 MOST_AT_ONCE = 1024
 # the command that runs the protocols of SAER one after the other
 SAER_NAME = "saer"
-# the options that choose occasions; reports have them, too
+# the options that choose occasions; reports have them too
 OCCASION_SETTINGS = ("contexts", "served_from", "served_to")
 
 
@@ -50,16 +50,14 @@ def _texts(facts: ProtocolFacts) -> bool:
 class RunOption:
     """One option; `name` is the setting it sets.
 
-    type: int, float, str, bool, tuple (names) or dict (NAME=WORD). bounds: ge, gt, le and lt, as in pydantic.
-    default: None if it depends on something else; with `by_protocol`, it comes from the protocol's facts.
-    flag, metavar: on the command line; a flag that negates the setting begins with --no-. Empty: not offered there.
-    help: for the command line and the form; `details` follow on the command line only.
-    taken_by: whether a protocol has this option.
-    label: in the form. placeholder: the meaning of an empty field of the form.
-    form_choices: (value, text) to choose from in the form, the default first.
-    repeated: on the command line each name is given by an option of its own, because it may hold a comma.
-    as_json: the values of a dict are JSON (KEY=JSON).
-    decides: what the judge is asked, which cases are judged, how these are drawn, or how the run is worked on.
+    type: int, float, str, bool, tuple (names) or dict (NAME=WORD). bounds: ge, gt, le and lt, as in pydantic. default:
+    None if it depends on something else; with `by_protocol`, it comes from the protocol's facts. flag, metavar: on the
+    command line; a flag that negates the setting begins with --no-. Empty: not offered there. help: for the command
+    line and the form; `details` follow on the command line only. taken_by: whether a protocol has this option. label:
+    in the form. placeholder: the meaning of an empty field of the form. form_choices: (value, text) to choose from in
+    the form, the default first. repeated: on the command line each name is given by an option of its own, because it
+    may hold a comma. as_json: the values of a dict are JSON (KEY=JSON). decides: what the option affects: what the
+    judge is asked, which cases are judged, how they are drawn, or how the run is executed.
     """
 
     name: str
@@ -216,7 +214,7 @@ _DECLARED = (
         "stratify", str, "Draw the sample's users at random, or evenly from 4 activity levels.",
         decides="draw", default="none", choices=get_args(Stratify), flag="--stratify",
         details="A user's level depends on the number of events shown.",
-        label="drawn", form_choices=(("none", "at random"), ("activity", "by level of engagement")),
+        label="drawn", form_choices=(("none", "at random"), ("activity", "by activity level")),
     ),
     RunOption(
         "until", str, "Stop when an anytime-valid interval separates every two systems.",
@@ -255,7 +253,7 @@ _DECLARED = (
     RunOption(
         "sending", dict, "Send this to the server too, such as think=false or reasoning_effort=low.",
         default={}, flag="--option", metavar="KEY=JSON", as_json=True,
-        details="Repeat it for several; an object is merged into one that is sent anyway (docs/judges.md).",
+        details="Repeat it for several. An object is merged into the one that recjudge sends (docs/judges.md).",
         label="sent along", placeholder="nothing",
     ),
     RunOption(
@@ -279,7 +277,7 @@ _DECLARED = (
         decides="work", bounds={"gt": 0}, flag="--tpm", metavar="N", label="tokens/min", placeholder="no limit",
     ),
     RunOption(
-        "again", bool, "Judge again what the rater has judged, and replace the verdicts.",
+        "again", bool, "Judge already judged cases again, and replace the verdicts.",
         decides="cases", default=False, flag="--again",
         label="judge again", form_choices=(("no", "no"), ("yes", "yes, replace verdicts")),
     ),

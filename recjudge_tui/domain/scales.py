@@ -46,7 +46,7 @@ class Scale(NamedTuple):
         try:
             if scale_of_text(text) == self:
                 return text
-        except ValueError:  # a word holds a mark that stands between words
+        except ValueError:  # a word contains a character that separates words
             pass
         spec: Any = list(self.words) or [self.low, self.high]
         return json.dumps(spec if self.ordered else {"categories": spec}, ensure_ascii=False)
@@ -70,8 +70,8 @@ def numbered(low: float, high: float) -> Scale:
 def scale_of_text(text: str) -> Scale:
     """A scale as a cell writes it: `1-5`, `0 to 10`, `no < yes`, or `relevant | offensive | unclear` without an order.
 
-    Words that hold such marks are written as in a mapping: `["a<b", "c"]`, `{"categories": ["a|b", "c"]}`. Raises ValueError
-    for anything else.
+    Words that contain these separators are written as JSON, as in a mapping: `["a<b", "c"]`, `{"categories": ["a|b",
+    "c"]}`. Raises ValueError for anything else.
     """
     if (spec := _listed(text)) is not None:
         return spec

@@ -9,7 +9,7 @@ from typing import Any
 
 from recjudge_tui.errors import UsageError
 
-# what the program itself decides, and where a run asks for it
+# parameters that recjudge sets itself -> where the user can change them
 _OWN = {
     **dict.fromkeys(("model", "modelId"), "--judge"),
     **dict.fromkeys(("messages", "system", "prompt", "input"), "the prompt's file"),
@@ -29,7 +29,8 @@ _BARE_WORD = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 def sending_options(words: Iterable[str]) -> dict[str, Any]:
     """`KEY=JSON` of each as a mapping; a bare word counts as text, so that `reasoning_effort=low` needs no quotes.
 
-    Raises UsageError for what is no JSON, for what the program sets itself, and for what looks like a secret.
+    Raises UsageError for a value that is not JSON, for a parameter that recjudge sets itself, and for anything that
+    looks like a secret.
     """
     options: dict[str, Any] = {}
     for word in words:
@@ -37,8 +38,8 @@ def sending_options(words: Iterable[str]) -> dict[str, Any]:
         if not (sign and name and text):
             raise UsageError(
                 "an option is written KEY=JSON",
-                "The key, an equals sign and the value are needed.",
-                "Write for instance reasoning_effort=low or think=false.",
+                "It needs a key, an equals sign and a value.",
+                "For example: reasoning_effort=low or think=false.",
             )
         options[name] = _value(name, text)
     _check(options)
@@ -53,7 +54,7 @@ def _value(name: str, text: str) -> Any:
             return text
     raise UsageError(
         f"the value of {name} is not JSON",
-        "It is sent to the server as it is.",
+        "The value is sent to the server unchanged.",
         """Write numbers, true, false, null, text in "…", lists in […] or objects in {…}; in a shell, in '…'.""",
     )
 
@@ -67,7 +68,7 @@ def _check(options: Mapping[str, Any]) -> None:
         if _SECRET.search(name):
             raise UsageError(
                 f"{name} looks like a secret, and options are stored with the run",
-                next_step="Put it into an environment variable, and name that with --api-key-env or --header-env.",
+                next_step="Put it in an environment variable, and give its name with --api-key-env or --header-env.",
             )
         if name in _OWN:
             instead = f"Use {_OWN[name]}." if _OWN[name] else "Leave it out."
@@ -77,7 +78,7 @@ def _check(options: Mapping[str, Any]) -> None:
 
 
 def with_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with the options: an object is merged into one that the body has, null takes a parameter out."""
+    """The request body with the options added. An object is merged into an existing one; null removes a parameter."""
     merged = dict(body)
     for name, value in options.items():
         known = merged.get(name)

@@ -34,7 +34,7 @@ _EMOJI_FORMS = "\ufe0e\ufe0f"
 _TWO_FORMS = {"So", "Sm", "Sk", "Po", "Pd"}
 # the flags of England, Scotland and Wales are written with tag characters
 _FLAG, _FLAGS = "\U0001f3f4", {"gbeng\x7f", "gbsct\x7f", "gbwls\x7f"}
-# what has no width and so must not be painted, whatever put it there
+# characters without width, which must never be painted
 _UNPAINTED = re.compile(
     f"[{re.escape(''.join(map(chr, (*_DROPPED, 0x0A, *_BIDI))))}"
     "\u2028\u2029\u00ad\u200b\u2060-\u206f\ufeff\U000e0000-\U000e00ff]+"
@@ -44,10 +44,10 @@ _UNPAINTED = re.compile(
 def safe_text(text: object) -> str:
     """The text without anything that moves the cursor, rings, changes colours, reorders or hides: safe for any output.
 
-    Drops C0 controls (but newline and tab), DEL and C1. Characters that reorder or that nobody sees are shown by name
-    (`‹RLO›`, `‹ZWSP›`, `‹VS17›`, `‹U+2061›`), words spelt in tag characters as `‹TAG words›`; those that scripts and
-    emoji need stay where they need them. Lone surrogates become U+FFFD. Markup stays: show the result as plain content,
-    never as markup.
+    Drops C0 controls (except newline and tab), DEL and C1. Characters that reorder text or are invisible are shown by
+    name (`‹RLO›`, `‹ZWSP›`, `‹VS17›`, `‹U+2061›`), words spelt in tag characters as `‹TAG words›`; those that scripts
+    and emoji need stay where they need them. Lone surrogates become U+FFFD. Markup stays: show the result as plain
+    content, never as markup.
     """
     raw = str(text)
     if raw.isascii() and raw.isprintable():
@@ -56,7 +56,9 @@ def safe_text(text: object) -> str:
 
 
 def paintable(line: str) -> str:
-    """A painted line without characters that control or hide. Nothing is named, so that it keeps its width."""
+    """A painted line without control and invisible characters. They are dropped and not named, so that the width stays
+    the same.
+    """
     return _UNPAINTED.sub("", line)
 
 
@@ -65,7 +67,7 @@ def _shown_for(character: re.Match[str]) -> str:
 
 
 def _named(run: re.Match[str]) -> str:
-    """A run of characters that nobody sees, by name but for those that the text needs."""
+    """A run of invisible characters, by name except for those that the text needs."""
     before = run.string[run.start() - 1] if run.start() else ""
     characters = run.group()
     if before == _FLAG and _untagged(characters) in _FLAGS:
@@ -96,7 +98,9 @@ def _untagged(characters: str) -> str:
 
 
 def _is_needed(character: str, before: str, after: str) -> bool:
-    """Whether the visible character before it gives it a meaning: a form of an emoji or an ideograph, a joint."""
+    """Whether it has a meaning after this visible character: it selects the form of an emoji or ideograph, or joins
+    two.
+    """
     if not before:
         return False
     if character in _EMOJI_FORMS:
@@ -108,12 +112,12 @@ def _is_needed(character: str, before: str, after: str) -> bool:
 
 
 def quantity(count: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: `1 call`, `2,000 calls`. `plural` is for nouns that take no plain s."""
+    """A number with its noun: `1 call`, `2,000 calls`. `plural` is for nouns whose plural does not just add an s."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def money(dollars: float) -> str:
-    """US dollars with at least two digits that count: `$0`, `$0.0016`, `$0.12`, `$1,234.50`."""
+    """US dollars with at least two significant digits: `$0`, `$0.0016`, `$0.12`, `$1,234.50`."""
     if dollars == 0:
         return "$0"
     decimals = 2 if abs(dollars) >= 0.1 else 1 - math.floor(math.log10(abs(dollars)))

@@ -10,7 +10,7 @@ from recjudge_tui.domain.material import ImageView
 PATCH_PIXELS = 32
 LEAST_OF_AN_IMAGE = 85
 PATCHES_TIMES = 4
-# an image of 512 x 512, which none that is shown exceeds
+# an image of 512 x 512; images are never shown larger
 MOST_OF_AN_IMAGE = 1024
 TOKENS_AROUND_A_MESSAGE = 16
 
@@ -27,8 +27,8 @@ def estimate_tokens(text: str) -> tuple[int, int]:
 
 
 def least_tokens(text: str) -> int:
-    """Fewer tokens than any current model makes of a text: half of the low estimate, so 9 characters of Latin script or
-    3.6 of any other a token.
+    """A number of tokens that every current model exceeds for this text: half of the low estimate, which is 9
+    characters of Latin script, or 3.6 of any other, per token.
     """
     return estimate_tokens(text)[0] // 2
 
@@ -55,7 +55,7 @@ def estimate_prompt_tokens(messages: Iterable[Message]) -> tuple[int, int]:
 
 
 def most_prompt_tokens(messages: Iterable[Message]) -> int:
-    """A bound on the tokens of the messages: a tokenizer makes at most one of each byte, and chat templates add a few."""
+    """An upper bound on the tokens of the messages: at most one token per byte, and a few for the chat template."""
     return sum(
         len(message.content.encode("utf-8", "replace"))
         + sum(MOST_OF_AN_IMAGE for _ in message.images)
@@ -66,7 +66,7 @@ def most_prompt_tokens(messages: Iterable[Message]) -> int:
 
 def shared_start(first: Sequence[object], second: Sequence[object]) -> int:
     """How many elements (characters, tokens) at the beginning of both are the same."""
-    # halving, because comparing slices of texts is fast
+    # binary search, because comparing slices of texts is fast
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2

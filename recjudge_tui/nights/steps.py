@@ -83,7 +83,7 @@ def judge_cases(db: Database, project_id: int, watch: Watch, night: Night, say: 
         settle_anchors(db, project_id, entry)
         for task in _tasks_of_night(db, project_id, entry):
             if left is not None and left <= 0:
-                say(f"{task.protocol} by {task.rater}: waits for the next night, the budget is spent")
+                say(f"{task.protocol} by {task.rater}: waits for the next night, because the budget is spent")
                 night.is_unfinished = True
                 continue
             judged = _judge(db, project_id, task, left, night, say, work)

@@ -12,13 +12,13 @@ _TEMPLATE = """\
 # Paths are relative to this file.
 project = {project}
 
-# Files to import. A file is imported once, and again when its content changes. Paths may hold *, ? and **.
+# Files to import. A file is imported once, and again when its content changes. Paths may contain *, ? and **.
 # as: items, users, events, lists, explanations or labels; layout, mapping and system as in “recjudge import”.
 [[import]]
 paths = ["lists/*.csv"]
 as = "lists"
 
-# Who judges what has no verdict yet. “rules” is built in and needs no model; others: ollama:MODEL, openai:MODEL, ...
+# Who judges the cases without a verdict. “rules” is built in and needs no model; or ollama:MODEL, openai:MODEL, ...
 [[judge]]
 spec = "rules"
 name = "nightly"
@@ -34,7 +34,7 @@ protocols = ["pointwise", "pairwise"]
 file = "trend.csv"
 over = "day"
 
-# What must hold. The command exits 0 if it does, 3 if not, 1 if something failed or cannot be told.
+# Bounds to meet. Exit code: 0 if they are met, 3 if not, 1 if something failed or could not be measured.
 [gate]
 at_most = {{ failure_rate = 0.05 }}
 # truth = "people"

@@ -52,7 +52,7 @@ def watch_night(db: Database, watch: Watch, say: Say, work: Work) -> Night:
 
 @contextmanager
 def _project_lock(db: Database, project_id: int, project: str) -> Iterator[None]:
-    """Hold the lock of a project; the lock of a dead process is free.
+    """Hold the lock of a project; the lock of a dead process does not count.
 
     Raises RunError when another live process has it, naming that process.
     """
@@ -61,7 +61,7 @@ def _project_lock(db: Database, project_id: int, project: str) -> Iterator[None]
         raise RunError(
             f"project “{project}” is being watched already",
             f"{process_of(owner)} works on it.",
-            "Wait for it. If that process dies, its lock is free.",
+            "Wait until it ends. If that process dies, its lock is released.",
         )
     mine = process_mark()
     if not take_watch(db, project_id, mine, owner):

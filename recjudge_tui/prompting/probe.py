@@ -20,7 +20,7 @@ from recjudge_tui.judges.registry import make_judge
 
 COUNTRIES = ("France", "Japan", "Egypt")
 MAX_TOKENS = 1024  # room for thinking
-# no model answers a question for a capital with these words unless the server enforces the schema
+# no model names these words as a capital unless the server enforces the schema
 _LABELS = ("quokka-17", "teapot-42")
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -35,7 +35,7 @@ _TEXT_SCHEMA: dict[str, Any] = {
     **_SCHEMA,
     "properties": {"reasoning": {"type": "string"}, "answer": {"type": "string"}},
 }
-# nobody says one of these words without having read it
+# no model says one of these words unless it has read it in the image
 WORDS = ("WALNUT", "LANTERN", "PELICAN", "TROMBONE", "GLACIER", "SAFFRON", "VOLCANO", "BADGER")
 SIZE = (512, 192)
 _LETTERS = 88

@@ -16,7 +16,7 @@ from recjudge_tui.errors import CallError, RunError
 from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.prompting.preview import question_now
-from recjudge_tui.runs.control.limits import CallLimits, StoppedWaiting
+from recjudge_tui.runs.control.limits import CallLimits, RunStopError
 from recjudge_tui.runs.engine.bill import Bill, CostOf
 from recjudge_tui.runs.engine.call import Question, ask
 from recjudge_tui.runs.prices import cost_at, price_of
@@ -111,7 +111,7 @@ async def _ask(judge: Judge, question: Question, workload: Workload, cost_of: Co
         await observed.prepare(workload)
         asyncio.get_running_loop().call_later(PATIENCE_S, stopping.set)
         return await ask(observed, question, workload.timeout_s, CallLimits(stopping), cost_of, Bill())
-    except StoppedWaiting:
+    except RunStopError:
         error = observed.error or CallError("timeout", f"no answer within {workload.timeout_s:g} s")
         return CallResult(observed.attempts, error_kind=error.kind, error=str(error))
     finally:

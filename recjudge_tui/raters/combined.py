@@ -104,7 +104,7 @@ class RaterSummary:
 
     def lines(self) -> list[str]:
         """The summary as lines of text."""
-        done = "brought up to date" if self.updated else "made"
+        done = "updated" if self.updated else "created"
         first = (
             f"{self.kind} “{self.name}” {done}: {self.made:,} verdicts by rule {self.rule} from"
             f" {', '.join(self.raters)}; they differed in {self.disagreed:,}"
@@ -164,7 +164,7 @@ def make_combined_rater(db: Database, project_id: int, name: str, recipe: Recipe
         if not made:
             reasons = "; ".join(f"{count} × {reason}" for reason, count in left_out.items())
             raise RunError(
-                f"{', '.join(names)} share no verdict that “{recipe.rule}” can adjudicate",
+                f"{', '.join(names)} have no verdicts in common that “{recipe.rule}” can combine",
                 f"{reasons or 'They have no verdicts'}.",
                 "“recjudge rater list” shows what each has judged.",
             )
@@ -188,15 +188,17 @@ def make_combined_rater(db: Database, project_id: int, name: str, recipe: Recipe
 def _same_recipe(db: Database, project_id: int, name: str, recipe: Recipe) -> None:
     row = rater_row(db, project_id, name)
     if row["kind"] != recipe.kind:
-        raise UsageError(f"there is a rater “{name}” of kind {row['kind']}", next_step="Choose another name.")
+        raise UsageError(
+            f"the name “{name}” is taken by a rater of kind {row['kind']}", next_step="Choose another name."
+        )
     known = json.loads(row["recipe"])
     if known != recipe.stored():
         of = ", ".join(known.get("raters", ()))
         quorum = f", quorum {known['quorum']}" if "quorum" in known else ""
         raise UsageError(
-            f"there is another {recipe.kind} “{name}”",
+            f"a different {recipe.kind} is already called “{name}”",
             f"It is {known.get('rule')} of {of}{quorum}.",
-            "Choose another name, or “recjudge rater delete” it first.",
+            "Choose another name, or delete it first with “recjudge rater delete”.",
         )
 
 

@@ -81,7 +81,9 @@ class MetricSummary:
         """The summary as lines of text."""
         made = ", ".join(f"{count:,} {what}" for what, count in self.made.items())
         if made or self.updated:
-            first = f"metric “{self.rater}” {'brought up to date' if self.updated else 'made'}: {made or 'no'} verdicts"
+            first = (
+                f"metric “{self.rater}” {'updated' if self.updated else 'created'}: {made or 'no'} verdicts"
+            )
         else:
             first = f"metric “{self.rater}” not created: it has nothing to judge"
         return [first, *(f"left out: {count:,} × {reason}" for reason, count in self.left_out.items())]
@@ -176,15 +178,15 @@ def _same_rater(db: Database, project_id: int, metric: Metric) -> None:
     row = rater_row(db, project_id, metric.rater)
     if row["kind"] != "metric":
         raise UsageError(
-            f"there is a rater “{metric.rater}” of kind {row['kind']}",
-            "Metrics need this name for their own rater.",
+            f"the name “{metric.rater}” is taken by a rater of kind {row['kind']}",
+            "The metric needs this name for its own rater.",
             "“recjudge rater delete” removes it with its verdicts.",
         )
     if json.loads(row["recipe"]) != metric.recipe:
         raise UsageError(
-            f"there is another metric “{metric.rater}”",
+            f"a different metric is already called “{metric.rater}”",
             f"Its recipe is {row['recipe']}.",
-            "“recjudge rater delete” it first.",
+            "Delete it first with “recjudge rater delete”.",
         )
 
 
@@ -254,7 +256,7 @@ def _of_texts(
     cases: Sequence[TextCase], scores: Mapping[int, Score], left_out: Counter[str]
 ) -> Iterator[DerivedVerdict]:
     for case_id, explanation_id in cases:
-        # texts imported after the scores were computed are left to the next update
+        # texts imported after the scores were computed wait for the next update
         value, reason = scores.get(explanation_id or 0, Score(None, _NOT_KNOWN))
         if value is None:
             left_out[f"explanation: {reason}"] += 1

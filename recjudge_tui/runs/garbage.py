@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 YOUNG_OBJECTS = 20_000
-# a plan makes many objects that stay, and hardly a cycle
+# a plan makes many long-lived objects and hardly any cycles
 YOUNG_OBJECTS_OF_A_PLAN = 20_000_000
 
 

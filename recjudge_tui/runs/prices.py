@@ -184,7 +184,7 @@ def _read(path: Path, _changed: int) -> dict[str, Price]:
     prices: dict[str, Price] = {}
     for name, row in content.items():
         if not isinstance(row, dict):
-            raise _not_a_table(path, lines.get((name,)), f"“{name}” is no table")
+            raise _not_a_table(path, lines.get((name,)), f"“{name}” is not a table")
         for field in ("input", "output"):
             if field not in row:
                 raise _not_a_table(path, lines.get((name,)), f"[{name}] has no “{field}”")

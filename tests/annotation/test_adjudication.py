@@ -157,7 +157,7 @@ def test_only_the_aspects_in_dispute_are_asked(db: Database) -> None:
 
 def test_names_that_are_taken(db: Database, cases: list[int]) -> None:
     adjudicate_by_rule(db, project(db), "pairwise", "conservative", "people")
-    with pytest.raises(UsageError, match="another consensus “people”"):
+    with pytest.raises(UsageError, match="a different consensus is already called “people”"):
         start_adjudication(db, project(db), "pairwise", "people")
     with pytest.raises(UsageError, match="of kind annotator"):
         start_adjudication(db, project(db), "pairwise", "ana")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.domain.event_types import deed_of, owned, past
+from recjudge_tui.domain.event_types import action_of, owned, past
 from recjudge_tui.domain.material import ShownEvent
 from recjudge_tui.judges.rules.profile import is_media, profile_of
 from tests.support.rules_material import ago, item, user
@@ -17,7 +17,7 @@ def event(kind: str, value: float | None = None) -> ShownEvent:
 
 
 @pytest.mark.parametrize(
-    ("deed", "kinds"),
+    ("action", "kinds"),
     [
         ("bought", ["purchase", "Purchased", "order", "buy", "checkout.complete", "transaction"]),
         ("rated", ["rating", "review", "RATE", "star-rating"]),
@@ -27,8 +27,8 @@ def event(kind: str, value: float | None = None) -> ShownEvent:
         ("other", ["", "???", "loyalty", "generated"]),
     ],
 )
-def test_deeds(deed: str, kinds: list[str]) -> None:
-    assert {kind: deed_of(kind) for kind in kinds} == dict.fromkeys(kinds, deed)
+def test_actions(action: str, kinds: list[str]) -> None:
+    assert {kind: action_of(kind) for kind in kinds} == dict.fromkeys(kinds, action)
 
 
 def test_only_what_was_had_is_had() -> None:

@@ -94,7 +94,7 @@ def test_scales_are_not_mixed(project_db: Path) -> None:
     case = list_case(project, "u1")
     give(project, "anna", {case: 2.0})
     give(project, "llm", {case: 0.9}, protocol_name="absolute", kind="judge")
-    with pytest.raises(RunError, match="share no verdict"):
+    with pytest.raises(RunError, match="no verdicts in common"):
         make_consensus(project.db, project.id, "gold", "strict", ["anna", "llm"])
     assert project.db.value("SELECT count(*) FROM raters WHERE name = 'gold'") == 0
 

@@ -97,7 +97,7 @@ def test_aspects_and_scales_stay_apart(project_db: Path) -> None:
     give(project, "one", {lists: 2.0}, kind="judge")
     give(project, "rouge_l", {lists: 0.4}, protocol_name="absolute", kind="metric")
     for raters in (["one", "two"], ["one", "rouge_l"]):
-        with pytest.raises(RunError, match="share no verdict"):
+        with pytest.raises(RunError, match="no verdicts in common"):
             make_ensemble(project.db, project.id, "all", "mean", raters)
     assert project.db.value("SELECT count(*) FROM raters WHERE name = 'all'") == 0
 
@@ -213,7 +213,7 @@ def test_dawid_and_skene_refuse_two_raters_and_scores(project_db: Path) -> None:
         give(project, rater, values, protocol_name="absolute", kind="judge")
     with pytest.raises(UsageError, match="at least 3 raters"):
         make_ensemble(project.db, project.id, "jury", "dawid-skene", ["one", "two"])
-    with pytest.raises(RunError, match="share no verdict") as caught:
+    with pytest.raises(RunError, match="no verdicts in common") as caught:
         make_ensemble(project.db, project.id, "jury", "dawid-skene", ["one", "two", "six"])
     assert "scores of 0 to 1 are not labels" in caught.value.cause
 

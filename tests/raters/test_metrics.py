@@ -138,7 +138,7 @@ def test_what_is_no_metric_is_said(text: str, says: str) -> None:
 def test_texts_against_what_the_user_wrote(texts: Database) -> None:
     assert make(texts, "rouge-1") == [
         [
-            "metric “rouge-1” made: 3 explanation verdicts",
+            "metric “rouge-1” created: 3 explanation verdicts",
             "left out: 1 × explanation: no reference was imported",
             "left out: 1 × explanation: the reference has no words",
         ]
@@ -174,7 +174,7 @@ def test_labels_that_came_first_meet_the_metric(db: Database) -> None:
 def test_lists_and_pairs(lists: Database) -> None:
     assert make(lists, "ndcg", k=3) == [
         [
-            "metric “ndcg@3” made: 4 list, 2 pair verdicts",
+            "metric “ndcg@3” created: 4 list, 2 pair verdicts",
             "left out: 3 × list: nothing relevant is held out for the user",
             "left out: 1 × pair: nothing relevant is held out for the user",
             "left out: 2 × pair: the list or text was never imported",
@@ -209,7 +209,7 @@ def test_a_metric_of_no_list_is_said_and_the_others_are_made(lists: Database) ->
     made = make(lists, "auc", "mrr", k=3)
     assert made[0][0] == "metric “auc” not created: it has nothing to judge"
     assert any("an item has no score" in line for line in made[0][1:])
-    assert made[1][0].startswith("metric “mrr@3” made")
+    assert made[1][0].startswith("metric “mrr@3” created")
     assert lists.value("SELECT count(*) FROM raters WHERE name = 'auc'") == 0
 
 
@@ -228,7 +228,7 @@ def test_again_changes_nothing(lists: Database) -> None:
     before = [tuple(row) for row in lists.rows("SELECT * FROM verdicts ORDER BY id")]
     cases = lists.value("SELECT count(*) FROM cases")
     made = make(lists, *NAMES, k=3)
-    assert sum("brought up to date" in found[0] for found in made) == len(NAMES) - 1, "auc has no scores"
+    assert sum("updated" in found[0] for found in made) == len(NAMES) - 1, "auc has no scores"
     assert [tuple(row) for row in lists.rows("SELECT * FROM verdicts ORDER BY id")] == before
     assert lists.value("SELECT count(*) FROM cases") == cases
 
@@ -247,7 +247,7 @@ def test_an_older_list_of_a_case_keeps_its_verdict(lists: Database) -> None:
     make(lists, "ndcg@3")
     load(lists, "lists", [("user_id", "system", "item_id", "rank"), ("u1", "a", "i5", 1)])
     made = make(lists, "ndcg@3")
-    assert made[0][0] == "metric “ndcg@3” brought up to date: 5 list, 2 pair verdicts"
+    assert made[0][0] == "metric “ndcg@3” updated: 5 list, 2 pair verdicts"
 
 
 @pytest.mark.parametrize("kind", ["annotator", "ensemble", "reader"])
@@ -256,14 +256,14 @@ def test_a_name_that_is_taken_is_refused(texts: Database, kind: RaterKind) -> No
         ensure_rater(texts, project_id(texts, "films"), "rouge-l", kind)
     with pytest.raises(UsageError) as error:
         make(texts, "rouge-1", "rouge-l")
-    assert f"“rouge-l” of kind {kind}" in error.value.title
+    assert f"“rouge-l” is taken by a rater of kind {kind}" in error.value.title
     assert texts.value("SELECT count(*) FROM raters") == 1
 
 
 def test_another_recipe_of_the_name_is_refused(texts: Database) -> None:
     with texts.transaction():
         ensure_rater(texts, project_id(texts, "films"), "rouge-l", "metric", {"metric": "rouge-l", "beta": 2})
-    with pytest.raises(UsageError, match="another metric"):
+    with pytest.raises(UsageError, match="a different metric"):
         make(texts, "rouge-l")
 
 
@@ -343,7 +343,7 @@ def test_the_figures_are_computed_without_the_write_lock(
         return score
 
     monkeypatch.setattr(metric_raters, "text_metric", writing)
-    assert make(texts, "rouge-1")[0][0].startswith("metric “rouge-1” made: 3")
+    assert make(texts, "rouge-1")[0][0].startswith("metric “rouge-1” created: 3")
 
 
 def test_the_judge_prefers_the_list_that_the_metric_does_not(lists: Database) -> None:
@@ -376,7 +376,7 @@ def test_the_texts_of_the_paper(db: Database, tmp_path: Path) -> None:
         import_files(db, "films", [source], kind, mapping=mapping)
     made = make(db, *TEXT_METRICS)
     assert [lines[0] for lines in made] == [
-        f"metric “{n}” made: 2,536 explanation verdicts" for n in TEXT_METRICS
+        f"metric “{n}” created: 2,536 explanation verdicts" for n in TEXT_METRICS
     ]
     found = {name: pearson(db, name) for name in TEXT_METRICS}
     assert found == pytest.approx(

@@ -86,7 +86,7 @@ def test_ties_give_no_majority_and_a_tie_in_the_middle(project: Project) -> None
     one, two = pair_case(project, "u1"), pair_case(project, "u2")
     for rater, values in (("anna", (1.0, 1.0)), ("ben", (-1.0, 0.0))):
         give(project, rater, dict(zip((one, two), values, strict=True)), protocol_name="pairwise")
-    with pytest.raises(RunError, match="share no verdict"):
+    with pytest.raises(RunError, match="no verdicts in common"):
         make_consensus(project.db, project.id, "most", "majority", ["anna", "ben"])
     summary = make_consensus(project.db, project.id, "middle", "median", ["anna", "ben"])
     assert _verdicts(project, "middle") == {one: 0.0}
@@ -143,6 +143,6 @@ def test_the_command_takes_all_annotators(
     )
     code, _, err = ran(capsys, *words)
     assert code == 0
-    assert "consensus “crowd” made: 4 verdicts by rule median from anna, ben, cleo" in err
+    assert "consensus “crowd” created: 4 verdicts by rule median from anna, ben, cleo" in err
     assert "left out: 1 × the median lies between two labels" in err
     assert "left out: 1 × fewer votes than the quorum of 2" in err

@@ -191,7 +191,7 @@ def test_a_price_that_is_none_is_refused(
     ("text", "line", "fault"),
     [
         ('\n["openai:m"]\ninput = 1\n', 2, "[openai:m] has no “output”"),
-        ("x = 3\n", 1, "“x” is no table"),
+        ("x = 3\n", 1, "“x” is not a table"),
         ('["openai:m"]\ninput\n', 2, "Expected '=' after a key"),
         ('["openai:m"]\ninput = 1\noutput = 1e10\n', 3, "is not a price"),
     ],

@@ -96,7 +96,7 @@ def test_the_line_of_a_filter_completes_contexts_and_days(visits: Database) -> N
     [
         ("context:", "“context:” needs a value"),
         ("from:yesterday", "“yesterday” is not a time"),
-        ("to<2024-05-01", "“to” cannot be compared by <"),
+        ("to<2024-05-01", "“to” cannot be compared with <"),
     ],
 )
 def test_a_wrong_occasion_in_a_filter_is_refused(text: str, says: str) -> None:

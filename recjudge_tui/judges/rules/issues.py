@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from statistics import median
 
-from recjudge_tui.domain.event_types import deed_of, owned, past
+from recjudge_tui.domain.event_types import action_of, owned, past
 from recjudge_tui.domain.material import ItemView, ShownEvent, SlateView, UserView
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.judges.rules.products import FOR_OTHERS, Consumable, Durable
@@ -89,9 +89,9 @@ def holdings_of(user: UserView) -> Holdings:
     """The holdings of a user. Only purchases count for durables and consumables; a rating shows that an item is known."""
     now = latest(user)
     known = [e for e in reversed(user.history) if e.item and owned(e.type)]
-    bought = [e for e in known if deed_of(e.type) == "bought"]
+    bought = [e for e in known if action_of(e.type) == "bought"]
     # the last entry wins, so a purchase replaces a rating
-    named = sorted(known, key=lambda e: deed_of(e.type) == "bought")
+    named = sorted(known, key=lambda e: action_of(e.type) == "bought")
     media = is_media(user)
     durables: dict[str, ShownEvent] = {}
     for event in bought:

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from typing import NamedTuple
 
-from recjudge_tui.domain.event_types import Deed, deed_of
+from recjudge_tui.domain.event_types import Action, action_of
 from recjudge_tui.domain.material import ItemView, ShownEvent, UserView
 from recjudge_tui.judges.rules.text import Categories, categories, plain, words
 from recjudge_tui.judges.rules.words import COLOURS, PACKING, STOPWORDS
@@ -27,7 +27,7 @@ CLEAR_MEDIA = 10
 NARROW = 4.0
 SEARCH_WORDS = 2  # an item with all words of a search matches it if the search has this many words
 # weight of one event in the profile; a wish is weaker than a purchase, and the meaning of an unknown type is unclear
-WEIGHTS: dict[Deed, float] = {
+WEIGHTS: dict[Action, float] = {
     "bought": 1.0, "consumed": 1.0, "rated": 1.0, "wanted": 0.5, "refused": -0.5, "shown": 0.0, "other": 0.5,
 }  # fmt: skip
 _PLAIN_WORDS = STOPWORDS | COLOURS | PACKING
@@ -104,8 +104,8 @@ def is_media(user: UserView) -> bool:
 
     Users then take an item only once, and titles do not name products. Wishes and refusals do not count.
     """
-    deeds = {deed_of(event.type) for event in (*user.history, *user.others)}
-    return bool(deeds & {"rated", "consumed"}) and not deeds & {"bought", "other"}
+    actions = {action_of(event.type) for event in (*user.history, *user.others)}
+    return bool(actions & {"rated", "consumed"}) and not actions & {"bought", "other"}
 
 
 def profile_of(user: UserView) -> Profile:
@@ -219,7 +219,7 @@ def _strength(
 
 def _rating(event: ShownEvent) -> float | None:
     """The value of a rating. Values of other events, such as prices, do not show liking."""
-    if deed_of(event.type) != "rated" or event.value is None or not math.isfinite(event.value):
+    if action_of(event.type) != "rated" or event.value is None or not math.isfinite(event.value):
         return None
     return min(max(event.value, -1e6), 1e6)
 
@@ -230,7 +230,7 @@ def _likings(history: Sequence[ShownEvent]) -> list[float]:
     values = [v for v in rated if v is not None]
     mean = math.fsum(values) / len(values) if values else 0.0
     spread = math.sqrt(math.fsum((v - mean) * (v - mean) for v in values) / len(values)) if values else 0.0
-    plain_weights = [WEIGHTS[deed_of(event.type)] for event in history]
+    plain_weights = [WEIGHTS[action_of(event.type)] for event in history]
     if spread <= 1e-9:
         return plain_weights
     return [

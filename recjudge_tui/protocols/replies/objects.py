@@ -84,7 +84,7 @@ def _is_form(broken: str, words: Iterable[str]) -> bool:
     parts = {part for word in words for part in (word.casefold(), *_WORD.findall(word.casefold()))}
     # a short word such as “A” is contained in many others
     parts = {part for part in parts if len(part) > 2 or part.isdigit()}
-    # where a part is missing, so is all that contains it
+    # if a part of the word is missing, so is the word
     least = [part for part in parts if not any(other != part and other in part for other in parts)]
     folded = broken.casefold()
     return not any(part in folded for part in least)

@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCI
 # most servers give the thinking apart
 _THINKING = re.compile(r"\A(?:<think(?:ing)?>.*?</think(?:ing)?>\s*)+", re.DOTALL)
 _THINKING_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
-# a field of a reply that holds more than this is no label
+# a field with a longer text than this is not a label
 _LONGEST_LABEL = 200
 _MOST_FIELDS = 200
 
@@ -210,7 +210,7 @@ def _check_agreement(
 def _check_beside(
     objects: list[TextObject], prompt: Prompt, wanted: tuple[AspectSpec, ...], labels: tuple[str, ...]
 ) -> None:
-    """Raise ReplyFault where an object that is no answer holds a field asked for, or a label, at any depth."""
+    """Raise ReplyFault if an object that is not the answer contains a requested field or a label, at any depth."""
     names = {field_key(name) for aspect in wanted for name in _names(aspect)}
     values: list[object] = [each.fields for each in objects if not _is_example(prompt, each.fields)]
     while values:
@@ -243,7 +243,7 @@ def _around(lines: list[str], labelled: list[LabelLine] | list[SummaryLine]) -> 
 def _beside(
     prompt: Prompt, aspect: AspectSpec, lines: list[str], labelled: list[LabelLine]
 ) -> tuple[str, str]:
-    """What stands before the first line that names a label, and after it except for such lines."""
+    """The text before the first line that names a label, and the text after it without such lines."""
     numbers = [line.number for line in labelled if _readable(prompt, aspect, line.value)]
     after = [line for number, line in enumerate(lines) if number > numbers[0] and number not in numbers]
     return "\n".join(lines[: numbers[0]]), "\n".join(after)

@@ -32,7 +32,7 @@ _WORDS_FOR_ANSWER = (
     "choice",
     "boxed",
 )
-# with what YAML may put before a value
+# including what YAML may put before a value
 _VERBS = "a|an|str|is|was|are|of|would|should|must|be|to|remains|as"
 _NUMBERING = re.compile(r"\d{1,4}[.)][ \t*]*")
 _SUMMARY = re.compile(r"summary[ \t*]*:", re.IGNORECASE)
@@ -129,7 +129,7 @@ def contradiction(
     if _ASKED.match(after):
         return "the answer is part of a question"
     claim = _claim(aspects, labels)
-    # with several aspects the words before the answer weigh one after the other
+    # with several aspects, the text before the answer usually discusses them one by one
     earlier = list(claim.finditer(before)) if len(aspects) == 1 else []
     named = tuple(_name_key(name) for aspect in aspects for name in (aspect.field, aspect.name))
     earlier = [each for each in earlier if each is earlier[-1] or _states(each, named)]
@@ -146,7 +146,9 @@ def contradiction(
 
 
 def _plain(text: str) -> str:
-    """The text with usual letters and digits for wide ones and the like, and without underscores for emphasis."""
+    """The text with ordinary letters and digits in place of wide ones and the like, and without underscores for
+    emphasis.
+    """
     return _EMPHASIS.sub(" ", unicodedata.normalize("NFKC", text))
 
 

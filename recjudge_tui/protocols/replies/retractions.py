@@ -1,13 +1,13 @@
 """Words by which a text after an answer takes the answer back, in the languages that judges reply in.
 
-They err on the side of doubt: a reply in doubt is asked for once more.
+In doubt, a text counts as a retraction: the judge is only asked once more.
 """
 
 from __future__ import annotations
 
 import re
 
-# of English words alone, with a blank between them
+# English, matched in a text reduced to words with single spaces
 _ENGLISH = re.compile(
     r"\b(?:wait|hold on|oops|sorry|correction|corrected|correct my|scratch that|on second thought|on reflection|mistake|"
     r"mistaken|wrong|incorrect|not right|an error|chang(?:e|ed|ing) my|reconsider|disregard|ignore (?:that|this|the|my)|"
@@ -19,7 +19,7 @@ _NO = re.compile(
     r"(?<!\w)(?:no|nein|non|não|nee|nej|nei|nie|ne|нет|ні|не|όχι|hayır|nem|nu|không|tidak|bukan)[,;:.!]",
     re.IGNORECASE,
 )
-# whole words, folded: as the beginning of a word they would stand in too many others
+# whole words, folded: as prefixes they would match too many other words
 _WORDS = frozenset(
     "nein faux erro anzi fout nee nej nei fel feil fejl vent vänta sai nhầm hata hiba ошибка нет רגע maaf salah errato"
     " khoan wacht nie".split()
@@ -50,7 +50,7 @@ _BEGINNINGS = frozenset(
     "keliru refus tunggu sebenarnya koreksi silap".split()
 )  # fmt: skip
 _LENGTHS = sorted({len(beginning) for beginning in _BEGINNINGS})
-# of languages that do not put blanks between words, and of more than one word
+# phrases, and words of languages that do not put spaces between words
 _ANYWHERE = (
     "等等", "等一下", "不对", "不對", "错", "錯", "不是", "更正", "纠正", "糾正", "其实", "其實", "抱歉",
     "对不起", "應該是", "应该是", "应为", "收回", "間違", "違い", "違う", "誤り", "訂正", "すみません",
@@ -63,7 +63,7 @@ _ANYWHERE = (
 
 
 def retraction(text: str) -> str | None:
-    """The first words found that take an answer back; None where none do. Linear in the length of the text."""
+    """The first words found that take an answer back, or None. Linear in the length of the text."""
     words: list[str] = re.findall(r"\w+", text)
     if match := _ENGLISH.search(" ".join(words)) or _NO.search(text):
         return match[0]

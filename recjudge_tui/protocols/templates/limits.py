@@ -195,7 +195,7 @@ def check_operation(operator: str, left: Any, right: Any) -> None:
 
 
 def limited_filters(filters: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """The filters, held to small numbers and texts as arguments, and those that the syntax tree gets from here."""
+    """The filters, with small numbers and texts as arguments only, and the filters that `counting_tree` inserts."""
     limited = {name: _limited(name, function) for name, function in filters.items() if name not in _LEFT_OUT}
     return {**limited, _COUNTED: _count_steps, _JOINED: _join_parts, _CUT: _note_cut, _KEPT: _check_kept}
 
@@ -290,7 +290,7 @@ def joined_length(parts: Iterable[Any], between: int) -> int:
 
 
 def _limited(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    # the environment or the context is the first argument here
+    # the first argument of these filters is the environment or the context
     place = 1 if hasattr(function, "jinja_pass_arg") else 0
 
     @wraps(function)

@@ -20,7 +20,7 @@ from jinja2 import (
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Message
-from recjudge_tui.domain.event_types import RATING, deed_of
+from recjudge_tui.domain.event_types import RATING, action_of
 from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line, safe_text
@@ -33,7 +33,7 @@ from recjudge_tui.protocols.templates.sandbox import TemplateSandbox
 _PART = "part of a prompt: "
 _SPACE = re.compile(r"\s+")
 # the frames of the shipped prompts look like tags: text from the data may not contain a character that opens one (or
-# looks like it)
+# looks like one)
 _TAG_OPENERS = str.maketrans(dict.fromkeys("<＜﹤", "‹"))
 # words that begin with a vowel sound: a silent h, or a vowel that is not said like "you" (university) or "won" (one)
 _VOWEL_SOUND = re.compile(
@@ -76,7 +76,7 @@ def item_line(item: Record, *attributes: str) -> Lines:
     """`Title | brand: B | category: C` on one line, then the named attributes and the image; unknown or hidden parts
     are left out. A `|` inside a part becomes `/`, so that a title cannot imitate a brand or a category.
     """
-    _check(item, "ItemView", "item_line writes an item")
+    _check(item, "ItemView", "item_line expects an item")
     more = item["attributes"]
     known = tuple((name, more[name]) for name in attributes if more.get(name))
     image = item.get("image")
@@ -103,7 +103,7 @@ def event_line(event: Record, *attributes: str, values: bool = False) -> Lines:
 
     The value of events of other types than `rating` is shown only with `values`; so is the scale, where it is known.
     """
-    _check(event, "ShownEvent", "event_line writes an event")
+    _check(event, "ShownEvent", "event_line expects an event")
     item = event["item"]
     what = item_line(item, *attributes) if item else f"“{_part(event['text'])}”"
     value = _value(event) if values else _rating(event)
@@ -120,7 +120,7 @@ def _value(event: Record) -> str:
     if event["value"] is None:
         return ""
     scale = event["scale"]
-    word = "rated" if scale or deed_of(event["type"]) == "rated" else "value"
+    word = "rated" if scale or action_of(event["type"]) == "rated" else "value"
     return f" | {word} {event['value']:g}" + (f" on a scale of {scale[0]:g} to {scale[1]:g}" if scale else "")
 
 
@@ -131,7 +131,7 @@ def event_lines(events: Iterable[Record], *attributes: str, values: bool = False
 
 def _check(value: object, kind: str, what: str) -> None:
     if type(value) is not Record or value.kind != kind:
-        raise TypeError(f"{what}, and this is {described(value)}")
+        raise TypeError(f"{what}, not {described(value)}")
 
 
 @lru_cache(maxsize=20_000)

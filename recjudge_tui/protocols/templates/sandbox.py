@@ -75,7 +75,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return super()._load_template(name, globals)
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        # a text that is made of what a generator yields
+        # a text built from the values of a generator
         args = tuple(list(arg) if isinstance(arg, Iterator) else arg for arg in args)
         note_call(obj, args, kwargs)
         return note_made(super().call(context, obj, *args, **kwargs))
@@ -93,7 +93,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return self._key(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """`obj[argument]`: a key or a place; else what `obj.argument` is."""
+        """`obj[argument]`: a key or an index; else the same as `obj.argument`."""
         if isinstance(argument, str):
             if isinstance(obj, dict) and argument in obj:
                 return obj[argument]
@@ -123,7 +123,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     def _refused(self, obj: Any, name: str) -> Undefined:
         what = described(obj)
-        # a key of the data may begin so, and a template may ask whether it is there
+        # a key of the data may begin with “_”, and a template may ask whether it exists
         if name.startswith("_") and type(obj) is not dict:
             raise SecurityError(
                 f"a template may not use “{name}” of {what}, or any other name that begins with “_”"

@@ -23,7 +23,7 @@ STALL_S = 5.0
 GRACE_S = 120.0
 
 
-class StoppedWaiting(Exception):  # noqa: N818 - nothing went wrong
+class RunStopError(Exception):
     """The run was told to stop while the call waits to be sent. The call stays planned."""
 
 
@@ -70,7 +70,7 @@ class Budget:
     async def reserve(self, tokens_in: int, max_tokens: int, stopping: asyncio.Event) -> float:
         """Reserve the most that the attempt can cost. Waits while calls in flight may still free enough.
 
-        Raises BudgetLimitError when they cannot, StoppedWaiting when the run is to stop.
+        Raises BudgetLimitError when they cannot, RunStopError when the run is to stop.
         """
         amount = self.price.most(tokens_in, max_tokens)
         while self.spent + (self.reserved + amount) * self.worst > self.limit:
@@ -82,7 +82,7 @@ class Budget:
             self.settled.clear()
             await self.settled.wait()
             if stopping.is_set():
-                raise StoppedWaiting
+                raise RunStopError
         self.reserved += amount
         self.in_flight += 1
         return amount
@@ -147,7 +147,7 @@ class CallLimits:
     async def enter(self, request: Request) -> float:
         """Wait until the attempt may be sent. Returns the dollars reserved for it.
 
-        Raises StoppedWaiting as soon as the run is to stop, BudgetLimitError when the call could exceed the budget.
+        Raises RunStopError as soon as the run is to stop, BudgetLimitError when the call could exceed the budget.
         """
         size = _tokens(request) if self.tokens else 0
         while True:
@@ -174,7 +174,7 @@ class CallLimits:
         return max(0.0, self.until - time.monotonic())
 
     async def wait_out_pause(self) -> None:
-        """Wait until a pause requested by a server is over. Raises StoppedWaiting when the run is to stop."""
+        """Wait until a pause requested by a server is over. Raises RunStopError when the run is to stop."""
         while (left := self.pause_left()) > 0:
             await self.sleep(left)
 
@@ -186,12 +186,12 @@ class CallLimits:
         )
 
     async def _go_out(self) -> None:
-        """Wait until fewer than `at_once` attempts are in flight: concurrency may be lowered below the workers' number."""
+        """Wait until fewer than `at_once` attempts are in flight; there may be more workers than that."""
         while self.at_once is not None and self.out >= self.at_once:
             self.freed.clear()
             await self.freed.wait()
             if self.stopping.is_set():
-                raise StoppedWaiting
+                raise RunStopError
         self.out += 1
 
     def _come_back(self) -> None:
@@ -221,14 +221,14 @@ class CallLimits:
         return max(self.price.most(most_tokens(request), request.sampling.max_tokens), least)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait. Raises StoppedWaiting as soon as the run is to stop, even if there is nothing to wait for."""
+        """Wait. Raises RunStopError as soon as the run is to stop, even if there is nothing to wait for."""
         if self.stopping.is_set():
-            raise StoppedWaiting
+            raise RunStopError
         try:
             await within(seconds, self.stopping.wait())
         except asyncio.TimeoutError:
             return
-        raise StoppedWaiting
+        raise RunStopError
 
     def pause(self, seconds: float) -> None:
         """Send nothing for this many seconds, as the server asked."""
@@ -250,7 +250,7 @@ class CallLimits:
         return self.rng.uniform(0.1, 1.0) * longest
 
     def look(self) -> None:
-        """Notice that this process was suspended: the machine slept, or the process was stopped.
+        """Check whether this process was suspended: the machine slept, or the process was stopped.
 
         While a machine sleeps, the monotonic clock stands still and the wall clock does not. While a process is
         stopped, both go on, but this method is not called. A clock that jumps back is not a sleep.

@@ -63,7 +63,7 @@ class Failures:
     async def wait(self, error: CallError) -> None:
         """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer.
 
-        A delay of zero is honoured once. Raises StoppedWaiting when the run is to stop.
+        A delay of zero is honoured once. Raises RunStopError when the run is to stop.
         """
         if error.retry_after:
             self.limits.pause(error.retry_after)

@@ -17,7 +17,7 @@ from recjudge_tui.judges.base import Judge
 from recjudge_tui.judges.http.deadline import within
 from recjudge_tui.protocols.base import Protocol, reask
 from recjudge_tui.protocols.replies.profile import parse_profile
-from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, StoppedWaiting
+from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, RunStopError
 from recjudge_tui.runs.control.retries import Failures, note_attempt
 from recjudge_tui.runs.engine.bill import Bill, CostOf, claimed_cost, cost_of_failure, credible_usage
 
@@ -52,7 +52,7 @@ async def ask(
     """Ask until there is an answer. The usage of its reply is the sum over all replies.
 
     `cost_of` prices a reply's usage; every attempt is added to `bill`, also when this raises. Raises JudgeError when no
-    call can work; StoppedWaiting and BudgetLimitError while there is no reply. A reply that cannot be read, and cannot
+    call can work; RunStopError and BudgetLimitError while there is no reply. A reply that cannot be read, and cannot
     be asked for again because of one of these, is a failed call, because it was paid for.
     """
     result = await _result(judge, question, timeout_s, limits, cost_of, bill)
@@ -79,7 +79,7 @@ async def _result(
                 else:
                     await failures.wait(error)
                 continue
-        except (StoppedWaiting, BudgetLimitError):
+        except (RunStopError, BudgetLimitError):
             if unread is None:
                 raise
             return unusable(attempts, *unread)
@@ -98,11 +98,11 @@ async def _result(
 
 
 async def _open(bill: Bill, limits: CallLimits, reserved: float) -> None:
-    """Store the reservation of an attempt before it is sent. Raises StoppedWaiting if the run is to stop meanwhile."""
+    """Store the reservation of an attempt before it is sent. Raises RunStopError if the run is to stop meanwhile."""
     try:
         await bill.open(limits.counted(reserved))
         if limits.stopping.is_set():
-            raise StoppedWaiting
+            raise RunStopError
     except BaseException:
         limits.leave(reserved, 0.0)
         raise
@@ -149,14 +149,14 @@ async def _one_attempt(
 
 
 def unforeseen(error: Exception) -> CallError:
-    """The failure of a call by a fault in reading the answer, ours or that of a judge of another package.
+    """The failure of a call because of a bug in reading the answer, in recjudge or in a judge of another package.
 
     One odd answer must not end a run. The error's own words are left out: they may quote the answer.
     """
     return CallError(
         "unforeseen",
         f"The answer could not be read ({_place(error)})",
-        "The program does not expect such an answer.",
+        "recjudge did not expect such an answer.",
         "Please report it. Other calls continue.",
         retry=True,
     )

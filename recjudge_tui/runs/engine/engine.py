@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from recjudge_tui.runs.engine.early_stopping import Watch
 
 LOOK_EVERY_S = 0.5
-SHOWN_FROM_S = 5.0  # a shorter pause of the server is not worth a line
+SHOWN_FROM_S = 5.0  # a shorter pause of the server is not reported
 
 OnProgress = Callable[[Progress], None]
 
@@ -172,7 +172,7 @@ def _limits(
         raise RunError(*UNKNOWN_PRICE)
     if settings.budget_usd is not None and before.impossible_costs:
         raise RunError(
-            "no budget can be kept for this run",
+            "the budget of this run cannot be enforced",
             f"An impossible cost is stored for {quantity(before.impossible_costs, 'call')}.",
             "Start a new run; the stored replies are used again.",
         )

@@ -17,7 +17,7 @@ from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges.base import LANE, WORKER, Judge, slots_of
 from recjudge_tui.runs.control import retries
-from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, StoppedWaiting
+from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, RunStopError
 from recjudge_tui.runs.engine.bill import Bill
 from recjudge_tui.runs.engine.call import ask
 from recjudge_tui.runs.engine.call_line import CallLine
@@ -142,7 +142,9 @@ async def judge_outstanding(job: Job) -> None:
 
 
 def _users_at_once(job: Job) -> int | None:
-    """Users who are begun when the run is decided were asked about in vain, and a server's slots remember a user each."""
+    """The limit on users begun at once: calls about users still open when the run is decided are wasted, and each slot
+    of a server remembers one user.
+    """
     most = [] if job.watch is None else [USERS_UNTIL_DECIDED]
     most += [] if job.slots is None else [job.slots]
     return min(most, default=None)
@@ -177,7 +179,7 @@ async def _work(job: Job, line: CallLine[PreparedCall], room: _Room) -> bool:
         LANE.set(share.lane if job.slots is not None and job.concurrency <= job.slots else None)
         try:
             result = call.result or await _ask(job, call)
-        except StoppedWaiting:
+        except RunStopError:
             _release(job, call)
             continue
         except BudgetLimitError as reached:
@@ -217,7 +219,7 @@ async def _ask(job: Job, call: PreparedCall) -> CallResult:
     timeout_s = job.run.setup.settings.timeout_s
     try:
         return await ask(job.run.judge, call.question, timeout_s, job.limits, job.cost_of, bill)
-    except (StoppedWaiting, BudgetLimitError, RecjudgeError, asyncio.CancelledError):
+    except (RunStopError, BudgetLimitError, RecjudgeError, asyncio.CancelledError):
         if not bill.was_cut:  # else it keeps its reservation, because it may be billed
             job.recorder.settle(call_id, bill.known, bill.unknown)
         raise
@@ -273,6 +275,6 @@ def _count(job: Job, outcome: CallOutcome) -> None:
         failure = JudgeError(
             f"{retries.FAILURES_IN_A_ROW} calls in a row failed",
             f"The last error: {result.error}",
-            f"The run has stopped. Fix the cause, then give “recjudge runs retry {job.run.id}”.",
+            f"The run has stopped. Fix the cause, then run “recjudge runs retry {job.run.id}”.",
         )
         _fail(job, failure)

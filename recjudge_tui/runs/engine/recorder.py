@@ -22,7 +22,7 @@ from recjudge_tui.store.runs.runs import heartbeat
 
 MOST_IN_ONE_TRANSACTION = 256
 TRY_AGAIN_S = 0.01
-# how long a commit waits for another writer, such as a large import: answers are worth more than minutes
+# how long a commit waits for another writer, such as a large import: a long wait is better than lost answers
 PATIENCE_S = 3600.0
 
 
@@ -40,7 +40,7 @@ class _Booking(NamedTuple):
 class Recorder:
     """Outcomes that wait to be committed. `commit_next` belongs to one task; the other methods may be called anywhere.
 
-    The statements run in the event loop, where they cost least. Only the sync to disk has a thread. While another
+    The statements run in the event loop, where they cost least. Only the sync to disk runs in a thread. While another
     process writes, the commit is retried.
     """
 

@@ -31,9 +31,9 @@ def guidelines_are_shared(prompt: Prompt, top_k: int, aspects: Sequence[str]) ->
 def ordered_calls(
     cases: Sequence[CaseCalls], aspects: Sequence[str], repeats: int, *, aspect_last: bool
 ) -> Iterator[PlannedCall]:
-    """Every call of the cases. Users keep their order, and all cases that show the same of a user stand where the first
-    of them stood. The calls about them are sorted by the list shown first, then by the other one, then by aspect; by
-    aspect first if prompts do not end with it. Repeats of a prompt follow each other.
+    """Every call of the cases. Users keep their order. Cases that show the same data about a user move to the place of
+    the first of them. The calls about them are sorted by the list shown first, then by the other one, then by aspect;
+    by aspect first if prompts do not end with it. Repeats of a prompt follow each other.
 
     A prompt consists of the guidelines, the user, the lists and the question, in this order. A server that remembers
     only its last prompt thus reads each part as rarely as one that remembers them all. With two systems, a case's
@@ -51,7 +51,7 @@ def ordered_calls(
 
 
 def _prompts(cases: Sequence[CaseCalls]) -> list[tuple[int, Order]]:
-    """(case, order) of the prompts about one user; what comes first is what was first met."""
+    """(case, order) of the prompts about one user, in the order in which their lists first occur."""
     rank: dict[int | None, int] = {}
     prompts = []
     for case_id, shown, orders in cases:

@@ -54,7 +54,7 @@ class RunCases:
     """The cases of a run, with little data each, because a run may have a hundred thousand. `cases` has each case
     with the ids of its snapshots, `users` the users they belong to; `views` counts the users as of each time that is
     shown. `strata` counts the users
-    drawn from each level of engagement, `left_out` the cases not judged, by reason. `undated` counts the events without a
+    drawn from each activity level, `left_out` the cases not judged, by reason. `undated` counts the events without a
     time by user, of users whose lists have one.
     """
 

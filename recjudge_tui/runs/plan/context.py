@@ -91,7 +91,7 @@ def _days_before(moment: str, days: int) -> str:
     try:
         return (datetime.fromisoformat(moment) - timedelta(days=days)).isoformat(timespec="seconds")
     except OverflowError:
-        return ""  # before all time
+        return ""  # earlier than any event
 
 
 def _browsed(events: Sequence[ShownEvent]) -> tuple[str, ...]:

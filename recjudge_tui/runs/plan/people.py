@@ -17,7 +17,7 @@ from recjudge_tui.store.data.histories import read_histories
 from recjudge_tui.store.data.item_views import ItemViews
 from recjudge_tui.store.database import Database
 
-NOT_BEFORE = "event not before the time its list was served: not shown"
+NOT_BEFORE = "event at or after the time the list was served: not shown"
 _USERS_AT_ONCE = 100
 
 UserCases = tuple[UserView, list[CaseKey]]

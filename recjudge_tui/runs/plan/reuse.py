@@ -45,7 +45,7 @@ def reused_share(
 
 
 def _ids(views: CaseViews) -> ShownCase:
-    """What is the same to the eye has the same id: neighbouring cases share their parts."""
+    """Equal parts have the same id, because neighbouring cases share their parts."""
     slate_a, slate_b, *_ = [*map(id, views.slates), None, None]
     example = None if views.example is None else id(views.example)
     return ShownCase(id(views.user), slate_a, slate_b, None, example)

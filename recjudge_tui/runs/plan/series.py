@@ -35,9 +35,9 @@ class AlreadyJudgedError(RunError):
 def series_name(
     db: Database, project_id: int, judge_name: str, judge: JudgeSpec, prompt_id: int, settings: RunSettings
 ) -> str:
-    """The rater of an unnamed run: the one that was asked the same before; else the judge's own name, extended by the
-    differences if a rater of that name was asked something else. Raises UsageError when these names are taken as
-    well.
+    """The rater of an unnamed run: that of earlier runs with the same judge, prompt and settings; else the judge's own
+    name, extended by the differences if that name belongs to runs with others. Raises UsageError when these names are
+    taken as well.
     """
     same = _same_series(db, project_id, judge, prompt_id, settings)
     if same is not None:
@@ -49,8 +49,8 @@ def series_name(
             return name
         tried.append(name)
     raise UsageError(
-        f"the raters {', '.join(f'“{name}”' for name in tried)} were asked something else",
-        next_step="Name this one with --name.",
+        f"the raters {', '.join(f'“{name}”' for name in tried)} were used with another prompt or other settings",
+        next_step="Choose a name for this one with --name.",
     )
 
 

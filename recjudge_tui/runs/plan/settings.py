@@ -123,8 +123,8 @@ def check_form(settings: RunSettings, prompt: Prompt) -> None:
         if name not in prompt.variables:
             form = "as published" if name == "published" else "without a reasoning"
             raise UsageError(
-                f"prompt “{prompt.name}” has no form {form}",
-                f"It has no variable “{name}” that its texts follow.",
+                f"prompt “{prompt.name}” cannot be run {form}",
+                f"Its texts do not use the variable “{name}”.",
                 "Use a shipped prompt, or see “The form of a run” in docs/prompts.md.",
             )
 

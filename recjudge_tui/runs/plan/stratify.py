@@ -1,4 +1,4 @@
-"""Draws users across engagement levels, so that a sample contains heavy and light users (SAER)."""
+"""Draws users from all activity levels, so that a sample contains heavy and light users (SAER)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def across_levels(
 def stratified(
     db: Database, project_id: int, by_user: Sequence[tuple[str, Cases]], settings: RunSettings
 ) -> list[tuple[str, Cases]]:
-    """The users, already in random order, across engagement levels when the settings say so."""
+    """The users, already in random order; spread over the activity levels if the settings say so."""
     if settings.stratify != "activity":
         return list(by_user)
     levels = levels_of(db, project_id, [user for user, _ in by_user], settings)
@@ -38,7 +38,7 @@ def stratified(
 
 
 def levels_of(db: Database, project_id: int, users: Collection[str], settings: RunSettings) -> list[Level]:
-    """The engagement levels of these users: events in the window that the run shows of each."""
+    """The activity levels of these users, by the number of events in the window that the run shows."""
     until = parse_time(settings.as_of) if settings.as_of else ""
     counts = shown_event_counts(db, project_id, settings.history_days, until)
     return activity_levels({user: counts.get(user, 0) for user in users}, LEVELS)

@@ -197,7 +197,9 @@ def total_estimate(stages: tuple[Stage, ...]) -> Estimate:
 
 
 def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> _Match:
-    """The rater by name, else the first of the judge's names that is new or was asked nothing else."""
+    """The named rater; else the first of the judge's names that is new or has no runs with another prompt or other
+    settings.
+    """
     for name in [rater] if rater else _names(db, project_id, request):
         rater_id = find_rater(db, project_id, name)
         if rater_id is None:
@@ -210,7 +212,8 @@ def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> _
         if rater or _is_usable(db, rater_id, request, match.runs):
             return match
     raise UsageError(
-        "all raters of this judge were asked something else", next_step="Name this one with --name."
+        "all raters of this judge have other prompts or settings",
+        next_step="Choose a name for this one with --name.",
     )
 
 

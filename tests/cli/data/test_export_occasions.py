@@ -77,7 +77,11 @@ def test_a_filter_and_the_options_hold_both(visits: Path, capsys: Capture) -> No
         (("cases", "--from", "soon"), 2, "“soon” is not a time"),
         (("cases", "--from", "2024-06-01", "--to", "2024-05-01"), 2, "is after --to"),
         (("qrels", "--context", "desk"), 1, "no context “desk” in this project"),
-        (("verdicts", "--filter", "context:home", "--context", "cart"), 2, "in the filter say the same"),
+        (
+            ("verdicts", "--filter", "context:home", "--context", "cart"),
+            2,
+            "cannot be combined with “context:”",
+        ),
         (
             ("--figure", "confusion", "--filter", "context:home"),
             2,

@@ -34,8 +34,8 @@ def test_the_raters_are_told_on_stderr_and_listed(db: Path) -> None:
     code, out, err = ran("rater", "metric", "bleu-1", "ndcg", "--k", 5, "-p", "films", "--db", db)
     assert (code, out) == (0, "")
     assert err.splitlines() == [
-        "metric “bleu-1” made: 1 explanation verdicts",
-        "metric “ndcg@5” made: 1 list verdicts",
+        "metric “bleu-1” created: 1 explanation verdicts",
+        "metric “ndcg@5” created: 1 list verdicts",
     ]
     code, out, _ = ran("rater", "list", "-p", "films", "--db", db, "--format", "csv")
     assert code == 0
@@ -44,8 +44,8 @@ def test_the_raters_are_told_on_stderr_and_listed(db: Path) -> None:
 
 def test_again_it_is_brought_up_to_date(db: Path) -> None:
     words = ("rater", "metric", "rouge-l", "--tokens", "characters", "-p", "films", "--db", db)
-    assert "“rouge-l@characters” made" in ran(*words)[2]
-    assert "“rouge-l@characters” brought up to date" in ran(*words)[2]
+    assert "“rouge-l@characters” created" in ran(*words)[2]
+    assert "“rouge-l@characters” updated" in ran(*words)[2]
 
 
 def test_without_a_name_they_are_listed(db: Path) -> None:

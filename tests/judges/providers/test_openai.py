@@ -278,7 +278,7 @@ async def test_headers_of_the_users_own_are_sent_and_never_shown(monkeypatch: py
     ("header", "why"),
     [
         (("Host", "VAR"), "cannot be set"),
-        (("a b", "VAR"), "not the name of a header"),
+        (("a b", "VAR"), "not a valid header name"),
         (("x-key", "sk-0123456789-not-a-name"), "not the value itself"),
     ],
 )

@@ -339,9 +339,9 @@ def test_an_attack_is_refused_with_its_line_in_every_text(name: str) -> None:
     ("{{ user.history.append(1) }}", "a sequence has no “append” for a template; a template may use count, index"),
     ("{{ (1).real }}", "a template may not use “real” of a number"),
     ("{{ dict.fromkeys('a') }}", "a template may not use “fromkeys” of a function or other object"),
-    ("{{ 'x' | event_line }}", "event_line writes an event, and this is text"),
-    ("{{ user | item_line }}", "item_line writes an item, and this is a user"),
-    ("{{ user.history | item_lines }}", "item_line writes an item, and this is an event"),
+    ("{{ 'x' | event_line }}", "event_line expects an event, not text"),
+    ("{{ user | item_line }}", "item_line expects an item, not a user"),
+    ("{{ user.history | item_lines }}", "item_line expects an item, not an event"),
 ])  # fmt: skip
 def test_the_message_says_what_a_template_may_use(template: str, message: str) -> None:
     with pytest.raises(PromptError) as caught:

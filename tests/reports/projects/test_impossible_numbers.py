@@ -65,5 +65,5 @@ def test_no_budget_is_kept_beside_a_cost_that_cannot_be(
     work(db.path, run)
     db.execute("UPDATE calls SET cost_usd = 9e999, state = 'planned' WHERE id = 1")
     change_budget(db, run, 5.0)
-    with pytest.raises(RunError, match="no budget can be kept"):
+    with pytest.raises(RunError, match="the budget of this run cannot be enforced"):
         work(db.path, run)

@@ -20,7 +20,7 @@ from recjudge_tui.runs.control.limits import (
     BudgetLimitError,
     CallLimits,
     RateLimit,
-    StoppedWaiting,
+    RunStopError,
 )
 from recjudge_tui.runs.prices import Price
 from tests.support.virtual_time import played
@@ -137,7 +137,7 @@ def test_a_stop_interrupts_every_wait(why: str) -> None:
         stopping.set()
         if why == "budget":
             gate.leave(reserved, 0.0)  # a wait for money ends with the calls in flight, as the stop does
-        with pytest.raises(StoppedWaiting):
+        with pytest.raises(RunStopError):
             await waiting
         assert asyncio.get_running_loop().time() - began < 0.1
 
@@ -152,7 +152,7 @@ def test_who_is_in_no_hurry_passes_at_once_even_while_the_run_stops() -> None:
     async def scene(gate: CallLimits, stopping: asyncio.Event) -> None:
         stopping.set()
         assert await gate.enter(request()) == 0.0
-        with pytest.raises(StoppedWaiting):
+        with pytest.raises(RunStopError):
             await gate.sleep(0)
 
     in_gate(scene)
@@ -341,7 +341,7 @@ def test_who_waits_to_go_out_does_not_when_the_run_is_to_stop() -> None:
         await asyncio.sleep(0.01)
         stopping.set()
         gate.leave(held, 0.0)
-        with pytest.raises(StoppedWaiting):
+        with pytest.raises(RunStopError):
             await waiting
         return gate.out
 

@@ -17,7 +17,7 @@ from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.http.failures import UnreachableError
 from recjudge_tui.runs.control import retries
-from recjudge_tui.runs.control.limits import CallLimits, StoppedWaiting
+from recjudge_tui.runs.control.limits import CallLimits, RunStopError
 from recjudge_tui.runs.control.retries import MAX_ATTEMPTS, Failures
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
@@ -377,7 +377,7 @@ def test_a_delay_of_zero_is_taken_at_its_word_once_and_a_stop_ends_the_waiting()
         assert sum(waits[3:]) > 0.01
         met.limits.stopping.set()
         for what in (error("rate_limit", 0.0), error("rate_limit", 60.0), error("timeout")):
-            with pytest.raises(StoppedWaiting):
+            with pytest.raises(RunStopError):
                 await met.wait(what)
 
     played(play())

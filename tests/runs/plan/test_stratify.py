@@ -1,4 +1,4 @@
-"""Users drawn across levels of engagement."""
+"""Users drawn from every activity level."""
 
 from __future__ import annotations
 
