@@ -21,9 +21,9 @@ PROJECT_VARIABLE = "RECJUDGE_PROJECT"
 
 
 def default_project() -> str | None:
-    """RECJUDGE_PROJECT, else the only project there is, which is named on stderr.
+    """RECJUDGE_PROJECT, else the only project, whose name is then printed on stderr.
 
-    Raises click.UsageError without any project, and with several, whose names it says.
+    Raises click.UsageError if there is no project, or several, which it names.
     """
     ctx = click.get_current_context()
     project, projects = _named_or_only("", lambda: [] if ctx.resilient_parsing else _read(ctx, _projects))
@@ -63,7 +63,7 @@ def complete_systems(ctx: click.Context, _: click.Parameter, incomplete: str) ->
 
 
 def complete_prompt(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """The prompts by name, and with their versions once an @ stands there."""
+    """The prompts by name, and with their versions after an @."""
     from recjudge_tui.store.prompts.prompts import list_prompts, load_shipped
 
     def read(db: Database) -> list[tuple[str, int]]:

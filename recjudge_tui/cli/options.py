@@ -37,7 +37,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds; not NaN, which fits into any, and not infinite, which JSON cannot store."""
+    """A number within bounds. NaN is refused because it passes every bound, infinity because JSON cannot store it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
@@ -47,7 +47,7 @@ class FiniteRange(click.FloatRange):
 
 
 def db_option(command: Command) -> Command:
-    """`--db FILE`, passed on as `db` (text or None); what stands before the command's name is its default."""
+    """`--db FILE`, passed on as `db` (text or None); a value given before the command's name is its default."""
     return click.option(
         "--db",
         metavar="FILE",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # where there is no terminal: when the first line is written, and how often after it
 PLAIN_FIRST_S, PLAIN_EVERY_S = 1.0, 60.0
-# how often a line on a terminal counts its seconds
+# how often a line on a terminal updates its seconds
 TICK_S = 1.0
 _CLEAR = "\r\x1b[K"
 
@@ -44,7 +44,7 @@ class _Line:
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
     def show(self, text: str, share: float | None = None) -> None:
-        """How far it is now; `share` of the work is done, if that is known."""
+        """Show the progress so far; `share` of the work is done, if that is known."""
         self._text, self._share = text, share
         self._write_after(0.1)
 
@@ -82,7 +82,7 @@ class _Line:
 
 
 def clear_line() -> None:
-    """Take the line of work off the terminal, so that another text can be written there."""
+    """Clear the progress line, so that other text can be written there."""
     with _Line._lock:
         if _Line._is_shown:
             _Line._is_shown = False
@@ -92,7 +92,7 @@ def clear_line() -> None:
 
 @contextmanager
 def _in_place_of_lines() -> Iterator[None]:
-    """No line of work is written meanwhile, because a bar is."""
+    """No progress line is written while a bar is shown."""
     clear_line()
     _Line._open.append(None)
     try:
@@ -114,7 +114,7 @@ def _times(elapsed: float, share: float | None = None) -> str:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Work without a count: after a second, for how long it has been going on."""
+    """Work without a count: after a second, show the elapsed time."""
     with _Line(what):
         yield
 
@@ -170,12 +170,12 @@ def _reading_bar(what: str) -> Iterator[Callable[[int, float], None]]:
 
 @contextmanager
 def following_run(begin: Progress) -> Iterator[Callable[[Progress], None]]:
-    """The progress of a run that begins here: a bar on a terminal, a line a minute elsewhere."""
+    """The progress of a run: a bar on a terminal, a line a minute elsewhere."""
     if sys.stderr.isatty():
         with _in_place_of_lines(), _bar(begin.calls) as show:
             yield show
         return
-    # what an earlier process did took none of this time
+    # calls made by an earlier process do not count towards the rate
     before = begin.done + begin.failed
 
     def say(progress: Progress) -> None:

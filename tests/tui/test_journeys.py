@@ -129,7 +129,7 @@ async def test_an_empty_project_to_a_running_judge_in_the_app_alone(
         if not isinstance(pilot.app.screen, ProjectsScreen):
             await count("escape")
         await count("r", "n")
-        await until(pilot, lambda: "f5  Start, sends 4 calls to localhost:" in shown(pilot))
+        await until(pilot, lambda: "f5  Start: send 4 calls to localhost:" in shown(pilot))
         await count("f5")
         await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
         assert len(keys) < 15

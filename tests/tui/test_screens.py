@@ -195,7 +195,7 @@ async def test_launch(copy: Copy, screens: SnapshotAssertion) -> None:
         pilot.app.push_screen(make_screen("launch", SHOP))
         await until(pilot, lambda: any(row.display for row in pilot.app.screen.query("#row-again")))
         pilot.app.screen.query_one("#field-again", Choice).action_step(1)
-        await until(pilot, lambda: "f5  Start, " in shown(pilot))
+        await until(pilot, lambda: "f5  Start: " in shown(pilot))
         await settle(pilot)
         await at_each_size(pilot, screens, "launch")
         pilot.app.push_screen(make_screen("launch", EMPTY))

@@ -30,7 +30,7 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
     "--as",
     "kind",
     type=click.Choice(KINDS),
-    help="What the files contain. Default: everything that is recognized.",
+    help="What the files contain. Default: everything that is recognised.",
 )
 @click.option("--layout", metavar="NAME", help="The layout of the files. Default: detected.")
 @click.option(

@@ -20,7 +20,7 @@ _INNER = FiniteRange(0, 1, min_open=True, max_open=True)
     "-p",
     "--project",
     metavar="PROJECT",
-    help="Measure the values that you leave out in this project's verdicts.",
+    help="Measure from this project's verdicts the values that you leave out.",
 )
 @click.option(
     "--protocol", default=SAER[1], show_default=True, metavar="P",
@@ -93,8 +93,8 @@ def plan(
     """Compute how many cases it takes to show a difference. With a project, also what its cases could have shown.
 
     Plans for the exact sign test over users, each counted once, for the system that most of the user's cases favour;
-    beyond a few thousand users, by Connor's formula for McNemar's test (1987). With -p, it measures the values that you
-    leave out in the project's verdicts: ties, position consistency, shares and the intraclass correlation.
+    beyond a few thousand users, by Connor's formula for McNemar's test (1987). With -p, it measures from the project's
+    verdicts the values that you leave out: ties, position consistency, shares and the intraclass correlation.
 
     \b
     Example:

@@ -12,7 +12,7 @@ from recjudge_tui.cli.judging.start import (
     exit_if_nothing_judged,
     how_to_resume,
     outcome,
-    plan_and_tell,
+    plan_and_print,
     print_failures,
     work_here,
 )
@@ -171,8 +171,9 @@ def injected(
     as an ordinary list. The issues are those of SAER (Liu et al., SIGIR 2026).
 
     Prints by kind of fault how many planted items each rater flagged for the right issue, for another one or not at
-    all, and how often it flagged items that certainly have no such fault. The built-in rules judge the same lists as
-    the floor. The same seed plants the same faults. Leaderboards, agreement and flags leave these lists out.
+    all, and how often it flagged items that certainly have no such fault. The built-in rules judge the same lists, as
+    a floor for comparison. The same seed plants the same faults. Leaderboards, agreement and flags leave these lists
+    out.
 
     \b
     Example:
@@ -358,7 +359,7 @@ def _judged(
             narrate(f"{error.title}: its verdicts are shown")
             raters.append(error.rater)
             requests.remove(request)
-    plans = plan_and_tell(database, requests, dry_run=options["dry_run"])
+    plans = plan_and_print(database, requests, dry_run=options["dry_run"])
     planned = [plan.run_id for plan in plans if plan.run_id is not None]
     for number, run_id in enumerate(planned):
         if options["detach"]:

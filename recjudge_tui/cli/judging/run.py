@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.judging.start import plan_and_tell, work_and_print
+from recjudge_tui.cli.judging.start import plan_and_print, work_and_print
 from recjudge_tui.cli.names import complete_prompt
 from recjudge_tui.cli.options import (
     FiniteRange,
@@ -159,13 +159,13 @@ def _run_protocol(database: Database, request: RunRequest, mode: Mode) -> None:
     from recjudge_tui.runs.plan.series import AlreadyJudgedError
 
     try:
-        (plan,) = plan_and_tell(database, [request], dry_run=mode.dry_run)
+        (plan,) = plan_and_print(database, [request], dry_run=mode.dry_run)
     except AlreadyJudgedError as error:
         if mode.dry_run or not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise
         click.confirm(f"{error.title}. Judge again, and replace the verdicts?", abort=True, err=True)
         again = request.settings.model_copy(update={"again": True})
-        (plan,) = plan_and_tell(database, [replace(request, settings=again)], dry_run=False)
+        (plan,) = plan_and_print(database, [replace(request, settings=again)], dry_run=False)
     if request.settings.until:
         narrate("this is the upper bound: the run stops as soon as the comparison is decided")
     if plan.run_id is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from recjudge_tui.store.database import Database
 
 
-def plan_and_tell(database: Database, requests: Sequence[RunRequest], *, dry_run: bool) -> tuple[Plan, ...]:
+def plan_and_print(database: Database, requests: Sequence[RunRequest], *, dry_run: bool) -> tuple[Plan, ...]:
     """Plan the runs and print the estimate of each; a dry run stores nothing."""
     from recjudge_tui.cli.progress import counting
     from recjudge_tui.reports.projects.estimate import estimate_lines

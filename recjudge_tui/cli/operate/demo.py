@@ -37,7 +37,7 @@ class _ProtocolSummary(NamedTuple):
     history: int | None = None
 
 
-# one rater gives one verdict on a case, and pairs are judged twice; all aspects of two projects would fill the screen,
+# a rater gives one verdict per case, and pairs are judged twice; all aspects of two projects would fill the screen,
 # “recjudge leaderboard” prints them; the built-in judge reads no meaning: without a history it has no evidence
 _SHOWN = {
     "pointwise": _ProtocolSummary("people-strict"),

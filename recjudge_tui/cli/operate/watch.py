@@ -63,7 +63,7 @@ def init(project: str, file: Path | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Print what a night would do and stop.")
 @db_option
 def run(file: Path | None, project: str | None, dry_run: bool, db: str | None) -> None:
-    """Do the work that FILE.toml describes and that is not done yet (docs/nightly.md).
+    """Do the outstanding work that FILE.toml describes (docs/nightly.md).
 
     Imports new and changed files, judges cases without a verdict, and writes the trend and the gate.
     Exit code: 0 the gate is met, 3 it is not, 1 something failed or the gate cannot be determined, 130 interrupted;

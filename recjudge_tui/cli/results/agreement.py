@@ -236,7 +236,7 @@ _PRESENT: dict[str, Callable[[Mapping[str, Any]], bool]] = {
         given[name] for name in ("contexts", "served_from", "served_to")
     ),
 }
-# the options that a table has no use for
+# the options that a table ignores
 _UNFIT = {
     "confusion": ("--by system",),
     "by-label": ("--stat", "--level", "--by system"),
@@ -251,7 +251,7 @@ _UNFIT = {
 
 
 def _one_table(tables: Mapping[str, bool]) -> str:
-    """The table that was asked for, "" for the usual one. Raises UsageError for more than one."""
+    """The requested table, "" for the default one. Raises UsageError for more than one."""
     chosen = [name.replace("_", "-") for name, wanted in tables.items() if wanted]
     if len(chosen) > 1:
         raise click.UsageError(
@@ -261,7 +261,7 @@ def _one_table(tables: Mapping[str, bool]) -> str:
 
 
 def _check_fit(table: str) -> None:
-    """Raise UsageError for an option on the command line that the table has no use for."""
+    """Raise UsageError for an option on the command line that the table ignores."""
     given = click.get_current_context().params
     for option in _UNFIT.get(table, ()):
         if _PRESENT[option](given):

@@ -77,10 +77,10 @@ def reproduce(
 ) -> None:
     """Show a paper's figures beside recomputed ones. PAPER is saer, arena or zhang2024.
 
-    Every figure of the paper's tables is a row: as printed, recomputed, whether it follows, and if not, why. saer and
-    arena are recomputed from the printed figures; zhang2024 from the released data, given with --data or imported into a
-    project. With --rater, a judge of your own is shown below the printed ones. The exit code is 0 whether the figures
-    follow or not.
+    Every figure of the paper's tables is a row: as printed, as recomputed, whether the two agree, and if not, why.
+    saer and arena are recomputed from the printed figures; zhang2024 from the released data, given with --data or
+    imported into a project. With --rater, a judge of your own is shown below the printed ones. The exit code is 0
+    whether they agree or not.
 
     \b
     Example:

@@ -19,7 +19,7 @@ DEFAULT_LEVEL = "dataset"
 
 
 class AgreementChoice(NamedTuple):
-    """What the user chose to see; empty or None where the default holds. `readers`: with those who override verdicts, and
+    """What the user chose to see; empty or None means the default. `readers`: with those who override verdicts, and
     with people who have labelled only a few cases."""
 
     topic: Topic | None = None

@@ -48,7 +48,7 @@ class RankingLine(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The ranking as a table. `many_pairs`: there are enough systems for a matrix of each against each."""
+    """The ranking as a table. `many_pairs`: there are enough systems for a matrix of all pairs."""
 
     title: str
     heads: tuple[str, ...]

@@ -261,7 +261,7 @@ class AgreementScreen(OccasionScreen):
     def _show_ceiling(self, agreement: Agreement) -> None:
         """Below the ranking: how its judge agrees with people, beside how people agree with each other."""
         line, look = self._line(), glyphs()
-        many = "f: each against each" if self._ranking is not None and self._ranking.many_pairs else ""
+        many = "f: all pairs of systems" if self._ranking is not None and self._ranking.many_pairs else ""
         text = ""
         if line is not None and agreement.pairs is not None:
             rater, room = str(line.row["rater"]), max(self.size.width - 8 - cell_len(many), 20)

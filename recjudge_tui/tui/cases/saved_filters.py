@@ -130,7 +130,7 @@ class SavedFilters(Dialog[str | None]):
 
         def job(db: Database) -> tuple[list[SavedFilter], str]:
             replaced = save_filter(db, self.project_id, name, self.present)
-            toast = f"“{name}” is {'replaced' if replaced else 'saved'}."
+            toast = f"“{name}” {'replaced' if replaced else 'saved'}."
             return saved_filters(db, self.project_id), toast
 
         self.background.start("filters", job, lambda saved: self._show(saved[0], name, saved[1]))
@@ -151,7 +151,7 @@ class SavedFilters(Dialog[str | None]):
             delete_filter(db, self.project_id, name)
             return saved_filters(db, self.project_id)
 
-        self.background.start("filters", job, partial(self._show, toast=f"“{name}” is deleted."))
+        self.background.start("filters", job, partial(self._show, toast=f"“{name}” deleted."))
 
 
 def _option_text(saved: SavedFilter) -> Content:

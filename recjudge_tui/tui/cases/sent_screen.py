@@ -128,7 +128,7 @@ def _content(sent: SentVerdict, width: int, symbols: Glyphs) -> Iterator[Content
             continue
         if call.same is False:
             yield Content.styled(
-                f"{symbols.marked} This is not the request that was sent: its stored hash is another one.",
+                f"{symbols.marked} This is not the request that was sent: its hash differs from the stored one.",
                 "$warning",
             )
         for message in call.request.messages:

@@ -250,4 +250,4 @@ def _keep_example(db: Database, verdict_id: int, reader: str) -> LogWrite:
     from recjudge_tui.prompting.examples import example_of_verdict
 
     name, version = example_of_verdict(db, verdict_id, reader)
-    return LogWrite(f"The case is an example in {name}@{version} now.")
+    return LogWrite(f"The case is now an example in {name}@{version}.")

@@ -77,7 +77,7 @@ class Needs(NamedTuple):
         return Needs(user, systems, judge, sure, people, occasion, reason, raters, names, paired)
 
     def least(self, column: str) -> int:
-        """The width below which a column of names is not squeezed: shortened systems must still differ."""
+        """The minimum width of a column of names: shortened names of systems must still differ."""
         least = _NARROWEST[column]
         if column != "systems":
             return least
@@ -102,7 +102,7 @@ def columns_for(width: int, needs: Needs) -> Columns:
     """Column -> its cells with a space, for a list `width` cells wide; `why` last."""
     columns = _columns_beside(_LEAST_WHY, width, needs)
     if needs.user and "user" not in columns:
-        # without the user the rows of one system look alike
+        # without the user, the rows of one system look the same
         shorter = _columns_beside(_SHORTEST_WHY, width, needs)
         return shorter if "user" in shorter else columns
     return columns
@@ -179,7 +179,7 @@ def verdict_cells(row: VerdictRow, columns: Columns, symbols: Glyphs) -> list[tu
 
 
 def why(row: VerdictRow) -> str:
-    """Why the verdict is worth reading, the most telling reason first; empty if there is none.
+    """Why the verdict is worth reading, the strongest reason first; empty if there is none.
 
     `disagree 2/1`: two raters give one answer and one gives another. Scores of explanations show their spread instead.
     """

@@ -153,7 +153,7 @@ class VerdictPane(Vertical):
         self._rest_until = time.monotonic() + _REST * took
         self.total, self._starts, self._unknown = listing.total, listing.starts, listing.unknown
         rows = self.rows
-        # if the user has moved the cursor in the first page, it stays there
+        # if the user has moved the cursor on the first page, it stays there
         moved = self._first_shown not in (None, rows.cursor_id)
         anchor = None if moved else self._anchor
         rows.show(listing.ids, follow=follow or moved, stay=stay, anchor=anchor)

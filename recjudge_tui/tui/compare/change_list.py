@@ -101,7 +101,7 @@ class ChangeList(ScrollView, can_focus=True, inherit_bindings=False):
         return [by_id.get(case_id) for case_id in ids]
 
     def render_line(self, y: int) -> Strip:
-        # the bar for scrolling covers the last cell of a line
+        # the scroll bar covers the last cell of a line
         width, base = self.scrollable_content_region.width, self.rich_style
         place = y + self.scroll_offset.y
         if place >= len(self.ids):

@@ -183,7 +183,7 @@ class CompareScreen(OccasionScreen):
     def _show_prompt(self, comparison: Comparison) -> None:
         assert comparison.changes is not None
         changes = comparison.changes
-        # no difference to show: the list has the whole width until the prompts are asked for
+        # no difference to show: the list takes the whole width until the user opens the prompts
         self.set_class(not changes.prompt.lines and not changes.differences, "-same")
         pane = self.query_one("#prompt")
         prompts = [name for name in (changes.prompt.first, changes.prompt.second) if name]

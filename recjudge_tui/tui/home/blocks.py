@@ -61,20 +61,20 @@ def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
         text = Cell(step.text, DIM if step.done else PLAIN)
         lines += wrapped_text([Cell(" "), head], text, [Cell(key)], width)
         lines += wrapped_text([Cell(" " * 3)], Cell(step.command, DIM), [], width)
-    return Block("To the first conclusion", tuple(lines))
+    return Block("Steps to a first result", tuple(lines))
 
 
 def attention(home: Home, width: int, look: Glyphs) -> Block:
     """The queue by reason. Enter on the total opens the queue at its first reasoning."""
     queue = home.queue
     if queue is None:
-        return Block("To read", (line(Cell(" "), Cell("the queue: counting", DIM, Opens("cases"))),))
+        return Block("To read", (line(Cell(" "), Cell("counting the queue", DIM, Opens("cases"))),))
     if not queue.total:
         return Block(
             "Needs a reader",
             (
                 line(Cell(" "), Cell(f"{look.done} nothing to read", GOOD, Opens("cases"))),
-                *wrapped_text([Cell("   ")], Cell("no judge's flip or split is undecided", DIM), [], width),
+                *wrapped_text([Cell("   ")], Cell("every flip and split has a decision", DIM), [], width),
             ),
         )
     where = "of all runs" if queue.run is None else f"of run {queue.run}"

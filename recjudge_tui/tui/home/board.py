@@ -112,7 +112,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
                     segments.append(Segment(" " * GAP, base))
                 shown = lines[place - top] if place - top < len(lines) else ()
                 cells = self._segments(column, place, shown, layout.width)
-                # a line that is too long must not push the next column out of the screen
+                # a line that is too long must not push the next column off the screen
                 segments += Segment.adjust_line_length(cells, layout.width, base)
         return Strip(segments).adjust_cell_length(width, base).simplify()
 

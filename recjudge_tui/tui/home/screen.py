@@ -29,8 +29,8 @@ _ARGUMENTS = {"cases": "filter_text", "data": "kind"}
 
 
 class HomeScreen(ImportScreen):
-    """`HomeScreen(project_id)`. A worker reads the home part by part; leaving the screen stops it; returning
-    continues, or starts again if something was written meanwhile.
+    """`HomeScreen(project_id)`. A worker reads the home part by part. Leaving the screen stops it. Returning resumes
+    it, or starts it again if the database has changed meanwhile.
     """
 
     AUTO_FOCUS = "HomeBoard"

@@ -69,7 +69,7 @@ class BaseScreen(Screen[None]):
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         """Called about once a second while a run is active, and once more when the last one has ended."""
-        for bar in self.query(TopBar):  # there is no screen when the app has begun to close
+        for bar in self.query(TopBar):  # while the app closes there is no screen
             bar.show(active=len(active))
 
     def project_title(self, project_id: int) -> str:

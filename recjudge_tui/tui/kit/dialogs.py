@@ -20,7 +20,7 @@ from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.key_line import key_hint
 
 _LONGEST = 4000
-# errors that Textual raises for widgets, rows and screens that do not exist yet or any more
+# errors that Textual raises for widgets, rows and screens that do not exist yet or no longer exist
 GONE = (LookupError, QueryError, ScreenStackError)
 
 

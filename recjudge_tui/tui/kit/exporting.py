@@ -35,7 +35,7 @@ class WrittenFile(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def says(self) -> str:
-        """One line for a toast."""
+        """The result in one line for a toast."""
         return one_line(f"{self.what} written to {self.path}.{note_text(self.notes)}", 400)
 
 

@@ -1,4 +1,4 @@
-"""Ways back to a place that other screens lie on."""
+"""Go back to a screen below others."""
 
 from __future__ import annotations
 

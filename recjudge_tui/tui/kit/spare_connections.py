@@ -1,4 +1,4 @@
-"""Connections that are used again: opening one reads the whole schema, which takes longer than reading a case."""
+"""Keeps connections for reuse: opening one reads the whole schema, which takes longer than reading a case."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SpareConnections:
         self._take_back(lent, db)
 
     def close(self) -> None:
-        """Close what is spare now, and what is lent as soon as it comes back."""
+        """Close the spare connections now, and lent ones as soon as they come back."""
         with self._lock:
             self._closings += 1
             self._close_spare()

@@ -13,7 +13,7 @@ Steady = TypeVar("Steady", bound="SteadyTable")
 
 
 class SteadyTable(DataTable[Text]):
-    """Drops what was painted before its rows were measured.
+    """Drops cached lines that were painted before its rows were measured.
 
     Textual's table measures new rows when it is idle. A paint before that is cached without row labels and with
     the widths of the headings, and the measurement then uses those cached rows.

@@ -23,7 +23,7 @@ Layout = Callable[[int], Content]
 
 
 class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
-    """Paints its own lines: another text costs the lines in view, and the rest of the screen is not laid out again."""
+    """Paints its own lines, so that a new text repaints only the visible lines and does not lay out the screen again."""
 
     DEFAULT_CSS = """
     TextPane { overflow-x: hidden; scrollbar-size-vertical: 1; scrollbar-gutter: stable; padding: 0 0 0 1; }
@@ -37,9 +37,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("end,G", "scroll_end", "bottom", show=False, id="text.bottom"),
     ]
 
-    # that of Textual has the whole screen laid out when it changes
+    # Textual's own lays out the whole screen when it changes
     virtual_size = Reactive(Size(0, 0), layout=False)
-    # there are none in these texts, and Textual looks for them in every line
+    # these texts have none, and Textual looks for them in every line
     auto_links = Reactive(False)
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
@@ -47,7 +47,7 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._layout_of: Layout = lambda _: Content("")
         self._content = Content("")
         self._width = 0
-        # None until painted in the style and with the selection that now hold
+        # None until painted with the current style and selection
         self._lines: list[Strip] | None = None
 
     def show(self, layout: Layout, *, stay: bool = False) -> None:

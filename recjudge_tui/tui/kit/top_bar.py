@@ -18,7 +18,7 @@ class TopBar(Widget):
     """
 
     class CrumbClick(Message):
-        """A click on a crumb other than the last, which is the place one is at."""
+        """A click on a crumb other than the last, which is the current place."""
 
         def __init__(self, place: int) -> None:
             super().__init__()

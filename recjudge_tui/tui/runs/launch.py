@@ -304,7 +304,7 @@ class LaunchScreen(BaseScreen):
 
     @on(Button.Pressed, "#start")
     def action_start(self) -> None:
-        """Ask once if the run costs money or replaces verdicts; then start the run as it was counted."""
+        """Ask for confirmation if the run costs money or replaces verdicts; then start the run that was estimated."""
         request, expected = None if self._starting else self._request(), self.estimated
         if request is None:
             return

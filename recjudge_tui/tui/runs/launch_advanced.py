@@ -66,7 +66,7 @@ class AdvancedFields(Vertical):
         for name in ("top_k", "history"):
             self.query_one(f"#field-{name}", Input).placeholder = default_text(name, protocol)
         profiles = FIELD_BY_NAME["profile"].choices
-        own = ("", f"{dict(profiles)[default_text('profile', protocol)]} (as usual)")
+        own = ("", f"{dict(profiles)[default_text('profile', protocol)]} (default)")
         self.query_one("#field-profile", Choice).offer([own, *profiles[1:]])
         systems = choices.explainers if protocol in with_unit("explanation") else choices.systems
         names = ", ".join(one_line(name, 40) for name in systems)

@@ -51,7 +51,7 @@ def _setting(name: str) -> Field:
     option = RUN_OPTIONS[name]
     choices = option.form_choices
     if option.by_protocol and choices:
-        choices = (("", "as usual"), *choices)
+        choices = (("", "default"), *choices)
     hint = f"{option.help} {_ARROWS}" if choices else option.help
     placeholder = option.placeholder
     settled = option.default not in (None, "", ()) and option.default != {} and not option.by_protocol
@@ -68,7 +68,7 @@ FIELDS: tuple[Field, ...] = (
     Field("name", "rater name", "The rater name for its verdicts. Default: the judge's own.", "the judge's own"),
     *(_setting(name) for name in RUN_OPTIONS),
     Field("drop", "drop poor",
-          "Leave systems with more Poor than this out of the pairs; SAER's authors warn", "none"),
+          "Do not pair systems with more Poor lists than this; SAER's authors warn of it", "none"),
 )  # fmt: skip
 FIELD_BY_NAME = {field.name: field for field in FIELDS}
 

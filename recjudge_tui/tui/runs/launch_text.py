@@ -17,7 +17,7 @@ from recjudge_tui.tui.runs.launch_form import form_words
 from recjudge_tui.tui.runs.launch_request import ExpectedRun
 from recjudge_tui.tui.runs.text import short_count
 
-# the settings that the closed line of the advanced ones names first
+# the settings that the advanced line names first while it is closed
 _SUMMARY = ("top_k", "history", "seed", "max_tokens", "timeout_s")
 
 
@@ -43,13 +43,11 @@ def start_text(expected: ExpectedRun) -> str:
     """What the start button will do."""
     estimate = expected.estimate
     if expected.place:
-        does = f"sends {quantity(estimate.calls, 'call')} to {expected.place}"
-        return f"Judge again, {does}" if expected.again else f"Start, {does}"
+        does = f"send {quantity(estimate.calls, 'call')} to {expected.place}"
+        return f"Judge again: {does}" if expected.again else f"Start: {does}"
     cases = quantity(estimate.cases, "case")
     return (
-        f"Judge {cases} again, on this machine"
-        if expected.again
-        else f"Start, judges {cases} on this machine"
+        f"Judge {cases} again on this machine" if expected.again else f"Start: judge {cases} on this machine"
     )
 
 

@@ -53,7 +53,7 @@ _COLOURS: dict[RunStatus, str] = {
 
 
 class ListedRun(NamedTuple):
-    """`own`: what sets the run apart from the others of its protocol."""
+    """`own`: how the run differs from the others of its protocol."""
 
     row: StoredRow
     status: RunStatus
@@ -140,7 +140,7 @@ class RunsScreen(ExportScreen, ImportScreen):
         wide = self.size.width >= _WIDE_FROM
         rows = [run_cells(run, look, wide=wide) for run in shown]
         names = [name for name in _COLUMNS if (wide or name not in _WIDE_ONLY) and _tells(name, shown)]
-        # the bar for scrolling and the border take the rest
+        # the scroll bar and the border take the rest
         shorten_names(rows, names, self.size.width - 3, look)
         table.clear(columns=True)
         table.add_columns(*[(name, name) for name in names])
@@ -168,11 +168,11 @@ class RunsScreen(ExportScreen, ImportScreen):
 
     @on(DataTable.RowHighlighted)
     def _show_own(self) -> None:
-        """Below the list: what sets the run under the cursor apart from the others of its protocol."""
+        """Below the list: how the run under the cursor differs from the others of its protocol."""
         run_id, look = self._current(), glyphs()
         run = next((run for run in self._runs or () if run.row["id"] == run_id), None)
         own = f" {look.dot} ".join(run.own) if run is not None else ""
-        text = f"apart from other {run.row['protocol']} runs: {own}" if run is not None and own else ""
+        text = f"differs from other {run.row['protocol']} runs: {own}" if run is not None and own else ""
         self.query_one("#runs").border_subtitle = Content(one_line(text, max(self.size.width - 8, 20)))
 
     # ---- keys
@@ -236,7 +236,7 @@ class RunsScreen(ExportScreen, ImportScreen):
             self.background.start("delete", job, lambda _: self._show_deleted(run_id))
 
     def _show_deleted(self, run_id: int) -> None:
-        self.notify(f"Run {run_id} is deleted.", markup=False)
+        self.notify(f"Run {run_id} deleted.", markup=False)
         self._read()
 
     def action_peel(self) -> None:
@@ -244,7 +244,7 @@ class RunsScreen(ExportScreen, ImportScreen):
 
 
 def _tells(column: str, runs: Sequence[ListedRun]) -> bool:
-    """Whether a column says anything: the rater may be the judge in every row, and no run may cost anything."""
+    """Whether a column is worth its space: the rater may be the judge in every row, and all runs may be free."""
     if column == "rater":
         return any(run.row["rater"] != run.row["judge"] for run in runs)
     return column != "cost" or any(run.row["cost_usd"] for run in runs)

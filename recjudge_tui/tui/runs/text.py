@@ -176,7 +176,7 @@ def short_count(value: int) -> str:
 
 
 def progress_content(watch: RunWatch, width: int, look: Glyphs, *, active: bool) -> Content:
-    """The bar, the counts, the pace, or why it waits, and of a run that compares lists how they stand."""
+    """The bar, the counts, the pace or the reason for waiting, and the standings if the run compares lists."""
     progress = watch.progress
     finished = progress.done + progress.failed
     share = finished / progress.calls if progress.calls else 1.0
@@ -217,7 +217,7 @@ def waiting_text(watch: RunWatch, look: Glyphs) -> str:
 def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
     """`W/T/L als 12/5/3 · text 3/5/12   ▲ 61% of 44 flip with the order`, with as many systems as fit.
 
-    A share without a claim: while a run goes on it is looked at again and again, which no interval allows for.
+    Counts without intervals: they are read again and again during a run, and an ordinary interval is not valid for that.
     """
     marked = watch.marked
     parts: list[str] = []

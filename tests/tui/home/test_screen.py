@@ -141,7 +141,7 @@ async def test_what_others_write_is_there_when_one_comes_back(project_db: Path) 
         await press(pilot, "tab", "tab", "enter")
         assert isinstance(pilot.app.screen, MonitorScreen)
         await press(pilot, "q")
-        assert "To the first conclusion" not in shown(pilot)
+        assert "Steps to a first result" not in shown(pilot)
         # reading has ended, and nothing is read again after a dialog
         board = pilot.app.screen
         assert isinstance(board, HomeScreen)

@@ -122,7 +122,7 @@ async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
         judge(project_db, project, "pointwise")
         await fill(pilot, screen, limit="5")
         await until(pilot, lambda: "has already judged these 5 cases. Starting it again" in shown(pilot))
-        assert "f5  Judge 5 cases again, on this machine" in shown(pilot)
+        assert "f5  Judge 5 cases again on this machine" in shown(pilot)
         # the warnings stand above the prompt, in view without scrolling
         text = shown(pilot)
         assert text.index("has already judged") < text.index("domain is not set") < text.index("First prompt")
@@ -230,7 +230,7 @@ async def test_a_found_server_is_tested_and_asked(
         screen = await open_form(pilot, "pairwise")
         # a model that is there comes before the built-in judges
         await until(pilot, lambda: f"✓ Ollama {place}, 2 models" in shown(pilot))
-        await until(pilot, lambda: f"f5  Start, sends 6 calls to {place}" in shown(pilot))
+        await until(pilot, lambda: f"f5  Start: send 6 calls to {place}" in shown(pilot))
         assert "▸ system" in shown(pilot)
         assert "t test the judge with 3 calls" in shown(pilot)
         await press(pilot, "t")
@@ -248,7 +248,7 @@ async def test_a_found_server_is_tested_and_asked(
         await type_text(pilot, "m-1")
         await press(pilot, "enter")
         assert screen.values()["judge"] == "anthropic:m-1"
-        await until(pilot, lambda: "Start, sends 6 calls to api.anthropic.com" in shown(pilot))
+        await until(pilot, lambda: "Start: send 6 calls to api.anthropic.com" in shown(pilot))
     with connect(project_db) as db:
         known = judge_capabilities(db, JudgeSpec(spec="ollama:hash-judge:latest"))
     assert known is not None
@@ -304,7 +304,7 @@ async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db
             field.name for field in FIELDS if is_asked(field, "pointwise", ("domain",), decided=False)
         ]
         assert shown_rows == [name for name in expected if name not in (*ADDRESS, "limit", "sample")]
-        assert "f5  Start, judges 6 cases on this machine" in shown(pilot)
+        assert "f5  Start: judge 6 cases on this machine" in shown(pilot)
         assert "+ advanced: top K 10 · events 100" in shown(pilot)
         await press(pilot, "plus")
         reached = []
@@ -312,7 +312,7 @@ async def test_every_option_is_reached_by_keys_with_the_start_in_view(project_db
             assert pilot.app.focused is not None
             reached.append(str(pilot.app.focused.id).removeprefix("field-"))
             await pilot.press("down")
-            assert "f5  Start, judges 6 cases on this machine" in shown(pilot)
+            assert "f5  Start: judge 6 cases on this machine" in shown(pilot)
         assert reached == [name for name in shown_rows if name not in QUESTIONS]
         await press(pilot, "escape", "down")
         assert pilot.app.focused is not None

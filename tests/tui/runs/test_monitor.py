@@ -251,7 +251,7 @@ async def test_runs_are_told_apart_by_what_differs(project_db: Path) -> None:
     assert own[3] == ()
     async with running(project_db) as pilot:
         await press(pilot, "r", "j")
-        assert "apart from other pairwise runs: top K 3 · sample N no sample" in shown(pilot)
+        assert "differs from other pairwise runs: top K 3 · sample N no sample" in shown(pilot)
 
 
 async def test_the_case_of_a_line_is_opened(project_db: Path) -> None:

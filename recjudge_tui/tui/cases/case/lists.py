@@ -88,7 +88,7 @@ def lists(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
     if case.flags_beyond:
         beyond = quantity(case.flags_beyond, "flag")
         yield Content.styled(
-            f"not shown: {beyond} of other raters on ranks that this verdict did not see", "dim"
+            f"not shown: {beyond} by other raters, on ranks that this judge was not shown", "dim"
         )
 
 

@@ -69,7 +69,7 @@ def _scores(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
     flat = [cell for cells_of_row in cells.values() for cell in cells_of_row]
     widths = [max((cell_len(cell[at][0]) for cell in flat), default=0) for at in range(4)]
     if 2 + 2 * (sum(widths) + 3) + 3 > width >= 2 + 2 * (sum(widths) + 2 - widths[1]) + 3:
-        # two raters in a line tell more than their bars
+        # two raters side by side are more useful than their bars
         cells = {aspect: [_without_bar(cell) for cell in row] for aspect, row in cells.items()}
         widths = [widths[0], *widths[2:]]
     each = sum(widths) + len(widths) - 1
