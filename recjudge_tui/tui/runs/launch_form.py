@@ -68,7 +68,7 @@ FIELDS: tuple[Field, ...] = (
     Field("name", "rater name", "The rater name for its verdicts. Default: the judge's own.", "the judge's own"),
     *(_setting(name) for name in RUN_OPTIONS),
     Field("drop", "drop poor",
-          "Do not pair systems with more Poor lists than this; SAER's authors warn of it", "none"),
+          "Do not pair systems with more Poor than this; SAER's authors warn against it", "none"),
 )  # fmt: skip
 FIELD_BY_NAME = {field.name: field for field in FIELDS}
 
