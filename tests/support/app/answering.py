@@ -16,9 +16,10 @@ from pathlib import Path
 from textual import events
 from textual.driver import Driver
 from textual.message import Message
+from textual.timer import Timer
 
 import recjudge_tui.tui.app
-from tests.support.app.driving import until_at_rest
+from tests.support.app.driving import start_timer, until_at_rest
 
 NUMBER_BYTES = 4
 AT_REST = b"."
@@ -70,4 +71,5 @@ class AnsweringApp(recjudge_tui.tui.app.RecjudgeApp):
 if __name__ == "__main__":
     AnsweringApp.port = int(sys.argv[2])
     recjudge_tui.tui.app.RecjudgeApp = AnsweringApp  # type: ignore[misc]
+    Timer._start = start_timer  # type: ignore[method-assign]
     recjudge_tui.tui.app.run_app(Path(sys.argv[1]))

@@ -80,7 +80,7 @@ async def driven(
             patch.setattr(module, "wait_for_idle", _no_task_is_ready)
         # and then calls every widget of the screen
         patch.setattr(Pilot, "_wait_for_screen", _no_task_is_ready)
-        patch.setattr(Timer, "_start", _started)
+        patch.setattr(Timer, "_start", start_timer)
         patch.setattr(Compositor, "render_update", _painted_later)
         patch.setattr(Stylesheet, "_parse_rules", _parsed)
         async with app.run_test(size=size, notifications=toasts) as pilot:
@@ -170,8 +170,9 @@ def _waits(app: App[Any]) -> bool:
     return any(timer._task and not timer._task.done() for timer in _SHORT_TIMERS)
 
 
-def _started(timer: Timer) -> None:
-    """A timer that fires once and soon is known to `_waits`: finding it among all widgets took as long as the wait."""
+def start_timer(timer: Timer) -> None:
+    """In place of Textual's own: a timer that fires once and soon is known to `_waits`, which would take as long to find it
+    among all widgets as the timer to fire."""
     START(timer)
     if timer._repeat == 0 and timer._interval <= LONGEST_DELAY_S:
         _SHORT_TIMERS.add(timer)
