@@ -160,9 +160,14 @@ class LaunchScreen(BaseScreen):
         self._show_summary()
 
     def _show_summary(self) -> None:
-        sign = "-" if self.has_class("-advanced") else "+"
-        text = f"{sign} advanced: {self.query_one(AdvancedFields).summary(self.protocol)}"
-        self.query_one("#toggle", Button).label = Content(text)
+        title = f"{'-' if self.has_class('-advanced') else '+'} advanced: "
+        # beside it the margins and the padding of a button
+        room = self.size.width - len(title) - 4
+        text = self.query_one(AdvancedFields).summary(self.protocol, room)
+        self.query_one("#toggle", Button).label = Content(title + text)
+
+    def on_resize(self) -> None:
+        self._show_summary()
 
     # ---- the form
 

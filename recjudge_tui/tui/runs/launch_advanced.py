@@ -87,13 +87,13 @@ class AdvancedFields(Vertical):
                 self.query_one(f"#field-{name}", Input).value
             )
 
-    def summary(self, protocol: str) -> str:
-        """The settings in one line."""
+    def summary(self, protocol: str, room: int) -> str:
+        """The settings in one line of at most `room` cells."""
         values = self.values()
         shown = {field.name: values[field.name] for field in self._shown() if field.name in RUN_OPTIONS}
         usual = {name: _usual(FIELD_BY_NAME[name]) for name in shown}
         usual |= {name: default_text(name, protocol) for name in ("top_k", "history") if name in shown}
-        return advanced_summary(shown, usual, glyphs())
+        return advanced_summary(shown, usual, glyphs(), room)
 
 
 def _usual(field: Field) -> str:

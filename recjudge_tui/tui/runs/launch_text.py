@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from recjudge_tui.domain.calls import Message
@@ -97,9 +98,13 @@ def notes_of(expected: ExpectedRun) -> list[str]:
     return [one_line(form_words(note), 600) for note in notes if note]
 
 
-def advanced_summary(values: dict[str, str], usual: dict[str, str], look: Glyphs) -> str:
-    """`top K 10 · seed 7`: the settings that were changed first, then the most used ones."""
+def advanced_summary(values: dict[str, str], usual: dict[str, str], look: Glyphs, room: int) -> str:
+    """`top K 10 · seed 7`: changed settings first, then the most used ones, as many as fit into `room` cells."""
     changed = [name for name in RUN_OPTIONS if values.get(name, "") not in ("", usual.get(name, ""))]
     names = [name for name in dict.fromkeys((*changed, *_SUMMARY)) if values.get(name) or usual.get(name)]
     parts = [f"{RUN_OPTIONS[name].label} {one_line(values.get(name) or usual[name], 30)}" for name in names]
-    return f" {look.dot} ".join(parts)
+    shown = f" {look.dot} ".join(parts)
+    while cell_len(shown) > room and len(parts) > 1:
+        parts.pop()
+        shown = f" {look.dot} ".join(parts)
+    return shown
