@@ -117,7 +117,7 @@ def test_rater_consensus_list_and_delete(db: str) -> None:
     result = CliRunner().invoke(rater, ["consensus", "gold", "--rule", "strict", "anna", "ben", *place])
     assert result.exit_code == 0
     assert result.stdout == ""
-    assert "made: 6 verdicts by rule strict" in result.stderr
+    assert "created: 6 verdicts by rule strict" in result.stderr
     assert {row["name"] for row in table(rater, db, "list")["rows"]} == {"anna", "ben", "gold", "llm"}
     run(rater, "delete", "gold", "--yes", *place)
     assert {row["name"] for row in table(rater, db, "list")["rows"]} == {"anna", "ben", "llm"}

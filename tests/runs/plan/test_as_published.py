@@ -188,13 +188,13 @@ def test_an_option_that_contradicts_the_preset_is_refused(protocol: str, option:
 
 def test_what_has_no_published_form_says_so(db: Database) -> None:
     explained(db)
-    with pytest.raises(UsageError, match="absolute has no form as published"):
+    with pytest.raises(UsageError, match="absolute cannot be run as published"):
         settings_for("absolute", as_published=True)
     mine = shipped("pairwise-media").model_copy(
         update={"name": "mine", "variables": {}, "system": "Judge.", "user": "{{ slates }}", "parts": None}
     )
     store_prompt(db, mine)
-    with pytest.raises(UsageError, match="prompt “mine” has no form as published"):
+    with pytest.raises(UsageError, match="prompt “mine” cannot be run as published"):
         published(db, "pairwise", prompt="mine")
 
 
@@ -205,5 +205,5 @@ def test_a_preview_shows_the_form_too(db: Database) -> None:
     text = request_now(db, shipped("arena-media"), case, as_published=True).messages[1].content
     assert re.search(r"<history>\n(- Film number \d+ \(genre \d\)\n){3}</history>", text)
     assert "newest first" in request_now(db, shipped("arena-media"), case).messages[1].content
-    with pytest.raises(UsageError, match="generic-media” has no form as published"):
+    with pytest.raises(UsageError, match="generic-media” cannot be run as published"):
         request_now(db, shipped("generic-media"), case, as_published=True)
