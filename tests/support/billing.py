@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -235,7 +236,9 @@ def _disturbed(path: Path, run: int, random: Random, signals: tuple[signal.Signa
     time.sleep(random.uniform(0.03, 0.4))
     for number in signals:
         if process.is_alive():
-            os.kill(process.pid, number)
+            # it may have ended since, and its parent, who is another process, has seen that
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, number)
             time.sleep(0.02)
     process.join(HANG_S)
     assert not process.is_alive(), "the process does not end"

@@ -29,9 +29,9 @@ from recjudge_tui.tui.kit.registry import make_screen
 from recjudge_tui.tui.prompts.editing import DraftDialog
 from recjudge_tui.tui.prompts.editor import Draft
 from tests.support.annotators import PROJECT, desk
-from tests.support.app.driving import painted, press, running, settle, shown, until
+from tests.support.app.driving import running, settle, shown, until
 from tests.support.app.golden import DESKS, SEEN, copied, golden, moment
-from tests.support.app.snapping import SIZES, ScreenText, at_each_size
+from tests.support.app.snapping import SIZES, ScreenText, at_each_size, press
 
 SMALL = SIZES[:1]
 Copy = Callable[[str], Path]
@@ -148,9 +148,7 @@ async def test_triage(copy: Copy, screens: SnapshotAssertion) -> None:
             ("filter-values", ["colon"]),
             ("cases-export", ["escape", "e"]),
         ):
-            for key in keys:
-                await press(pilot, key)
-                await painted(pilot)
+            await press(pilot, *keys)
             await at_each_size(
                 pilot, screens, name, SIZES[:2] if name in ("override", "keys-cases") else SMALL
             )
@@ -296,10 +294,7 @@ async def test_prompts(copy: Copy, screens: SnapshotAssertion) -> None:
             ("prompt-diff", ["enter"]),
             ("prompt-try", ["escape", "T"]),
         ):
-            for key in keys:
-                await press(pilot, key)
-                # the size of a text is known when it was painted
-                await painted(pilot)
+            await press(pilot, *keys)
             await at_each_size(pilot, screens, name, SIZES[:2])
 
 

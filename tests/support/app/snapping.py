@@ -11,6 +11,7 @@ from syrupy.location import PyTestLocation
 from syrupy.types import SnapshotIndex
 from textual.pilot import Pilot
 
+from tests.support.app import driving
 from tests.support.app.driving import painted, settle, shown
 
 SIZES = ((80, 24), (120, 40), (200, 60))
@@ -31,6 +32,14 @@ class ScreenText(SingleFileSnapshotExtension):
         return str(Path(test_location.filepath).parent / "snapshots" / test_location.basename)
 
 
+async def press(pilot: Pilot[Any], *keys: str) -> None:
+    """Each key on a painted screen, as in a terminal: what lies behind a dialog shows what was painted last."""
+    await painted(pilot)
+    for key in keys:
+        await driving.press(pilot, key)
+        await painted(pilot)
+
+
 async def at_each_size(
     pilot: Pilot[Any], screens: SnapshotAssertion, name: str, sizes: tuple[tuple[int, int], ...] = SIZES
 ) -> None:
@@ -48,5 +57,5 @@ async def at_each_size(
             other += [f"{name} at {width}x{height}", *kept.get_assert_diff()]
     if pilot.app.size != sizes[0]:
         await pilot.resize_terminal(*sizes[0])
-        await settle(pilot)
+        await painted(pilot)
     assert not other, "\n".join(other)
