@@ -13,18 +13,15 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from recjudge_tui.cli import progress
 from recjudge_tui.store import migrations
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
+from tests.support import late_progress  # noqa: F401 - imported for what it does
 from tests.support.hostile import HOSTILE
 from tests.support.servers.process import ServerProcess, start
 
 # nobody's own settings are read, in other processes either; there is no such folder
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
-
-# on a slow machine a command says nothing that it does not say on a fast one
-progress.PLAIN_FIRST_S = progress.PLAIN_EVERY_S
 
 TESTS = Path(__file__).parent
 SHORT = ("annotation", "domain", "importers", "judges", "prompting", "protocols", "raters", "stats", "store")

@@ -149,7 +149,7 @@ def cost_setting(name: str, sigma: float, most: int) -> Setting:
         cost = rng.lognormal(0, sigma, users)[rows] * rng.lognormal(0, 0.2, rows.size)
         done = (rng.random(rows.size) < 0.95).astype(np.float64)
         sums = sums_by_user(np.stack([cost, done]), rows, users)
-        return {"cost": sums_interval(sums, lambda s: ratio(s[:, 0], s[:, 1]), counts=np.bincount(rows))}
+        return {"cost": sums_interval(sums, lambda s: ratio(s[:, 0], s[:, 1]), row_counts=np.bincount(rows))}
 
     return Setting(name, draw, lambda _: {"cost": math.exp(sigma**2 / 2 + 0.02) / 0.95})
 

@@ -66,7 +66,7 @@ class RecjudgeApp(App[None]):
     # an absolute path, so that a subclass in another folder finds it
     CSS_PATH = Path(__file__).with_name("app.tcss")
     MODES = {"projects": partial(make_screen, "projects")}
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (80, "-narrow"), (100, "-normal"), (120, "-wide"), (160, "-huge")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (80, "-narrow"), (100, "-normal"), (120, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave_app", "quit", show=False, priority=True, id="app.quit"),

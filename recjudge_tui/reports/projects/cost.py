@@ -122,7 +122,7 @@ def _row(costs: list[CaseCost], human_price: float | None, resamples: int, seed:
     ends = sums_interval(
         sums_by_user(columns, users, count),
         lambda sums: ratio(sums[:, 0], sums[:, 1]),
-        counts=np.bincount(users),
+        row_counts=np.bincount(users),
         resamples=resamples,
         seed=seed,
     )

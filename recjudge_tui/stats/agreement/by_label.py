@@ -110,7 +110,7 @@ def _average(
         per_user,
         mean,
         SHARE,
-        counts=np.split(per_user, 3, axis=1)[2].sum(axis=1),
+        row_counts=np.split(per_user, 3, axis=1)[2].sum(axis=1),
         resamples=resamples,
         seed=seed,
         level=level,

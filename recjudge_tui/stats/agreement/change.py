@@ -84,7 +84,7 @@ def difference_of_means(
         per_user,
         finish,
         _between(bounds, bounds),
-        counts=np.bincount(codes),
+        row_counts=np.bincount(codes),
         resamples=resamples,
         seed=seed,
         level=level,

@@ -145,7 +145,7 @@ def _slope(rows: _Rows, missing: str) -> Estimate:
     ends = sums_interval(
         sums_by_user(_moments(rows, gap), rows.users, rows.user_count),
         lambda sums: _within(sums, rows.sets),
-        counts=np.bincount(rows.users),
+        row_counts=np.bincount(rows.users),
         resamples=rows.resamples,
         seed=rows.seed,
         level=rows.level,

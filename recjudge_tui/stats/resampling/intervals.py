@@ -192,7 +192,7 @@ def sums_interval(
     finish: Callable[[FloatArray], FloatArray],
     bounds: Bounds | None = None,
     *,
-    counts: FloatArray | IntArray,
+    row_counts: FloatArray | IntArray,
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
@@ -207,7 +207,7 @@ def sums_interval(
         return Interval(None, None, NOT_REQUESTED)
     if per_user.shape[0] < max(2, fewest):
         return Interval(None, None, few_users(fewest))
-    spread = sums_spread(per_user, finish, resamples, seed, counts)
+    spread = sums_spread(per_user, finish, resamples, seed, row_counts)
     value = float(finish(per_user.sum(axis=0)[None, :])[0])
     return interval_of(value, spread, bounds, level, fewest)
 
@@ -245,7 +245,7 @@ def mean_estimate(
             sums,
             lambda s: ratio(s[:, 0], s[:, 1]),
             bounds,
-            counts=sums[:, 1],
+            row_counts=sums[:, 1],
             resamples=resamples,
             seed=seed,
             level=level,

@@ -33,26 +33,27 @@ class Spread:
     uneven: bool = False
 
 
-def uneven(rows: FloatArray | IntArray) -> bool:
+def uneven(row_counts: FloatArray | IntArray) -> bool:
     """Whether a few users have far more of the rows than the others, from each user's number of rows m (users,).
 
     Kish's effective number of users, (sum m)² / sum m² (Kish 1965, Survey Sampling, section 11.7), is then below half of
     the users that have rows, and below 20. If the few happen to be alike, the spread over users does not show how
     different others like them would be.
     """
-    return bool(_uneven(rows, np.zeros(rows.size, dtype=np.int64), 1)[0])
+    return bool(_uneven(row_counts, np.zeros(row_counts.size, dtype=np.int64), 1)[0])
 
 
-def _uneven(rows: FloatArray | IntArray, groups: IntArray, count: int) -> BoolArray:
+def _uneven(row_counts: FloatArray | IntArray, groups: IntArray, count: int) -> BoolArray:
     users, total, squares = (
-        np.bincount(groups, weights=part, minlength=count) for part in (rows > 0, rows, rows * rows)
+        np.bincount(groups, weights=part, minlength=count)
+        for part in (row_counts > 0, row_counts, row_counts**2)
     )
     few: BoolArray = total * total < np.minimum(_EVEN_SHARE * users, _EVEN_ENOUGH) * squares
     return few
 
 
-def spread_of(whole: float, without: FloatArray, rows: FloatArray | IntArray | None = None) -> Spread:
-    """The spread of a figure from its values `without` (G,) each user; NaN where undefined. `rows` (users,) are the
+def spread_of(whole: float, without: FloatArray, row_counts: FloatArray | IntArray | None = None) -> Spread:
+    """The spread of a figure from its values `without` (G,) each user; NaN where undefined. `row_counts` (users,) are the
     users' numbers of rows, None if all have one.
 
     With the influence d_i = (G - 1) (whole - without_i) less its mean, the variance is sum d_i² / (G (G - 1)), the
@@ -66,15 +67,15 @@ def spread_of(whole: float, without: FloatArray, rows: FloatArray | IntArray | N
     users = without.size
     alone = np.zeros(users, dtype=np.int64)
     (spread,) = spreads((users - 1) * (whole - without), alone, np.array([abs(whole)]))
-    return spread if rows is None else replace(spread, uneven=uneven(rows))
+    return spread if row_counts is None else replace(spread, uneven=uneven(row_counts))
 
 
 def spreads(
-    influence: FloatArray, groups: IntArray, scale: FloatArray, rows: FloatArray | None = None
+    influence: FloatArray, groups: IntArray, scale: FloatArray, row_counts: FloatArray | None = None
 ) -> list[Spread]:
     """The spread of each of several figures from the `influence` (n,) of the users on the figure `groups` (n,).
 
-    `scale` (figures,) is the size of each figure, against which a rounding error is judged. `rows` (n,) is the user's
+    `scale` (figures,) is the size of each figure, against which a rounding error is judged. `row_counts` (n,) is the user's
     number of rows, None if all have one.
     """
     count = scale.size
@@ -96,7 +97,7 @@ def spreads(
         _moments(int(users[at]), squares[at], cubes[at], fourths[at], float(dust[at]), int(apart[at]))
         for at in range(count)
     ]
-    for at in [] if rows is None else np.flatnonzero(_uneven(rows, groups, count)).tolist():
+    for at in [] if row_counts is None else np.flatnonzero(_uneven(row_counts, groups, count)).tolist():
         found[at] = replace(found[at], uneven=True)
     return found
 
@@ -140,15 +141,15 @@ def sums_spread(
     finish: Callable[[FloatArray], FloatArray],
     resamples: int = RESAMPLES,
     seed: int = 0,
-    counts: FloatArray | IntArray | None = None,
+    row_counts: FloatArray | IntArray | None = None,
 ) -> Spread:
     """The spread of a statistic that is a function of sums over users.
 
     `per_user` (users, k): each user's terms of the sums. `finish` maps sums (r, k) to figures (r,), NaN if
-    undefined. Examples: counts of wins, ties and losses -> Q; a confusion matrix -> kappa. `counts` (users,): the users'
+    undefined. Examples: counts of wins, ties and losses -> Q; a confusion matrix -> kappa. `row_counts` (users,): the users'
     numbers of rows, None if all have one.
     """
     rows = grouped_users(per_user, resamples, seed)
     whole = rows.sum(axis=0)
     values: FloatArray = finish(np.concatenate([whole[None, :], whole - rows]))
-    return spread_of(float(values[0]), values[1:], counts)
+    return spread_of(float(values[0]), values[1:], row_counts)

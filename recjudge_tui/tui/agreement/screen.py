@@ -63,8 +63,8 @@ class AgreementScreen(OccasionScreen):
     AgreementScreen FigureTable { background: $background; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
     AgreementScreen #ranking FigureTable { height: 1fr; }
     AgreementScreen #details { max-height: 6; }
-    AgreementScreen.-wide #details, AgreementScreen.-huge #details { max-height: 8; }
-    AgreementScreen.-wide.-tall #details, AgreementScreen.-huge.-tall #details { max-height: 12; }
+    AgreementScreen.-wide #details { max-height: 8; }
+    AgreementScreen.-wide.-tall #details { max-height: 12; }
     AgreementScreen #no-figures { display: none; height: 1fr; padding: 1 2; }
     AgreementScreen.-empty .pane { display: none; }
     AgreementScreen.-empty #no-figures { display: block; }

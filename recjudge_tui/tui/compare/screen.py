@@ -66,9 +66,8 @@ class CompareScreen(OccasionScreen):
     CompareScreen #prompt { width: 1fr; padding: 0 1; display: none; scrollbar-size-vertical: 1; }
     CompareScreen.-prompt #prompt { display: block; }
     CompareScreen.-prompt #cases-pane { display: none; }
-    CompareScreen.-wide #prompt, CompareScreen.-huge #prompt,
-    CompareScreen.-wide.-prompt #cases-pane, CompareScreen.-huge.-prompt #cases-pane { display: block; }
-    CompareScreen.-wide.-same #prompt, CompareScreen.-huge.-same #prompt { display: none; }
+    CompareScreen.-wide #prompt, CompareScreen.-wide.-prompt #cases-pane { display: block; }
+    CompareScreen.-wide.-same #prompt { display: none; }
     CompareScreen.-same.-prompt #prompt { display: block; }
     CompareScreen #none { display: none; height: 1fr; padding: 1 2; }
     CompareScreen.-none #none { display: block; }

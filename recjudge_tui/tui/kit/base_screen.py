@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import ClassVar
 
 from textual import events, on
 from textual.binding import Binding, BindingType
@@ -44,6 +45,7 @@ FORM: list[BindingType] = [
 class BaseScreen(Screen[None]):
     """A screen with a top line (`TopBar`) and a `background` for its queries."""
 
+    HUGE: ClassVar[int] = 160  # columns from which a screen has the class -huge beside -wide
     _left_at: Size | None = None
 
     @property
@@ -53,6 +55,9 @@ class BaseScreen(Screen[None]):
     @cached_property
     def background(self) -> Background:
         return Background(self, self.host.db_path, self.host.show_error)
+
+    def on_resize(self) -> None:
+        self.set_class(self.app.size.width >= self.HUGE, "-huge")
 
     def on_screen_suspend(self) -> None:
         self._left_at = self.app.size

@@ -57,8 +57,8 @@ class PromptsScreen(EditingScreen):
     PromptsScreen #prompts:focus-within, PromptsScreen #prompt:focus { border: round $accent; }
     PromptsScreen #prompts { width: 1fr; }
     PromptsScreen #prompt { display: none; width: 1fr; }
-    PromptsScreen.-wide #prompts, PromptsScreen.-huge #prompts { width: 60; }
-    PromptsScreen.-wide #prompt, PromptsScreen.-huge #prompt { display: block; }
+    PromptsScreen.-wide #prompts { width: 60; }
+    PromptsScreen.-wide #prompt { display: block; }
     PromptsScreen.-reading #prompts { display: none; }
     PromptsScreen.-reading #prompt { display: block; }
     PromptsScreen DataTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
@@ -116,7 +116,7 @@ class PromptsScreen(EditingScreen):
         self.query_one(PromptTable).focus()
         self._list()
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         # the pane has just appeared beside the list and is empty
         self.call_after_refresh(self._show)
 

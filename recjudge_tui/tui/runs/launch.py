@@ -71,8 +71,8 @@ class LaunchScreen(BaseScreen):
     LaunchScreen #prompt { width: 1fr; height: 1fr; border: round $primary; border-title-color: $accent; }
     LaunchScreen.-advanced AdvancedFields { display: block; }
     LaunchScreen.-advanced #prompt { display: none; }
-    LaunchScreen.-wide.-advanced AdvancedFields, LaunchScreen.-huge.-advanced AdvancedFields { width: 54; }
-    LaunchScreen.-wide.-advanced #prompt, LaunchScreen.-huge.-advanced #prompt { display: block; }
+    LaunchScreen.-wide.-advanced AdvancedFields { width: 54; }
+    LaunchScreen.-wide.-advanced #prompt { display: block; }
     LaunchScreen .line { height: 1; margin: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     LaunchScreen #hint { color: $text-muted; }
     LaunchScreen Button { margin: 0 1; height: 1; border: none; width: 100%; content-align: left middle;
@@ -282,7 +282,7 @@ class LaunchScreen(BaseScreen):
         pane.border_title = Content.styled(title, "$error") if wrong else Content(title)
         pane.show(lambda _: text)
         self.query_one("#start").set_class(wrong, "-refused")
-        if wrong and not (self.has_class("-wide") or self.has_class("-huge")):
+        if wrong and not self.has_class("-wide"):
             self.remove_class("-advanced")
 
     def _say_totals(self, text: Content) -> None:

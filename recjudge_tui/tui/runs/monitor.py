@@ -68,7 +68,7 @@ class MonitorScreen(BaseScreen):
     MonitorScreen #errors { max-height: 6; border: round $error; border-title-color: $error; display: none;
                             scrollbar-size-vertical: 1; }
     MonitorScreen.-troubled #errors { display: block; }
-    MonitorScreen.-wide #errors, MonitorScreen.-huge #errors { max-height: 10; }
+    MonitorScreen.-wide #errors { max-height: 10; }
     .-ascii MonitorScreen .pane, .-ascii MonitorScreen #latest:focus-within { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

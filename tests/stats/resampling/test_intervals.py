@@ -149,7 +149,7 @@ def test_a_share_of_single_rows_is_exact() -> None:
 def test_a_figure_that_one_user_carries_has_no_interval() -> None:
     table = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     ends = iv.sums_interval(
-        table, lambda sums: np.where(sums[:, 1] > 0, sums[:, 0], np.nan), iv.SHARE, counts=table[:, 1]
+        table, lambda sums: np.where(sums[:, 1] > 0, sums[:, 0], np.nan), iv.SHARE, row_counts=table[:, 1]
     )
     assert (ends.low, ends.note) == (None, "no interval: undefined without 1 of 3 users")
 
