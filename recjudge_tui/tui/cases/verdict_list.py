@@ -21,6 +21,7 @@ from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.windows import Windows
 
 KEPT_WINDOWS = 24
+_LINES = 512
 
 
 class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
@@ -68,6 +69,8 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         self._needs = Needs()
         # (kind of the text, whether the cursor is on it) -> style; Textual computes a style anew whenever it is asked
         self._styles: dict[tuple[str, bool], Style] = {}
+        # place -> the line of a row without the cursor, for those shown and the page after them
+        self._lines: dict[int, Strip] = {}
         self.ids: array[int] = array("q")
         self.cursor = 0
 
@@ -89,7 +92,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         """
         before, offset = anchor or self.cursor_id, self.cursor - self.scroll_offset.y
         self.ids = ids
-        self._windows.clear()
+        self._forget_rows()
         self._needs = Needs()
         if not follow or before is None:
             self.cursor, offset = 0, 0
@@ -112,8 +115,12 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def reload(self) -> None:
         """Read the rows again; the list itself is the same."""
-        self._windows.clear()
+        self._forget_rows()
         self.refresh()
+
+    def _forget_rows(self) -> None:
+        self._windows.clear()
+        self._lines.clear()
 
     def go_to(self, verdict_id: int) -> bool:
         """Put the cursor on a verdict; False when it is not in the list."""
@@ -142,6 +149,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         needs = self._needs.with_rows(rows, glyphs())
         if needs != self._needs:
             self._needs = needs
+            self._lines.clear()
             self.refresh()
             self.post_message(self.Resized())
 
@@ -151,6 +159,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def notify_style_update(self) -> None:
         self._styles.clear()
+        self._lines.clear()
         super().notify_style_update()
 
     def _style(self, kind: str, chosen: bool) -> Style:
@@ -165,10 +174,21 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         return self._styles[kind, chosen]
 
     def render_line(self, y: int) -> Strip:
-        width, place = self.size.width, y + self.scroll_offset.y
+        place = y + self.scroll_offset.y
         if place >= len(self.ids):
-            return Strip.blank(width, self._style("", False))
-        row, chosen, symbols = self._row(place), place == self.cursor, glyphs()
+            return Strip.blank(self.size.width, self._style("", False))
+        return self._draw(place, True) if place == self.cursor else self._line(place)
+
+    def _line(self, place: int) -> Strip:
+        if place not in self._lines:
+            line = self._draw(place, False)  # may read rows for which all lines are drawn anew
+            if len(self._lines) > _LINES:
+                self._lines.clear()
+            self._lines[place] = line
+        return self._lines[place]
+
+    def _draw(self, place: int, chosen: bool) -> Strip:
+        row, symbols = self._row(place), glyphs()
         mark = " " if not chosen else "▌" if symbols.bar == "█" else ">"
         plain = self._style("", chosen)
         segments = [Segment(mark, plain)]
@@ -177,7 +197,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         else:
             cells = verdict_cells(row, self.columns, symbols)
             segments += [Segment(text, self._style(kind, chosen)) for text, kind in cells]
-        return Strip(segments).adjust_cell_length(width, plain).simplify()
+        return Strip(segments).adjust_cell_length(self.size.width, plain).simplify()
 
     def action_move(self, rows: int) -> None:
         self._move_to(self.cursor + rows)
@@ -189,11 +209,10 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
         self.call_after_refresh(self._read_ahead, rows)
 
     def _read_ahead(self, rows: int) -> None:
-        """Read the next page in this direction while this one is looked at: a window takes longer than a paint."""
-        top = self.scroll_offset.y
-        for place in (top + rows, top + rows + self.size.height - 1):
-            if 0 <= place < len(self.ids):
-                self._row(place)
+        """Draw the next page in this direction while this one is looked at: to read its rows takes longer than a paint."""
+        top = max(self.scroll_offset.y + rows, 0)
+        for place in range(top, min(top + self.size.height, len(self.ids))):
+            self._line(place)
 
     def action_first(self) -> None:
         self._move_to(0)
@@ -212,6 +231,7 @@ class VerdictList(ScrollView, can_focus=True, inherit_bindings=False):
             self._move_to(place)
 
     def on_resize(self) -> None:
+        self._lines.clear()
         self._into_view()
         self.post_message(self.Resized())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import lru_cache
 
 from rich.color import Color as RichColor
 from rich.segment import Segment
@@ -117,6 +118,7 @@ class ReadableDim(LineFilter):
         ]
 
 
+@lru_cache(maxsize=1024)
 def _dimmed(style: Style, background: Color) -> Style:
     ground = style.bgcolor.triplet if style.bgcolor is not None else background.rich_color.triplet
     if style.color is None or style.color.triplet is None or ground is None:
