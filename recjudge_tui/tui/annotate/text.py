@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
 from textual.content import Content
 
 from recjudge_tui.domain.annotation import MOST_EVENTS, AspectQuestion
@@ -16,6 +15,7 @@ from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.tui.cases.case.lists import item_words
 from recjudge_tui.tui.kit.glyphs import Glyphs, fit, wrapped
 from recjudge_tui.tui.kit.text_pane import LONGEST_TEXT
+from recjudge_tui.tui.kit.title_rule import title_rule
 
 if TYPE_CHECKING:
     from recjudge_tui.annotation.adjudication import Ballot
@@ -69,7 +69,7 @@ def reveal_content(
     symbols: Glyphs,
 ) -> Content:
     """Everybody's verdicts side by side, the annotator's own first, then the reasoning of each of the others."""
-    lines = [_rule("Everybody's verdicts", width, symbols)]
+    lines = [title_rule("Everybody's verdicts", width, symbols)]
     if len(systems) > 1:
         names = "   ".join(f"List {n} = {one_line(name, 30)}" for n, name in enumerate(systems, 1))
         lines.append(Content.styled(names, "dim"))
@@ -89,7 +89,7 @@ def ballots_content(
     ballots: Sequence[Ballot], questions: Sequence[AspectQuestion], width: int, symbols: Glyphs
 ) -> Content:
     """The answers of unnamed annotators to a case on which they differ."""
-    lines = [_rule("The annotators differ", width, symbols)]
+    lines = [title_rule("The annotators differ", width, symbols)]
     column = max(min((width - 18) // max(len(ballots), 1), 24), 10)
     heads = [fit(f"annotator {n}", column, symbols) for n in range(1, len(ballots) + 1)]
     lines.append(Content.assemble(" " * 18, ("".join(heads), "bold")).rstrip())
@@ -137,15 +137,15 @@ def _words(verdict: OtherVerdict, known: Mapping[float, str], symbols: Glyphs) -
 
 def _judged(material: Material, width: int, symbols: Glyphs) -> Iterator[Content]:
     if material.explanation is not None:
-        yield _rule("Recommended", width, symbols)
+        yield title_rule("Recommended", width, symbols)
         yield Content.styled(item_words(material.explanation.item, symbols), "bold")
-        yield _rule("Explanation", width, symbols)
+        yield title_rule("Explanation", width, symbols)
         yield Content(safe_text(material.explanation.text[:LONGEST_TEXT]).strip())
     if not material.slates:
         return
     column = (width - _GAP * (len(material.slates) - 1)) // len(material.slates)
     names = ["List"] if len(material.slates) == 1 else ["List 1", "List 2"]
-    heads = [_rule(name, column, symbols) for name in names]
+    heads = [title_rule(name, column, symbols) for name in names]
     yield from _beside_all([heads[:1], heads[1:]], column) if len(heads) > 1 else heads
     shared = set.intersection(*({i.item_id for i in slate.items} for slate in material.slates))
     cells = [
@@ -188,7 +188,7 @@ def _beside(left: Sequence[Content], right: Sequence[Content], at: int) -> Itera
 
 def _user(user: UserView, width: int, symbols: Glyphs) -> Iterator[Content]:
     date = f"User on {one_line(user.as_of[:10], 10)}" if user.as_of else "User"
-    yield _rule(date, width, symbols)
+    yield title_rule(date, width, symbols)
     facts = [f"{one_line(k, 30)}: {one_line(v, 80)}" for k, v in user.attributes.items()]
     attributes = (
         ("", "; ".join(facts)),
@@ -221,7 +221,7 @@ def _brief(user: UserView, width: int, symbols: Glyphs) -> Iterator[Content]:
     ]
     lines = wrapped(f" {symbols.dot} ".join([*user.preferences, *names]), max(width - 2, 12))
     if lines:
-        yield _rule("User, in short", width, symbols)
+        yield title_rule("User, in short", width, symbols)
         yield from map(Content, lines[: _BRIEF - 1])
         if len(lines) >= _BRIEF:
             yield Content(lines[_BRIEF - 1] + (f" {symbols.cut}" if len(lines) > _BRIEF else ""))
@@ -236,10 +236,3 @@ def _event(event: ShownEvent, width: int, symbols: Glyphs) -> Iterator[Content]:
     for at, line in enumerate(wrapped(f"{head}: {what}", max(width - 4, 12))):
         cut = len(head) + 1 if at == 0 else 0
         yield Content.assemble("  " if at else "", (line[:cut], "dim"), line[cut:])
-
-
-def _rule(title: str, width: int, symbols: Glyphs) -> Content:
-    rest = max(width - cell_len(title) - 3, 0)
-    return Content.assemble(
-        (f"{symbols.rule} ", "dim"), (title, "bold $accent"), (f" {symbols.rule * rest}", "dim")
-    )

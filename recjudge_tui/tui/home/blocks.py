@@ -18,6 +18,7 @@ from recjudge_tui.tui.home.lines import (
     BAD,
     DIM,
     GOOD,
+    KEY,
     PLAIN,
     WARN,
     Block,
@@ -59,7 +60,7 @@ def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
         mark = look.done if step.done else str(at)
         head = Cell(f"{mark} {step.remedy:8}", GOOD if step.done else PLAIN, opens)
         text = Cell(step.text, DIM if step.done else PLAIN)
-        lines += wrapped_text([Cell(" "), head], text, [Cell(key)], width)
+        lines += wrapped_text([Cell(" "), head], text, [Cell(key, KEY)], width)
         lines += wrapped_text([Cell(" " * 3)], Cell(step.command, DIM), [], width)
     return Block("Steps to a first result", tuple(lines))
 
@@ -128,7 +129,7 @@ def _run(run: NewestRun, active: ActiveRun | None, width: int, look: Glyphs) -> 
 def trust(home: Home, width: int, look: Glyphs) -> Block | None:
     """Agreement with people beside the human ceiling, and how often the order decides the verdict."""
     lines = [*_agreement(home, width, look), *_flips(home, width, look)]
-    return Block("Can the judge be trusted", tuple(lines)) if lines else None
+    return Block("Can the judge be trusted?", tuple(lines)) if lines else None
 
 
 def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
@@ -357,7 +358,9 @@ def _occasions(home: Home) -> str:
 
 def _missing(gap: Gap, width: int, look: Glyphs) -> tuple[Line, ...]:
     key, opens = REMEDIES[gap.remedy]
-    return wrapped_text([Cell(f" {look.marked} ", WARN)], Cell(gap.text, PLAIN, opens), [Cell(key)], width)
+    return wrapped_text(
+        [Cell(f" {look.marked} ", WARN)], Cell(gap.text, PLAIN, opens), [Cell(key, KEY)], width
+    )
 
 
 def _has_labels(home: Home) -> bool:

@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from recjudge_tui.tui.home.layout import GAP, Layout
-from recjudge_tui.tui.home.lines import BAD, DIM, GOOD, TITLE, WARN, Line, Opens, width_of
+from recjudge_tui.tui.home.lines import BAD, DIM, GOOD, KEY, TITLE, WARN, Line, Opens, width_of
 
 
 class Figure(NamedTuple):
@@ -34,7 +34,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"home--{style}" for style in (TITLE, DIM, GOOD, WARN, BAD, "cursor")
+        f"home--{style}" for style in (TITLE, DIM, GOOD, WARN, BAD, KEY, "cursor")
     }
     DEFAULT_CSS = """
     HomeBoard {

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from recjudge_tui.tui.kit.glyphs import Glyphs, fit, wrapped
 
 # styles of a cell; the widget knows their colours
-TITLE, DIM, GOOD, WARN, BAD, PLAIN = "title", "dim", "good", "warn", "bad", ""
+TITLE, DIM, GOOD, WARN, BAD, KEY, PLAIN = "title", "dim", "good", "warn", "bad", "key", ""
 
 
 class Opens(NamedTuple):

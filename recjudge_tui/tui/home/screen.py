@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.worker import get_current_worker
 
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.reports.home.home import RUNS_NAMED, Home, with_next_part
+from recjudge_tui.reports.home.home import RUNS_NAMED, Home
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.progress import ActiveRun, NewestRun, newest_runs
 from recjudge_tui.tui.home.board import HomeBoard
 from recjudge_tui.tui.home.layout import laid_out
 from recjudge_tui.tui.home.lines import Opens
+from recjudge_tui.tui.home.reading import HomeReader
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.kit.importing import ImportScreen
@@ -53,8 +53,7 @@ class HomeScreen(ImportScreen):
         super().__init__()
         self.project_id = project_id
         self.name_of_project = ""
-        # the home being read, and the home shown: the newest of each part
-        self._reading = Home()
+        # the newest of each part
         self.home = Home()
         self._seen: tuple[int, int] | None = None
         self._was_live = False
@@ -65,10 +64,15 @@ class HomeScreen(ImportScreen):
         yield HomeBoard()
         yield KeyLine()
 
+    @cached_property
+    def _reader(self) -> HomeReader:
+        return HomeReader(self, self.background, self._take_part)
+
     def on_screen_resume(self) -> None:
         if self.host.db.change_count() != self._seen:
-            self._reading = Home()
-        self._read_on()
+            self.action_read_again()
+        else:
+            self._reader.read_on()
 
     def on_screen_suspend(self) -> None:
         super().on_screen_suspend()
@@ -78,32 +82,9 @@ class HomeScreen(ImportScreen):
     # ---- reading
 
     def action_read_again(self) -> None:
-        self._reading = Home()
-        self._read_on()
+        self._reader.read(self.project_id)
 
-    def _read_on(self) -> None:
-        if self._reading.missing_part is None:
-            return
-        if self._reading.is_read_apart:
-            job = self._read_apart
-        else:
-            job = partial(with_next_part, project_id=self.project_id, home=self._reading)
-        self.background.start("home", job, self._show_part)
-
-    def _read_apart(self, db: Database) -> Home:
-        from recjudge_tui.reports.home.apart import with_later_parts
-
-        left, arrived = get_current_worker(), partial(self.call_later, self._take_part)
-        return with_later_parts(
-            db, self.project_id, self._reading, arrived=arrived, left=lambda: left.is_cancelled
-        )
-
-    def _show_part(self, home: Home) -> None:
-        self._take_part(home)
-        self._read_on()
-
-    def _take_part(self, home: Home) -> None:
-        self._reading = home
+    def _take_part(self, _: int, home: Home) -> None:
         newer = {f.name: value for f in fields(Home) if (value := getattr(home, f.name)) is not None}
         self.home = replace(self.home, **newer)
         if home.totals is not None:

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Input, Static
@@ -21,6 +21,7 @@ from recjudge_tui.store.projects.deletion import delete_project
 from recjudge_tui.store.projects.panel import ProjectPanel, project_panel
 from recjudge_tui.store.projects.projects import create_project, project_names, project_overview
 from recjudge_tui.store.runs.progress import ActiveRun
+from recjudge_tui.tui.home.glance import HomeGlance
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.dialogs import AskLine, Confirm
 from recjudge_tui.tui.kit.exporting import ExportScreen
@@ -89,16 +90,20 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         self._wanted = ""
         self._was_live = False
         self._comparing = False
+        self._seen: tuple[int, int] | None = None
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", "Projects")
         yield FilterBar(_words, "part of a name")
-        with Vertical(id="projects"):
-            table = ProjectTable(cursor_type="row", cell_padding=1)
-            table.add_columns(*PROJECT_COLUMNS)
-            yield table
-            yield Static(Content(_EMPTY), id="no-projects")
-        yield Static(id="project-panel")
+        with Horizontal(id="projects-and-one"):
+            with Vertical(id="projects"):
+                table = ProjectTable(cursor_type="row", cell_padding=1)
+                table.add_columns(*PROJECT_COLUMNS)
+                yield table
+                yield Static(Content(_EMPTY), id="no-projects")
+            with Vertical(id="one-project"):
+                yield Static(id="project-panel")
+                yield HomeGlance()
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -106,11 +111,22 @@ class ProjectsScreen(ExportScreen, ImportScreen):
 
     def on_screen_resume(self) -> None:
         self._comparing = False
-        self.refresh_rows()
+        self._read_rows()
+        if self.host.db.change_count() != self._seen:
+            self.query_one(HomeGlance).forget()
+
+    def on_screen_suspend(self) -> None:
+        super().on_screen_suspend()
+        self.query_one(HomeGlance).stop_reading()
+        self._seen = self.host.db.change_count()
 
     # ---- rows
 
     def refresh_rows(self, select: str | None = None) -> None:
+        self._read_rows(select)
+        self.query_one(HomeGlance).forget()
+
+    def _read_rows(self, select: str | None = None) -> None:
         """Show the names at once; a worker reads the numbers, because it counts verdicts."""
         self._names = dict(project_names(self.host.db))
         self._show_rows(select)
@@ -181,7 +197,9 @@ class ProjectsScreen(ExportScreen, ImportScreen):
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
         self._active = {run.project_id: run for run in active}
-        if active or self._was_live:
+        if active:
+            self._read_rows()
+        elif self._was_live:
             self.refresh_rows()
         self._was_live = bool(active)
 
@@ -203,18 +221,23 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         self._show_panel()
 
     def _show_panel(self) -> None:
-        key, box = self._current(), self.query_one("#project-panel", Static)
-        if key is None:
-            box.border_title = Content("")
-            box.update(Content.styled("no project matches", "dim") if self._names else Content(""))
-            return
-        box.border_title = Content(one_line(self._names.get(key, ""), 60))
-        width = max(box.content_size.width, 40)
-        box.update(
-            panel_content(
-                self._panels.get(key), self._agreement.get(key), self._active.get(key), width, glyphs()
-            )
+        key, panel, glance = (
+            self._current(),
+            self.query_one("#project-panel", Static),
+            self.query_one(HomeGlance),
         )
+        name = "" if key is None else self._names.get(key, "")
+        active = None if key is None else self._active.get(key)
+        self.query_one("#one-project").border_title = Content(one_line(name, 60))
+        glance.show_home(key, name, () if active is None else (active,))
+        if key is None:
+            panel.update(Content.styled("no project matches", "dim") if self._names else Content(""))
+            return
+        # what the home beside the list says is not said twice
+        agreement = None if glance.display else self._agreement.get(key)
+        running = None if glance.display else active
+        width = max(panel.content_size.width, 40)
+        panel.update(panel_content(self._panels.get(key), agreement, running, width, glyphs()))
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._show_panel)
@@ -237,6 +260,7 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         self.refresh_rows()
 
     @on(DataTable.RowSelected)
+    @on(HomeGlance.Clicked)
     def _open(self) -> None:
         self.action_open("home")
 

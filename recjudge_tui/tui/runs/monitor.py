@@ -32,11 +32,12 @@ from recjudge_tui.tui.runs.text import (
     RunStatus,
     call_line,
     clock,
-    estimate_content,
+    estimate_facts,
+    facts_content,
     next_step,
     other_content,
     progress_content,
-    setup_content,
+    setup_facts,
     status_content,
     status_of,
 )
@@ -201,8 +202,8 @@ class MonitorScreen(BaseScreen):
             crumbs=("recjudge", watch.project, f"Run {self.run_id} {watch.settings.protocol}"),
             right=f"{state.plain}  {worked}",
         )
-        self.query_one("#setup-text", Static).update(setup_content(watch, look))
-        self.query_one("#estimate-text", Static).update(estimate_content(watch, look))
+        self.query_one("#setup-text", Static).update(facts_content(setup_facts(watch, look)))
+        self.query_one("#estimate-text", Static).update(facts_content(estimate_facts(watch, look)))
         progress = self.query_one("#progress")
         progress.border_title = Content.assemble("Progress ", state)
         width = max(progress.content_size.width, 40)

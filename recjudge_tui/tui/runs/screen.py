@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable, Input, Static
@@ -30,6 +30,7 @@ from recjudge_tui.tui.kit.importing import IMPORT, ImportScreen
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.steady_table import SteadyTable
 from recjudge_tui.tui.kit.top_bar import TopBar
+from recjudge_tui.tui.runs.run_pane import PaneRun, RunPane
 from recjudge_tui.tui.runs.text import RunStatus, status_glyph, status_of
 
 _COLUMNS = ("run", "state", "protocol", "judge", "rater", "calls", "failed", "cost", "when")
@@ -70,12 +71,15 @@ class RunTable(SteadyTable):
 
 class RunsScreen(ExportScreen, ImportScreen):
     CSS = """
-    RunsScreen #runs { height: 1fr; border: round $primary; border-title-color: $accent; }
+    RunsScreen #runs { width: 3fr; height: 1fr; border: round $primary; border-title-color: $accent; }
     RunsScreen DataTable { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
     RunsScreen #no-runs { display: none; padding: 1 2; }
-    RunsScreen.-empty DataTable, RunsScreen.-empty FilterBar { display: none; }
+    RunsScreen RunPane { display: none; width: 2fr; border: round $primary; border-title-color: $accent; }
+    RunsScreen RunPane:focus { border: round $accent; }
+    RunsScreen.-huge RunPane { display: block; }
+    RunsScreen.-empty DataTable, RunsScreen.-empty FilterBar, RunsScreen.-empty RunPane { display: none; }
     RunsScreen.-empty #no-runs { display: block; }
-    .-ascii RunsScreen #runs { border: ascii $primary; }
+    .-ascii RunsScreen #runs, .-ascii RunsScreen RunPane { border: ascii $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "new", "new run", id="runs.new"),
@@ -99,11 +103,12 @@ class RunsScreen(ExportScreen, ImportScreen):
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "Runs")
         yield FilterBar(_words, "part of a state, protocol, judge or rater")
-        with Vertical(id="runs") as box:
-            box.border_title = Content("Runs")
-            table = RunTable(cursor_type="row", cell_padding=1)
-            yield table
-            yield Static(Content(_EMPTY), id="no-runs")
+        with Horizontal():
+            with Vertical(id="runs") as box:
+                box.border_title = Content("Runs")
+                yield RunTable(cursor_type="row", cell_padding=1)
+                yield Static(Content(_EMPTY), id="no-runs")
+            yield RunPane()
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -111,6 +116,10 @@ class RunsScreen(ExportScreen, ImportScreen):
 
     def on_screen_resume(self) -> None:
         self._read()
+
+    def on_screen_suspend(self) -> None:
+        super().on_screen_suspend()
+        self.query_one(RunPane).stop_reading()
 
     def action_import(self) -> None:
         self.ask_import(self.project_title(self.project_id))
@@ -141,7 +150,7 @@ class RunsScreen(ExportScreen, ImportScreen):
         rows = [run_cells(run, look, wide=wide) for run in shown]
         names = [name for name in _COLUMNS if (wide or name not in _WIDE_ONLY) and _tells(name, shown)]
         # the scroll bar and the border take the rest
-        shorten_names(rows, names, self.size.width - 3, look)
+        shorten_names(rows, names, self.query_one("#runs").outer_size.width - 3, look)
         table.clear(columns=True)
         table.add_columns(*[(name, name) for name in names])
         for run, row in zip(shown, rows, strict=True):
@@ -152,7 +161,7 @@ class RunsScreen(ExportScreen, ImportScreen):
         self.set_class(not runs, "-empty")
         count = f"{len(shown)}" if len(shown) == len(runs) else f"{len(shown)} of {len(runs)}"
         self.query_one("#runs").border_title = Content(f"Runs ({count})")
-        self._show_own()
+        self._show_one()
         self.refresh_bindings()
 
     def _current(self) -> int | None:
@@ -167,11 +176,12 @@ class RunsScreen(ExportScreen, ImportScreen):
             self.call_after_refresh(self._show_rows)
 
     @on(DataTable.RowHighlighted)
-    def _show_own(self) -> None:
-        """Below the list: how the run under the cursor differs from the others of its protocol."""
-        run_id, look = self._current(), glyphs()
+    def _show_one(self) -> None:
+        """Beside the list, if it is wide: the run under the cursor; else below it, what sets it apart."""
+        run_id, pane, look = self._current(), self.query_one(RunPane), glyphs()
         run = next((run for run in self._runs or () if run.row["id"] == run_id), None)
-        own = f" {look.dot} ".join(run.own) if run is not None else ""
+        pane.show_run(None if run is None else _in_pane(run))
+        own = f" {look.dot} ".join(run.own) if run is not None and not pane.display else ""
         text = f"differs from other {run.row['protocol']} runs: {own}" if run is not None and own else ""
         self.query_one("#runs").border_subtitle = Content(one_line(text, max(self.size.width - 8, 20)))
 
@@ -241,6 +251,12 @@ class RunsScreen(ExportScreen, ImportScreen):
 
     def action_peel(self) -> None:
         self.action_leave()
+
+
+def _in_pane(run: ListedRun) -> PaneRun:
+    row = run.row
+    title = f"Run {row['id']} {row['protocol']} by {one_line(row['rater'], 40)}"
+    return PaneRun(row["id"], title, run.status, row["done"] + row["failed"], run.own)
 
 
 def _tells(column: str, runs: Sequence[ListedRun]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
@@ -11,16 +12,17 @@ from textual.content import Content
 from recjudge_tui.domain.occasions import occasion_text
 from recjudge_tui.domain.protocols import compares_lists, with_unit
 from recjudge_tui.domain.run import Estimate, RunSettings, RunState, Wanted
-from recjudge_tui.domain.text import money, one_line
+from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.reports.projects.estimate import cost_range, reused_words
 from recjudge_tui.reports.projects.run_progress import RunWatch, eta_s, seconds_until
 from recjudge_tui.store.runs.progress import FinishedCall
 from recjudge_tui.tui.kit.charts import spark, stacked
-from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, number, short_label
+from recjudge_tui.tui.kit.glyphs import Glyphs, case_number, number, short_label, wrapped
 
 RunStatus = Literal[
     "running", "pausing", "stopping", "interrupted", "planned", "paused", "stopped", "done", "failed"
 ]
+Fact = tuple[str, str]
 RESUMABLE: tuple[RunStatus, ...] = ("interrupted", "planned", "paused", "stopped", "failed")
 
 _STYLES: dict[RunStatus, str] = {
@@ -97,7 +99,7 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def setup_content(watch: RunWatch, look: Glyphs) -> Content:
+def setup_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
     settings, dot = watch.settings, f" {look.dot} "
     judge = [one_line(watch.judge.spec, 60)]
     if watch.rater != watch.judge.spec:
@@ -116,11 +118,11 @@ def setup_content(watch: RunWatch, look: Glyphs) -> Content:
         lists.append({"one": "one example for all", "personal": "one example per user"}[settings.shots])
     if settings.profile == "llm":
         lists.append("profile written first")
-    return _facts(
+    return [
         ("judge", dot.join(judge)),
         ("prompt", one_line(watch.prompt, 60)),
         ("cases", dot.join([cases_chosen(settings), *lists])),
-    )
+    ]
 
 
 def cases_chosen(settings: RunSettings) -> str:
@@ -129,16 +131,16 @@ def cases_chosen(settings: RunSettings) -> str:
     return "all" if settings.limit is None else f"first {number(settings.limit)}"
 
 
-def estimate_content(watch: RunWatch, look: Glyphs) -> Content:
+def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
     settings, progress, dot = watch.settings, watch.progress, f" {look.dot} "
     how = [at_once(watch, look)]
     if compares_lists(settings.protocol):
         how.append(f"swap {'on' if settings.swap else 'off'}")
     if progress.cached:
         how.append(f"cache {progress.cached / max(progress.done, 1):.0%}")
-    calls = dot.join([f"{number(progress.calls)} calls", *how])
+    calls = dot.join([quantity(progress.calls, "call"), *how])
     if watch.estimate is None:
-        return _facts(("plan", calls))
+        return [("plan", calls)]
     used = "" if progress.cost_usd is None else f"; {money(progress.cost_usd)} so far"
     facts = [
         ("plan", calls),
@@ -147,14 +149,14 @@ def estimate_content(watch: RunWatch, look: Glyphs) -> Content:
     ]
     if watch.state == "running" and (left := seconds_until(watch.waiting_until)) > 0:
         facts.append(("waits", f"{left:.0f} s more, because the server asked for a pause"))
-    return _facts(*facts)
+    return facts
 
 
 def at_once(watch: RunWatch, look: Glyphs) -> str:
     """`4 at once`, or `4 → 8 at once` until the run has adopted the new number."""
     now, wanted = watch.concurrency, watch.wanted_concurrency
     if wanted is None or wanted == now:
-        return f"{now or 'auto'} at once"
+        return f"{now} at once" if now else "concurrency auto"
     return f"{now or 'auto'} {'->' if look.bar.isascii() else '→'} {wanted} at once"
 
 
@@ -326,6 +328,14 @@ def _short_time(seconds: float) -> str:
     return f"{minutes}m" if minutes < 90 else f"{minutes // 60}h {minutes % 60:02d}m"
 
 
-def _facts(*facts: tuple[str, str]) -> Content:
+def facts_content(facts: Sequence[Fact], width: int | None = None) -> Content:
+    """A line for each fact; where a width is given, as many lines as it needs, each below its first word."""
     wide = max(len(name) for name, _ in facts) + 1
-    return Content("\n").join(Content.assemble((name.ljust(wide), "dim"), text) for name, text in facts)
+    lines: list[Content] = []
+    for name, text in facts:
+        parts = [text] if width is None else wrapped(text, max(width - wide, 8)) or [""]
+        lines += [
+            Content.assemble(((name if at == 0 else "").ljust(wide), "dim"), part)
+            for at, part in enumerate(parts)
+        ]
+    return Content("\n").join(lines)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from recjudge_tui.domain.material import ExplanationView, ItemView, ShownEvent, SlateView, UserView
+from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.runs.control.lease import acquire
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from recjudge_tui.store.clock import now
@@ -272,10 +273,11 @@ def _run(db: Database, project: int, rater: str, protocol: str, state: str = "do
         ),
     )
     judge = json.dumps({"spec": f"ollama:{rater}"})
+    settings = RunSettings.model_validate({"protocol": protocol}).model_dump_json()
     return db.insert(
         """INSERT INTO runs (project_id, rater_id, prompt_id, protocol, judge, settings, state, created_at)
-           VALUES (?, ?, ?, ?, ?, '{}', ?, ?)""",
-        (project, ensure_rater(db, project, rater, "judge"), prompt, protocol, judge, state, now()),
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+        (project, ensure_rater(db, project, rater, "judge"), prompt, protocol, judge, settings, state, now()),
     )
 
 

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import project_names
+from recjudge_tui.store.projects.projects import create_project, project_names
+from recjudge_tui.tui.home.glance import HomeGlance
+from recjudge_tui.tui.home.reading import HomeReader
 from recjudge_tui.tui.home.screen import HomeScreen
 from recjudge_tui.tui.kit.dialogs import ErrorDialog, Notice
 from recjudge_tui.tui.kit.import_form import ImportForm
-from recjudge_tui.tui.projects.screen import ProjectsScreen
+from recjudge_tui.tui.projects.screen import ProjectsScreen, ProjectTable
 from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until
 from tests.support.app.projects import end_run, finish_call, make_project, start_run
 
@@ -220,3 +222,71 @@ async def test_a_database_that_is_deleted_meanwhile_is_said_and_not_made_anew(pr
         await until(pilot, lambda: isinstance(pilot.app.screen, ErrorDialog))
         assert "no database at" in shown(pilot)
     assert not project_db.exists()
+
+
+async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(project_db: Path) -> None:
+    make_project(project_db, "movies")
+    with connect(project_db) as db:
+        create_project(db, "empty")
+    async with running(project_db, size=(159, 50)) as pilot:
+        glance = pilot.app.screen.query_one(HomeGlance)
+        assert "Leaderboard" not in shown(pilot)
+        await pilot.resize_terminal(160, 50)
+        await settle(pilot)
+        # the first project by name
+        assert "Steps to a first result" in shown(pilot)
+        assert "recjudge import FILE -p empty" in shown(pilot)
+        await press(pilot, "j")
+        await until(pilot, lambda: "Leaderboard" in shown(pilot))
+        await settle(pilot)
+        text = shown(pilot)
+        assert "5 verdicts to read" in text
+        assert "qwen2.5:14b·anna" in text
+        # the strip does not say again what the home says
+        assert "quadratic weighted κ" not in text
+        assert "Steps to a first result" not in text
+        # its keys work on the home; here n makes a project
+        assert glance.cursor is None
+        await pilot.click(HomeGlance)
+        await settle(pilot)
+        assert isinstance(pilot.app.screen, HomeScreen)
+
+
+async def test_the_home_beside_the_list_names_no_keys(project_db: Path) -> None:
+    with connect(project_db) as db:
+        create_project(db, "empty")
+    async with running(project_db, size=(160, 50)) as pilot:
+        steps = [line.strip(" │") for line in shown(pilot).splitlines() if " 2 judge " in line]
+        assert [step.split()[-1] for step in steps] == ["them"]
+        await press(pilot, "enter")
+        steps = [line.rstrip() for line in shown(pilot).splitlines() if " 2 judge " in line]
+        assert [step.split()[-1] for step in steps] == ["n"]
+
+
+async def test_a_project_that_the_cursor_passes_is_not_read(
+    project_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    start = HomeReader.read
+    monkeypatch.setattr(HomeReader, "read", lambda reader, key: (read.append(key), start(reader, key)))
+    with connect(project_db) as db:
+        keys = [create_project(db, name) for name in ("a", "b", "c")]
+    async with running(project_db, size=(160, 50)) as pilot:
+        assert read == keys[:1]
+        table = pilot.app.screen.query_one(ProjectTable)
+        # both before a timer can fire
+        table.action_cursor_down()
+        table.action_cursor_down()
+        await settle(pilot)
+        assert read == [keys[0], keys[2]]
+
+
+async def test_the_home_beside_the_list_follows_a_run(project_db: Path) -> None:
+    project = make_project(project_db, "movies")
+    run = start_run(project_db, project)
+    async with running(project_db, size=(160, 50)) as pilot:
+        await until(pilot, lambda: f"▶ {run} live" in shown(pilot))
+        finish_call(project_db, run)
+        await until(pilot, lambda: "██       25%" in shown(pilot))
+        end_run(project_db, run)
+        await until(pilot, lambda: f"✓ {run} live" in shown(pilot))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rich.cells import cell_len
 from textual.content import Content
 
 from recjudge_tui.domain.material import undated_text
@@ -19,6 +18,7 @@ from recjudge_tui.tui.cases.case.reasoning import cut_text, reasonings
 from recjudge_tui.tui.cases.case.scores import aspect_words, raters, raters_title
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, case_number, score
 from recjudge_tui.tui.kit.text_pane import LONGEST_TEXT
+from recjudge_tui.tui.kit.title_rule import title_rule
 
 _SHOWN_EVENTS = 25
 _DONE = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
@@ -57,20 +57,13 @@ def case_content(
     lines: list[Line] = []
     for title, body in sections:
         section = list(body)
-        lines += [_rule(title, width, symbols), *section] if section and title else section
+        lines += [title_rule(title, width, symbols), *section] if section and title else section
     return Content("\n").join(lines)
 
 
 def case_title(case: CaseDetail, symbols: Glyphs) -> str:
     run = f" {symbols.dot} run {case.run_id}" if case.run_id is not None else ""
     return f"case {case_number(case.case_id)} {symbols.dot} {one_line(case.rater, 14)}{run}"
-
-
-def _rule(title: str, width: int, symbols: Glyphs) -> Content:
-    rest = max(width - cell_len(title) - 3, 0)
-    return Content.assemble(
-        (f"{symbols.rule} ", "dim"), (title, "bold $accent"), (f" {symbols.rule * rest}"[: rest + 1], "dim")
-    )
 
 
 def _triage(case: CaseDetail, symbols: Glyphs, longest: int) -> Iterator[Line]:
