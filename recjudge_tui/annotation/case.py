@@ -138,8 +138,21 @@ def _shown_parts(user: UserView, prompt: Prompt) -> UserView:
     return user.model_copy(update={name: _EMPTY_USER[name] for name in hidden})
 
 
+def of_lists(question: str, names: tuple[str, str]) -> str:
+    """`Which list is better?` for `Which set is better?`: the annotator sees List 1 and List 2."""
+    for place, name in enumerate(names, 1):
+        if " " in name:
+            question = re.sub(rf"\b{re.escape(name)}\b", f"List {place}", question)
+            question = re.sub(
+                rf"\b(which|each|either|neither) {name.split()[0]}\b", r"\1 list", question, flags=re.I
+            )
+    return question
+
+
 def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> AspectQuestion:
     question = prompt.worded(spec.question)
+    if first:
+        question = of_lists(question, protocol_facts(prompt.protocol).list_names)
     if prompt.scale is not None:
         return AspectQuestion(spec.name, question, (), prompt.scale.low, prompt.scale.high)
     labels = prompt.labels_of(spec.name)

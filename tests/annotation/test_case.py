@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recjudge_tui.annotation.case import ShownCase, guidelines, shown_case
+from recjudge_tui.annotation.case import ShownCase, guidelines, of_lists, shown_case
 from recjudge_tui.domain.prompt import LabelSpec
 from recjudge_tui.prompting.examples import with_case_example
 from recjudge_tui.prompting.preview import request_now
@@ -43,6 +43,26 @@ def test_labels_are_turned_back_to_the_systems(db: Database) -> None:
         keys = [option.keys for option in shown.questions[0].options]
         assert keys == [("1", "a"), ("0", "t"), ("2", "b")]
     assert seen == {"a", "b"}
+
+
+def test_the_question_names_the_lists_as_the_annotator_sees_them(db: Database) -> None:
+    films(db)
+    assigned(db, annotators="ana")
+    for _, shown in cases(db):
+        assert shown.questions[0].question == "Which list serves the person better?"
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("Is Set 1 or Set 2 better?", "Is List 1 or List 2 better?"),
+        ("Would you watch either set?", "Would you watch either list?"),
+        ("Which would you set aside?", "Which would you set aside?"),
+    ],
+)
+def test_only_what_means_a_list_is_called_one(question: str, shown: str) -> None:
+    assert of_lists(question, ("Set 1", "Set 2")) == shown
+    assert of_lists(question, ("A", "B")) == question
 
 
 @pytest.mark.parametrize("protocol", PROMPTS)

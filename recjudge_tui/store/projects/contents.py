@@ -76,7 +76,7 @@ def data_counts(db: Database, project_id: int) -> DataCounts:
         last_served=occasions["last"] or "",
         events=counts["events"],
         held_out=counts["heldout"],
-        labellers=_labellers(db, project_id),
+        labellers=labellers(db, project_id),
         imports=counts["imports"],
     )
 
@@ -92,7 +92,8 @@ def unknown_items(db: Database, project_id: int) -> int:
     return count
 
 
-def _labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
+def labellers(db: Database, project_id: int) -> tuple[Labeller, ...]:
+    """Who gave labels, those with most first."""
     rows = db.rows(
         f"""SELECT name, (SELECT count(*) FROM verdicts v WHERE v.rater_id = raters.id) AS labels FROM raters
             WHERE project_id = ? AND kind IN {sql_list(FIRST_HAND)} ORDER BY labels DESC, name""",

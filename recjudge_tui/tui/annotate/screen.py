@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -15,18 +16,20 @@ from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.annotation.tasks import Assignment, project_assignments
+from recjudge_tui.store.projects.contents import Labeller, labellers
 from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.annotate.jobs import PlanRequest, plan, third_person
 from recjudge_tui.tui.annotate.plan_form import AnnotationForm
 from recjudge_tui.tui.kit.base_screen import COMMON, BaseScreen
 from recjudge_tui.tui.kit.dialogs import AskLine
-from recjudge_tui.tui.kit.glyphs import bar, glyphs
+from recjudge_tui.tui.kit.glyphs import bar, glyphs, number
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.steady_table import SteadyTable
 from recjudge_tui.tui.kit.top_bar import TopBar
 
-_EMPTY = """No annotators yet.
+_NAMED = 6
+_EMPTY = """No cases are assigned to annotators yet.
 
 n  assign cases to annotators
 
@@ -69,7 +72,7 @@ class AnnotateScreen(BaseScreen):
             table = AssignmentTable(cursor_type="row", cell_padding=1)
             table.add_columns("annotator", "protocol", "judged", "", "skipped")
             yield table
-            yield Static(Content(_EMPTY), id="no-assignments")
+            yield Static(id="no-assignments")
         yield KeyLine()
 
     def on_screen_resume(self) -> None:
@@ -93,6 +96,9 @@ class AnnotateScreen(BaseScreen):
         if self._assignments:
             table.move_cursor(row=min(at, len(self._assignments) - 1), animate=False)
         self.set_class(not self._assignments, "-empty")
+        if not self._assignments:
+            labelled = _labelled(labellers(self.host.db, self.project_id))
+            self.query_one("#no-assignments", Static).update(Content(f"{labelled}{_EMPTY}"))
         self.refresh_bindings()
 
     def _current(self) -> Assignment | None:
@@ -138,3 +144,12 @@ class AnnotateScreen(BaseScreen):
         if action == "adjudicate":
             return bool(self._assignments)
         return super().check_action(action, parameters)
+
+
+def _labelled(people: Sequence[Labeller]) -> str:
+    """The labels that a project has without assignments, such as imported ones; empty if there are none."""
+    if not people:
+        return ""
+    named = ", ".join(f"{one_line(who.name, 30)} {number(who.labels)}" for who in people[:_NAMED])
+    more = f" and {number(len(people) - _NAMED)} more" if len(people) > _NAMED else ""
+    return f"Labels so far: {named}{more}.\n\n"

@@ -26,14 +26,14 @@ KEPT_WINDOWS = 8
 
 
 class CasesHead(Widget):
-    """The headings of the list."""
+    """The headings of the list, which begin after the mark of the cursor."""
 
     DEFAULT_CSS = """
     CasesHead { height: 1; color: $text-muted; text-wrap: nowrap; }
     """
 
     def render(self) -> Content:
-        return Content(case_head(self.content_size.width, glyphs()))
+        return Content(f" {case_head(self.content_size.width - 1, glyphs())}")
 
 
 class ChangeList(ScrollView, can_focus=True, inherit_bindings=False):

@@ -12,7 +12,7 @@ from textual.coordinate import Coordinate
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.kit.steady_table import FigureTable
 
-_CELL = 9
+_LEAST, _MOST = 5, 9
 _NAME = 18
 _CURSOR = "bold #000000 on #e6c34a"
 
@@ -41,7 +41,10 @@ class ChangeGrid(FigureTable):
         self.clear(columns=True)
         self._lines = list(lines)
         for place, (name, _) in enumerate(self._lines):
-            self.add_column(Text(one_line(name, _CELL), justify="right"), width=_CELL, key=str(place))
+            head = Text(one_line(name, _MOST), justify="right")
+            # with the brackets of the cursor
+            widest = max(cells[place].cell_len + 2 for _, cells in self._lines)
+            self.add_column(head, width=max(head.cell_len, widest, _LEAST), key=str(place))
         for name, cells in self._lines:
             self.add_row(*cells, label=Text(f"{one_line(name, _NAME)} "))
         if self.is_valid_coordinate(stood_on):

@@ -78,7 +78,7 @@ def summary_words(row: Row, names: tuple[str, str], questions: int, symbols: Gly
     return [
         Content.assemble((f"{row['changed']:,} of {row['n']:,} changed ({row['share']:.1%})", "bold"), ways),
         _test(row, questions, symbols),
-        Content(_means(row)),
+        *([Content(means)] if (means := _means(row)) else []),
         *apart,
     ]
 

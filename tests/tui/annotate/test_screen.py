@@ -9,6 +9,7 @@ import pytest
 
 from recjudge_tui.store.annotation.tasks import own_verdict, task_of
 from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.contents import labellers
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.annotate.judging import PAUSE_S, ActiveTime
@@ -16,6 +17,7 @@ from recjudge_tui.tui.annotate.screen import AnnotateScreen
 from tests.support.annotators import PROJECT, desk, films, judges, tasks, verdicts
 from tests.support.app.driving import press, running, settle, shown, type_text
 from tests.support.app.judging import ANSWERS, PROTOCOLS, annotating, given, make
+from tests.support.app.lists import import_labels, import_lists
 from tests.support.runs import load, planned
 
 
@@ -228,7 +230,8 @@ async def test_assigning_cases_and_judging_them_in_the_app(project_db: Path) -> 
     async with running(project_db, PROJECT) as pilot:
         pilot.app.push_screen(AnnotateScreen(project))
         await settle(pilot)
-        assert "No annotators yet." in shown(pilot)
+        assert "No cases are assigned to annotators yet." in shown(pilot)
+        assert "Labels so far" not in shown(pilot)
         await press(pilot, "n", "enter")
         assert "Name at least one annotator." in shown(pilot)
         await type_text(pilot, "ana, ben")
@@ -295,3 +298,15 @@ async def test_hostile_text_anywhere(project_db: Path, hostile_strings: tuple[st
             seen.append(shown(pilot))
     for text in seen:
         assert not [c for c in text if (ord(c) < 32 and c != "\n") or 0x7F <= ord(c) < 0xA0 or c == "\u202e"]
+
+
+async def test_labels_that_were_imported_are_no_annotators_but_there(project_db: Path) -> None:
+    project = import_lists(project_db)
+    import_labels(project_db)
+    with connect(project_db) as db:
+        given = {rater.name: rater.labels for rater in labellers(db, project)}
+    async with running(project_db, "shop") as pilot:
+        pilot.app.push_screen(AnnotateScreen(project))
+        await settle(pilot)
+        assert f"Labels so far: anna {given['anna']}, bert {given['bert']}." in shown(pilot)
+        assert "No cases are assigned to annotators yet." in shown(pilot)

@@ -48,14 +48,32 @@ async def test_list_and_case_side_by_side(project_db: Path, size: tuple[int, int
         assert "18 of 18 ─ sort: id" in screen
         assert "case 0000001 · qwen2.5:14b" in screen
         assert any("▲" in line and "als ⇄ cooc" in line and "Tie" in line for line in screen.splitlines())
-        assert any("✗" in line and "bad rep" in line for line in screen.splitlines())
         assert "qwen2.5:14b: als" in screen
         assert "Reasoning (als first → als)" in screen
         assert "List A (als) repeats" in screen
+        assert "u0" in screen
         if size[0] == 120:
-            assert "u0" in screen
             assert "A als" in screen
             assert "B cooc" in screen
+            # below the rows of a small screen
+            assert any("✗" in line and "bad rep" in line for line in screen.splitlines())
+
+
+async def test_below_100_columns_the_case_is_below_the_list(project_db: Path) -> None:
+    """Beside it, the list would cut the names of systems."""
+    make_project(project_db)
+    async with running(project_db, "movies", (99, 30)) as pilot:
+        listed, case = rows(pilot), pilot.app.screen.query_one(CasePanel)
+        assert listed.size.width > 90
+        assert case.region.y > listed.region.bottom
+        assert listed.size.height >= 5
+        await pilot.resize_terminal(100, 30)
+        await settle(pilot)
+        assert case.region.x > listed.region.right
+        await pilot.resize_terminal(80, 24)
+        await settle(pilot)
+        assert listed.size.height >= 4
+        assert case.size.height >= 10
 
 
 async def test_flagged_items_stand_out_where_they_stand(project_db: Path) -> None:
@@ -349,6 +367,9 @@ async def test_an_arena_case_shows_its_aspects_orders_analyses_and_profile(
         await filter_by(pilot, "protocol:arena aspect:inspiration")
         await press(pilot, "backspace")
         assert "Tie" in shown(pilot)
+        # all of the case: at 80 columns it begins below the list
+        await pilot.resize_terminal(size[0], 60)
+        await settle(pilot)
         lines = [
             " ".join(line.split("││")[-1].strip("│ ▁▂▃▄▅▆▇█").split()) for line in shown(pilot).splitlines()
         ]
@@ -357,6 +378,8 @@ async def test_an_arena_case_shows_its_aspects_orders_analyses_and_profile(
         assert "content quality A A A" in lines
         assert any(line.startswith("─ Swapped (cooc first → cooc)") for line in lines)
         assert "On inspiration the ba reading." in lines
+        await pilot.resize_terminal(*size)
+        await settle(pilot)
         await press(pilot, "enter", "G")
         text = shown(pilot)
         assert "On impact the ab reading." in text
@@ -389,7 +412,7 @@ async def test_a_list_scored_from_0_to_1(project_db: Path) -> None:
     async with running(project_db, "movies") as pilot:
         await filter_by(pilot, "protocol:absolute")
         assert "grader: 0.72  ███████▎" in shown(pilot)
-        assert "ndcg@10 metric  0.31 ███▏" in shown(pilot)
+        assert "ndcg@10 metric  0.31 ███▏" in pilot.app.screen.query_one(CasePanel).text()
 
 
 async def test_a_live_run_grows_the_list_under_a_cursor_that_stays(project_db: Path) -> None:

@@ -326,6 +326,32 @@ async def test_hostile_names_are_shown_and_not_obeyed(project_db: Path) -> None:
         assert "[/path]" in shown(pilot) or "u1" in shown(pilot)
 
 
+async def test_headings_stand_above_what_they_head(judged: Path) -> None:
+    async with opened(judged, (120, 40)) as (pilot, _):
+        lines = shown(pilot).splitlines()
+        head = next(line for line in lines if " case " in line and " user " in line)
+        first = lines[lines.index(head) + 1]
+        number = next(word for word in first.split() if word.isdigit() and len(word) == 7)
+        assert first.index(number) == head.index("case")
+        assert first[head.index("user") :].split()[0].startswith("u")
+        assert first[head.index("user") - 1] == " "
+        assert " ▸ " in first[head.index("change") :][:8]
+
+
+async def test_five_labels_fit_80_columns(project_db: Path) -> None:
+    project = new_project(project_db)
+    cases = [text_case(project, f"u{at}", "i", "x") for at in range(6)]
+    for name, shift in (("anna", 0), ("ben", 1)):
+        values: dict[int, float | None] = {case: float(1 + (at + shift) % 5) for at, case in enumerate(cases)}
+        give(project, name, values, protocol_name="explanation", aspect="accuracy")
+    async with opened(project_db) as (pilot, screen):
+        grid = screen.query_one(ChangeGrid)
+        heads = next(line for line in shown(pilot).splitlines() if " 5 " in line and " all" in line)
+        assert heads.strip("│ ").split() == ["5", "4", "3", "2", "1", "all"]
+        assert not grid.show_horizontal_scrollbar
+        assert not grid.show_vertical_scrollbar
+
+
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("look", [UNICODE, ASCII], ids=["unicode", "ascii"])
 def test_a_line_has_its_width_whatever_is_in_it(text: str, look: Glyphs) -> None:
