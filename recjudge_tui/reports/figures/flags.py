@@ -77,7 +77,7 @@ def marks(data: FigureData) -> Grid | Forest | Lines:
 def _table(data: FigureData) -> Grid:
     cells = {(str(row["issue"]), str(row["system"])): _cell(row) for row in data.rows}
     issues, systems = (tuple(dict.fromkeys(names)) for names in zip(*cells, strict=True))
-    return Grid(issues, systems, cells, row_title="issue", column_title="system", below_title="95% CI")
+    return Grid(issues, systems, cells, row_title="issue", column_title="system", below_title=CI)
 
 
 def _cell(row: Row) -> GridCell:

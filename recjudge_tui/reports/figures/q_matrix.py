@@ -11,6 +11,7 @@ from recjudge_tui.reports.figures.data import FigureContent, FigureData, real
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Grid, GridCell, Sentence
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
 from recjudge_tui.reports.figures.words import (
+    CI,
     INTERVAL,
     UNDEFINED,
     count_text,
@@ -81,7 +82,7 @@ def marks(data: FigureData) -> Grid:
     systems = _shown(_ranked(data.rows), system.value if system else "")
     cells = {(str(row["system"]), str(row["opponent"])): _cell(row) for row in data.rows}
     return Grid(
-        systems, systems, cells, row_title="system", column_title="against", signed=True, below_title="95% CI"
+        systems, systems, cells, row_title="system", column_title="against", signed=True, below_title=CI
     )
 
 
