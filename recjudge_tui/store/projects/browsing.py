@@ -65,7 +65,7 @@ _KINDS = {
             ("items", True),
             ("first", False),
         ),
-        """SELECT s.user_id, s.user_id AS user, s.system, s.context, substr(s.served_at, 1, 16) AS served, s.length,
+        """SELECT s.id, s.user_id AS user, s.system, s.context, substr(s.served_at, 1, 16) AS served, s.length,
              (SELECT group_concat(item, ', ') FROM (
                SELECT ifnull((SELECT title FROM v_current_items i WHERE i.project_id = :project AND i.item_id = si.item_id),
                  si.item_id) AS item FROM slate_items si WHERE si.slate_id = s.id ORDER BY si.rank LIMIT 3)) AS first

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from recjudge_tui.domain.protocols import OVERALL
+from recjudge_tui.domain.protocols import OVERALL, protocol_facts
 from recjudge_tui.domain.roles import REVIEWED, RUN_RATERS
 from recjudge_tui.store.data.catalogue import LISTS, TEXTS, was_replaced
 from recjudge_tui.store.database import Database
@@ -22,7 +22,8 @@ class ProjectPanel(NamedTuple):
     """The figures of one project.
 
     `shares` are the label shares of `protocol` (that of the newest run, else the one with most verdicts) among
-    the judges (all raters if there are no judges), of each rater on the newest lists that it judged.
+    the judges (all raters if there are no judges), of each rater on the newest lists that it judged; none if verdicts
+    are numbers without labels.
     `disagreements` counts the questions on which two judges gave different values.
     """
 
@@ -90,6 +91,8 @@ def _shares(
     db: Database, project_id: int, protocol: str, aspect: str, *, judges_only: bool
 ) -> tuple[LabelShare, ...]:
     """The six most frequent labels with their shares of the valid verdicts, best value first."""
+    if not protocol or not protocol_facts(protocol).labels:
+        return ()
     among = f"r.kind IN {sql_list(RUN_RATERS)}" if judges_only else "1"
     replaced = any(was_replaced(db, project_id, content) for content in (LISTS, TEXTS))
     if replaced:

@@ -49,11 +49,17 @@ class PaperScreen(ExportScreen):
 
     def _show(self, table: Table) -> None:
         self.table = table
+        self.refresh_bindings()
         self.query_one(TextPane).show(partial(_text, table))
 
     def _show_failure(self, error: RecjudgeError) -> None:
         parts = [part for part in (error.title, error.cause, error.next_step) if part]
         self.query_one(TextPane).show(lambda _: Content("\n".join(map(safe_text, parts))))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "export":
+            return self.table is not None
+        return super().check_action(action, parameters)
 
     def action_export(self) -> None:
         table = self.table

@@ -199,7 +199,8 @@ def why(row: VerdictRow) -> str:
     if row.flag_count:
         reasons.append(row.issue.replace("_", " ") or "flag")
         if row.flag_count > 1:
-            reasons[-1] += f" x{row.flag_count}"
+            # of this kind or of another
+            reasons[-1] += f" +{row.flag_count - 1}"
     return ", ".join(reasons)
 
 

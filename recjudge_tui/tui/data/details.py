@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.browsing import DataRow, data_columns
+from recjudge_tui.tui.kit.glyphs import glyphs
 
 _LONGEST = 4000
+_MOST_ITEMS = 500
 
 
 def details(db: Database, project_id: int, kind: str, row: DataRow) -> tuple[str, Content]:
     """A title and the text; reads the history of a user, so call it in a worker."""
     if kind in ("users", "events"):
         return f"what a judge sees of {one_line(row.key, 40)}", _user(db, project_id, row.key)
-    lines = [
-        Content.assemble((f"{name}  ", "dim"), safe_text(cell[:_LONGEST]))
+    facts = [
+        (name, cell)
         for (name, _), cell in zip(data_columns(kind), row.cells, strict=True)
-        if cell
+        if cell and name != "first"
     ]
+    more: list[Content] = []
     if kind == "items":
-        lines += _item(db, project_id, row.key)
-    return one_line(row.cells[0], 60), Content("\n").join(lines)
+        attributes, more = _item(db, project_id, row.key)
+        facts += attributes
+    elif kind == "lists":
+        more = _positions(db, project_id, int(row.key))
+    return one_line(row.cells[0], 60), Content("\n").join([*_aligned(facts), *more])
+
+
+def _aligned(facts: Sequence[tuple[str, str]]) -> Iterator[Content]:
+    names = [one_line(name, 40) for name, _ in facts]
+    wide = max(map(cell_len, names), default=0) + 2
+    for name, (_, text) in zip(names, facts, strict=True):
+        yield Content.assemble((name + " " * (wide - cell_len(name)), "dim"), safe_text(text[:_LONGEST]))
+
+
+def _positions(db: Database, project_id: int, slate_id: int) -> list[Content]:
+    """Every item of a list, best first."""
+    from recjudge_tui.store.data.item_views import slate_top
+    from recjudge_tui.tui.cases.case.lists import item_words
+
+    items = slate_top(db, project_id, slate_id, _MOST_ITEMS)
+    return [
+        Content.assemble((f"{at:>3} ", "dim"), item_words(item, glyphs())) for at, item in enumerate(items, 1)
+    ]
 
 
 def _user(db: Database, project_id: int, user_id: str) -> Content:
@@ -43,15 +68,16 @@ def _user(db: Database, project_id: int, user_id: str) -> Content:
     return Content.assemble((about, "dim"), "\n\n", text)
 
 
-def _item(db: Database, project_id: int, item_id: str) -> Iterator[Content]:
+def _item(db: Database, project_id: int, item_id: str) -> tuple[list[tuple[str, str]], list[Content]]:
+    """The other attributes of an item, and its image."""
     from recjudge_tui.store.data.images import image_contents, item_images
     from recjudge_tui.store.data.item_views import ItemViews
     from recjudge_tui.tui.cases.case.images import drawn
 
     item = ItemViews(db, project_id).of([item_id])[item_id]
-    for name, value in item.attributes.items():
-        yield Content.assemble((f"{one_line(name, 40)}  ", "dim"), safe_text(str(value)[:_LONGEST]))
+    attributes = [(name, str(value)) for name, value in item.attributes.items()]
     image = item_images(db, project_id, [item_id]).get(item_id)
-    if image is not None:
-        yield Content(f"image {image.width}×{image.height}")
-        yield from drawn(image_contents(db, [image.digest])[image.digest])
+    if image is None:
+        return attributes, []
+    size = Content(f"image {image.width}×{image.height}")
+    return attributes, [size, *drawn(image_contents(db, [image.digest])[image.digest])]

@@ -183,7 +183,9 @@ class DataScreen(ImportScreen):
         if row is None:
             return
         key = _VERDICTS.get(self.kind)
-        term = Term("text", ":", row[0]) if key is None else Term(key, ":", row[0])
+        # the key of a list is its number
+        about = row[1][0] if self.kind == "lists" else row[0]
+        term = Term("text" if key is None else key, ":", about)
         self.open_screen("cases", self.project_id, filter_text=VerdictFilter((term,)).text())
 
 

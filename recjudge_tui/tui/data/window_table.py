@@ -28,7 +28,8 @@ TableRow = tuple[str, tuple[str, ...]]
 class WindowTable(ScrollView, can_focus=True, inherit_bindings=False):
     """`show(columns, count, read)` shows `count` rows; `read(offset, limit)` gives a window of them.
 
-    A column is (name, whether it is a number). Numbers are never cut; the widest texts are.
+    A column is (name, whether it is a number). Numbers are never cut; the widest texts are. A column that is empty in
+    all the rows on the screen takes no room.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"window-table--head", "window-table--cursor"}
@@ -90,19 +91,22 @@ class WindowTable(ScrollView, can_focus=True, inherit_bindings=False):
     def _row(self, place: int) -> TableRow | None:
         return self._windows.row(place) if 0 <= place < self.count else None
 
-    def _widths(self, shown: Sequence[TableRow]) -> list[int]:
-        """The widths of the columns for these rows: full numbers, and the remaining room for the texts."""
-        widths = [
-            max([cell_len(name), *(cell_len(one_line(row[1][at], _LONGEST)) for row in shown)])
+    def _widths(self, shown: Sequence[TableRow]) -> dict[int, int]:
+        """Place of a column -> its width for these rows: full numbers, and the remaining room for the texts."""
+        widths = {
+            at: max([cell_len(name), *(cell_len(one_line(row[1][at], _LONGEST)) for row in shown)])
             for at, (name, _) in enumerate(self._columns)
-        ]
+            if not shown or any(row[1][at] for row in shown)
+        }
         room = self.size.width - 1 - 2 * len(widths)
-        texts = [at for at, (_, is_number) in enumerate(self._columns) if not is_number]
-        while sum(widths) > room and any(widths[at] > 4 for at in texts):
+        texts = [at for at in widths if not self._columns[at][1]]
+        while sum(widths.values()) > room and any(widths[at] > 4 for at in texts):
             widest = max(texts, key=lambda at: widths[at])
             others = [widths[at] for at in texts if at != widest]
             goal = max([4, *(width for width in others if width < widths[widest])])
-            widths[widest] = max(widths[widest] - (sum(widths) - room), min(goal, widths[widest] - 1), 4)
+            widths[widest] = max(
+                widths[widest] - (sum(widths.values()) - room), min(goal, widths[widest] - 1), 4
+            )
         return widths
 
     def render_line(self, y: int) -> Strip:
@@ -121,9 +125,9 @@ class WindowTable(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.blank(width, base)
         look = glyphs()
         text = " "
-        for cell, (_, is_number), room in zip(cells, self._columns, widths, strict=True):
-            shown = one_line(cell, _LONGEST)
-            text += (shown.rjust(room) if is_number else fit(shown, room, look)) + "  "
+        for at, room in widths.items():
+            shown = one_line(cells[at], _LONGEST)
+            text += (shown.rjust(room) if self._columns[at][1] else fit(shown, room, look)) + "  "
         return Strip([Segment(text, style)]).adjust_cell_length(width, style)
 
     # ---- the cursor

@@ -9,7 +9,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.panel import project_panel
 from recjudge_tui.store.projects.projects import create_project, project_name, project_names
 from recjudge_tui.store.runs.progress import active_runs
-from tests.support.app.projects import make_project, start_run
+from tests.support.app.projects import make_absolute, make_project, start_run
 
 
 def test_panel_counts_judges_only(project_db: Path) -> None:
@@ -53,3 +53,11 @@ def test_active_runs_and_names(project_db: Path) -> None:
         assert project_name(db, project) == "movies"
         with pytest.raises(NotFoundError):
             project_name(db, 99)
+
+
+def test_numbers_without_labels_have_no_shares_of_labels(project_db: Path) -> None:
+    project = make_project(project_db)
+    make_absolute(project_db, project)
+    with connect(project_db) as db:
+        panel = project_panel(db, project)
+    assert (panel.protocol, panel.shares) == ("absolute", ())

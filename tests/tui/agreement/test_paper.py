@@ -11,7 +11,7 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.opening import connect
 from recjudge_tui.tui.agreement.paper import PaperScreen
 from recjudge_tui.tui.kit.text_pane import TextPane
-from tests.support.app.driving import running, until
+from tests.support.app.driving import running, shown, until
 from tests.support.app.lists import import_lists
 from tests.support.zhang_folder import joined_rows, write_joined
 
@@ -34,6 +34,7 @@ async def test_a_project_of_the_released_data(project_db: Path, tmp_path: Path) 
         text = await paper_text(pilot)
         assert "300 + 5 printed figures" in text
         assert "Annotator-1" in text
+        assert "e export" in shown(pilot)
         screen = pilot.app.screen
         assert isinstance(screen, PaperScreen)
         assert screen.table is not None
@@ -45,3 +46,5 @@ async def test_a_project_of_other_data_says_so(project_db: Path) -> None:
     import_lists(project_db, users=2)
     async with running(project_db, size=(80, 24)) as pilot:
         assert "does not contain the data of a paper" in await paper_text(pilot)
+        # there is no table to export
+        assert "e export" not in shown(pilot)

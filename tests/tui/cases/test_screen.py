@@ -24,6 +24,7 @@ from recjudge_tui.tui.cases.verdict_pane import Listing
 from recjudge_tui.tui.kit.dialogs import ErrorDialog
 from recjudge_tui.tui.kit.windows import WINDOW
 from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text, until
+from tests.support.app.lists import import_lists, judge
 from tests.support.app.projects import (
     end_run,
     finish_call,
@@ -356,6 +357,27 @@ async def test_explanations_show_text_and_scores_as_bars(project_db: Path) -> No
         assert "metrics, 0 to 1" in screen
         assert "Why transparency" in screen
         assert "Example shown before it" in screen
+
+
+async def test_raters_are_indented_below_their_aspect(project_db: Path) -> None:
+    make_explanations(project_db, make_project(project_db, cases=1), scores=SCORES)
+    async with running(project_db, "movies") as pilot:
+        await filter_by(pilot, "protocol:explanation")
+        told = pilot.app.screen.query_one(CasePanel).text().splitlines()
+    indents = {
+        word: {len(line) - len(line.lstrip()) for line in told if line.strip().split()[:1] == [word]}
+        for word in ("transparency", "metrics,", "rouge")
+    }
+    assert indents == {"transparency": {2}, "metrics,": {2}, "rouge": {4}}
+
+
+async def test_a_rater_named_as_its_role_is_named_once(project_db: Path) -> None:
+    project = import_lists(project_db)
+    judge(project_db, project, "pointwise")
+    async with running(project_db, "shop") as pilot:
+        told = pilot.app.screen.query_one(CasePanel).text().splitlines()
+    (line,) = (line.split() for line in told if line.startswith("rules  "))
+    assert line[1] in ("Good", "Partial", "Poor")
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -60,3 +60,14 @@ def test_systems_that_begin_and_end_alike_stay_apart() -> None:
     assert len({middle(name, width, UNICODE) for name in names}) == len(names)
     pairs = needs._replace(systems=32, paired=True)
     assert columns_for(70, pairs)["systems"] - 1 >= 2 * width + 3
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"), [(1, "already owned"), (2, "already owned +1"), (5, "already owned +4")]
+)
+def test_flags_of_other_kinds_are_not_counted_as_the_one_named(flags: int, expected: str) -> None:
+    row = VerdictRow(
+        1, 1, "llm", "judge", "pointwise", "overall", "Poor", None, False, False, flags, "already_owned", "", False,
+        False, (),
+    )  # fmt: skip
+    assert why(row) == expected

@@ -88,3 +88,33 @@ def test_a_user_of_whom_nothing_is_known_says_so(project_db: Path) -> None:
         title, text = details(db, project, "users", DataRow("u1", ("u1", "", "0", "0")))
     assert title == "what a judge sees of u1"
     assert "nothing: this user has no attributes and no events; i imports them" in text.plain
+
+
+def test_a_list_shows_all_of_its_items(project_db: Path) -> None:
+    project = import_lists(project_db, users=1)
+    with connect(project_db) as db:
+        (row, _) = data_rows(db, project, "lists", "", 0, 9)
+        title, text = details(db, project, "lists", row)
+    assert title == "u0"
+    lines = text.plain.splitlines()
+    places = [line.split()[0] for line in lines if line.split()[0].isdigit()]
+    assert places == ["1", "2", "3", "4"]
+    # names and values are columns
+    facts = [line.split() for line in lines[:3]]
+    assert facts == [["user", "u0"], ["system", row.cells[1]], ["items", "4"]]
+    assert len({line.index(value) for line, (_, value) in zip(lines, facts, strict=False)}) == 1
+
+
+async def test_a_column_without_content_takes_no_room(project_db: Path) -> None:
+    project = import_lists(project_db, users=2)
+    async with running(project_db) as pilot:
+        pilot.app.push_screen(make_screen("data", project, kind="lists"))
+        await settle(pilot)
+        head = shown(pilot).splitlines()[2]
+        assert head.strip("│ ").split() == ["user", "system", "items", "first"]
+        await press(pilot, "enter")
+        assert "user:u0" in shown(pilot)
+        await press(pilot, "q")
+        await filter_by(pilot, "nobody")
+        # without rows every column is named
+        assert "occasion" in shown(pilot).splitlines()[3]

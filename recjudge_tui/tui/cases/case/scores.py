@@ -17,6 +17,8 @@ from recjudge_tui.tui.kit.glyphs import Glyphs, bar, fit, score
 Part = tuple[str, str]
 
 _BAR = 5
+# raters are indented below the name of an aspect
+_UNDER = 4
 _ASPECT = 26
 _MOST_COLUMNS = 60
 
@@ -68,7 +70,7 @@ def _scores(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
     cells = {aspect: _aspect_cells(case, aspect, symbols) for aspect in aspects}
     flat = [cell for cells_of_row in cells.values() for cell in cells_of_row]
     widths = [max((cell_len(cell[at][0]) for cell in flat), default=0) for at in range(4)]
-    if 2 + 2 * (sum(widths) + 3) + 3 > width >= 2 + 2 * (sum(widths) + 2 - widths[1]) + 3:
+    if _UNDER + 2 * (sum(widths) + 3) + 3 > width >= _UNDER + 2 * (sum(widths) + 2 - widths[1]) + 3:
         # two raters side by side are more useful than their bars
         cells = {aspect: [_without_bar(cell) for cell in row] for aspect, row in cells.items()}
         widths = [widths[0], *widths[2:]]
@@ -77,7 +79,7 @@ def _scores(case: CaseDetail, width: int, symbols: Glyphs) -> Iterator[Content]:
     left = max((head.cell_length for head in heads.values()), default=0) + 3
     beside = width - left >= 2 * (each + 3)
     if not beside:
-        left = 2
+        left = _UNDER
     row = max((width - left + 3) // (each + 3), 1)
     for aspect in aspects:
         head: Content | None = heads[aspect]
@@ -266,7 +268,7 @@ def _lines(case: CaseDetail, symbols: Glyphs) -> Iterator[Content]:
     for (rater, kind), opinions in by_rater.items():
         parts: list[str | Part] = [
             (one_line(rater, 30), "bold" if any(o.mine for o in opinions) else ""),
-            (f" {kind.replace('_', ' ')}", "dim"),
+            ("" if rater == kind else f" {kind.replace('_', ' ')}", "dim"),
         ]
         for opinion in opinions:
             question = f"{one_line(opinion.protocol, 12)} " if several else ""
