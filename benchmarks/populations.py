@@ -21,7 +21,9 @@ def shares_drawn(rng: Rng, users: int, rows: int, share: float, alike: float) ->
 
 
 def shares_of_users(rng: Rng, users: int, share: float, alike: float) -> FloatArray:
-    """Each user's own share of rows that are 1, with an intraclass correlation of `alike`."""
+    """Each user's own share of rows that are 1, with an intraclass correlation of `alike`; 1: a user's rows are equal."""
+    if alike == 1:
+        return (rng.random(users) < share).astype(np.float64)
     return rng.beta(share * (1 / alike - 1), (1 - share) * (1 / alike - 1), users)
 
 

@@ -38,12 +38,14 @@ def share_setting(name: str, share: float, rows: int = 1, alike: float = 0.0) ->
     return Setting(name, draw, lambda _: {"share": share})
 
 
-def uneven_share_setting(name: str, rows: Callable[[Rng, int], IntArray], share: float) -> Setting:
+def uneven_share_setting(
+    name: str, rows: Callable[[Rng, int], IntArray], share: float, alike: float = 0.3
+) -> Setting:
     """Users with very different numbers of rows, of whom each has an own share."""
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
         owner = np.repeat(np.arange(users), rows(rng, users))
-        own = shares_of_users(rng, users, share, 0.3)
+        own = shares_of_users(rng, users, share, alike)
         return {"share": share_estimate((rng.random(owner.size) < own[owner]).astype(np.float64), owner)}
 
     return Setting(name, draw, lambda _: {"share": share})
@@ -71,6 +73,25 @@ def ragged_setting() -> Setting:
         return {"mean": mean_estimate(values, owner, SHARE)}
 
     return Setting("mean, 1 to 12 rows a user", draw, lambda _: {"mean": 0.6})
+
+
+def half_of_users(_: Rng, users: int) -> IntArray:
+    """Half of the users have 10 rows, the others one."""
+    return uneven_rows(users, users // 2, 10)
+
+
+def uneven_mean_setting(
+    name: str, values: Callable[[Rng, int], FloatArray], truth: float, bounds: Bounds | None, alike: float
+) -> Setting:
+    """Half of the users have 10 rows, the others one; rows of a user have an intraclass correlation of `alike`."""
+
+    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
+        owner = np.repeat(np.arange(users), half_of_users(rng, users))
+        own = rng.random(owner.size) < math.sqrt(alike)
+        rows = np.where(own, values(rng, users)[owner], values(rng, owner.size))
+        return {"mean": mean_estimate(rows, owner, bounds)}
+
+    return Setting(name, draw, lambda _: {"mean": truth})
 
 
 def difference_setting() -> Setting:
@@ -172,6 +193,10 @@ SHARES = (
     uneven_share_setting("one user has two thirds of the rows", lambda _, n: uneven_rows(n, 1, 2 * n - 2), 0.2),
     uneven_share_setting("one user in ten has 6 rows", lambda _, n: uneven_rows(n, n // 10, 6), 0.2),
     uneven_share_setting("log-normal numbers of rows", log_normal_rows, 0.2),
+    uneven_share_setting("half have 10 rows", half_of_users, 0.2),
+    uneven_share_setting("half have 10 rows, much alike", half_of_users, 0.2, 0.5),
+    uneven_share_setting("half have 10 rows, all equal", half_of_users, 0.2, 1.0),
+    uneven_share_setting("half have 10 rows, rare .1", half_of_users, 0.1),
     share_setting("unanimous 1", 1.0), share_setting("unanimous 1, 5 rows", 1.0, 5), groups_setting(),
     paired_setting("paired shares", 0.2, 0.15), paired_setting("paired shares, lopsided", 0.15, 0.01),
     paired_setting("paired shares, equal", 0.0, 0.0),
@@ -184,6 +209,13 @@ MEANS = (
     mean_setting("labels 1 to 5, skewed", labels_drawn, 4.38, (1.0, 5.0)),
     mean_setting("labels, all equal", lambda _, n: np.full(n, 3.0), 3.0, (1.0, 5.0)),
     ragged_setting(),
+    uneven_mean_setting("half have 10 rows", lambda rng, n: rng.beta(2, 3, n), 0.4, SHARE, 0.3),
+    uneven_mean_setting("half have 10 rows, all equal", lambda rng, n: rng.beta(2, 3, n), 0.4, SHARE, 1.0),
+    uneven_mean_setting(
+        "half have 10 rows, difference of hits", lambda rng, n: rng.choice([-1.0, 0.0, 1.0], n, p=[0.2, 0.5, 0.3]),
+        0.1, (-1.0, 1.0), 0.3,
+    ),
+    uneven_mean_setting("half have 10 rows, unbounded", lambda rng, n: rng.exponential(1, n), 1.0, None, 0.3),
     mean_setting("unbounded, normal", lambda rng, n: rng.normal(3, 1, n), 3.0, None),
     mean_setting("unbounded, exponential", lambda rng, n: rng.exponential(1, n), 1.0, None),
     mean_setting("unbounded, log-normal .7", lambda rng, n: rng.lognormal(0, 0.7, n), math.exp(0.245), None),

@@ -87,14 +87,19 @@ def rating_setting(
     return Setting(name, draw, truth)
 
 
-def crowd_setting(name: str, win: float, taste: float, lean: float, raters: int) -> Setting:
+def crowd_setting(
+    name: str, win: float, taste: float, lean: float, raters: int, busy: int = 0, times: float = 1.0
+) -> Setting:
     """A win rate, a mean and a rating of two systems from a crowd: each user is judged by three of `raters` raters. Users
-    differ by `taste`, raters by `lean`; both have standard deviation 1 where they are 1."""
+    differ by `taste`, raters by `lean`; both have standard deviation 1 where they are 1. `busy` raters judge so many
+    `times` as often as the others."""
     middle = float(ndtri(win)) * math.sqrt(1 + taste**2 + lean**2)
+    often = np.where(np.arange(raters) < busy, times, 1.0)
+    often /= often.sum()
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
         owner = np.repeat(np.arange(users), 3)
-        rater = np.concatenate([rng.choice(raters, 3, replace=False) for _ in range(users)])
+        rater = np.concatenate([rng.choice(raters, 3, replace=False, p=often) for _ in range(users)])
         latent = middle + taste * rng.normal(size=users)[owner] + lean * rng.normal(size=raters)[rater]
         won = latent + rng.normal(size=owner.size) > 0
         first = np.zeros(owner.size, dtype=np.int64)
@@ -177,6 +182,7 @@ OUTCOMES = (
     outcome_setting("balanced, 3 rows alike", 0.4, 0.2, 3, 0.5), outcome_setting("all ties", 0.0, 1.0),
     uneven_outcome_setting("one user in five has 30 rows", lambda _, n: uneven_rows(n, n // 5, 30)),
     uneven_outcome_setting("log-normal numbers of rows", log_normal_rows),
+    uneven_outcome_setting("half have 10 rows", lambda _, n: uneven_rows(n, n // 2, 10)),
     opponents_setting("two opponents", (0.5, 0.0, -0.5), 0.3, 1, 0.0),
     opponents_setting("three opponents, lopsided, tastes differ", (2.5, 0.0, 0.0, -1.0), 0.1, 1, 1.0),
 )  # fmt: skip
@@ -193,4 +199,7 @@ CROWD = (
     crowd_setting("raters lean, 10", 0.6, 0.0, 1.0, 10), crowd_setting("users differ, 10", 0.6, 1.0, 0.0, 10),
     crowd_setting("users and raters differ, 10", 0.8, 0.7, 0.7, 10),
     crowd_setting("users and raters differ, 30", 0.8, 0.7, 0.7, 30),
+    crowd_setting("two of 10 raters judge 30 times as often", 0.6, 0.3, 1.0, 10, 2, 30),
+    crowd_setting("five of 10 raters judge 10 times as often", 0.6, 0.3, 1.0, 10, 5, 10),
+    crowd_setting("ten of 20 raters judge 10 times as often", 0.6, 0.3, 1.0, 20, 10, 10),
 )  # fmt: skip

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from recjudge_tui.stats.agreement.coefficients import label_array
 from recjudge_tui.stats.agreement.detection import overlap_estimates
 from recjudge_tui.stats.agreement.registry import NO_ROWS
-from recjudge_tui.stats.arrays import FloatArray, Ids, complete, encode, ratio, rows_of
+from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, complete, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import FEWEST_USERS, SHARE, sums_interval
 from recjudge_tui.stats.resampling.jackknife import sums_by_user
+from recjudge_tui.stats.resampling.likeness import row_squares
 
 LABEL_STATISTICS = ("precision", "recall", "f1")
 AVERAGES = ("macro", "weighted")
@@ -75,20 +76,33 @@ def label_scores(
         return LabelScores(
             by_label, {average: dict.fromkeys(LABEL_STATISTICS, undefined(NO_ROWS)) for average in AVERAGES}
         )
-    codes, count = encode(owner)
-    given, true = (left == known[:, None]).astype(np.float64), (right == known[:, None]).astype(np.float64)
-    per_user = sums_by_user(np.concatenate([given * true, given, true]), codes, count)
-    averages: dict[str, dict[str, Estimate]] = {}
-    for average in AVERAGES:
-        averages[average] = {}
-        for stat in LABEL_STATISTICS:
-            averages[average][stat] = _average(per_user, stat, average, left.size, resamples, seed, level)
+    rows = _coded(np.searchsorted(known, left), np.searchsorted(known, right), known.size, owner)
+    averages = {
+        average: {stat: _average(rows, stat, average, resamples, seed, level) for stat in LABEL_STATISTICS}
+        for average in AVERAGES
+    }
     return LabelScores(by_label, averages)
 
 
-def _average(
-    per_user: FloatArray, stat: str, average: str, n: int, resamples: int, seed: int, level: float
-) -> Estimate:
+class _Rows(NamedTuple):
+    """The rows (n,) by kind and by user, and what a row of each kind (pairs of labels, 3 labels) adds to the counts of both,
+    a's and the reference's labels, which `per_user` (users, 3 labels) sums."""
+
+    kind: IntArray
+    user: IntArray
+    adds: FloatArray
+    per_user: FloatArray
+
+
+def _coded(given: IntArray, true: IntArray, labels: int, owner: Ids) -> _Rows:
+    user, count = encode(owner)
+    kind = given * labels + true
+    a, b = np.repeat(np.eye(labels), labels, axis=0), np.tile(np.eye(labels), (labels, 1))
+    adds = np.concatenate([a * b, a, b], axis=1)
+    return _Rows(kind, user, adds, sums_by_user(adds[kind].T, user, count))
+
+
+def _average(rows: _Rows, stat: str, average: str, resamples: int, seed: int, level: float) -> Estimate:
     def mean(sums: FloatArray) -> FloatArray:
         """Counts (r, 3 labels) of both, a's and the reference's rows -> the mean over labels (r,)."""
         both, given, true = np.split(sums, 3, axis=1)
@@ -96,6 +110,7 @@ def _average(
         weights = np.where(np.isnan(values), 0.0, true if average == "weighted" else 1.0)
         return ratio((np.nan_to_num(values) * weights).sum(axis=1), weights.sum(axis=1))
 
+    per_user, n = rows.per_user, rows.kind.size
     whole = per_user.sum(axis=0)
     value = float(mean(whole[None, :])[0])
     if np.isnan(value):
@@ -110,7 +125,8 @@ def _average(
         per_user,
         mean,
         SHARE,
-        row_counts=np.split(per_user, 3, axis=1)[2].sum(axis=1),
+        row_counts=np.bincount(rows.user),
+        squares=row_squares(value, mean(whole - rows.adds), rows.kind, rows.user, len(per_user)),
         resamples=resamples,
         seed=seed,
         level=level,

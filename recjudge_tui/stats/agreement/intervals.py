@@ -24,7 +24,7 @@ from recjudge_tui.stats.agreement.left_out import (
 )
 from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ROWS, NO_SIDE, STATISTICS
 from recjudge_tui.stats.agreement.weighted_cells import CellFunction, Cells, make_cells
-from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, complete, encode, ratio, rows_of
+from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, complete, encode, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
 from recjudge_tui.stats.resampling.intervals import (
@@ -39,7 +39,8 @@ from recjudge_tui.stats.resampling.intervals import (
     mean_estimate,
     unseen_share,
 )
-from recjudge_tui.stats.resampling.jackknife import Spread, spread_of, sums_by_user, sums_spread
+from recjudge_tui.stats.resampling.jackknife import Spread, mean_spread, spread_of
+from recjudge_tui.stats.resampling.likeness import row_squares
 
 TOO_FEW = "fewer than two items rated by both"
 
@@ -54,6 +55,8 @@ FEW_VARIED = f"no interval: fewer than {FEWEST_APART} users have another value t
 FEWEST_OF_ONE = 2
 ONE_ALIKE = f"no interval: one of the two raters has another value than its commonest for fewer than {FEWEST_OF_ONE} users"
 _GROUP_CELLS = 4_000_000
+# with more different pairs of values the likeness of a user's rows is not measured
+_LIKENESS_CELLS = 200
 _MEANS = ("percent", "bias", "concurrence")
 
 
@@ -218,11 +221,16 @@ def _left_out_intervals(
             parts[stat].append(cell_function(stat, mirrored=rows.mirrored)(weights, cells))
     whole = np.bincount(of_row, minlength=cells.a.size).astype(np.float64)[None, :]
     seen = cases_seen(rows.users, cell_kinds(cells, mirrored=rows.mirrored)[of_row])
+    one_fewer = whole - np.eye(cells.a.size) if cells.a.size <= _LIKENESS_CELLS else None
     ends: dict[str, Interval] = {}
     for stat in stats:
         values = np.concatenate(parts[stat])
         value, bounds = float(values[0]), reachable(stat, whole, cells, mirrored=rows.mirrored)
-        spread = spread_of(value, values[1:], np.bincount(rows.users))
+        squares = None
+        if one_fewer is not None and groups is rows.users:
+            without = cell_function(stat, mirrored=rows.mirrored)(one_fewer, cells)
+            squares = row_squares(value, without, of_row, rows.users, rows.user_count)
+        spread = spread_of(value, values[1:], np.bincount(rows.users), squares)
         end = figure_interval(stat, value, spread, bounds, rows.level, seen)
         ends[stat] = replace(end, note=join_notes(end.note, fewer_groups(rows.user_count, count)))
     return ends
@@ -324,27 +332,23 @@ def _grouped(rows: _Rows, labels: FloatArray | None, stat: str, codes: IntArray,
         return Estimate(
             None, None, None, n, count, left_out, f"undefined in every group: {STATISTICS[stat].undefined}"
         )
-    columns = np.stack([np.where(has_value, values, 0.0), has_value.astype(np.float64)])
-    per_user = sums_by_user(columns, owner, rows.user_count)
-    ends = _group_interval(per_user, float(defined.mean()), stat, rows)
+    ends = _group_interval(defined, owner[has_value], stat, rows)
     return Estimate(float(defined.mean()), ends.low, ends.high, n, count, left_out, ends.note)
 
 
-def _group_interval(per_user: FloatArray, mean: float, stat: str, rows: _Rows) -> Interval:
-    """The interval of a mean over groups, from each user's sum of their figures and number of groups. Correlations and
-    figures corrected for chance of few cases are skewed, so they get half of the degrees of freedom; those without a
-    lowest value have two fifths of them anyway."""
+def _group_interval(figures: FloatArray, owner: IntArray, stat: str, rows: _Rows) -> Interval:
+    """The interval of the mean of the groups' figures (groups,), of the users `owner` (groups,). Correlations and figures
+    corrected for chance of few cases are skewed, so they get half of the degrees of freedom; those without a lowest
+    value have two fifths of them anyway."""
     if not rows.resamples:
         return Interval(None, None, NOT_REQUESTED)
     if rows.user_count < 2:
         return Interval(None, None, ONE_USER)
-    spread = sums_spread(
-        per_user, lambda sums: ratio(sums[:, 0], sums[:, 1]), rows.resamples, rows.seed, per_user[:, 1]
-    )
+    spread = mean_spread(figures, owner, rows.user_count, rows.resamples, rows.seed)
     limits = STATISTICS[stat].limits
     if limits is not None and (stat in CORRELATIONS or STATISTICS[stat].by_chance):
         spread = replace(spread, freedom=max(1.0, spread.freedom / 2))
-    return interval_of(mean, spread, limits, rows.level)
+    return interval_of(float(figures.mean()), spread, limits, rows.level)
 
 
 def _by_group(

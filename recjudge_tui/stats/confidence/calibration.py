@@ -10,19 +10,24 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio
+from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode
 from recjudge_tui.stats.defaults import BINS, FOLDS, LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.folds import user_folds
 from recjudge_tui.stats.resampling.intervals import (
     NOT_REQUESTED,
     SHARE,
-    UNEVEN,
     interval_of,
     mean_estimate,
     share_estimate,
 )
-from recjudge_tui.stats.resampling.jackknife import grouped_users, sums_by_user, sums_spread, uneven
+from recjudge_tui.stats.resampling.jackknife import (
+    UNEVEN,
+    grouped_users,
+    mean_spread,
+    sums_by_user,
+    uneven,
+)
 
 METHODS = ("isotonic", "temperature")
 FEWEST_USERS = 10
@@ -161,9 +166,7 @@ def brier_score(
     shown = mean_estimate(errors, users, SHARE, resamples=resamples, seed=seed)
     if folds < 2 or shown.ci_low is None or shown.ci_high is None:
         return shown
-    codes, count = encode(users)
-    sums = sums_by_user(np.stack([errors, np.ones(errors.size)]), codes, count)
-    spread = sums_spread(sums, lambda part: ratio(part[:, 0], part[:, 1]), resamples, seed, sums[:, 1])
+    spread = mean_spread(errors, *encode(users), resamples, seed)
     wider = replace(spread, variance=spread.variance * folds / (folds - 1))
     ends = interval_of(float(errors.mean()), wider, SHARE)
     if ends.low is None or ends.high is None:

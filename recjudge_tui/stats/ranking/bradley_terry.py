@@ -118,16 +118,25 @@ def _spreads(users: UserCounts, fitted: BradleyTerry, ties: Ties) -> list[Spread
     log_tie = np.array([math.log(fitted.tie) if fitted.tie else -np.inf])
     likelihood = _Likelihood(inner, ties)
     columns = (inside[:, None] * 3 + np.arange(3)).reshape(-1)
-    gradient = users.rows[:, columns] @ likelihood.outcome_gradients(theta, log_tie)
-    met = np.asarray(np.diff(users.rows[:, columns].indptr) > 0)
+    rows = users.rows[:, columns]
+    met = np.asarray(np.diff(rows.indptr) > 0)
+    rows = rows[met]
     information = likelihood.derivatives(theta[None, :], log_tie, np.zeros(1, dtype=np.int64))[1][0]
-    moved = np.linalg.solve(information, gradient[met].T)[: rated.size]
-    moved -= moved.mean(axis=0)
-    repeated = np.repeat(np.arange(moved.shape[1]), users.users[met])
+    of_outcome = np.linalg.solve(information, likelihood.outcome_gradients(theta, log_tie).T)[: rated.size]
+    of_outcome = SCALE * (of_outcome - of_outcome.mean(axis=0))
+    moved, squares = rows @ of_outcome.T, rows @ (of_outcome**2).T
+    repeated = np.repeat(np.arange(moved.shape[0]), users.users[met])
     group = np.zeros(repeated.size, dtype=np.int64)
-    battles = np.asarray(users.rows[:, columns].sum(axis=1), dtype=np.float64).reshape(-1)[met][repeated]
+    battles = np.asarray(rows.sum(axis=1), dtype=np.float64).reshape(-1)[repeated]
+    every = battles.sum()
     return [
-        spreads(SCALE * repeated.size * moved[place, repeated], group, np.array([MEAN]), battles)[0]
+        spreads(
+            repeated.size * moved[repeated, place],
+            group,
+            np.array([MEAN]),
+            battles,
+            every**2 * squares[repeated, place],
+        )[0]
         for place in range(rated.size)
     ]
 

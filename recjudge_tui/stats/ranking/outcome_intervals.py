@@ -101,16 +101,27 @@ def _share_intervals(
     ]
 
 
+# what a win, a tie and a loss add above and below the line of a share
+_ABOVE: dict[Figure, FloatArray] = {"q": np.array([1.0, 1.0, 0.0]), "win_rate": np.array([1.0, 0.5, 0.0])}
+_BELOW: dict[Figure, FloatArray] = {"q": np.array([1.0, 2.0, 1.0]), "win_rate": np.ones(3)}
+
+
 @dataclass(frozen=True)
 class _Shares:
-    """sum(above) / sum(below) of each thing, one row for each user of the thing, who has `met` it so often."""
+    """sum(above) / sum(below) of each thing, from a record (3,) of wins, ties and losses for each user of the thing."""
 
-    above: FloatArray
-    below: FloatArray
-    met: FloatArray
-    tied: BoolArray
+    record: FloatArray
+    figure: Figure
     thing: IntArray
     things: int
+
+    @property
+    def above(self) -> FloatArray:
+        return self.record @ _ABOVE[self.figure]
+
+    @property
+    def below(self) -> FloatArray:
+        return self.record @ _BELOW[self.figure]
 
     def sums(self) -> tuple[FloatArray, FloatArray]:
         total, size = (
@@ -127,7 +138,11 @@ class _Shares:
         (total, size), value = self.sums(), self.value()
         without = ratio(total[thing] - self.above, size[thing] - self.below)
         influence = np.where(users[thing] > 1, (users[thing] - 1) * (value[thing] - without), 0.0)
-        return spreads(influence, thing, value, self.met)
+        met = self.record.sum(axis=1)
+        every = np.bincount(thing, weights=met, minlength=self.things).astype(np.float64)
+        error = _ABOVE[self.figure] - value[thing][:, None] * _BELOW[self.figure]
+        squares = (self.record * error**2).sum(axis=1) * ratio(every, size)[thing] ** 2
+        return spreads(influence, thing, value, met, squares)
 
 
 def _shares(sides: _Sides, users: UserCounts, things: int, figure: Figure) -> _Shares:
@@ -135,15 +150,12 @@ def _shares(sides: _Sides, users: UserCounts, things: int, figure: Figure) -> _S
     filled = met.data > 0
     profile, thing = met.row[filled], met.col[filled].astype(np.int64)
     if not profile.size:
-        return _Shares(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.bool_), thing, things)
-    wins, ties, losses = (np.asarray(side[profile, thing], dtype=np.float64).reshape(-1) for side in sides)
-    if figure == "q":
-        above, below = wins + ties, wins + 2 * ties + losses
-    else:
-        above, below = wins + ties / 2, wins + ties + losses
+        return _Shares(np.zeros((0, 3)), figure, thing, things)
+    record = np.stack(
+        [np.asarray(side[profile, thing], dtype=np.float64).reshape(-1) for side in sides], axis=1
+    )
     repeated = np.repeat(np.arange(profile.size), users.users[profile])
-    above, below, size = (part[repeated] for part in (above, below, wins + ties + losses))
-    return _Shares(above, below, size, (ties > 0)[repeated], thing[repeated], things)
+    return _Shares(record[repeated], figure, thing[repeated], things)
 
 
 def _ratio_intervals(shares: _Shares, level: float) -> list[Interval]:
@@ -154,7 +166,7 @@ def _ratio_intervals(shares: _Shares, level: float) -> list[Interval]:
         shares.value(),
         shares.spreads(),
     )
-    one_way = ~shares.tied & ((above == 0) | (above == below))
+    one_way = (shares.record[:, 1] == 0) & ((above == 0) | (above == below))
     counts = np.bincount(thing[one_way], minlength=things)
     largest = np.zeros(things)
     np.maximum.at(largest, thing, below)

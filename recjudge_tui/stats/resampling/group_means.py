@@ -19,16 +19,19 @@ from recjudge_tui.stats.resampling.intervals import (
     interval_of,
 )
 from recjudge_tui.stats.resampling.jackknife import Spread, spreads
+from recjudge_tui.stats.resampling.likeness import mean_squares
 
 _MOST_CELLS = 20_000_000
 
 
 class Cells(NamedTuple):
-    """The rows of each user in each group that has any: the group of a cell, the sum and the number of its rows."""
+    """The rows of each user in each group that has any: the group of a cell, the sum and the number of its rows, and the
+    sum of their squared distances from the group's mean."""
 
     group: IntArray
     total: FloatArray
     size: FloatArray
+    squares: FloatArray
 
 
 def group_means(
@@ -54,24 +57,30 @@ def group_means(
     check_bounds(row, bounds)
     codes, people = encode(rows_of(users, kept))
     missing = np.bincount(np.asarray(groups)[~kept], minlength=count)
-    cells = _cells(codes * count + group, row, people * count, count)
+    means = np.bincount(group, weights=row, minlength=count) / np.maximum(
+        np.bincount(group, minlength=count), 1
+    )
+    cells = _cells(codes * count + group, row, (row - means[group]) ** 2, people * count, count)
     estimates = _estimates(cells, [bounds] * count, resamples, level)
     return [
         _with_missing(estimate, int(left_out)) for estimate, left_out in zip(estimates, missing, strict=True)
     ]
 
 
-def _cells(cell: IntArray, values: FloatArray, cells: int, groups: int) -> Cells:
+def _cells(cell: IntArray, values: FloatArray, squares: FloatArray, cells: int, groups: int) -> Cells:
     if cells <= _MOST_CELLS:
-        size = np.bincount(cell, minlength=cells)
-        filled = np.flatnonzero(size).astype(np.int64)
-        total = np.bincount(cell, weights=values, minlength=cells).astype(np.float64)
-        return Cells(filled % max(groups, 1), total[filled], size[filled].astype(np.float64))
-    filled, at = np.unique(cell, return_inverse=True)
-    at = at.reshape(-1)
-    size = np.bincount(at, minlength=filled.size)
-    total = np.bincount(at, weights=values, minlength=filled.size).astype(np.float64)
-    return Cells(filled.astype(np.int64) % groups, total, size.astype(np.float64))
+        filled, at = np.flatnonzero(np.bincount(cell, minlength=cells)).astype(np.int64), cell
+    else:
+        filled, at = np.unique(cell, return_inverse=True)
+        at = at.reshape(-1)
+        cells = filled.size
+    total, size, apart = (
+        np.bincount(at, weights=part, minlength=cells).astype(np.float64)
+        for part in (values, np.ones(values.size), squares)
+    )
+    if at is cell:
+        total, size, apart = total[filled], size[filled], apart[filled]
+    return Cells(filled % max(groups, 1), total, size, apart)
 
 
 def _with_missing(estimate: Estimate, missing: int) -> Estimate:
@@ -84,20 +93,24 @@ def _with_missing(estimate: Estimate, missing: int) -> Estimate:
 
 
 class UserSums(NamedTuple):
-    """Sums and numbers of the values of each user (users, measures), NaN left out."""
+    """Sums and numbers of the values of each user (users, measures), NaN left out, and the sums of their squared distances
+    from the measure's mean."""
 
     sums: FloatArray
     counts: FloatArray
+    squares: FloatArray
 
 
 def user_sums(values: Sequence[FloatArray], codes: Sequence[IntArray], users: int) -> UserSums:
     """One column for each of `values` (n,), where `codes` (n,) from 0 to users-1 are the users of the values."""
-    sums, counts = np.zeros((users, len(values))), np.zeros((users, len(values)))
+    sums, counts, squares = (np.zeros((users, len(values))) for _ in range(3))
     for column, (row, owner) in enumerate(zip(values, codes, strict=True)):
         kept = ~np.isnan(row)
-        sums[:, column] = np.bincount(owner[kept], weights=row[kept], minlength=users)
-        counts[:, column] = np.bincount(owner[kept], minlength=users)
-    return UserSums(sums, counts)
+        here, known = owner[kept], row[kept]
+        sums[:, column] = np.bincount(here, weights=known, minlength=users)
+        counts[:, column] = np.bincount(here, minlength=users)
+        squares[:, column] = mean_squares(known, here, users)
+    return UserSums(sums, counts, squares)
 
 
 def mean_estimates(
@@ -108,7 +121,7 @@ def mean_estimates(
     `bounds`: the lowest and the highest value of each measure. Equal to `intervals.mean_estimate` of its rows.
     """
     owner, group = np.nonzero(measured.counts)
-    cells = Cells(group.astype(np.int64), measured.sums[owner, group], measured.counts[owner, group])
+    cells = Cells(group.astype(np.int64), *(part[owner, group] for part in measured))
     estimates = _estimates(cells, bounds, resamples, level)
     return [Estimate(e.value, e.ci_low, e.ci_high, e.n, note=e.note) for e in estimates]
 
@@ -155,7 +168,7 @@ def _cells_of(cells: Cells, groups: BoolArray) -> Cells:
     if groups.all():
         return cells
     kept = groups[cells.group]
-    return Cells(cells.group[kept], cells.total[kept], cells.size[kept])
+    return Cells(cells.group[kept], cells.total[kept], cells.size[kept], cells.squares[kept])
 
 
 def _spreads(
@@ -165,7 +178,8 @@ def _spreads(
     here = cells.group
     without = ratio(total[here] - cells.total, size[here] - cells.size)
     influence = np.where(users[here] > 1, (users[here] - 1) * (means[here] - without), 0.0)
-    return spreads(influence, here, np.abs(np.where(size > 0, means, 0.0)), cells.size)
+    scale = np.abs(np.where(size > 0, means, 0.0))
+    return spreads(influence, here, scale, cells.size, cells.squares)
 
 
 def _extremes(cells: Cells, bounds: Sequence[Bounds | None]) -> IntArray:

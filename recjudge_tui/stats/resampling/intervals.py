@@ -18,6 +18,7 @@ from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, enco
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
 from recjudge_tui.stats.resampling.jackknife import Spread, sums_by_user, sums_spread
+from recjudge_tui.stats.resampling.likeness import mean_squares
 
 FEWEST_USERS = 5
 FEWEST_APART = 3
@@ -28,7 +29,6 @@ NOT_REQUESTED = "no interval was requested"
 ONE_USER = "no interval: it needs at least two users"
 FEW_USERS = f"no interval: it needs at least {FEWEST_USERS} users"
 ALL_EQUAL = "no interval: all users have the same value"
-UNEVEN = "no interval: a few users have far more rows than the others"
 ALIKE = f"no interval: fewer than {FEWEST_APART} users differ from the others"
 
 
@@ -72,7 +72,7 @@ def interval_of(
     if spread.users < max(2, fewest):
         return Interval(None, None, ONE_USER if spread.users < 2 else few_users(fewest))
     if spread.uneven:
-        return Interval(None, None, UNEVEN)
+        return Interval(None, None, spread.uneven)
     return _open(value, spread, tail) if bounds is None else _bounded(value, spread, bounds, tail)
 
 
@@ -86,7 +86,7 @@ def student_interval(
     if spread.users < max(2, fewest):
         return Interval(None, None, few_users(fewest))
     if spread.uneven:
-        return Interval(None, None, UNEVEN)
+        return Interval(None, None, spread.uneven)
     if spread.undefined or spread.variance == 0:
         return Interval(None, None, ALL_EQUAL)
     half = float(stdtrit(spread.freedom, 1 - tail)) * math.sqrt(spread.variance)
@@ -148,12 +148,21 @@ def _freedom(place: float, variance: float, spread: Spread) -> float:
     return max(spread.freedom, min(spread.users - 1.0, known))
 
 
+def _certain(place: float, spread: Spread, width: float) -> float:
+    """The variance of a figure at `place` between bounds `width` apart: rows between bounds vary no more than if each had
+    one of the two values, so what the likeness of a user's rows adds has a limit."""
+    limit = place * (1 - place) * width**2 / spread.worth
+    return (
+        max(spread.variance - spread.doubt, min(spread.variance, limit)) if spread.doubt else spread.variance
+    )
+
+
 def _bounded(value: float, spread: Spread, bounds: Bounds, tail: float) -> Interval:
     from scipy.special import ndtri, stdtrit
 
     lowest, width = bounds[0], bounds[1] - bounds[0]
     place = min(1.0, max(0.0, (value - lowest) / width))
-    variance = spread.variance / width**2
+    variance = _certain(place, spread, width) / width**2
     if variance == 0 or place in (0.0, 1.0):
         unseen = unseen_share(spread.users, 1 - 2 * tail)
         low, high = place * (1 - unseen), place + (1 - place) * unseen
@@ -193,6 +202,7 @@ def sums_interval(
     bounds: Bounds | None = None,
     *,
     row_counts: FloatArray | IntArray,
+    squares: FloatArray | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
     level: float = LEVEL,
@@ -207,7 +217,7 @@ def sums_interval(
         return Interval(None, None, NOT_REQUESTED)
     if per_user.shape[0] < max(2, fewest):
         return Interval(None, None, few_users(fewest))
-    spread = sums_spread(per_user, finish, resamples, seed, row_counts)
+    spread = sums_spread(per_user, finish, resamples, seed, row_counts, squares)
     value = float(finish(per_user.sum(axis=0)[None, :])[0])
     return interval_of(value, spread, bounds, level, fewest)
 
@@ -246,6 +256,7 @@ def mean_estimate(
             lambda s: ratio(s[:, 0], s[:, 1]),
             bounds,
             row_counts=sums[:, 1],
+            squares=mean_squares(rows, codes, count),
             resamples=resamples,
             seed=seed,
             level=level,

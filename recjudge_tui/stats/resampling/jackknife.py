@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
 from recjudge_tui.stats.defaults import RESAMPLES
+from recjudge_tui.stats.resampling.likeness import design, mean_squares
 
+UNEVEN = "no interval: a few users have far more rows than the others"
 # users with very different numbers of rows: see `uneven`
-_EVEN_SHARE, _EVEN_ENOUGH = 1 / 2, 20
+_EVEN_SHARE, _EVEN_ENOUGH, _ENOUGH_OF_LIKENESS = 1 / 2, 20, 8
 # a spread below this share of the figure's scale is a rounding error
 _DUST = 1e-10
 
@@ -21,7 +23,9 @@ class Spread:
     """How much a figure depends on single users. `users` were left out in turn, `variance` is the variance of the
     figure, `freedom` are the degrees of freedom of the variance, `skewness` is the skewness of the users' influences
     on the figure, `apart` counts the users whose influence is not the median one. `undefined`: left-out users without
-    whom the figure has no value; the rest is then NaN or 0. `uneven`: a few users have far more rows than the others.
+    whom the figure has no value; the rest is then NaN or 0. `uneven`: why there is no interval where a few users have far
+    more rows than the others; else empty. `doubt` is the part of the variance that only the likeness of a user's rows
+    shows, which are then `worth` so many independent rows (`likeness.design`).
     """
 
     users: int
@@ -30,7 +34,9 @@ class Spread:
     skewness: float
     apart: int = 0
     undefined: int = 0
-    uneven: bool = False
+    uneven: str = ""
+    doubt: float = 0.0
+    worth: float = np.inf
 
 
 def uneven(row_counts: FloatArray | IntArray) -> bool:
@@ -38,23 +44,29 @@ def uneven(row_counts: FloatArray | IntArray) -> bool:
 
     Kish's effective number of users, (sum m)² / sum m² (Kish 1965, Survey Sampling, section 11.7), is then below half of
     the users that have rows, and below 20. If the few happen to be alike, the spread over users does not show how
-    different others like them would be.
+    different others like them would be. Where the likeness of a user's rows is measured (`spreads`), 8 are enough.
     """
-    return bool(_uneven(row_counts, np.zeros(row_counts.size, dtype=np.int64), 1)[0])
+    return bool(_uneven(row_counts, np.zeros(row_counts.size, dtype=np.int64), 1, _EVEN_ENOUGH)[0])
 
 
-def _uneven(row_counts: FloatArray | IntArray, groups: IntArray, count: int) -> BoolArray:
+def _uneven(row_counts: FloatArray | IntArray, groups: IntArray, count: int, enough: int) -> BoolArray:
     users, total, squares = (
         np.bincount(groups, weights=part, minlength=count)
         for part in (row_counts > 0, row_counts, row_counts**2)
     )
-    few: BoolArray = total * total < np.minimum(_EVEN_SHARE * users, _EVEN_ENOUGH) * squares
+    few: BoolArray = total * total < np.minimum(_EVEN_SHARE * users, enough) * squares
     return few
 
 
-def spread_of(whole: float, without: FloatArray, row_counts: FloatArray | IntArray | None = None) -> Spread:
+def spread_of(
+    whole: float,
+    without: FloatArray,
+    row_counts: FloatArray | IntArray | None = None,
+    squares: FloatArray | None = None,
+) -> Spread:
     """The spread of a figure from its values `without` (G,) each user; NaN where undefined. `row_counts` (users,) are the
-    users' numbers of rows, None if all have one.
+    users' numbers of rows, None if all have one; `squares` (users,) as in `spreads`, not used where users were left out in
+    groups.
 
     With the influence d_i = (G - 1) (whole - without_i) less its mean, the variance is sum d_i² / (G (G - 1)), the
     jackknife's (Tukey 1958; Efron and Tibshirani 1993, ch. 11), which errs upwards (Efron and Stein 1981). Its
@@ -65,40 +77,59 @@ def spread_of(whole: float, without: FloatArray, row_counts: FloatArray | IntArr
     if missing:
         return Spread(without.size, np.nan, np.nan, np.nan, undefined=missing)
     users = without.size
-    alone = np.zeros(users, dtype=np.int64)
-    (spread,) = spreads((users - 1) * (whole - without), alone, np.array([abs(whole)]))
-    return spread if row_counts is None else replace(spread, uneven=uneven(row_counts))
+    influence, alone = (users - 1) * (whole - without), np.zeros(users, dtype=np.int64)
+    scale = np.array([abs(whole)])
+    if row_counts is None or row_counts.size == users:
+        return spreads(influence, alone, scale, row_counts, squares)[0]
+    return replace(spreads(influence, alone, scale)[0], uneven=UNEVEN if uneven(row_counts) else "")
 
 
 def spreads(
-    influence: FloatArray, groups: IntArray, scale: FloatArray, row_counts: FloatArray | None = None
+    influence: FloatArray,
+    groups: IntArray,
+    scale: FloatArray,
+    row_counts: FloatArray | IntArray | None = None,
+    squares: FloatArray | None = None,
 ) -> list[Spread]:
     """The spread of each of several figures from the `influence` (n,) of the users on the figure `groups` (n,).
 
     `scale` (figures,) is the size of each figure, against which a rounding error is judged. `row_counts` (n,) is the user's
-    number of rows, None if all have one.
+    number of rows, None if all have one. `squares` (n,) is the sum of the squared influences of these rows
+    (`likeness.row_squares`): the variance is then at least the one by the design effect (`likeness.design`).
     """
     count = scale.size
     users = np.bincount(groups, minlength=count)
     dust = _DUST * np.maximum(1.0, scale)
 
-    def total(values: FloatArray) -> FloatArray:
+    def total(values: FloatArray | IntArray) -> FloatArray:
         return np.bincount(groups, weights=values, minlength=count).astype(np.float64)
 
     many = np.maximum(users, 1)
     centred = influence - (total(influence) / many)[groups]
-    squares, cubes, fourths = (total(centred**power) for power in (2, 3, 4))
+    second, third, fourth = (total(centred**power) for power in (2, 3, 4))
     ordered = centred[np.lexsort((centred, groups))]
     middle = np.minimum(np.cumsum(users) - users + users // 2, max(0, ordered.size - 1))
     median = ordered[middle] if ordered.size else np.zeros(count)
     far = np.abs(centred - median[groups]) > dust[groups]
     apart = np.bincount(groups[far], minlength=count)
     found = [
-        _moments(int(users[at]), squares[at], cubes[at], fourths[at], float(dust[at]), int(apart[at]))
+        _moments(int(users[at]), second[at], third[at], fourth[at], float(dust[at]), int(apart[at]))
         for at in range(count)
     ]
-    for at in [] if row_counts is None else np.flatnonzero(_uneven(row_counts, groups, count)).tolist():
-        found[at] = replace(found[at], uneven=True)
+    if row_counts is None:
+        return found
+    enough = _EVEN_ENOUGH if squares is None else _ENOUGH_OF_LIKENESS
+    for at in np.flatnonzero(_uneven(row_counts, groups, count, enough)).tolist():
+        found[at] = replace(found[at], uneven=UNEVEN)
+    if squares is None:
+        return found
+    left = total(row_counts)[groups] - row_counts
+    least, worth = design(
+        influence * left / np.maximum(users - 1, 1)[groups], row_counts, squares, groups, count
+    )
+    for at in np.flatnonzero(least > [spread.variance for spread in found]).tolist():
+        doubt = float(least[at]) - found[at].variance
+        found[at] = replace(found[at], variance=float(least[at]), doubt=doubt, worth=float(worth[at]))
     return found
 
 
@@ -142,14 +173,24 @@ def sums_spread(
     resamples: int = RESAMPLES,
     seed: int = 0,
     row_counts: FloatArray | IntArray | None = None,
+    squares: FloatArray | None = None,
 ) -> Spread:
     """The spread of a statistic that is a function of sums over users.
 
     `per_user` (users, k): each user's terms of the sums. `finish` maps sums (r, k) to figures (r,), NaN if
-    undefined. Examples: counts of wins, ties and losses -> Q; a confusion matrix -> kappa. `row_counts` (users,): the users'
-    numbers of rows, None if all have one.
+    undefined. Examples: counts of wins, ties and losses -> Q; a confusion matrix -> kappa. `row_counts` and `squares`
+    (users,) as for `spread_of`.
     """
     rows = grouped_users(per_user, resamples, seed)
     whole = rows.sum(axis=0)
     values: FloatArray = finish(np.concatenate([whole[None, :], whole - rows]))
-    return spread_of(float(values[0]), values[1:], row_counts)
+    return spread_of(float(values[0]), values[1:], row_counts, squares)
+
+
+def mean_spread(
+    rows: FloatArray, codes: IntArray, users: int, resamples: int = RESAMPLES, seed: int = 0
+) -> Spread:
+    """The spread of the mean of the rows (n,) of the users `codes` (n,), with the likeness of each user's rows."""
+    sums = sums_by_user(np.stack([rows, np.ones(rows.size)]), codes, users)
+    squares = mean_squares(rows, codes, users)
+    return sums_spread(sums, lambda s: ratio(s[:, 0], s[:, 1]), resamples, seed, sums[:, 1], squares)

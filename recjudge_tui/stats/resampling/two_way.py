@@ -7,13 +7,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import FloatArray, Ids, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.arrays import Ids, as_floats, encode, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
 from recjudge_tui.stats.resampling.intervals import NOT_REQUESTED, Bounds, check_bounds, interval_of
-from recjudge_tui.stats.resampling.jackknife import Spread, sums_by_user, sums_spread
+from recjudge_tui.stats.resampling.jackknife import Spread, mean_spread
 
 FEWEST_RATERS = 5
+UNEVEN_RATERS = "no interval: a few raters gave far more verdicts than the others"
 FEW_RATERS = f"no interval: a crowd needs at least {FEWEST_RATERS} raters"
 
 
@@ -23,8 +24,9 @@ def two_way(users: Spread, raters: Spread, cells: Spread) -> Spread:
     The variance is the one over users plus the one over raters minus the one over cells (one rater on one user),
     which the first two both include (Cameron, Gelbach and Miller 2011, J. Bus. Econ. Stat. 29:238). It is at least
     the larger of the first two, because the difference may be smaller. Its degrees of freedom are Satterthwaite's of
-    the two. The number of units is that of the scarcer kind. benchmarks/coverage.py measures how often the interval
-    contains the true value.
+    the two. The number of units is that of the scarcer kind. Raters with very different numbers of verdicts are treated as
+    users with very different numbers of rows are (`jackknife.spreads`). benchmarks/coverage.py measures how often the
+    interval contains the true value.
     """
     few = min(users.users, raters.users)
     missing = max(users.undefined, raters.undefined)
@@ -35,13 +37,8 @@ def two_way(users: Spread, raters: Spread, cells: Spread) -> Spread:
     summed = users.variance**2 / users.freedom + raters.variance**2 / raters.freedom
     freedom = (users.variance + raters.variance) ** 2 / summed if summed else larger.freedom
     freedom = min(freedom, max(users.freedom, raters.freedom))
-    return Spread(
-        few, variance, freedom, larger.skewness, min(users.apart, raters.apart), uneven=users.uneven
-    )
-
-
-def _mean_spread(sums: FloatArray, resamples: int, seed: int) -> Spread:
-    return sums_spread(sums, lambda s: ratio(s[:, 0], s[:, 1]), resamples, seed, sums[:, 1])
+    uneven = users.uneven or (UNEVEN_RATERS if raters.uneven else "")
+    return Spread(few, variance, freedom, larger.skewness, min(users.apart, raters.apart), uneven=uneven)
 
 
 def enough_raters(raters: int, interval: Interval) -> Interval:
@@ -72,9 +69,8 @@ def crowd_mean_estimate(
     value = float(rows.mean())
     if not resamples:
         return Estimate(value, None, None, rows.size, note=NOT_REQUESTED)
-    columns = np.stack([rows, np.ones(rows.size)])
     over = [
-        _mean_spread(sums_by_user(columns, codes, count), resamples, seed)
+        mean_spread(rows, codes, count, resamples, seed)
         if count > 1
         else Spread(count, math.nan, math.nan, math.nan)
         for codes, count in ((of_users, n_users), (of_raters, n_raters), (of_cells, n_cells))

@@ -1,4 +1,4 @@
-"""No interval where a few users have far more rows than the others."""
+"""No interval where a few users have far more rows than the others; a wide one where some do and a user's rows are alike."""
 
 from collections.abc import Callable
 
@@ -20,8 +20,8 @@ from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_inter
 from recjudge_tui.stats.ranking.elo import elo_intervals
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.group_means import group_means
-from recjudge_tui.stats.resampling.intervals import SHARE, UNEVEN, mean_estimate
-from recjudge_tui.stats.resampling.jackknife import uneven
+from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate
+from recjudge_tui.stats.resampling.jackknife import UNEVEN, uneven
 
 USERS = 24
 Rows = tuple[FloatArray, FloatArray, IntArray]
