@@ -58,14 +58,14 @@ def certificates(platform: str = sys.platform) -> Certificates:
 
 
 def tls_context(platform: str = sys.platform) -> ssl.SSLContext:
-    """A context that trusts the certificates in force. Raises OSError where they cannot be read."""
+    """A context that trusts the certificates in use. Raises OSError if they cannot be read."""
     source = certificates(platform)
     return _context(source, _changed_ns(source))
 
 
 @lru_cache(maxsize=4)
 def _context(source: Certificates, _changed_at_ns: int) -> ssl.SSLContext:
-    """A context is for any number of connections, and to read the certificates takes 20 ms of processor time."""
+    """Cached, because reading the certificates takes 20 ms of processor time and one context serves all connections."""
     import ssl
 
     if not source.path:
@@ -81,7 +81,7 @@ def _context(source: Certificates, _changed_at_ns: int) -> ssl.SSLContext:
 
 
 def _changed_ns(source: Certificates) -> int:
-    """When the file of certificates was changed; 0 where they are not one file, or it cannot be read."""
+    """When the certificate file was last changed; 0 if the certificates are not one file or it cannot be read."""
     try:
         return Path(source.path).stat().st_mtime_ns if source.path else 0
     except OSError:

@@ -101,7 +101,7 @@ def open_project(name: str | None = None, db: str | Path | None = None, *, write
         if name is None:
             names = [known for _, known in project_names(database)]
             if len(names) != 1:
-                raise UsageError("name the project", f"There are: {', '.join(names) or 'none'}.")
+                raise UsageError("name the project", f"Available: {', '.join(names) or 'none'}.")
             name = names[0]
         return Project(database, name.strip(), project_id(database, name))
     except BaseException:

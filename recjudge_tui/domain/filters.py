@@ -14,6 +14,8 @@ WHY = ("swap", "flag", "failed", "disagree")
 STATES = ("ok", "failed")
 # reasons to put a verdict into the queue, in the order of the queue
 QUEUED = ("people", "split", "flip", "confidence", "failed", "orders")
+# `disagree:human`: the verdicts of all people
+ALL_PEOPLE = "human"
 TRIAGED = ("yes", "no", "accepted", "dismissed", "overridden")
 
 # key -> how to write it, for messages and completion
@@ -37,7 +39,7 @@ KEYS: dict[str, str] = {
     "state": f"state:{'|'.join(STATES)}",
     "protocol": "protocol:pairwise",
     "conf": "conf<.6, conf>=.9",
-    "disagree": "disagree:NAME, a rater's name or any part of it, or disagree:human",
+    "disagree": f"disagree:NAME, a rater's name or any part of it, or disagree:{ALL_PEOPLE}",
     "triaged": f"triaged:{'|'.join(TRIAGED)}",
     "tag": "tag:NAME, any part of a tag",
     "spread": "spread>=2, between the lowest and the highest score of the question",

@@ -204,7 +204,7 @@ SAER = ("pointwise", "pairwise")
 def protocol_facts(name: str) -> ProtocolFacts:
     """The facts of the protocol called `name`. Raises UsageError for an unknown one, naming the offered ones."""
     if name not in PROTOCOLS:
-        raise UsageError(f"no protocol “{name}”", f"There are: {', '.join(offered())}.")
+        raise UsageError(f"no protocol “{name}”", f"Available: {', '.join(offered())}.")
     return PROTOCOLS[name]
 
 

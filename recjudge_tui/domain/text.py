@@ -18,7 +18,7 @@ _SHOWN_FOR: dict[str, str] = {
     "\u2028": "\n",
     "\u2029": "\n",
 }
-# these and half characters; a search for them takes a sixth of the time of `str.translate`
+# these and lone surrogates; searching for them first takes a sixth of the time of `str.translate`
 _REPLACED = re.compile(f"[{re.escape(''.join(_SHOWN_FOR))}\ud800-\udfff]")
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f"

@@ -42,7 +42,7 @@ def make_consensus(
     can answer.
     """
     if rule not in RULES:
-        raise UsageError(f"no rule “{rule}”", f"There are: {', '.join(RULES)}.")
+        raise UsageError(f"no rule “{rule}”", f"Available: {', '.join(RULES)}.")
     names = checked_names("consensus", name, raters)
     combine = partial(combined, rule=rule)
     needs_order = rule in ("strict", "median")

@@ -49,7 +49,7 @@ def make_ensemble(
     raters share no question.
     """
     if rule not in RULES:
-        raise UsageError(f"no rule “{rule}”", f"There are: {', '.join(RULES)}.")
+        raise UsageError(f"no rule “{rule}”", f"Available: {', '.join(RULES)}.")
     names = checked_names("ensemble", name, raters)
     needed = checked_quorum(quorum, names)
     if rule == "dawid-skene" and len(names) < FEWEST_RATERS:

@@ -110,7 +110,7 @@ def read_metric(text: str, k: int = TOP_K, tokens: Tokens = "auto") -> Metric:
     if name in TEXT_METRICS:
         tokenisation = tokens if not at else next((way for way in TOKENS if way == chosen), None)
         if tokenisation is None:
-            raise UsageError(f"“{text}”: unknown tokens “{chosen}”", f"There are: {', '.join(TOKENS)}.")
+            raise UsageError(f"“{text}”: unknown tokens “{chosen}”", f"Available: {', '.join(TOKENS)}.")
         return Metric(name, tokens=tokenisation)
     if name == "auc":
         if at:

@@ -1,33 +1,31 @@
-"""The levels and sizes that statistics, reports and commands use unless told otherwise.
+"""The levels and sizes that statistics, reports and commands use by default.
 
-It loads no NumPy, so that the help of a command costs nothing.
+This file does not import NumPy, so that the help of a command stays fast.
 """
 
 from __future__ import annotations
 
-# confidence of an interval; two-sided level of a test; power that a sample is planned for
+# confidence level of an interval; two-sided level of a test; power for which a sample is planned
 LEVEL = 0.95
 ALPHA = 0.05
 POWER = 0.8
-
-
-def level_text(level: float = LEVEL) -> str:
-    """A confidence level as sentences and headings have it: 95 %."""
-    return f"{100 * level:.6g} %"
-
-
-# differences that a sample is planned for: of a win rate from one half, or between two shares
+# differences for which a sample is planned: of a win rate from one half, or between two shares
 DIFFERENCES = (0.05, 0.1, 0.2)
 # draws of a bootstrap
 RESAMPLES = 2000
-# the same for a page with every report
+# the same for a page that shows all reports
 PAGE_RESAMPLES = 1000
 # cross-validation folds; bins of confidence; how often a label set should contain the label
 FOLDS = 5
 BINS = 10
 COVERAGE = 0.9
-# how many items of a list metrics look at
+# the number of items of a list that metrics use
 TOP_K = 10
-# Elo's K, and over how many random orders of the verdicts its ratings are averaged
+# Elo's K, and the number of random orders of the verdicts over which its ratings are averaged
 K_FACTOR = 4.0
 ELO_ORDERS = 100
+
+
+def level_text(level: float = LEVEL) -> str:
+    """A confidence level as text: 95 %."""
+    return f"{100 * level:.6g} %"

@@ -126,7 +126,7 @@ class RecjudgeApp(App[None]):
 
     def on_mount(self) -> None:
         self.set_class(ascii_wanted(), "-ascii")
-        self.call_after_refresh(self.look_at_runs)
+        self.call_after_refresh(self.check_runs)
         self.call_after_refresh(self._take_settings)
 
     def on_unmount(self) -> None:
@@ -135,7 +135,7 @@ class RecjudgeApp(App[None]):
 
     # ---- runs
 
-    def look_at_runs(self) -> None:
+    def check_runs(self) -> None:
         """Check now which runs are active, and keep polling while there are any. Screens that start a run call it,
         too."""
         self._looked_at = time.monotonic()
@@ -145,7 +145,7 @@ class RecjudgeApp(App[None]):
         changed = bool(active or self.active)
         self.active = active
         if self.active and self._poll is None:
-            self._poll = self.set_interval(POLL_S, self.look_at_runs)
+            self._poll = self.set_interval(POLL_S, self.check_runs)
         elif not self.active and self._poll is not None:
             self._poll.stop()
             self._poll = None
@@ -154,7 +154,7 @@ class RecjudgeApp(App[None]):
             self.screen.runs_changed(self.active)
 
     def on_app_focus(self) -> None:
-        self.look_at_runs()
+        self.check_runs()
 
     async def on_event(self, event: events.Event) -> None:
         # a key that no widget used comes back, forwarded
@@ -162,7 +162,7 @@ class RecjudgeApp(App[None]):
             if self._has_lost_its_data():
                 return
             if time.monotonic() - self._looked_at > _LOOK_AGAIN_S:
-                self.look_at_runs()
+                self.check_runs()
         await super().on_event(event)
 
     async def run_action(

@@ -116,7 +116,7 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
             "“soon” is not a time",
         ),
         (2, [], "needs a terminal"),
-        (1, ["run", "pointwise", "-p", "books", "--judge", "rules"], "There are: films"),
+        (1, ["run", "pointwise", "-p", "books", "--judge", "rules"], "Available: films"),
         (1, ["run", "pointwise", "-p", "films", "--judge", "rules", "--prompt", "x"], "no prompt “x”"),
         (1, ["runs", "resume", "99"], "no run 99"),
         (1, ["runs", "retry", "99"], "no run 99"),

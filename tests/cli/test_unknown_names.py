@@ -12,9 +12,9 @@ from tests.support.visits import make_visits
 
 Capture = pytest.CaptureFixture[str]
 
-NO_SYSTEM = "error: no system “nobody” in this project\n  There are: a, b.\n"
+NO_SYSTEM = "error: no system “nobody” in this project\n  Available: a, b.\n"
 NO_CONTEXT = "error: no context “nowhere” in this project\n  There are “” (none), “cart”, “home”.\n"
-NO_RATER = "error: no rater “nobody” in this project\n  There are: anna, ben.\n"
+NO_RATER = "error: no rater “nobody” in this project\n  Available: anna, ben.\n"
 OF_ALL = (
     "leaderboard --protocol pairwise",
     "agreement",

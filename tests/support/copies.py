@@ -8,12 +8,12 @@ from collections.abc import Callable, Hashable
 from recjudge_tui.store.database import Database
 
 _KEPT: dict[Hashable, sqlite3.Connection] = {}
-_OF_PEOPLE = ("projects", "prompts", "watches", "capabilities")
+_EMPTY_AT_FIRST = ("projects", "prompts", "watches", "capabilities")
 
 
 def fill(db: Database, key: Hashable, make: Callable[[Database], object]) -> None:
-    """Do what `make` does. In an empty database it is done once for each key, and then copied."""
-    if any(db.value(f"SELECT EXISTS (SELECT 1 FROM {table})") for table in _OF_PEOPLE):
+    """Fill the database by `make`. For empty databases, `make` runs once for each key and its result is copied."""
+    if any(db.value(f"SELECT EXISTS (SELECT 1 FROM {table})") for table in _EMPTY_AT_FIRST):
         make(db)
     elif key in _KEPT:
         _KEPT[key].backup(db.connection)

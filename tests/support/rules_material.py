@@ -59,12 +59,12 @@ def slate(*items: ItemView) -> SlateView:
     return SlateView(items=items)
 
 
-def look(who: UserView, *items: ItemView, top_k: int = 10) -> Evidence:
+def list_evidence(who: UserView, *items: ItemView, top_k: int = 10) -> Evidence:
     return evidence_of(slate(*items), who, profile_of(who), top_k)
 
 
 def issues(who: UserView, *items: ItemView) -> list[tuple[int, str]]:
-    return [(finding.place, finding.issue) for finding in look(who, *items).findings]
+    return [(finding.place, finding.issue) for finding in list_evidence(who, *items).findings]
 
 
 def pointwise_schema(top_k: int = 10) -> dict[str, Any]:

@@ -146,9 +146,9 @@ def status(database: Database, run_id: int) -> Table:
       recjudge batch status 3
     """
     from recjudge_tui.reports.projects.batches import batches_table
-    from recjudge_tui.runs.batches.hosted import look
+    from recjudge_tui.runs.batches.hosted import update_progress
 
-    return batches_table(run_id, look(database, run_id, narrate))
+    return batches_table(run_id, update_progress(database, run_id, narrate))
 
 
 @batch.command()

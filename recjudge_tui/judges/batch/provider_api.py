@@ -72,7 +72,7 @@ class BatchServer(Protocol):
         """
         ...
 
-    def look(self, remote_id: str) -> RemoteBatch: ...
+    def fetch(self, remote_id: str) -> RemoteBatch: ...
 
     def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
         """All results, as files of lines."""
@@ -129,7 +129,7 @@ class OpenAIBatches:
             if marked or entry.get("input_file_id") == file_id:
                 yield _openai_remote(entry)
 
-    def look(self, remote_id: str) -> RemoteBatch:
+    def fetch(self, remote_id: str) -> RemoteBatch:
         return _openai_remote(patiently(lambda: self._wire.json("GET", f"/batches/{remote_id}")))
 
     def download(self, remote: RemoteBatch, folder: Path) -> list[Path]:
@@ -169,7 +169,7 @@ class AnthropicBatches:
                 return
             yield remote
 
-    def look(self, remote_id: str) -> RemoteBatch:
+    def fetch(self, remote_id: str) -> RemoteBatch:
         return _anthropic_remote(
             patiently(lambda: self._wire.json("GET", f"/v1/messages/batches/{remote_id}"))
         )

@@ -124,7 +124,7 @@ def _stats(named: Sequence[str]) -> tuple[str, ...]:
         if name not in (*MANY_RATERS, ALL):
             raise UsageError(
                 f"no statistic “{name}” of all raters together",
-                f"There are: {', '.join(MANY_RATERS)}, {ALL}.",
+                f"Available: {', '.join(MANY_RATERS)}, {ALL}.",
             )
     return tuple(MANY_RATERS) if ALL in named else tuple(dict.fromkeys(named)) or USUAL
 

@@ -76,7 +76,7 @@ def check_options(db: Database, project_id: int, options: AgreementOptions) -> N
     ):
         for name in given:
             if name not in known:
-                raise UsageError(f"no {what} “{name}”", f"There are: {', '.join(known)}.")
+                raise UsageError(f"no {what} “{name}”", f"Available: {', '.join(known)}.")
     protocols_meeting(options.protocol)
     for name in (*options.raters, *([options.truth] if options.truth else [])):
         rater_row(db, project_id, name)
@@ -96,7 +96,7 @@ def check_aspect(
         under = f" under {options.protocol}" if options.protocol else ""
         raise UsageError(
             f"there are no verdicts on an aspect “{options.aspect}”{under}",
-            f"There are: {', '.join(sorted(judged))}.",
+            f"Available: {', '.join(sorted(judged))}.",
         )
 
 

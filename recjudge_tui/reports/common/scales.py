@@ -141,7 +141,7 @@ def protocols_meeting(protocol: str | None) -> list[str] | None:
     if protocol is None:
         return None
     if protocol not in offered():
-        raise UsageError(f"no protocol “{protocol}”", f"There are: {', '.join(offered())}.")
+        raise UsageError(f"no protocol “{protocol}”", f"Available: {', '.join(offered())}.")
     return list(same_question(protocol))
 
 

@@ -215,7 +215,7 @@ def _by_attribute(db: Database, project_id: int, attribute: str) -> Segments:
         known = user_attribute_names(db, project_id)
         raise UsageError(
             f"no user has an attribute “{one_line(attribute, 60)}”",
-            f"There are: {', '.join(one_line(name, 40) for name in known)}."
+            f"Available: {', '.join(one_line(name, 40) for name in known)}."
             if known
             else "No user has attributes.",
             f"--by also takes {ACTIVITY} and {CONTEXT}.",

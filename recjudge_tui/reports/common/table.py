@@ -78,7 +78,7 @@ def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, 
     wanted = list(dict.fromkeys(name if name in known else labels.get(name.lower(), name) for name in names))
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise UsageError(f"no column “{unknown[0]}”", f"There are: {', '.join(known)}.")
+        raise UsageError(f"no column “{unknown[0]}”", f"Available: {', '.join(known)}.")
     return tuple(_with_columns(table, wanted) for table in tables)
 
 
@@ -150,7 +150,7 @@ def format_of_file(path: Path) -> str:
 def render(table: Table, fmt: str, screen: Screen | None = None) -> TableText:
     """The table in a format of FORMATS; raises UsageError for another."""
     if fmt not in _WRITERS:
-        raise UsageError(f"no format “{fmt}”", f"There are: {', '.join(FORMATS)}.")
+        raise UsageError(f"no format “{fmt}”", f"Available: {', '.join(FORMATS)}.")
     write = cast(Callable[[Table, Screen], TableText], import_module(_WRITERS[fmt]).write)
     return write(table, screen or Screen())
 

@@ -53,7 +53,7 @@ def project_report(
         rater_row(db, project_id, name)
     for name in options.sections:
         if name not in SECTIONS:
-            raise UsageError(f"no section “{name}”", f"There are: {', '.join(SECTIONS)}.")
+            raise UsageError(f"no section “{name}”", f"Available: {', '.join(SECTIONS)}.")
     chosen = CaseSelection(systems=options.systems)
     section_input = SectionInput(
         db, project_id, _protocols(db, project_id), options.resamples, options.seed, chosen, options.raters

@@ -58,7 +58,7 @@ def named_statistics(of: Evaluation, names: Sequence[str]) -> tuple[str, ...]:
     """The names, with ALL in place of every statistic that these data allow. Raises UsageError for an unknown one."""
     for name in names:
         if name != ALL and name not in SENTENCES:
-            raise UsageError(f"no statistic “{name}”", f"There are: {', '.join(SENTENCES)}.")
+            raise UsageError(f"no statistic “{name}”", f"Available: {', '.join(SENTENCES)}.")
     return tuple(dict.fromkeys(n for name in names for n in (_allowed(of) if name == ALL else (name,))))
 
 

@@ -61,7 +61,7 @@ def passport_table(
         raise UsageError(
             f"“{rater}” has no passport because it has no runs",
             f"It is of the kind {row['kind']}.",
-            f"There are judges: {', '.join(judges) or 'none yet'}.",
+            f"Judges: {', '.join(judges) or 'none yet'}.",
         )
     judge = JudgeSpec.model_validate_json(runs[-1].judge)
     commands = Commands(dict(project_names(db))[project_id], rater, judge)

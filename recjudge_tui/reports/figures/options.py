@@ -122,7 +122,7 @@ def chosen_topic(topics: Sequence[Topic], options: FigureOptions, protocols: Ite
     chosen = next((topic for topic in judged if options.aspect in ("", topic.aspect)), None)
     if chosen is None:
         known = ", ".join(dict.fromkeys(topic.aspect for topic in judged))
-        raise UsageError(f"there are no verdicts on an aspect “{options.aspect}”", f"There are: {known}.")
+        raise UsageError(f"there are no verdicts on an aspect “{options.aspect}”", f"Available: {known}.")
     return chosen
 
 
@@ -165,7 +165,7 @@ def choice(
     """
     known = tuple(values)
     if wanted and wanted not in known and options.strict:
-        raise UsageError(f"no {kind} “{wanted}” for this figure", f"There are: {', '.join(known) or 'none'}.")
+        raise UsageError(f"no {kind} “{wanted}” for this figure", f"Available: {', '.join(known) or 'none'}.")
     if wanted and wanted in known:
         return Choice(wanted, known)
     return Choice(default if default in known else known[0] if known else "", known)

@@ -168,5 +168,5 @@ FIGURES: dict[str, FigureKind] = {
 def figure_kind(name: str) -> FigureKind:
     """Raises UsageError for an unknown figure."""
     if name not in FIGURES:
-        raise UsageError(f"no figure “{name}”", f"There are: {', '.join(FIGURES)}.")
+        raise UsageError(f"no figure “{name}”", f"Available: {', '.join(FIGURES)}.")
     return FIGURES[name]

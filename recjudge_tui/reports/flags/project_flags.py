@@ -137,7 +137,7 @@ def issue_place(flagged: ProjectFlags, name: str) -> int | None:
     places = folded_issues(flagged)
     if folded(name) not in places:
         known = ", ".join([ANY, *flagged.lists.issues])
-        raise UsageError(f"no rater flags an issue “{name}”", f"There are: {known}.")
+        raise UsageError(f"no rater flags an issue “{name}”", f"Available: {known}.")
     return places[folded(name)]
 
 

@@ -49,7 +49,7 @@ def arena_table(
     if table == RANKING:
         return leaderboard_table(db, project_id, options)
     if table not in (*TABLES, PAIRS):
-        raise UsageError(f"no table “{table}”", f"There are: {', '.join((*TABLES, PAIRS))}.")
+        raise UsageError(f"no table “{table}”", f"Available: {', '.join((*TABLES, PAIRS))}.")
     if options.crowd and table != "matrix":
         raise UsageError(
             f"table “{table}” is not available for a crowd", next_step="Use the ranking or --table matrix."

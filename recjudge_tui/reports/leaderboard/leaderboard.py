@@ -106,7 +106,7 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
     of_pairs = compares_lists(options.protocol)
     name = options.method or _USUAL[protocol_facts(options.protocol).leaderboard]
     if name not in METHODS:
-        raise UsageError(f"no method “{name}”", f"There are: {', '.join(METHODS)}.")
+        raise UsageError(f"no method “{name}”", f"Available: {', '.join(METHODS)}.")
     if METHODS[name].of_pairs != of_pairs:
         fitting = [key for key, method in METHODS.items() if method.of_pairs == of_pairs]
         raise UsageError(
@@ -168,7 +168,7 @@ def _check_aspect(questions: Iterable[Question], protocols: Collection[str] | No
         {question.aspect for question in questions if protocols is None or question.protocol in protocols}
     )
     if known and aspect not in known:
-        raise UsageError(f"there are no verdicts on an aspect “{aspect}”", f"There are: {', '.join(known)}.")
+        raise UsageError(f"there are no verdicts on an aspect “{aspect}”", f"Available: {', '.join(known)}.")
 
 
 def ranked_questions(ratings: Ratings, protocol: str) -> list[Question]:

@@ -73,7 +73,7 @@ def measured_lists(
     """
     for name in metrics:
         if name not in METRICS:
-            raise UsageError(f"no metric “{name}”", f"There are: {', '.join(METRICS)}.")
+            raise UsageError(f"no metric “{name}”", f"Available: {', '.join(METRICS)}.")
     known = systems(db, project_id) if lists is None else list(lists)
     check_judgeable(db, project_id, among, known)
     named = [name for name in known if not among or name in among]

@@ -120,7 +120,7 @@ def _rankings(
     if len(chosen) != 1:
         raise UsageError(
             f"--format {fmt} writes the lists of one system",
-            f"There are: {', '.join(chosen) or 'none'}.",
+            f"Available: {', '.join(chosen) or 'none'}.",
             "Name one with --systems.",
         )
     return write_run(db, project_id, chosen[0], fmt, target, occasions)

@@ -109,7 +109,7 @@ def local_checks(around: Surroundings, report: FileReport | StoreError | None) -
 
 
 def look_at(path: Path) -> FileReport | StoreError | None:
-    """The result of `store.inspection.look`, or its error."""
+    """The result of `store.inspection.inspect_file`, or its error."""
     try:
         return inspect_file(path)
     except StoreError as error:

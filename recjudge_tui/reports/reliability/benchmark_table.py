@@ -82,7 +82,7 @@ def _judge(questions: Sequence[Question], known: dict[str, Rater], raters: Seque
     if len(names) != 1:
         raise UsageError(
             "the human benchmark takes one judge",
-            f"There are: {', '.join(names)}." if names else "No judge judged lists or pairs here.",
+            f"Available: {', '.join(names)}." if names else "No judge judged lists or pairs here.",
             "Name the judge (and the annotators) with --raters.",
         )
     return names[0]
@@ -109,7 +109,7 @@ def _consensus(
     if len(met) > 1:
         raise UsageError(
             f"several raters could be the consensus on {protocol} labels",
-            f"There are: {', '.join(met)}.",
+            f"Available: {', '.join(met)}.",
             "Name the consensus for lists and the one for pairs with --truth A,B.",
         )
     return met[0] if met else ""

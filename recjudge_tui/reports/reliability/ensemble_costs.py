@@ -146,9 +146,9 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
 
 def _check(options: EnsembleCostOptions) -> None:
     if options.rule not in JURY_RULES:
-        raise UsageError(f"no rule “{options.rule}”", f"There are: {', '.join(JURY_RULES)}.")
+        raise UsageError(f"no rule “{options.rule}”", f"Available: {', '.join(JURY_RULES)}.")
     if options.stat and options.stat not in STATISTICS:
-        raise UsageError(f"no statistic “{options.stat}”", f"There are: {', '.join(STATISTICS)}.")
+        raise UsageError(f"no statistic “{options.stat}”", f"Available: {', '.join(STATISTICS)}.")
     if options.rule == "mean" and options.stat and options.stat not in (*CORRELATIONS, "bias"):
         raise UsageError(
             f"“{options.stat}” compares labels, and a mean is not a label",

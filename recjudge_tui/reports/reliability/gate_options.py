@@ -70,7 +70,7 @@ def check_gate(options: GateOptions) -> None:
     named = [bound.name for bound in options.bounds] + list(options.stats)
     for name in named:
         if name not in FIGURES:
-            raise UsageError(f"no figure “{name}”", f"There are: {', '.join(FIGURES)}.")
+            raise UsageError(f"no figure “{name}”", f"Available: {', '.join(FIGURES)}.")
         if name in STATISTICS and options.truth is None:
             raise UsageError(f"{name} needs a reference to agree with", next_step="Name them with --truth.")
         if name == "win_rate" and not options.systems:

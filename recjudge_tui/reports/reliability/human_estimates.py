@@ -165,7 +165,7 @@ def _measure(options: EstimateOptions, labels: list[float] | None, unordered: li
     elif protocol_facts(options.protocol).scores or not labels:
         usual = "mean"
     if options.measure and options.measure not in MEASURES:
-        raise UsageError(f"no measure “{options.measure}”", f"There are: {', '.join(MEASURES)}.")
+        raise UsageError(f"no measure “{options.measure}”", f"Available: {', '.join(MEASURES)}.")
     if options.measure and options.measure not in fitting:
         raise UsageError(
             f"measure “{options.measure}” does not fit {options.protocol} here",

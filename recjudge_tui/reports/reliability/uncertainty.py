@@ -192,7 +192,7 @@ def _pairs(db: Database, project_id: int, options: UncertaintyOptions) -> list[P
     if not 0 < options.coverage < 1:
         raise UsageError(f"the coverage must be between 0 and 1, not {options.coverage:g}")
     if options.method not in calibration.METHODS:
-        raise UsageError(f"no method “{options.method}”", f"There are: {', '.join(calibration.METHODS)}.")
+        raise UsageError(f"no method “{options.method}”", f"Available: {', '.join(calibration.METHODS)}.")
     return judge_and_truth(db, project_id, options.rater, options.truth, options.protocol, options.aspect)
 
 

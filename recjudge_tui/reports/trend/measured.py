@@ -28,7 +28,7 @@ def check_metrics(names: Sequence[str]) -> None:
     """Raises UsageError for a name that is not a metric of lists."""
     for name in names:
         if name not in LIST_METRICS:
-            raise UsageError(f"no metric “{name}”", f"There are: {', '.join(LIST_METRICS)}.")
+            raise UsageError(f"no metric “{name}”", f"Available: {', '.join(LIST_METRICS)}.")
 
 
 def metric_rows(

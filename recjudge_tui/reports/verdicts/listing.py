@@ -47,7 +47,7 @@ def verdicts_table(
     unknown order, and whatever `project_filter` raises.
     """
     if sort not in ORDERS:
-        raise UsageError(f"no order “{sort}”", f"There are: {', '.join(ORDERS)}.")
+        raise UsageError(f"no order “{sort}”", f"Available: {', '.join(ORDERS)}.")
     chosen = project_filter(db, project_id, filter_text)
     listing = listed_verdicts(db, project_id, chosen, sort)
     ids = listing.ids

@@ -95,7 +95,7 @@ def submit(
         return SubmitSummary(batches, calls, found_again, len(cached))
 
 
-def look(db: Database, run_id: int, tell: Tell = lambda _: None) -> list[StoredRow]:
+def update_progress(db: Database, run_id: int, tell: Tell = lambda _: None) -> list[StoredRow]:
     """Update the progress of the submitted batches from the provider. Returns all batches of the run."""
     spec = JudgeSpec.model_validate_json(run_row(db, run_id)["judge"])
     judge = batch_judge(spec)
@@ -103,7 +103,7 @@ def look(db: Database, run_id: int, tell: Tell = lambda _: None) -> list[StoredR
     if submitted:
         with contextlib.closing(batch_server(spec.provider, judge.batch_access())) as server:
             for row in submitted:
-                remote = server.look(row["remote_id"])
+                remote = server.fetch(row["remote_id"])
                 set_batch_progress(db, row["id"], remote.status, remote.done, remote.failed)
     if any(row["asked_at"] for row in batches_of(db, run_id, "planned")):
         tell(
@@ -123,7 +123,7 @@ def collect(db: Database, run_id: int, tell: Tell = lambda _: None) -> CollectSu
             if row["asked_at"] and not _adopt(run, server, row, folder, tell):
                 waiting += 1
         for row in batches_of(db, run_id, "submitted"):
-            remote = server.look(row["remote_id"])
+            remote = server.fetch(row["remote_id"])
             set_batch_progress(db, row["id"], remote.status, remote.done, remote.failed)
             if remote.over and not tally.stopped:
                 over += _store_batch(run, server, row["id"], remote, folder, tally, tell)

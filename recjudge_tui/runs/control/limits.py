@@ -239,7 +239,7 @@ class CallLimits:
         if self.trouble_since is None:
             self.trouble_since = time.monotonic()
 
-    def heard(self) -> None:
+    def note_answer(self) -> None:
         """Note that the server answered a call."""
         self.trouble_since = None
 
@@ -249,7 +249,7 @@ class CallLimits:
         longest = min(FIRST_WAIT_S * 2.0 ** min(failures - 1, 64), LONGEST_WAIT_S)
         return self.rng.uniform(0.1, 1.0) * longest
 
-    def look(self) -> None:
+    def check_for_sleep(self) -> None:
         """Check whether this process was suspended: the machine slept, or the process was stopped.
 
         While a machine sleeps, the monotonic clock stands still and the wall clock does not. While a process is
@@ -261,9 +261,9 @@ class CallLimits:
             self.woke_at = now[0]
         self.seen = now
 
-    def forgives(self) -> bool:
+    def was_asleep(self) -> bool:
         """Whether a lost connection or a missed deadline is due to the machine's sleep and not to the server."""
-        self.look()
+        self.check_for_sleep()
         return time.monotonic() - self.woke_at < GRACE_S
 
 

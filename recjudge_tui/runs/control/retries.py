@@ -39,7 +39,7 @@ class Failures:
             return True
         self.in_row += 1
         self.since = self.since or time.monotonic()
-        if error.kind in FORGIVEN and self.limits.forgives():
+        if error.kind in FORGIVEN and self.limits.was_asleep():
             return False
         patience = self._patience(error)
         if self._waited() + (error.retry_after or 0.0) < patience:
@@ -85,4 +85,4 @@ def note_attempt(limits: CallLimits, error: CallError | None = None) -> None:
     if error is not None and error.kind in PATIENCE_S:
         limits.trouble()
     elif error is None or not error.retry:
-        limits.heard()
+        limits.note_answer()

@@ -228,7 +228,7 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
     outage: Retry | None = None
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
-        job.limits.look()
+        job.limits.check_for_sleep()
         job.recorder.beat()
         control = run_control(run.db, run.id)
         if control is None or control.wanted != "run":

@@ -76,8 +76,8 @@ def rating_intervals(
     A user's influence on the ratings is the inverse of the information matrix times the user's term of the gradient
     (the infinitesimal jackknife, whose variance is the sandwich estimator clustered by user: Huber 1967; Liang and
     Zeger 1986). One matrix is inverted once, so 100 systems and 10,000 battles take less than a second.
-    Battles with systems that have no rating are left out, as they are of the fit. None for a system of which all users
-    say the same (`records_alike`).
+    Battles with systems that have no rating are left out, as in the fit. A system whose record is the same for every user
+    has no interval (`records_alike`).
     """
     rated = fitted.connectivity.rated
     out = [Interval(None, None, note) for note in fitted.connectivity.notes]

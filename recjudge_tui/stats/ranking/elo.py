@@ -101,10 +101,10 @@ def elo_intervals(
     random orders are then drawn than for these, the same for every user left out. With more than `most` users, as many
     groups of users drawn with `seed` are left out. All are computed together, in one pass over the rows with arrays of
     length `most`. A single order also varies by chance, which leaving out a user hardly shows. The variance is
-    therefore widened by G / (G - 1) for G users left out, and its degrees of freedom are halved; with 10 or more users
-    the interval then covers at its nominal level (benchmarks/coverage.py). A system that won all or lost all of its
-    battles has no interval: without the opposite result there is no information on how much its rating could vary. Nor
-    has one of which all users say the same (`records_alike`).
+    therefore multiplied by G / (G - 1) for G users left out, and its degrees of freedom are halved; with 10 or more users
+    the interval then contains the true value as often as its level says (benchmarks/coverage.py). A system that won or
+    lost all of its battles has no interval: without the opposite result there is no information on how much its rating
+    could vary. A system has no interval either if its record is the same for every user (`records_alike`).
     """
     first, second, score, kept = _rows(a, b, outcome, k)
     codes, count = encode(rows_of(users, kept))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Figure = Literal["q", "win_rate"]
-SAME_RECORD = "no interval: wins less losses are the same for every user"
+SAME_RECORD = "no interval: wins minus losses are the same for every user"
 
 
 class _Sides(NamedTuple):
@@ -46,11 +46,11 @@ def system_intervals(users: UserCounts, figure: Figure, level: float = LEVEL) ->
 
 
 def records_alike(users: UserCounts) -> BoolArray:
-    """(systems,): whether all users who met a system have equally many more wins than losses with it, as with a system
-    that every user puts in the middle.
+    """(systems,): whether a system's wins minus losses are the same for every user who judged it, as for a system that
+    every user puts in the middle.
 
-    Its rating then hardly varies whoever is left out, whatever the users not seen would say: with one user in 25 who puts
-    it elsewhere, intervals of Bradley and Terry's and of Elo's ratings held 34 to 60 % of the true values with 10 to 20
+    Leaving out a user then hardly changes the rating, although other users might: if one user in 25 puts the system
+    elsewhere, only 34 to 60 % of the intervals of Bradley-Terry and Elo ratings contained the true value with 10 to 20
     users.
     """
     systems = users.total.systems

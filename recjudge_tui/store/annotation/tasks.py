@@ -195,13 +195,13 @@ def chosen_assignment(db: Database, project_id: int, annotator: str, protocol: s
     if own:
         raise UsageError(
             f"{annotator} has tasks of several protocols",
-            f"There are: {', '.join(assignment.protocol for assignment in own)}.",
+            f"Available: {', '.join(assignment.protocol for assignment in own)}.",
             "Choose one with --protocol.",
         )
     names = ", ".join(f"{assignment.rater} ({assignment.protocol})" for assignment in known)
     raise NotFoundError(
         f"nothing is assigned to “{annotator}”",
-        f"There are: {names or 'no annotators'}.",
+        f"Available: {names or 'no annotators'}.",
         "“recjudge annotate plan” assigns cases.",
     )
 

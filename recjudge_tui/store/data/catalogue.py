@@ -53,7 +53,7 @@ def check_systems(
         more = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
         raise NotFoundError(
             f"no system “{one_line(unknown[0], 60)}” in this project",
-            f"There are: {', '.join(one_line(system, 60) for system in known[:_NAMED])}{more}."
+            f"Available: {', '.join(one_line(system, 60) for system in known[:_NAMED])}{more}."
             if known
             else "Nothing in it has a system.",
             next_step,
@@ -63,15 +63,15 @@ def check_systems(
 def check_judgeable(
     db: Database, project_id: int, wanted: Sequence[str], known: Sequence[str], what: str = "lists"
 ) -> None:
-    """Raises NotFoundError for a system that the project does not have, or that is not among the `known` ones, which have
-    `what` is wanted of them.
+    """Raises NotFoundError for a system that the project does not have, or that is not among `known`, the systems that have
+    `what`.
     """
     check_systems(db, project_id, wanted)
     for system in wanted:
         if system not in known:
             raise NotFoundError(
                 f"no {what} by “{one_line(system, 60)}” in this project",
-                f"There are {what} by: {', '.join(known) or 'no system'}.",
+                f"Systems with {what}: {', '.join(known) or 'none'}.",
             )
 
 

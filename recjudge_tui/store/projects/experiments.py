@@ -62,4 +62,4 @@ def delete_outcome(db: Database, project_id: int, name: str) -> None:
 
 def unknown_outcome(db: Database, project_id: int, name: str) -> NotFoundError:
     known = ", ".join(outcome.name for outcome in list_outcomes(db, project_id))
-    return NotFoundError(f"no experiment “{name}” in this project", f"There are: {known or 'none'}.")
+    return NotFoundError(f"no experiment “{name}” in this project", f"Available: {known or 'none'}.")

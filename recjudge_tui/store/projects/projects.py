@@ -33,7 +33,7 @@ def project_id(db: Database, name: str) -> int:
     if identity is None:
         names = [row[0] for row in db.rows("SELECT name FROM projects ORDER BY name LIMIT 20")]
         hint = (
-            f"There are: {', '.join(names)}."
+            f"Available: {', '.join(names)}."
             if names
             else "There are none yet: “recjudge import” creates one."
         )

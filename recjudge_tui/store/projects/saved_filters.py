@@ -63,5 +63,5 @@ def delete_filter(db: Database, project_id: int, name: str) -> None:
         if not gone.rowcount:
             names = ", ".join(saved.name for saved in saved_filters(db, project_id)[:20])
             raise NotFoundError(
-                f"no saved filter “{name}”", f"There are: {names}." if names else "There are none yet."
+                f"no saved filter “{name}”", f"Available: {names}." if names else "There are none yet."
             )

@@ -24,7 +24,7 @@ def domain_named(name: str) -> Domain:
     if name not in files:
         raise UsageError(
             f"no domain “{name}”",
-            f"There are: {', '.join(files)}.",
+            f"Available: {', '.join(files)}.",
             f"To add one, write its words to {_own() / 'NAME.toml'} (docs/prompts.md).",
         )
     return read_domain(files[name])

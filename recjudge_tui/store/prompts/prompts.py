@@ -113,12 +113,12 @@ def get_prompt(db: Database, wanted: str) -> tuple[int, int, Prompt]:
     rows = db.rows("SELECT id, version, content FROM prompts WHERE name = ? ORDER BY version DESC", (name,))
     if not rows:
         names = [row[0] for row in db.rows("SELECT DISTINCT name FROM prompts ORDER BY name")]
-        raise NotFoundError(f"no prompt “{name}”", f"There are: {', '.join(names) or 'none'}.")
+        raise NotFoundError(f"no prompt “{name}”", f"Available: {', '.join(names) or 'none'}.")
     for row in rows:
         if "@" not in wanted or str(row["version"]) == version:
             return row["id"], row["version"], _stored(wanted, row["content"])
     versions = ", ".join(str(row["version"]) for row in reversed(rows))
-    raise NotFoundError(f"no version “{version}” of prompt “{name}”", f"There are: {versions}.")
+    raise NotFoundError(f"no version “{version}” of prompt “{name}”", f"Available: {versions}.")
 
 
 def prompt_by_id(db: Database, prompt_id: int) -> Prompt:

@@ -84,7 +84,7 @@ def rater_row(db: Database, project_id: int, name: str) -> sqlite3.Row:
     row = db.row("SELECT * FROM raters WHERE project_id = ? AND name = ?", (project_id, name))
     if row is None:
         names = ", ".join(rater_names(db, project_id))
-        raise NotFoundError(f"no rater “{name}” in this project", f"There are: {names or 'none'}.")
+        raise NotFoundError(f"no rater “{name}” in this project", f"Available: {names or 'none'}.")
     return row
 
 

@@ -75,4 +75,4 @@ def parse_choice(db: Database, verdict_id: int, wanted: str) -> tuple[str, float
         if len(matches) == 1:
             return matches[0]
     names = ", ".join(label for label, _ in offered.labels)
-    raise UsageError(f"no label “{wanted}” for this verdict", f"There are: {names}.")
+    raise UsageError(f"no label “{wanted}” for this verdict", f"Available: {names}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from recjudge_tui.domain.filters import VerdictFilter
+from recjudge_tui.domain.filters import ALL_PEOPLE, VerdictFilter
 from recjudge_tui.domain.occasions import OccasionFilter
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import NotFoundError
@@ -14,7 +14,6 @@ from recjudge_tui.store.occasions import check_contexts
 from recjudge_tui.store.raters.raters import rater_names
 
 _OUTCOMES = ("won", "tied", "lost")
-_PEOPLE = "human"
 
 
 def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> None:
@@ -30,7 +29,7 @@ def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> 
     check_systems(db, project_id, named(*_OUTCOMES), step)
     if parts := named("system"):
         _check_parts("system", parts, known_systems(db, project_id), step)
-    if parts := [*named("judge"), *(part for part in named("disagree") if part.casefold() != _PEOPLE)]:
+    if parts := [*named("judge"), *(part for part in named("disagree") if part.casefold() != ALL_PEOPLE)]:
         _check_parts("rater", parts, rater_names(db, project_id), step)
 
 
@@ -40,6 +39,6 @@ def _check_parts(kind: str, parts: Iterable[str], names: Iterable[str], step: st
         if not any(part.casefold() in name.casefold() for name in known):
             raise NotFoundError(
                 f"no {kind} “{one_line(part, 60)}” in this project",
-                f"There are: {', '.join(one_line(name, 60) for name in known) or 'none'}.",
+                f"Available: {', '.join(one_line(name, 60) for name in known) or 'none'}.",
                 step,
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from recjudge_tui.domain.filters import ALL_PEOPLE
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.store.database import Database
 
@@ -69,7 +70,7 @@ def filter_values(db: Database, project_id: int) -> dict[str, tuple[str, ...]]:
         "flag": ("any", *read(_ISSUES)),
         "judge": raters,
         "rater": raters,
-        "disagree": ("human", *raters),
+        "disagree": (ALL_PEOPLE, *raters),
         "label": read(_LABELS),
         "aspect": read(_QUESTIONS.format(column="aspect")),
         "protocol": read(_QUESTIONS.format(column="protocol")),

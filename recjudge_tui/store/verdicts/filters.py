@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from recjudge_tui.domain.filters import COMPARED, OCCASIONS, Term, VerdictFilter, term_occasions
+from recjudge_tui.domain.filters import ALL_PEOPLE, COMPARED, OCCASIONS, Term, VerdictFilter, term_occasions
 from recjudge_tui.domain.roles import PEOPLE, WITHOUT_OPINION
 from recjudge_tui.errors import UsageError
 from recjudge_tui.store.facts import about_systems, apart, same_question, sql_list, with_unit_in
@@ -22,10 +22,11 @@ EXACT = {"protocol", "run", "case"}
 _OF_ATTENTION = {"flag", "why"}
 _NARROW = {"case", "run", "tag", "text", "user"}
 _METRICS = "(SELECT id FROM raters WHERE project_id = :project AND kind = 'metric')"
-# `disagree:human` means all people, their consensus included, unless a rater has this name
+# ALL_PEOPLE means all people, their consensus included, unless a rater has this name
 _NAMED = f"""(name = :value COLLATE NOCASE OR (NOT EXISTS (
     SELECT 1 FROM raters WHERE project_id = :project AND name = :value COLLATE NOCASE)
-  AND CASE WHEN lower(:value) = 'human' THEN kind IN {sql_list(PEOPLE)} ELSE instr(lower(name), lower(:value)) END))"""
+  AND CASE WHEN lower(:value) = '{ALL_PEOPLE}' THEN kind IN {sql_list(PEOPLE)}
+    ELSE instr(lower(name), lower(:value)) END))"""
 # A label or its beginning: “poor” matches “Poor Match”. A project has few labels, so they are looked up one
 # by one in their index instead of scanning it.
 _LABELS = """(v.label = '') = 0 AND v.label COLLATE NOCASE IN (

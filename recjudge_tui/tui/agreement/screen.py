@@ -373,5 +373,5 @@ class AgreementScreen(OccasionScreen):
         if table is not None:
             self.ask_export("leaderboard.csv" if self._on_board else "agreement.csv", lambda _: table)
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         self.action_leave()

@@ -256,7 +256,7 @@ class JudgingScreen(BaseScreen):
     def leave_now(self) -> None:
         self.host.leave_screen()
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         if self.has_class("-guided") and not self.has_class("-huge"):
             self.action_guidelines()
         else:

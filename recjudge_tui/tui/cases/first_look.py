@@ -19,7 +19,7 @@ class FirstLook(NamedTuple):
 
 def first_looks(db: Database, project_id: int) -> Iterator[FirstLook]:
     """The filters to try until one lists a verdict: the queue of the newest run, the queue of all runs, the flagged
-    verdicts of that run, all its verdicts. None if no judge has run.
+    verdicts of that run, all its verdicts. Yields nothing if no judge has run.
     """
     run = newest_judged_run(db, project_id)
     if run is None:

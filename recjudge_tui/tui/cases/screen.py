@@ -329,11 +329,11 @@ class CasesScreen(ExportScreen, ImportScreen):
         else:
             self.app.action_focus_next()
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         if (self.has_class("-reading") or self.panel.has_focus) and not self._folded_by_itself:
             self.action_unfold()
         else:
-            super().action_peel()
+            super().action_step_back()
 
     def action_leave(self) -> None:
         if self.has_class("-reading") and not self._folded_by_itself:
@@ -381,7 +381,7 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
-            return action in ("peel", "app.command_palette")
+            return action in ("step_back", "app.command_palette")
         if action == "unfold":
             return self.has_class("-reading")
         if action in _ABOUT_VERDICTS:

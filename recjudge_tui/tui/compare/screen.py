@@ -314,7 +314,7 @@ class CompareScreen(OccasionScreen):
         prompt = self.query_one("#prompt")
         (prompt if prompt.display else self.query_one("#summary")).scroll_relative(y=lines, animate=False)
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         if self.has_class("-prompt"):
             self.remove_class("-prompt")
             self.query_one(ChangeList).focus()

@@ -147,7 +147,7 @@ class DataScreen(ImportScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
-            return action in ("peel", "app.command_palette")
+            return action in ("step_back", "app.command_palette")
         return super().check_action(action, parameters)
 
     # ---- the row under the cursor

@@ -315,7 +315,7 @@ class FiguresScreen(OccasionScreen):
             return self.figure is not None and bool(self.figure.data.rows) and self.takes_keys
         return super().check_action(action, parameters)
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         self.action_leave()
 
 

@@ -102,7 +102,7 @@ def chosen_theme(setting: Setting | None) -> tuple[str, Fault | None]:
         return setting.value if setting else DEFAULT, None
     near = get_close_matches(setting.value, theme_names(), 1)
     ours = ", ".join(theme.name for theme in THEMES)
-    advice = f"Did you mean “{near[0]}”?" if near else f"There are: {ours}; the palette has more."
+    advice = f"Did you mean “{near[0]}”?" if near else f"Available: {ours}; the palette has more."
     return DEFAULT, Fault(setting.line, f"no theme “{setting.value}”", advice)
 
 

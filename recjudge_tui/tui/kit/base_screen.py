@@ -24,7 +24,7 @@ from recjudge_tui.tui.kit.top_bar import TopBar
 COMMON: list[BindingType] = [
     Binding("question_mark", "app.show_keys", "keys", key_display="?", id="app.keys"),
     Binding("q", "leave", "back", id="app.back"),
-    Binding("escape", "peel", "back one layer", show=False, id="app.peel"),
+    Binding("escape", "step_back", "back one layer", show=False, id="app.peel"),
     Binding("tab", "app.focus_next", "next panel", show=False, id="app.next_panel"),
     Binding("colon", "app.command_palette", "command palette", show=False, key_display=":", id="app.palette"),
 ]
@@ -99,7 +99,7 @@ class BaseScreen(Screen[None]):
     def action_leave(self) -> None:
         self.host.leave_screen()
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         """Close the innermost open part of the screen; go back if nothing is open."""
         self.host.leave_screen()
 

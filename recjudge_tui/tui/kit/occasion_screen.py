@@ -81,7 +81,7 @@ class OccasionScreen(ExportScreen, ImportScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
-            return action in ("peel", "app.command_palette")
+            return action in ("step_back", "app.command_palette")
         if action == "filter":
             return self._any_occasions or bool(self.occasion_text)
         return super().check_action(action, parameters)

@@ -246,7 +246,7 @@ class ProjectsScreen(ExportScreen, ImportScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
-            return action in ("peel", "app.command_palette")
+            return action in ("step_back", "app.command_palette")
         if action in ("open", "delete", "filter"):
             return bool(self._names)
         return super().check_action(action, parameters)
@@ -269,7 +269,7 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         if key is not None:
             self.open_screen(name, key)
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         """`esc` clears the filter; it never leaves the app."""
         if self._wanted:
             self.query_one(FilterBar).apply("")

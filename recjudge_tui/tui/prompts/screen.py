@@ -245,7 +245,7 @@ class PromptsScreen(EditingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
-            return action in ("peel", "app.command_palette")
+            return action in ("step_back", "app.command_palette")
         if action in ("case", "diff", "diff_with", "edit", "try"):
             return self.current is not None
         if action in ("step", "number"):
@@ -359,7 +359,7 @@ class PromptsScreen(EditingScreen):
     def _back_to_table(self) -> None:
         self.query_one(PromptTable).focus()
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         if self.has_class("-reading"):
             self.remove_class("-reading")
             self.query_one(PromptTable).focus()

@@ -252,7 +252,7 @@ class PromptTryScreen(BaseScreen):
             self._order = orders[(orders.index(self.shown.order) + 1) % len(orders)]
             self._find_case()
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         if self._give_up():
             self._say("answer", Content.styled(f"cancelled; nothing was stored\n\n{_HINT}", "dim"))
             self.refresh_bindings()

@@ -349,7 +349,7 @@ class LaunchScreen(BaseScreen):
             if error is not None:
                 self._complain(error)
             return
-        self.host.look_at_runs()
+        self.host.check_runs()
         self.app.switch_screen(make_screen("monitor", run_id))
         if error is not None:
             self.host.show_error(error)
@@ -388,7 +388,7 @@ class LaunchScreen(BaseScreen):
             return self.query_one(JudgeQuestion).asks_server()
         return super().check_action(action, parameters)
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         if self.has_class("-advanced"):
             self.action_advanced()
         else:

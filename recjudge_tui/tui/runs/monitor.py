@@ -125,17 +125,17 @@ class MonitorScreen(BaseScreen):
         self.query_one("#latest-list", OptionList).focus()
 
     def on_screen_resume(self) -> None:
-        self.look()
+        self.read_now()
 
     def on_screen_suspend(self) -> None:
         self._rest()
 
-    # ---- looking
+    # ---- reading
 
-    def look(self) -> None:
+    def read_now(self) -> None:
         """Read the run now; the result decides whether it is read again."""
         self._rest()
-        self.background.start("look", partial(read_run, run_id=self.run_id), self._show_view)
+        self.background.start("read", partial(read_run, run_id=self.run_id), self._show_view)
 
     def _rest(self) -> None:
         if self._next is not None:
@@ -153,9 +153,9 @@ class MonitorScreen(BaseScreen):
         if self.is_current and time.monotonic() - self._active_at < self._patience_s:
             # a large run takes longer to read, so it is read less often
             self._rest()
-            self._next = self.set_timer(min(max(POLL_S, 4 * self.view.took_s), SLOWEST_POLL_S), self.look)
+            self._next = self.set_timer(min(max(POLL_S, 4 * self.view.took_s), SLOWEST_POLL_S), self.read_now)
         if before is None or before.active != self.view.active:
-            self.host.look_at_runs()
+            self.host.check_runs()
 
     @property
     def _patience_s(self) -> float:
@@ -177,10 +177,10 @@ class MonitorScreen(BaseScreen):
         super().runs_changed(active)
         ours = any(run.run_id == self.run_id for run in active)
         if ours and self.view is not None and not self.view.active and self.view.watch.state != "running":
-            self.look()
+            self.read_now()
         other = self.view.watch.other if self.view is not None else None
         if other is not None and self._next is None and any(run.run_id == other.run_id for run in active):
-            self.look()
+            self.read_now()
 
     @property
     def run_status(self) -> RunStatus | None:
@@ -306,7 +306,7 @@ class MonitorScreen(BaseScreen):
 
     def _show_order(self, toast: str) -> None:
         self.notify(one_line(toast, 300), markup=False)
-        self.look()
+        self.read_now()
 
     def action_other(self) -> None:
         other = self.view.watch.other if self.view is not None else None
@@ -338,7 +338,7 @@ class MonitorScreen(BaseScreen):
         # every key press counts: each has its own group, because a newer job of a group drops the older one
         self._presses += 1
         job = partial(step_concurrency, run_id=self.run_id, up=bool(up))
-        self.background.start(f"concurrency {self._presses}", job, lambda _: self.look())
+        self.background.start(f"concurrency {self._presses}", job, lambda _: self.read_now())
 
     def action_move(self, rows: int) -> None:
         focused = self.focused
@@ -371,5 +371,5 @@ class MonitorScreen(BaseScreen):
         if self.view is not None:
             self.app.push_screen(CasesScreen(self.view.watch.project_id, chosen))
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         self.action_leave()

@@ -189,7 +189,7 @@ class RunsScreen(ExportScreen, ImportScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input):
-            return action in ("peel", "app.command_palette")
+            return action in ("step_back", "app.command_palette")
         if action in ("verdicts", "delete", "export", "move", "filter"):
             return bool(self._runs)
         return super().check_action(action, parameters)
@@ -249,7 +249,7 @@ class RunsScreen(ExportScreen, ImportScreen):
         self.notify(f"Run {run_id} deleted.", markup=False)
         self._read()
 
-    def action_peel(self) -> None:
+    def action_step_back(self) -> None:
         self.action_leave()
 
 

@@ -185,7 +185,7 @@ def test_rankings_that_a_file_cannot_hold_are_refused(films: Path, tmp_path: Pat
     path = tmp_path / "s.run"
     for words, code, says in (
         (("lists", "--systems", "s", "--format", "trec", "-o", str(path)), 1, "“u a” cannot be written"),
-        (("lists", "--format", "trec"), 2, "There are: als, mf knn, pop, s."),
+        (("lists", "--format", "trec"), 2, "Available: als, mf knn, pop, s."),
         (("lists", "--systems", "als,nope"), 1, "no system “nope” in this project"),
         (("qrels", "--format", "trec"), 1, "the value 2.5 of item “i1” for “u00” is not whole"),
         (("cases", "--format", "trec"), 2, "can only be used with lists and qrels"),

@@ -113,7 +113,7 @@ def test_words_that_do_not_fit(run: Run, words: tuple[str, ...], said: str) -> N
 def test_what_is_not_there(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(UsageError, match="no figure “nix” There are: confusion"):
+    with pytest.raises(UsageError, match="no figure “nix” Available: confusion"):
         run("--figure", "nix", "-o", "a.svg")
     with pytest.raises(UsageError, match=r"no picture format for “a\.csv”"):
         run("--figure", "runs", "-o", "a.csv")

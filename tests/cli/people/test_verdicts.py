@@ -75,7 +75,7 @@ def test_decisions_are_written_taken_back_and_logged(capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("1", "override", "--to", "good"), 2, "There are: A, Tie, B."),
+        (("1", "override", "--to", "good"), 2, "Available: A, Tie, B."),
         (("1", "override"), 2, "--to LABEL"),
         (("1", "accept", "--to", "A"), 2, "--to LABEL"),
         (("1", "note"), 2, "the note is empty"),

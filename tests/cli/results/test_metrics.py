@@ -53,7 +53,7 @@ def test_chosen(db: str) -> None:
 
 
 def test_words_that_do_not_fit(db: str) -> None:
-    with pytest.raises(UsageError, match="There are: auc, ndcg"):
+    with pytest.raises(UsageError, match="Available: auc, ndcg"):
         table(db, "--metrics", "ndgc")
-    with pytest.raises(NotFoundError, match="no system “z” in this project There are: x, y"):
+    with pytest.raises(NotFoundError, match="no system “z” in this project Available: x, y"):
         table(db, "--systems", "z")

@@ -256,7 +256,7 @@ def test_text_and_csv_have_the_group_first(visits: Path, capsys: Capture) -> Non
         (
             ("--by", "height"),
             2,
-            "no user has an attribute “height” There are: age, plan. --by also takes activity",
+            "no user has an attribute “height” Available: age, plan. --by also takes activity",
         ),
         (("--context", "desk"), 1, "no context “desk” in this project There are “” (none), “cart”, “home”."),
         (("--context", "desk", "--by", "plan"), 1, "no context “desk”"),
@@ -325,7 +325,7 @@ def test_an_unknown_system_is_named_with_those_there_are(visits: Path, capsys: C
         )
         assert (done, out) == (1, "")
         assert "no system “als” in this project" in err
-        assert "There are: a, b." in err
+        assert "Available: a, b." in err
 
 
 def _three_systems(db: Database, names: str) -> None:

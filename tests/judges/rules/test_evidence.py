@@ -7,7 +7,7 @@ import pytest
 from recjudge_tui.domain.material import ItemView, ShownEvent
 from recjudge_tui.judges.rules.evidence import GOOD, PARTIAL, POOR, bounds
 from recjudge_tui.judges.rules.profile import profile_of, strength, taste_rank, traits
-from tests.support.rules_material import bought, clicked, item, look, rated, searched, user
+from tests.support.rules_material import bought, clicked, item, list_evidence, rated, searched, user
 
 KINDS = ("Tea", "Honey", "Biscuits")
 SHOPPER = user(*(bought(item(f"{kind} of the House {n}", kind), 10 + n) for kind in KINDS for n in range(2)))
@@ -31,7 +31,7 @@ def test_label_by_count_of_relevant_items(k: int) -> None:
     good, partial = bounds(k)
     for count in range(k + 1):
         expected = GOOD if count >= good else PARTIAL if count >= partial else POOR
-        evidence = look(SHOPPER, *shelf(count, k - count), top_k=k)
+        evidence = list_evidence(SHOPPER, *shelf(count, k - count), top_k=k)
         assert (evidence.useful, evidence.category) == (count, expected)
 
 
@@ -39,37 +39,37 @@ def test_label_by_count_of_relevant_items(k: int) -> None:
     (7, 0, GOOD), (2, 0, GOOD), (1, 0, GOOD), (1, 1, PARTIAL), (2, 2, PARTIAL), (1, 3, POOR), (0, 2, POOR), (0, 0, POOR),
 ])  # fmt: skip
 def test_a_short_list_is_judged_by_its_own_length(fitting: int, others: int, expected: str) -> None:
-    assert look(SHOPPER, *shelf(fitting, others), top_k=10).category == expected
+    assert list_evidence(SHOPPER, *shelf(fitting, others), top_k=10).category == expected
 
 
 def test_one_issue_caps_at_partial_and_more_than_a_third_is_severe() -> None:
     items = shelf(10, 0)
-    assert look(SHOPPER, *items).category == GOOD
+    assert list_evidence(SHOPPER, *items).category == GOOD
     for repeats, expected in ((1, PARTIAL), (2, PARTIAL), (3, PARTIAL), (4, POOR)):
-        assert look(SHOPPER, *items[: 10 - repeats], *items[:repeats]).category == expected
-    assert look(SHOPPER, items[0], items[0], top_k=2).severe is False
+        assert list_evidence(SHOPPER, *items[: 10 - repeats], *items[:repeats]).category == expected
+    assert list_evidence(SHOPPER, items[0], items[0], top_k=2).severe is False
 
 
 def test_flagged_items_do_not_count_as_useful() -> None:
     """Seven fit the taste, three of them are repeats: four are left, and without one more, too few."""
-    assert look(SHOPPER, *shelf(4, 3), *shelf(3, 0)).useful == 4
-    assert look(SHOPPER, *shelf(4, 3), *shelf(3, 0)).category == PARTIAL
-    assert look(SHOPPER, *shelf(3, 4), *shelf(3, 0)).category == POOR
+    assert list_evidence(SHOPPER, *shelf(4, 3), *shelf(3, 0)).useful == 4
+    assert list_evidence(SHOPPER, *shelf(4, 3), *shelf(3, 0)).category == PARTIAL
+    assert list_evidence(SHOPPER, *shelf(3, 4), *shelf(3, 0)).category == POOR
 
 
 def test_scores_keep_to_the_third_of_their_label() -> None:
     for count in range(11):
-        evidence = look(SHOPPER, *shelf(count, 10 - count))
+        evidence = list_evidence(SHOPPER, *shelf(count, 10 - count))
         step = (POOR, PARTIAL, GOOD).index(evidence.category)
         assert step / 3 <= evidence.score <= (step + 1) / 3
 
 
 def test_good_needs_variety_where_the_user_has_some() -> None:
     teas = [item(f"Fine Tea {n}", "Tea") for n in range(10)]
-    evidence = look(SHOPPER, *teas)
+    evidence = list_evidence(SHOPPER, *teas)
     assert (evidence.useful, evidence.category, evidence.diverse) == (10, PARTIAL, False)
     tea_lover = user(*(bought(item(f"Tea of the House {n}", "Tea"), n + 1) for n in range(5)))
-    assert look(tea_lover, *teas).category == GOOD
+    assert list_evidence(tea_lover, *teas).category == GOOD
 
 
 def test_disliked_categories_count_against() -> None:
@@ -79,7 +79,7 @@ def test_disliked_categories_count_against() -> None:
     comedy, horror = (strength(traits(item("New", kind)), profile) for kind in ("Comedy", "Horror"))
     assert comedy > 4 * horror
     assert profile.leading[0] == "comedy"
-    evidence = look(user(*liked, *hated), item("New", "Comedy"), item("New too", "Horror"))
+    evidence = list_evidence(user(*liked, *hated), item("New", "Comedy"), item("New too", "Horror"))
     assert [i.relevant for i in evidence.items] == [True, False]
 
 
@@ -97,7 +97,7 @@ def test_recent_events_weigh_more() -> None:
     ],
 )
 def test_looks_alone_make_a_profile(signs: dict[str, object]) -> None:
-    evidence = look(user(**signs), item("Plum Jam", "Jam"), item("Bolt"), top_k=2)
+    evidence = list_evidence(user(**signs), item("Plum Jam", "Jam"), item("Bolt"), top_k=2)
     assert evidence.known
     assert [i.relevant for i in evidence.items] == [True, False]
 
@@ -115,7 +115,7 @@ def test_brand_alone_is_weak_but_some_affinity() -> None:
 def test_in_a_path_the_root_alone_is_not_enough() -> None:
     history = [bought(item(f"No. {n}", "Beauty > Hair > Shampoo"), n + 1) for n in range(6)]
     shown = [item("X1", "Beauty > Hair > Mask"), item("X2", "Beauty > Nails > Polish")]
-    assert [i.relevant for i in look(user(*history), *shown).items] == [True, False]
+    assert [i.relevant for i in list_evidence(user(*history), *shown).items] == [True, False]
 
 
 def test_standing_is_a_place_among_the_own_history() -> None:
@@ -127,15 +127,15 @@ def test_standing_is_a_place_among_the_own_history() -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1e308, 1e308, None])
 def test_odd_ratings_do_no_harm(value: float | None) -> None:
     odd = ShownEvent(type="rating", timestamp="not a time", item=item("Odd", "Drama"), value=value)
-    evidence = look(user(odd, rated(item("Even", "Drama"), 3)), item("New", "Drama"))
+    evidence = list_evidence(user(odd, rated(item("Even", "Drama"), 3)), item("New", "Drama"))
     assert 0.0 <= evidence.score <= 1.0
 
 
 def test_without_any_history_only_the_list_is_judged() -> None:
     things = [item(f"Thing {n}", f"Kind {n}") for n in range(10)]
-    assert look(user(), *things).category == PARTIAL
-    assert look(user(), *things[:6], *things[:4]).category == POOR
-    assert not look(user(), *things).known
+    assert list_evidence(user(), *things).category == PARTIAL
+    assert list_evidence(user(), *things[:6], *things[:4]).category == POOR
+    assert not list_evidence(user(), *things).known
 
 
 def test_one_click_on_a_category_makes_nothing_relevant_for_a_known_shopper() -> None:
@@ -143,14 +143,14 @@ def test_one_click_on_a_category_makes_nothing_relevant_for_a_known_shopper() ->
     jam, plum = item("Jam of the House", "Jam"), item("Plum Jam", "Jam")
     for clicks, expected in ((1, [False]), (2, [True])):
         shopper = user(*teas, clicks=tuple(clicked(jam) for _ in range(clicks)))
-        assert [i.relevant for i in look(shopper, plum).items] == expected
+        assert [i.relevant for i in list_evidence(shopper, plum).items] == expected
 
 
 def test_what_was_searched_for_is_relevant() -> None:
     teas = [bought(item(f"Tea {n}", "Tea"), n + 1) for n in range(6)]
     shopper = user(*teas, searches=(searched("quince jam"), searched("knife")))
     shown = [item("Fine Quince Jam", "Spreads"), item("Quince Cake", "Cakes"), item("Bread Knife", "Tools")]
-    assert [i.relevant for i in look(shopper, *shown).items] == [True, False, False]
+    assert [i.relevant for i in list_evidence(shopper, *shown).items] == [True, False, False]
 
 
 def test_of_media_with_the_same_label_nearer_genres_score_no_higher() -> None:
@@ -158,12 +158,12 @@ def test_of_media_with_the_same_label_nearer_genres_score_no_higher() -> None:
     genres = ("Drama", "War", "Comedy", "Crime", "Music")
     pairs = [f"{genre}|{genres[(n + 1) % 5]}" for n, genre in enumerate(genres)]
     viewer = user(*(rated(item(f"Seen {n}", pairs[n % 5]), 4) for n in range(20)))
-    mixed = look(viewer, *(item(f"Mixed {n}", pairs[n % 5]) for n in range(10)))
-    near = look(viewer, *(item(f"Near {n}", "|".join(genres[n % 3 :])) for n in range(10)))
+    mixed = list_evidence(viewer, *(item(f"Mixed {n}", pairs[n % 5]) for n in range(10)))
+    near = list_evidence(viewer, *(item(f"Near {n}", "|".join(genres[n % 3 :])) for n in range(10)))
     assert (near.category, mixed.category) == (GOOD, GOOD)
     profile = profile_of(viewer)
     closeness = [sum(strength(traits(i.item), profile) for i in part.items) for part in (near, mixed)]
     assert closeness[0] > 1.5 * closeness[1]
     assert near.score == mixed.score
-    shorter = look(viewer, *(i.item for i in near.items[:8]), top_k=10)
+    shorter = list_evidence(viewer, *(i.item for i in near.items[:8]), top_k=10)
     assert (shorter.category, shorter.score < near.score) == (GOOD, True)

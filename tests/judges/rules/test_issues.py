@@ -6,7 +6,17 @@ import pytest
 
 from recjudge_tui.domain.material import ShownEvent
 from recjudge_tui.judges.rules.issues import DURABLE, OFF_CATEGORY, OWNED, PACING, VARIATION
-from tests.support.rules_material import ago, bought, clicked, issues, item, look, rated, searched, user
+from tests.support.rules_material import (
+    ago,
+    bought,
+    clicked,
+    issues,
+    item,
+    list_evidence,
+    rated,
+    searched,
+    user,
+)
 
 KETTLE = item("Electric Kettle 1.7 l, Steel", "Kitchen Appliances", "Corrick")
 OTHER_KETTLE = item("Compact Kettle 0.8 l", "Kitchen Appliances", "Pellwick")
@@ -62,7 +72,7 @@ def test_the_same_item_twice_is_flagged() -> None:
 def test_another_durable_soon_after_the_purchase() -> None:
     shopper = user(bought(KETTLE, 40))
     assert issues(shopper, OTHER_KETTLE) == [(1, DURABLE)]
-    assert "40 days ago" in look(shopper, OTHER_KETTLE).findings[0].reason
+    assert "40 days ago" in list_evidence(shopper, OTHER_KETTLE).findings[0].reason
 
 
 @pytest.mark.parametrize("days", [3 * 365 + 1, 4000])
@@ -195,11 +205,11 @@ def test_another_product_of_the_kind_is_half_a_fault() -> None:
         item(f"{name} Shampoo", "Shampoo", name) for name in ("Mint", "Birch", "Nettle", "Clay", "Kelp")
     ]
     things = [item(f"Thing {n}", "Kitchen") for n in range(5)]
-    assert [len(look(shopper, *others[:n], *things).findings) for n in (3, 5)] == [3, 5]
-    assert not look(shopper, *others[:3], *things).severe  # 1.5 of 8
-    assert look(shopper, *others).severe  # 2.5 of 5
+    assert [len(list_evidence(shopper, *others[:n], *things).findings) for n in (3, 5)] == [3, 5]
+    assert not list_evidence(shopper, *others[:3], *things).severe  # 1.5 of 8
+    assert list_evidence(shopper, *others).severe  # 2.5 of 5
     packs = [item(f"Curl Shampoo, {n}00 ml", "Shampoo", "Quill") for n in (3, 4, 5)]
-    assert look(shopper, *packs, *things).severe  # 3 of 8
+    assert list_evidence(shopper, *packs, *things).severe  # 3 of 8
 
 
 def test_what_the_baby_uses_is_not_what_the_parent_does() -> None:
@@ -228,7 +238,7 @@ def test_already_owned() -> None:
     shopper = user(bought(book, 30))
     assert issues(shopper, book) == issues(shopper, reissue) == [(1, OWNED)]
     assert issues(shopper, item("A Field Guide to Ferns", "Books")) == []
-    assert "2024-05-02" in look(shopper, book).findings[0].reason
+    assert "2024-05-02" in list_evidence(shopper, book).findings[0].reason
 
 
 def test_a_rated_film_is_already_owned() -> None:
@@ -240,7 +250,7 @@ def test_another_edition_of_a_rated_film_is_already_owned() -> None:
     viewer = user(rated(item("Heat (1995)", "Crime")), rated(item("Three Colors: Red", "Drama")))
     restored = item("Heat (Restored) (1995)", "Crime")
     assert issues(viewer, restored) == [(1, OWNED)]
-    assert "rated “Heat (1995)”, another edition of" in look(viewer, restored).findings[0].reason
+    assert "rated “Heat (1995)”, another edition of" in list_evidence(viewer, restored).findings[0].reason
     others = [item(t, "Crime|Drama") for t in ("Heat (1986)", "Heat 2 (2025)", "Three Colors: Blue")]
     assert issues(viewer, *others) == []
 
@@ -248,7 +258,7 @@ def test_another_edition_of_a_rated_film_is_already_owned() -> None:
 def test_a_durable_already_owned_is_one_item_at_fault() -> None:
     shopper = user(bought(KETTLE, 30), ShownEvent(type="rating", timestamp=ago(20), item=KETTLE, value=5))
     things = (item(f"Thing {n}", "Kitchen Appliances") for n in range(9))
-    evidence = look(shopper, KETTLE, *things)
+    evidence = list_evidence(shopper, KETTLE, *things)
     assert [(f.place, f.issue) for f in evidence.findings] == [(1, OWNED)]
     assert "already bought “Electric Kettle" in evidence.findings[0].reason
     assert not evidence.severe
@@ -324,4 +334,4 @@ def test_types_that_own_nothing(kind: str) -> None:
 def test_what_was_watched_or_played_is_known(kind: str, verb: str) -> None:
     viewer = user(done(kind))
     assert issues(viewer, KETTLE, OTHER_KETTLE) == [(1, OWNED)]
-    assert f"already {verb} “Electric" in look(viewer, KETTLE).findings[0].reason
+    assert f"already {verb} “Electric" in list_evidence(viewer, KETTLE).findings[0].reason

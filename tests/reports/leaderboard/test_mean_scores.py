@@ -76,4 +76,4 @@ def test_an_aspect_that_nobody_judged_is_said(project_db: Path) -> None:
     ).rows
     with pytest.raises(UsageError, match="there are no verdicts on an aspect “acuracy”") as error:
         leaderboard_table(project.db, project.id, LeaderboardOptions("explanation", aspect="acuracy"))
-    assert error.value.cause == "There are: accuracy."
+    assert error.value.cause == "Available: accuracy."

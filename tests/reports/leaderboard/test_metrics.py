@@ -139,7 +139,7 @@ def test_only_the_metrics_asked_for_in_their_order(project: Project) -> None:
 def test_unknown_metric_and_system(project: Project) -> None:
     with pytest.raises(UsageError, match="no metric “f1”"):
         metrics_table(project.db, project.id, metrics=["f1"])
-    with pytest.raises(NotFoundError, match="no system “y” in this project There are: x"):
+    with pytest.raises(NotFoundError, match="no system “y” in this project Available: x"):
         metrics_table(project.db, project.id, among=["y"])
 
 

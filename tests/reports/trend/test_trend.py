@@ -185,7 +185,7 @@ def test_offline_metrics_of_each_day_stand_beside(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert {row["figure"] for row in rows_of(project)} == {"ndcg@10"}
     assert rows_of(project, metrics=()) == []
-    with pytest.raises(UsageError, match="There are: auc, ndcg"):
+    with pytest.raises(UsageError, match="Available: auc, ndcg"):
         rows_of(project, metrics=("ndgc",))
 
 
@@ -246,7 +246,7 @@ def test_periods_that_do_not_fit(over: Over, since: str, until: str, says: str) 
 
 
 def test_words_that_do_not_fit(lists: Project) -> None:
-    with pytest.raises(NotFoundError, match="There are: x"):
+    with pytest.raises(NotFoundError, match="Available: x"):
         rows_of(lists, systems=("z",))
     with pytest.raises(UsageError, match="no protocol"):
         rows_of(lists, protocol="guess")

@@ -19,7 +19,7 @@ from recjudge_tui.judges.batch.lines import Shape
 from recjudge_tui.judges.batch.provider_api import AnthropicBatches, OpenAIBatches
 from recjudge_tui.runs.batches import hosted
 from recjudge_tui.runs.batches.cost import batch_estimate
-from recjudge_tui.runs.batches.hosted import collect, give_up, look, refuse_when_away, submit
+from recjudge_tui.runs.batches.hosted import collect, give_up, refuse_when_away, submit, update_progress
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
@@ -91,7 +91,7 @@ def test_submitted_today_and_collected_tomorrow(db: Database, provider: str, pro
         with connect(db.path) as later:
             first = collect(later, run)
             assert (first.waiting, first.results.done) == (1, 0)
-            (row,) = look(later, run)
+            (row,) = update_progress(later, run)
             assert (row["state"], row["said"], row["calls"]) == (
                 "submitted", "completed" if provider == "openai" else "ended", total,
             )  # fmt: skip
@@ -343,7 +343,7 @@ def test_the_key_is_sent_and_stays_out_of_the_database(
         assert "sk-wrong" not in str(refused.value)
         monkeypatch.setenv(f"{provider.upper()}_API_KEY", KEY)
         submit(db, run)
-        look(db, run)
+        update_progress(db, run)
         assert collect(db, run).results.done == len(calls(db, run))
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert KEY.encode() not in db.path.read_bytes()

@@ -210,31 +210,31 @@ def test_backoff_grows_is_bounded_and_jitters() -> None:
 def test_a_pause_after_waking_is_forgiven_for_a_while(clock: Clock) -> None:
     gate = CallLimits(asyncio.Event())
     clock.go(0.5)
-    assert not gate.forgives()
+    assert not gate.was_asleep()
     clock.go(0.5, wall=8 * 3600)  # the machine slept: the monotonic clock did not see it
-    assert gate.forgives()
+    assert gate.was_asleep()
     for _ in range(int(GRACE_S) - 1):
         clock.go(1)
-        assert gate.forgives()
+        assert gate.was_asleep()
     clock.go(2)
-    assert not gate.forgives()
+    assert not gate.was_asleep()
 
 
 def test_a_process_that_was_stopped_is_forgiven_too(clock: Clock) -> None:
     gate = CallLimits(asyncio.Event())
     clock.go(30)
-    assert gate.forgives()
+    assert gate.was_asleep()
 
 
 def test_a_clock_that_jumps_back_is_no_sleep_and_delays_nothing(clock: Clock) -> None:
     gate = CallLimits(asyncio.Event(), requests=RateLimit(60))
     gate.pause(2)
     clock.go(0.5, wall=-86_400)
-    gate.look()
-    assert not gate.forgives()
+    gate.check_for_sleep()
+    assert not gate.was_asleep()
     assert gate.until - clock.now == pytest.approx(1.5)
     clock.go(0.5, wall=86_400.5)  # and forward again, by a time server: taken for a sleep, which harms nobody
-    assert gate.forgives()
+    assert gate.was_asleep()
 
 
 PRICE = Price(0.0, 1e6, None, "a dollar for every token of the reply")

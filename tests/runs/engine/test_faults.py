@@ -320,7 +320,7 @@ def attempts_until_the_end(met: Failures, what: CallError, clock: Clock, pace_s:
         if met.end_with(what):
             return attempt
         clock.now += pace_s
-        met.limits.look()
+        met.limits.check_for_sleep()
     raise AssertionError("never ends")
 
 
@@ -340,7 +340,7 @@ def test_an_outage_counts_from_its_beginning_for_the_calls_that_come_later(clock
     gate.trouble()
     clock.now += 3600
     assert attempts_until_the_end(Failures(gate), error("overloaded"), clock, 1) == 5
-    gate.heard()
+    gate.note_answer()
     assert attempts_until_the_end(Failures(gate), error("overloaded"), clock, 3) > 1000
 
 
@@ -351,7 +351,7 @@ def test_a_connection_lost_again_while_others_are_answered_is_the_call_s_own_tro
         met.limits.trouble()
         ends.append(met.end_with(error("connection")))
         clock.now += 1
-        met.limits.heard()  # another call's answer
+        met.limits.note_answer()  # another call's answer
     assert ends == [False] * 5 + [True]
 
 

@@ -200,7 +200,7 @@ def test_a_missing_word_is_named_at_the_table_of_words(db: Database, settings_fo
     with pytest.raises(PromptError, match="the word “did” is missing") as refused:
         plan(db, protocol="pointwise", domain="podcasts")
     assert refused.value.title == f"{path}:2: not a domain"
-    with pytest.raises(UsageError, match="no domain “podcast” There are: films, "):
+    with pytest.raises(UsageError, match="no domain “podcast” Available: films, "):
         plan(db, protocol="pointwise", domain="podcast")
 
 

@@ -33,7 +33,7 @@ def test_a_name_is_used_once_and_an_unknown_one_names_the_known(project_db: Path
         for name, says in (("films", "already"), ("  ", "needs a name")):
             with pytest.raises(UsageError, match=says):
                 create_project(db, name)
-        with pytest.raises(NotFoundError, match="There are: films"):
+        with pytest.raises(NotFoundError, match="Available: films"):
             project_id(db, "a")
 
 

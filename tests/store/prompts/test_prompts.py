@@ -112,10 +112,10 @@ def test_versions_are_found_by_name_and_number(db: Database, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ("yours", "There are: mine."),
-        ("", "There are: mine."),
-        ("mine@2", "There are: 1."),
-        ("mine@", "There are: 1."),
+        ("yours", "Available: mine."),
+        ("", "Available: mine."),
+        ("mine@2", "Available: 1."),
+        ("mine@", "Available: 1."),
         ("mine@one", "no version “one”"),
         ("mine@1@1", "no version “1@1”"),
     ],

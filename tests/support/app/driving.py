@@ -122,7 +122,7 @@ async def _at_rest(app: App[Any]) -> None:
 
 
 def _parsed(sheet: Stylesheet, css: str, *where: Any, **more: Any) -> list[RuleSet]:
-    """Each app would parse the same styles again."""
+    """Parses each style sheet once; otherwise every app would parse the same styles again."""
     return _parsed_once(css, tuple(sheet._variables.items()), *where, **more)
 
 
@@ -139,8 +139,8 @@ def _parsed_once(
 
 
 def _painted_later(compositor: Compositor, full: bool = False, *_: object, **__: object) -> None:
-    """Nothing yet: the regions to be painted add up. The screen is painted at the end of the
-    test; before it tests read it by `shown`, which renders it. Painting each picture took half of the time."""
+    """Only collects the regions to be painted. The screen is painted once, at the end of the test; until then tests read it
+    by `shown`, which renders it. Painting every update took half of the time."""
     if full:
         compositor._dirty_regions.add(compositor.size.region)
 
@@ -151,7 +151,7 @@ def _paint(app: App[Any]) -> None:
 
 
 async def _no_task_is_ready(*_: object) -> None:
-    """Until the event loop has nothing to do at once."""
+    """Wait until the event loop has no task that could run now."""
     for _ in range(MOST_TURNS):
         await asyncio.sleep(0)
         if not _is_any_ready():
@@ -159,20 +159,20 @@ async def _no_task_is_ready(*_: object) -> None:
 
 
 def _is_any_ready() -> bool:
-    """Whether any other task could go on now."""
+    """Whether any other task could run now."""
     return bool(asyncio.get_running_loop()._ready)  # type: ignore[attr-defined]
 
 
 def _waits(app: App[Any]) -> bool:
-    """Whether a worker is at work, or a timer that follows a key has still to fire."""
+    """Whether a worker is running, or a timer started by a key has not fired yet."""
     if any(not worker.is_finished for worker in app.workers):
         return True
     return any(timer._task and not timer._task.done() for timer in _SHORT_TIMERS)
 
 
 def start_timer(timer: Timer) -> None:
-    """In place of Textual's own: a timer that fires once and soon is known to `_waits`, which would take as long to find it
-    among all widgets as the timer to fire."""
+    """Replaces Textual's `Timer._start`: it notes timers that fire once and soon, so that `_waits` need not search all
+    widgets for them, which would take as long as the timer itself."""
     START(timer)
     if timer._repeat == 0 and timer._interval <= LONGEST_DELAY_S:
         _SHORT_TIMERS.add(timer)

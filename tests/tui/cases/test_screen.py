@@ -555,7 +555,7 @@ async def test_what_a_run_writes_is_added_at_the_end(project_db: Path) -> None:
         await press(pilot, "G")
         before = rows(pilot).cursor_id
         run = start_run(project_db, project)
-        pilot.app.look_at_runs()  # type: ignore[attr-defined]
+        pilot.app.check_runs()  # type: ignore[attr-defined]
         await until(pilot, lambda: bool(pilot.app.active))  # type: ignore[attr-defined]
         finish_call(project_db, run)
         known = list(rows(pilot).ids)

@@ -237,7 +237,7 @@ async def test_export_of_the_panel_in_use(
         await until(pilot, lambda: "Use .diff .patch" in shown(pilot))
 
 
-async def test_escape_peels_one_layer(judged: Path) -> None:
+async def test_escape_closes_one_layer(judged: Path) -> None:
     async with opened(judged) as (pilot, screen):
         await press(pilot, "right", "enter", "p", "escape")
         assert "15 Good to Partial" in shown(pilot)

@@ -204,7 +204,7 @@ async def test_a_wrong_file_shows_its_faults_and_the_app_goes_on(
         assert isinstance(pilot.app.screen, ErrorDialog)
         error = pilot.app.screen.error
         assert error.title == f"2 mistakes in your settings, {config_folder / 'config.toml'}"
-        assert error.cause.splitlines()[0].startswith("config.toml:2: no theme “nope”. There are: recjudge,")
+        assert error.cause.splitlines()[0].startswith("config.toml:2: no theme “nope”. Available: recjudge,")
         assert error.cause.splitlines()[1].startswith(
             "config.toml:4: no binding “cases.srt”. Similar: cases.sort"
         )

@@ -277,7 +277,7 @@ async def test_nothing_is_read_while_no_process_works(
     async with running(project_db) as pilot:
         screen = await open_monitor(pilot, run_id)
         looks: list[int] = []
-        monkeypatch.setattr(MonitorScreen, "look", lambda self: looks.append(1))
+        monkeypatch.setattr(MonitorScreen, "read_now", lambda self: looks.append(1))
         await pilot.pause(1.0)
         assert looks == []
         assert screen._next is None
@@ -295,7 +295,7 @@ async def test_runs_started_elsewhere_are_listed_and_watched(
         run_id = plan(project_db, project, openai_server.url)
         begin(project_db, run_id)
         assert isinstance(pilot.app, RecjudgeApp)
-        pilot.app.look_at_runs()
+        pilot.app.check_runs()
         await until(pilot, lambda: "▶ running" in shown(pilot))
         await pilot.press("up", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, MonitorScreen))
