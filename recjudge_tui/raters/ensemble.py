@@ -20,7 +20,7 @@ from recjudge_tui.raters.combined import (
 )
 from recjudge_tui.stats.combining.consensus import majority, mean
 from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
-from recjudge_tui.stats.combining.jury import UNANIMOUS, jury_of
+from recjudge_tui.stats.combining.ensemble_labels import UNANIMOUS, ensemble_labels
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.combined import InputVerdict
 
@@ -41,7 +41,7 @@ def make_ensemble(
     `mean`: the mean of the values. `majority`: the value of more than half of the raters; a split vote gives no
     verdict. `dawid-skene`: the most likely label, with each rater weighted by estimated accuracy (`stats.dawid_skene`),
     for three or more raters; its probability is the verdict's confidence, and two equally likely labels give no
-    verdict; an aspect on which it contradicts the raters is refused (`stats.combining.jury`).
+    verdict; an aspect on which it contradicts the raters is refused (`stats.combining.ensemble_labels`).
     Without a value from at least `quorum` raters (default: all) there is no verdict; missing and failed ones
     are counted, and so are verdicts made without all raters. Raters are compared on the same scale and aspect. An
     ensemble with the same recipe is updated. Raises UsageError for fewer raters than the
@@ -80,9 +80,9 @@ def _dawid_skene(votes: Votes) -> CombinedValues:
             f"There are more than {MOST_LABELS} different values.",
             "Use --rule mean.",
         )
-    jury = jury_of(table, votes.raters, of_pairs=votes.of_pairs)
-    left_out = dict.fromkeys(np.flatnonzero(jury.overturned).tolist(), UNANIMOUS)
-    return CombinedValues(jury.values, jury.confidence, jury.accuracy, jury.refused, left_out)
+    labels = ensemble_labels(table, votes.raters, of_pairs=votes.of_pairs)
+    left_out = dict.fromkeys(np.flatnonzero(labels.overturned).tolist(), UNANIMOUS)
+    return CombinedValues(labels.values, labels.confidence, labels.accuracy, labels.refused, left_out)
 
 
 def _not_labelled(verdict: InputVerdict) -> str:

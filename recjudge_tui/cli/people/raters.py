@@ -171,11 +171,11 @@ def consensus(
 def ensemble(
     name: str, raters: tuple[str, ...], project: str, rule: EnsembleRule, quorum: int | None, db: str | None
 ) -> None:
-    """Combine several raters into one (a jury), or update it.
+    """Combine several raters into one (an ensemble), or update it.
 
     Raters are combined on aspects that they answered on the same scale. A case gets a verdict if at least
     --quorum of them have a value. The output counts the cases left out and those decided without every rater.
-    “recjudge cost --truth” shows which jury is worth its cost.
+    “recjudge cost --truth” shows which ensemble is worth its cost.
 
     \b
     Example:

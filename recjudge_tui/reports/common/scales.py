@@ -62,7 +62,7 @@ def rules_notes(raters: Iterable[Rater]) -> list[str]:
 
 
 def combined_notes(raters: Iterable[Rater]) -> list[str]:
-    """Notes on consensus and jury raters as references; none if there are none.
+    """Notes on consensus and ensemble raters as references; empty if there are none.
 
     A mean of metrics is not a reference.
     """

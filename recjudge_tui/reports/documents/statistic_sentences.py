@@ -87,12 +87,13 @@ OFFLINE: dict[str, Sentence] = {
 }  # fmt: skip
 PROCEDURES: dict[str, Sentence] = {
     "decided": _of(
-        "Runs that stop when they are decided use the betting confidence sequence, which holds at every look", "waudby2024"
+        "Runs that stop when they are decided use the betting confidence sequence, which is valid at every look",
+        "waudby2024",
     ),
-    "dawid-skene": _of("Juries weigh their members by the model of Dawid and Skene", "dawid1979"),
+    "dawid-skene": _of("Ensembles weight their raters by the model of Dawid and Skene", "dawid1979"),
     "estimate": _of("People's figures are estimated from a few labels and all verdicts by PPI++", "angelopoulos2023"),
-    "label-sets": _of("Sets of labels hold the person's label as often as stated, over users", "lee2023"),
+    "label-sets": _of("Label sets contain the person's label as often as stated, over users", "lee2023"),
     "calibration": _of("Calibration is described by the Brier score and by the error of confidence in bins", "brier1950"),
-    "crowd": _of("Boards of a crowd have intervals over users and raters together", "cameron2011"),
+    "crowd": _of("Leaderboards of a crowd have intervals over users and raters together", "cameron2011"),
 }  # fmt: skip
 SENTENCES = {**AGREEMENT, **OF_PAIRS, **OF_LISTS, **OFFLINE, **PROCEDURES}

@@ -31,7 +31,7 @@ from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATIS
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.consensus import majority, mean
 from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
-from recjudge_tui.stats.combining.jury import jury_of
+from recjudge_tui.stats.combining.ensemble_labels import ensemble_labels
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
@@ -44,7 +44,7 @@ from recjudge_tui.store.verdicts.ratings import (
 )
 
 MOST_JUDGES = 8
-JURY_RULES = ("majority", "mean", "dawid-skene")
+ENSEMBLE_RULES = ("majority", "mean", "dawid-skene")
 _LABELLED = "scores between the labels: use --rule mean"
 _NOTES = (
     "only cases with a value from all these judges and the truth count; agreement is over those with a joint verdict (n)",
@@ -145,8 +145,8 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
 
 
 def _check(options: EnsembleCostOptions) -> None:
-    if options.rule not in JURY_RULES:
-        raise UsageError(f"no rule “{options.rule}”", f"Available: {', '.join(JURY_RULES)}.")
+    if options.rule not in ENSEMBLE_RULES:
+        raise UsageError(f"no rule “{options.rule}”", f"Available: {', '.join(ENSEMBLE_RULES)}.")
     if options.stat and options.stat not in STATISTICS:
         raise UsageError(f"no statistic “{options.stat}”", f"Available: {', '.join(STATISTICS)}.")
     if options.rule == "mean" and options.stat and options.stat not in (*CORRELATIONS, "bias"):
@@ -276,8 +276,8 @@ def _refused(votes: FloatArray, rule: str) -> str:
 def _joined(votes: FloatArray, names: Sequence[str], rule: str, of_pairs: bool) -> tuple[FloatArray, str]:
     """The joint verdicts, or the reason why the rule gives none."""
     if rule == "dawid-skene":
-        jury = jury_of(votes, names, of_pairs=of_pairs)
-        return jury.values, jury.refused
+        labels = ensemble_labels(votes, names, of_pairs=of_pairs)
+        return labels.values, labels.refused
     return (majority if rule == "majority" else mean)(votes, votes.shape[0]), ""
 
 

@@ -50,10 +50,10 @@ _KENDALL_ROWS = 30_000
 _KENDALL_GROUPS = 200
 FEWEST_FOR_AC2 = 20
 KENDALL_SLOW = f"no interval: over {KENDALL_CELLS:,} distinct pairs of values"
-FEW_VARIED = f"no interval: fewer than {FEWEST_APART} users have another value than the commonest"
-# where one of the two hardly varies, its chance agreement is not known: 79 % of the intervals of rare flags held kappa
+FEW_VARIED = f"no interval: fewer than {FEWEST_APART} users have a value other than the most common one"
+# if one of the two hardly varies, chance agreement is not known: 79 % of the intervals for rare flags contained kappa
 FEWEST_OF_ONE = 2
-ONE_ALIKE = f"no interval: one of the two raters has another value than its commonest for fewer than {FEWEST_OF_ONE} users"
+ONE_ALIKE = f"no interval: one rater gave the same value throughout, but for fewer than {FEWEST_OF_ONE} users"
 _GROUP_CELLS = 4_000_000
 # with more different pairs of values the likeness of a user's rows is not measured
 _LIKENESS_CELLS = 200
@@ -195,7 +195,8 @@ def _intervals(rows: _Rows, cells: Cells, of_row: IntArray, stats: Sequence[str]
 
 
 def too_alike(a: FloatArray, b: FloatArray, users: IntArray) -> str:
-    """Why there is no interval for two raters (n,) with so few users whose value is not the commonest; else empty."""
+    """Why there is no interval for two raters (n,), if too few users have a value other than the most common one; else
+    empty."""
     either = np.concatenate([a, b])
     if varied_users(either, np.concatenate([users, users])) < FEWEST_APART:
         return FEW_VARIED
@@ -204,7 +205,7 @@ def too_alike(a: FloatArray, b: FloatArray, users: IntArray) -> str:
 
 
 def varied_users(values: FloatArray, users: IntArray) -> int:
-    """How many users have a value other than the commonest."""
+    """How many users have a value other than the most common one."""
     known, counts = np.unique(values, return_counts=True)
     return int(np.unique(users[values != known[np.argmax(counts)]]).size)
 
@@ -239,12 +240,12 @@ def _left_out_intervals(
 def figure_interval(
     stat: str, value: float, spread: Spread, bounds: Bounds | None, level: float, cases: int
 ) -> Interval:
-    """The interval of a statistic between `bounds` from its spread over users, of whom `cases` different cases were seen.
+    """The interval of a statistic between `bounds` from its spread over users, who have `cases` different cases.
 
-    The variance is widened by G / (G - 1) for the chance agreement, which is estimated too. AC1 and AC2 need more users than
-    the others, because with few ratings their chance agreement is far from the true one. The ends allow for cases of the
-    largest disagreement, or of none, of which the sample happens to have too few: the spread does not know them, and without
-    this, AC2 of three raters with rare errors was held by 90 % of 95 % intervals.
+    The variance is multiplied by G / (G - 1), because the chance agreement is estimated too. AC1 and AC2 need more users
+    than the others, because with few ratings their chance agreement is far from the true one. The ends allow for cases
+    of the largest disagreement, or of none, that the sample happens to miss: the spread does not show them. Without this,
+    only 90 % of the 95 % intervals contained the true AC2 of three raters with rare errors.
     """
     if stat in CORRELATIONS and abs(value) > 1 - 1e-9:
         return Interval(None, None, PERFECT)

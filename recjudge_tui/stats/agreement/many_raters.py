@@ -29,7 +29,7 @@ FEWEST_AT_END = 8
 _SHARE_AT_END = 1 / 4
 SQUARED = ("alpha_interval", "fleiss_quadratic")
 FEW_AT_END = "no interval: too few users have the lowest or the highest label"
-FEW_VARIED = f"no interval: fewer than {FEWEST_VARIED} users have another value than the commonest"
+FEW_VARIED = f"no interval: fewer than {FEWEST_VARIED} users have a value other than the most common one"
 NO_ITEM = "no item rated by two raters"
 
 

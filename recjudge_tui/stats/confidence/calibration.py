@@ -159,7 +159,8 @@ def brier_score(
     """Mean of (confidence - correct)^2, 0..1: calibration and discrimination in one figure (Brier 1950).
 
     `folds`: the confidences were learned on the same labels with so many folds (`cross_fitted`). Each knows all folds but
-    one, so the variance is widened by folds / (folds - 1): without this, intervals held 92 to 93 % with 10 to 50 users.
+    one, so the variance is multiplied by folds / (folds - 1): without this, 92 to 93 % of the intervals contained the true
+    value with 10 to 50 users.
     """
     sure, right, _ = _binned(confidence, correct, 1)
     errors = (sure - right) ** 2

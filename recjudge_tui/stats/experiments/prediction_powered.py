@@ -27,7 +27,7 @@ NO_LABELS = "no case that the judge judged has a label"
 ALL_LABELLED = "every case that the judge judged has a label: it has nothing to add"
 FEW_UNLABELLED = f"the cases without a label are of fewer than {FEWEST_USERS} users: too few to add anything"
 FEW_USERS = f"no interval: labels of fewer than {FEWEST_USERS} users"
-ALIKE = f"no interval: fewer than {FEWEST_APART} users have a label other than the commonest"
+ALIKE = f"no interval: fewer than {FEWEST_APART} users have a label other than the most common one"
 UNVARIED = "the judge's verdicts do not vary: they add nothing"
 _ROUNDING = 1e-12
 
@@ -99,7 +99,8 @@ def prediction_powered_mean(
     Assumes that the labelled cases are a random sample: a label may be missing for any reason except its value. An
     undefined figure is None with the reason, such as unlabelled cases of fewer than FEWEST_USERS users: lambda would rest
     on their spread. There is no interval with labels of fewer than FEWEST_USERS users, or if
-    fewer than FEWEST_APART of them have a label other than the commonest; one rater alone has one there too. Raises
+    fewer than FEWEST_APART of them have a label other than the most common one; the mean of one rater alone has an
+    interval even then. Raises
     ValueError for a score outside `scale` and for arrays that do not match.
     """
     labels, scores = as_floats(human), as_floats(judge)

@@ -97,7 +97,7 @@ def test_each_table_says_it_of_its_reference(project: Project) -> None:
             assert {note for note in table.notes if ABOUT in note} == names, surface
 
 
-def test_each_jury_is_named_once(project: Project) -> None:
+def test_each_ensemble_is_named_once(project: Project) -> None:
     for table in (
         agreement_table(project.db, project.id, AgreementOptions(*TOPIC, resamples=20)),
         leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", resamples=20)),

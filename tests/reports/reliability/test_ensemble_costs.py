@@ -49,12 +49,12 @@ def project(project_db: Path) -> Project:
     return project
 
 
-def by_jury(table: Table) -> dict[str, Row]:
+def by_ensemble(table: Table) -> dict[str, Row]:
     return {str(row["jury"]): row for row in table.rows}
 
 
 def test_every_set_with_its_agreement_and_the_sum_of_its_costs(project: Project) -> None:
-    found = by_jury(ensemble_costs_table(project.db, project.id, EnsembleCostOptions("people")))
+    found = by_ensemble(ensemble_costs_table(project.db, project.id, EnsembleCostOptions("people")))
     values = said()
     assert len(found) == 7
     for size in (1, 2, 3):
@@ -73,7 +73,7 @@ def test_the_cheapest_first_and_what_is_worth_its_money(project: Project) -> Non
     table = ensemble_costs_table(project.db, project.id, EnsembleCostOptions("people", stat="percent"))
     costs = [row["cost_per_case"] for row in table.rows]
     assert costs == sorted(costs, key=lambda cost: cost if isinstance(cost, float) else 0.0)
-    found = by_jury(table)
+    found = by_ensemble(table)
     assert found["fair"]["efficient"] is True
     # dearer than `fair` and worse
     assert found["poor"]["efficient"] is False
@@ -83,7 +83,7 @@ def test_the_cheapest_first_and_what_is_worth_its_money(project: Project) -> Non
 
 
 def test_dawid_and_skene_and_the_mean(project: Project) -> None:
-    learnt = by_jury(
+    learnt = by_ensemble(
         ensemble_costs_table(project.db, project.id, EnsembleCostOptions("people", rule="dawid-skene"))
     )
     assert learnt["dear + fair"]["note"] == "dawid-skene needs 3 judges"
@@ -102,7 +102,7 @@ def test_an_unknown_price_stays_unknown_and_a_person_has_their_own(project: Proj
     cases = [list_case(project, f"u{at:02}") for at in range(ITEMS)]
     give(project, "anna", dict.fromkeys(cases, 1.0) | {cases[0]: 2.0})
     options = EnsembleCostOptions("people", raters=("anna", "fair", "dear"), human_price=0.111)
-    found = by_jury(ensemble_costs_table(project.db, project.id, options))
+    found = by_ensemble(ensemble_costs_table(project.db, project.id, options))
     assert found["fair"]["cost_per_case"] is None
     assert "cost unknown" in str(found["fair"]["note"])
     assert "efficient" not in found["fair"]
@@ -130,7 +130,7 @@ def test_bad_wishes(project: Project) -> None:
         ensemble_costs_table(project.db, project.id, EnsembleCostOptions("people"))
 
 
-def test_without_a_judge_there_is_no_jury(project_db: Path) -> None:
+def test_without_a_judge_there_is_no_ensemble(project_db: Path) -> None:
     project = new_project(project_db)
     for name in ("anna", "ben"):
         give(project, name, {list_case(project, "u"): 1.0})

@@ -1,4 +1,4 @@
-"""A jury's labels by Dawid and Skene's model, refused where the model contradicts the jury."""
+"""The labels of an ensemble of raters by Dawid and Skene's model, refused where the model contradicts the raters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_OVERTURNED = 0.05
 _INSTEAD = "use --rule majority"
 
 
-class Jury(NamedTuple):
+class EnsembleLabels(NamedTuple):
     """`values` (n,), NaN where two labels are equally likely and where a unanimous vote is `overturned`; `confidence`
     (n,); `accuracy` (raters,). `refused`: why the model cannot be used at all, empty if it can."""
 
@@ -27,7 +27,7 @@ class Jury(NamedTuple):
     refused: str
 
 
-def jury_of(votes: FloatArray, names: Sequence[str], *, of_pairs: bool) -> Jury:
+def ensemble_labels(votes: FloatArray, names: Sequence[str], *, of_pairs: bool) -> EnsembleLabels:
     """The joint labels of `votes` (raters, n), NaN where a rater has none; `names` are the raters'.
 
     `of_pairs`: the votes are signed preferences between two systems, neither of which is the first (see
@@ -38,7 +38,7 @@ def jury_of(votes: FloatArray, names: Sequence[str], *, of_pairs: bool) -> Jury:
     fitted = dawid_skene(votes, mirrored=of_pairs)
     against = contradictions(fitted, votes)
     values = np.where(against.overturned, np.nan, fitted.values())
-    return Jury(
+    return EnsembleLabels(
         values, fitted.confidence(), fitted.accuracy(), against.overturned, _refused(fitted, against, names)
     )
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from recjudge_tui.stats.combining.dawid_skene import SMOOTHING, dawid_skene
-from recjudge_tui.stats.combining.jury import jury_of
+from recjudge_tui.stats.combining.ensemble_labels import ensemble_labels
 
 Floats = npt.NDArray[np.float64]
 NAN = np.nan
@@ -92,24 +92,24 @@ def preferences(seed: int, missing: float = 0.0) -> Floats:
 def test_exchanging_the_two_systems_of_some_pairs_turns_their_answers_and_nothing_else(seed: int) -> None:
     votes = preferences(seed, missing=0.2)
     turn = np.random.default_rng(seed + 100).choice([1.0, -1.0], votes.shape[1])
-    jury = jury_of(votes, list("abcd"), of_pairs=True)
-    renamed = jury_of(votes * turn, list("abcd"), of_pairs=True)
-    np.testing.assert_array_equal(renamed.values, jury.values * turn)
-    np.testing.assert_allclose(renamed.confidence, jury.confidence, atol=1e-6)
-    np.testing.assert_allclose(renamed.accuracy, jury.accuracy, atol=1e-6)
+    labels = ensemble_labels(votes, list("abcd"), of_pairs=True)
+    renamed = ensemble_labels(votes * turn, list("abcd"), of_pairs=True)
+    np.testing.assert_array_equal(renamed.values, labels.values * turn)
+    np.testing.assert_allclose(renamed.confidence, labels.confidence, atol=1e-6)
+    np.testing.assert_allclose(renamed.accuracy, labels.accuracy, atol=1e-6)
 
 
 def test_labels_that_occur_on_one_side_alone_have_their_mirror() -> None:
     votes = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
     np.testing.assert_array_equal(dawid_skene(votes, mirrored=True).labels, [-1, 0, 1])
-    np.testing.assert_array_equal(jury_of(votes, list("abc"), of_pairs=True).values, [1, 1, 0])
+    np.testing.assert_array_equal(ensemble_labels(votes, list("abc"), of_pairs=True).values, [1, 1, 0])
 
 
 def test_unanimous_data_of_any_label_stand() -> None:
     votes = np.tile([3.0] * 400 + [4.0, 1.0], (5, 1))
-    jury = jury_of(votes, list("abcde"), of_pairs=False)
-    assert jury.refused == ""
-    np.testing.assert_array_equal(jury.values, votes[0])
+    labels = ensemble_labels(votes, list("abcde"), of_pairs=False)
+    assert labels.refused == ""
+    np.testing.assert_array_equal(labels.values, votes[0])
 
 
 def two_careless_raters(together: int) -> Floats:
@@ -124,15 +124,15 @@ def two_careless_raters(together: int) -> Floats:
 
 
 def test_a_few_overturned_votes_are_left_out_alone() -> None:
-    jury = jury_of(two_careless_raters(3), list("abcdef"), of_pairs=False)
-    assert jury.refused == ""
-    assert np.flatnonzero(jury.overturned).tolist() == [0, 1, 2]
-    assert np.flatnonzero(np.isnan(jury.values)).tolist() == [0, 1, 2]
+    labels = ensemble_labels(two_careless_raters(3), list("abcdef"), of_pairs=False)
+    assert labels.refused == ""
+    assert np.flatnonzero(labels.overturned).tolist() == [0, 1, 2]
+    assert np.flatnonzero(np.isnan(labels.values)).tolist() == [0, 1, 2]
 
 
 def test_a_model_that_overturns_many_unanimous_votes_is_refused() -> None:
-    jury = jury_of(two_careless_raters(12), list("abcdef"), of_pairs=False)
-    assert jury.refused == (
+    labels = ensemble_labels(two_careless_raters(12), list("abcdef"), of_pairs=False)
+    assert labels.refused == (
         "the model overturns 12 of 204 unanimous votes, so it does not fit; use --rule majority"
     )
 
@@ -140,9 +140,9 @@ def test_a_model_that_overturns_many_unanimous_votes_is_refused() -> None:
 def test_a_rater_below_chance_is_refused_by_name() -> None:
     truth = np.tile([0.0, 1.0], 30)
     votes = np.array([truth, truth, truth, 1 - truth])
-    jury = jury_of(votes, ["ann", "bob", "cid", "dan"], of_pairs=False)
-    assert "dan is right in" in jury.refused
-    assert "ann" not in jury.refused
+    labels = ensemble_labels(votes, ["ann", "bob", "cid", "dan"], of_pairs=False)
+    assert "dan is right in" in labels.refused
+    assert "ann" not in labels.refused
 
 
 def test_a_rater_who_guesses_is_no_reason_to_refuse() -> None:
@@ -153,5 +153,5 @@ def test_a_rater_who_guesses_is_no_reason_to_refuse() -> None:
         votes = np.array(
             [truth, truth, np.where(rng.random(100) < 0.9, truth, 1 - truth), rng.choice([0.0, 1.0], 100)]
         )
-        refused += jury_of(votes, list("abcd"), of_pairs=False).refused != ""
+        refused += ensemble_labels(votes, list("abcd"), of_pairs=False).refused != ""
     assert refused <= 2
