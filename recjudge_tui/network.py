@@ -120,7 +120,7 @@ def _without_password(proxy: str) -> str:
 
 @contextmanager
 def socks_answers() -> Iterator[None]:
-    """For a request through a proxy. Raises httpx.ProxyError for an answer that is not SOCKS, which httpx does not."""
+    """For a request through a proxy: raises httpx.ProxyError for an answer that is not SOCKS, because httpx does not."""
     import httpx
 
     try:
@@ -136,8 +136,8 @@ def _socks_errors() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def usable_network() -> Iterator[None]:
-    """For the making of an HTTP client. Raises JudgeError where the proxy or the certificates that the environment
-    names cannot be used."""
+    """For making an HTTP client: raises JudgeError if the proxy or the certificates that the environment names cannot
+    be used."""
     import ssl
 
     import httpx
@@ -164,7 +164,7 @@ def usable_network() -> Iterator[None]:
         ) from error
     except (ValueError, httpx.InvalidURL) as error:
         raise JudgeError(
-            "the proxy that the environment names has no valid address",
+            "the proxy in the environment has no valid address",
             "It is written as http://HOST:PORT or socks5://HOST:PORT.",
             OTHER_PROXY,
         ) from error

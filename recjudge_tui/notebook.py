@@ -1,7 +1,6 @@
-"""The Python face: a project's reports as records and frames, its verdicts in chunks, and judging from a notebook.
+"""The Python interface: a project's reports as records and frames, its verdicts in chunks, and judging from a notebook.
 
-Everything here is what the commands of the same names do; nothing is computed anew. A project is opened read-only,
-unless `write=True` asks for more.
+Each method returns what the command of the same name prints. A project is opened read-only unless `write=True`.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ Record = dict[str, Any]
 
 
 class Report(Sequence[Record]):
-    """A table: a sequence of records, one dict a row. An undefined figure is None, and the record's `note` says why.
+    """A table: a sequence of records, one dict per row. An undefined figure is None, and the record's `note` says why.
 
-    `pandas.DataFrame(list(report))` and `polars.DataFrame(list(report))` make frames of it; with pyarrow installed
-    (extra `parquet`), whatever takes Arrow data does so without copying through records.
+    `pandas.DataFrame(list(report))` and `polars.DataFrame(list(report))` turn it into frames. With pyarrow installed
+    (extra `parquet`), libraries that accept Arrow data can read it without the detour through records.
     """
 
     def __init__(self, table: Table) -> None:

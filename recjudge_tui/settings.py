@@ -1,4 +1,4 @@
-"""The paths of the database, the folders of settings and of the cache, and the files that are shipped."""
+"""The paths of the database, the settings, the cache and the shipped files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def user_path(text: str) -> Path:
-    """The path that a person wrote. As in a shell, `~` is a home folder, and a name where nobody has that home."""
+    """The path with `~` expanded as in a shell; `~name` stays as it is if there is no such user."""
     return Path(os.path.expanduser(text))  # noqa: PTH111 - pathlib raises RuntimeError for an unknown home
 
 
@@ -24,7 +24,7 @@ def database_path(option: str | None = None) -> Path:
 
 
 def config_dir() -> Path:
-    """The folder of the user's settings (config.toml, prices.toml): `RECJUDGE_CONFIG` or the platform's."""
+    """The folder of the user's settings (config.toml, prices.toml): `RECJUDGE_CONFIG`, else the platform's."""
     chosen = os.environ.get("RECJUDGE_CONFIG")
     if chosen:
         return user_path(chosen)
@@ -34,7 +34,7 @@ def config_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """The folder of what can be fetched again: `RECJUDGE_CACHE` or the platform's."""
+    """The folder for files that can be fetched again: `RECJUDGE_CACHE`, else the platform's."""
     chosen = os.environ.get("RECJUDGE_CACHE")
     if chosen:
         return user_path(chosen)

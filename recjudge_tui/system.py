@@ -1,4 +1,4 @@
-"""What this machine sets: the limit of open files, core dumps, the standard streams."""
+"""What the operating system sets: the limit of open files, core dumps, the standard streams."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def can_open_more() -> bool:
 
 
 def explained(error: OSError) -> RecjudgeError | None:
-    """A fault of the machine that any command may meet; None for other faults. Where a file is written, the one who
-    writes it says so; what has no file name is a standard stream."""
+    """The message for an OSError that can occur in any command; None for other errors. Errors of a named file are
+    reported where it is written, so an error without a file name is about a standard stream."""
     if is_out_of_handles(error):
         import resource  # not on every platform
 
@@ -44,18 +44,18 @@ def explained(error: OSError) -> RecjudgeError | None:
         return RecjudgeError(
             "the standard output cannot be written",
             "It is closed." if closed else f"{os.strerror(error.errno)}.",
-            "Send it to another place; many commands write a file with -o.",
+            "Redirect it elsewhere; many commands write a file with -o.",
         )
     return None
 
 
-# of glibc's mallopt: how many heaps there are
+# glibc's mallopt parameter for the number of heaps
 _ARENAS = -8
 
 
 def share_one_heap() -> None:
-    """Let all threads allocate from one heap where the C library is glibc. It keeps for each thread what that one freed:
-    after a few lists of a million verdicts a quarter of the app's memory."""
+    """Let all threads allocate from one heap, if the C library is glibc. Otherwise each thread keeps what it freed: after
+    a few lists of a million verdicts, a quarter of the app's memory."""
     with suppress(ImportError, OSError, AttributeError, TypeError):
         import ctypes
 
@@ -63,7 +63,7 @@ def share_one_heap() -> None:
 
 
 def forbid_core_dumps() -> None:
-    """Let no crash of the interpreter, or of a program it starts, write its memory to a file: a key is in it."""
+    """Forbid core dumps of the interpreter and of the programs it starts, because they would contain API keys."""
     with suppress(ImportError, ValueError, OSError):
         import resource  # not on every platform
 
@@ -73,7 +73,7 @@ def forbid_core_dumps() -> None:
 def open_streams() -> None:
     """Give every standard stream that was closed before the start a descriptor, so that no file takes its number.
 
-    What is written to a closed standard output fails with EBADF.
+    Writing to a closed standard output then fails with EBADF.
     """
     if sys.stdin is None:
         _fill(0, os.O_RDONLY)
@@ -94,7 +94,7 @@ def _fill(number: int, flags: int) -> None:
 
 
 def drop_output() -> None:
-    """Forget what the standard output could not take, so that the interpreter does not try again when it ends."""
+    """Discard output that could not be written, so that the interpreter does not try again when it ends."""
     with suppress(OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())

@@ -1,5 +1,5 @@
-"""The version of the program. Apart from everything else, because every command loads it, `--help` too."""
+"""The version of the program, in a file of its own because every command loads it, even `--help`."""
 
 VERSION = "0.1.0"
-# the name of the program in its requests
+# how the program names itself in requests
 USER_AGENT = f"recjudge/{VERSION}"

@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as gone:
-            # whoever reads the output (head, less) has closed it; that is no error, but click would report one
+            # the reader of the output (head, less) has closed it: not an error, although click would report one
             drop_output()
             raise click.exceptions.Exit(0) from gone
 
@@ -91,7 +91,7 @@ def open_app(db: str | None, project: str | None = None) -> None:
 
 
 def refuse_dumb_terminal() -> None:
-    """Raises UsageError where TERM says that the terminal cannot place text."""
+    """Raises UsageError if TERM says that the terminal cannot position text."""
     if os.environ.get("TERM") == "dumb":
         raise click.UsageError(
             "the app cannot be shown with TERM=dumb; set TERM to the type of the terminal, such as xterm-256color"

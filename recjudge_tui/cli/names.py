@@ -29,7 +29,7 @@ def default_project() -> str | None:
     project, projects = _named_or_only("", lambda: [] if ctx.resilient_parsing else _read(ctx, _projects))
     if len(projects) > 1:
         raise click.UsageError(
-            f"name the project with -p, or in {PROJECT_VARIABLE}; there are: {', '.join(projects)}", ctx
+            f"name the project with -p, or in {PROJECT_VARIABLE}; available: {', '.join(projects)}", ctx
         )
     if not project and not ctx.resilient_parsing:
         raise click.UsageError(
@@ -84,8 +84,8 @@ def complete_run(ctx: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 
 def _named_or_only(option: str, projects: Callable[[], list[str]]) -> tuple[str, list[str]]:
-    """The option, else RECJUDGE_PROJECT, else the only project ("" for none or several); and the projects among which it
-    was looked for, empty where one was named."""
+    """The option, else RECJUDGE_PROJECT, else the only project ("" if there is none or several); and the names of all
+    projects, empty if one was named."""
     if named := option or os.environ.get(PROJECT_VARIABLE):
         return named, []
     names = projects()

@@ -207,7 +207,7 @@ def _file_or_stdout(ctx: click.Context, _: click.Parameter, value: Path | None) 
 
 
 def stdout_asked() -> bool:
-    """Whether the command was given `-o -`, which commands that need a file by default must tell from no `-o`."""
+    """Whether the command was given `-o -`: commands that write a file by default must distinguish it from no `-o`."""
     return bool(click.get_current_context().meta.get(_STDOUT))
 
 

@@ -18,7 +18,7 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 def _registered(name: str) -> str:
     if name not in PROTOCOLS:
-        raise ValueError(f"no protocol “{name}”; there are: {', '.join(PROTOCOLS)}")
+        raise ValueError(f"no protocol “{name}”; available: {', '.join(PROTOCOLS)}")
     return name
 
 

@@ -74,7 +74,7 @@ ZHANG = PublishedForm(
     "Zhang et al. 2024",
     {"reasoning": "none", "history": 0, "profile": "none", "keep_example_pair": True, **_ONCE},
     (
-        "scores without a reasoning",
+        "scores without reasoning",
         "words only for 1 and 5 of the scale",
         "a missing score of a user as 3 and of the judge as 0, with “recjudge agreement --as-published”",
     ),

@@ -84,7 +84,7 @@ class RunOption:
         return any(self.taken_by(PROTOCOLS[stage]) for stage in stages)
 
     def defaults_text(self, protocols: Sequence[str]) -> str:
-        """The default by protocol, the commonest first: `10; arena and absolute: 5`."""
+        """The default by protocol, the most common first: `10; arena and absolute: 5`."""
         values = {protocol: str(getattr(PROTOCOLS[protocol], self.name)) for protocol in protocols}
         counts = list(values.values())
         distinct = sorted(dict.fromkeys(counts), key=counts.count, reverse=True)
@@ -160,7 +160,7 @@ _DECLARED = (
         label="aspects", form_choices=(("multi", "all in one call"), ("single", "a call for each")),
     ),
     RunOption(
-        "reasoning", str, "Whether the judge writes a reasoning before the scores.",
+        "reasoning", str, "Whether the judge writes its reasoning before the scores.",
         default="first", choices=get_args(Reasoning), flag="--reasoning", taken_by=_texts,
         details="Only for explanations.", label="reasoning",
         form_choices=(("first", "before the scores"), ("none", "none: scores only")),

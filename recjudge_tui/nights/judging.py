@@ -17,7 +17,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import find_rater
 from recjudge_tui.store.runs.runs import run_progress, runs_of_rater
 
-# settings that determine which cases a run judges, and how many
+# settings that determine which cases per run judges, and how many
 _CHOICE = ("limit", "sample", "stratify", "until", "margin", "systems", "baseline")
 Work = Callable[[Database, int], WorkResult]
 

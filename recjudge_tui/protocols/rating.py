@@ -1,4 +1,4 @@
-"""Request and parsing for protocols that ask once for a rating of each aspect, by default after a reasoning."""
+"""Request and parsing for protocols that ask once for a rating of each aspect, by default after its reasoning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recjudge_tui.protocols.templates.rendering import messages
 def rating_request(
     prompt: Prompt, material: Material, order: Order, aspect: str, sampling: Sampling
 ) -> Request:
-    """A request for a rating of each aspect asked about, after a reasoning unless the variable `reasoning` is `none`."""
+    """A request for a rating of each aspect asked about, after its reasoning unless the variable `reasoning` is `none`."""
     aspects = prompt.aspects_of(aspect)
     ratings = {spec.field: answer_schema(prompt, spec.name) for spec in aspects}
     reasoning = {} if prompt.variables.get("reasoning") == "none" else {"reasoning": {"type": "string"}}

@@ -128,7 +128,7 @@ def test_files_that_cannot_be_opened(db: Database, tmp_path: Path) -> None:
         (
             "items",
             '{"item_id": 1, "title": "a"}\n{"item_id": 2, "title": "\\ud800"}\n{"item_id": 3, "title": "\\u0000"}',
-            ["2: half a surrogate pair or a NUL", "3: half a surrogate pair or a NUL"],
+            ["2: a lone surrogate or a NUL character", "3: a lone surrogate or a NUL character"],
             1,
         ),
         ("items", "item_id,title\n 1 ,a\n", ["2: spaces around item_id “1” were removed"], 1),

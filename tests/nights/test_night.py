@@ -346,7 +346,7 @@ def test_from_the_second_night_on_the_gate_compares_with_the_night_before(nights
     earlier, later = (sum(night[user] for user in both) / len(both) for night in wins)
     assert (row["value"], row["earlier"]) == (pytest.approx(later), pytest.approx(earlier))
     assert (row["paired_users"], row["left_out"]) == (7, 1)
-    assert "1 case of the earlier run (1 user it alone judged)" in " ".join(table["notes"])
+    assert "1 case of the earlier run (1 user that only it judged)" in " ".join(table["notes"])
     # no worse than last night, which was bad
     assert one_night("2026-05-08", 206, 205, users) == 0, nights.said
 

@@ -58,7 +58,7 @@ async def test_the_keys_are_searched(project_db: Path) -> None:
         assert "Y  save the case to a file" in shown(pilot)
         assert "y  copy" not in shown(pilot)
         await type_text(pilot, "zzz")
-        assert "no key and no word matches" in shown(pilot)
+        assert "no key or term matches" in shown(pilot)
         await press(pilot, "escape")
         assert "18 of 18" in shown(pilot)
 

@@ -127,5 +127,5 @@ def _put_rows(
             written = write(database, identity, what, fmt, out or sys.stdout, filter_text, systems, occasions)
         untimed = left_out(database, identity, what, fmt, occasions)
     narrate(f"{quantity(written.rows, 'row')} written" + (f" to {out}" if out else ""))
-    for note in filter(None, (untimed, written.says())):
+    for note in filter(None, (untimed, written.message())):
         narrate(note)

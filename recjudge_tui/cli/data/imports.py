@@ -122,7 +122,7 @@ def import_(
 
 
 def _tell(summaries: Sequence[ImportSummary], dry_run: bool) -> None:
-    """What was stored and left out on stderr, and of a dry run the first rows on stdout."""
+    """Print what was stored and left out to stderr; for a dry run, also print the first rows to stdout."""
     for line in summaries[0].aside:
         narrate(line)
     for summary in summaries:
@@ -134,7 +134,7 @@ def _tell(summaries: Sequence[ImportSummary], dry_run: bool) -> None:
 
 @contextmanager
 def _input_files(paths: Sequence[Path]) -> Iterator[tuple[Sequence[Path], dict[Path, str]]]:
-    """The files to read, and the names of those that are not called by their path: `-` is the standard input."""
+    """The files to read, and names that replace paths in messages: `-` is read into a temporary file."""
     if STDIN not in paths:
         yield paths, {}
         return
@@ -146,7 +146,7 @@ def _input_files(paths: Sequence[Path]) -> Iterator[tuple[Sequence[Path], dict[P
 
 @contextmanager
 def _database(db: str | None, dry_run: bool) -> Iterator[Database]:
-    """The database; a dry run that finds none uses one that is thrown away."""
+    """The database; a dry run without one uses a temporary one."""
     from recjudge_tui.files import scratch_folder
     from recjudge_tui.settings import database_path
 

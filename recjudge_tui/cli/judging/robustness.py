@@ -149,7 +149,7 @@ def adversarial(
 @click.option(
     "--floor/--no-floor",
     default=True,
-    help="With --judge: let the built-in rules judge the same lists, as a floor (default), or not.",
+    help="With --judge: let the built-in rules judge the same lists, as a baseline (default), or not.",
 )
 @project_report
 def injected(
@@ -165,15 +165,14 @@ def injected(
 ) -> Table | None:
     """Plant known faults into real lists, and measure how many a judge finds.
 
-    N users are drawn, equally many from each system. For each user, one fault of every kind that the user's record
+    N users are drawn, equally many from each system. For each user, one fault of every kind that the user's history
     allows is planted at a random rank, each in a separate copy of the list: a variant of another item, an item the user
     has, a refill that comes too early, a second durable good, an item that is off-category. The judge sees each copy
     as an ordinary list. The issues are those of SAER (Liu et al., SIGIR 2026).
 
-    Prints by kind of fault how many planted items each rater flagged for the right issue, for another one or not at
-    all, and how often it flagged items that certainly have no such fault. The built-in rules judge the same lists, as
-    a floor for comparison. The same seed plants the same faults. Leaderboards, agreement and flags leave these lists
-    out.
+    Prints for each kind of fault how many planted items each rater flagged for the right issue, for another one or not
+    at all, and how often it flagged items that certainly have no such fault. The built-in rules judge the same lists,
+    as a baseline. The same seed plants the same faults. Leaderboards, agreement and flags leave these lists out.
 
     \b
     Example:

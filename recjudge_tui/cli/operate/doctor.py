@@ -57,12 +57,12 @@ def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path 
 
 
 def _installation(db: str | None) -> Table:
-    from recjudge_tui.reports.projects.doctor import Surroundings, doctor_table, local_checks, look_at
+    from recjudge_tui.reports.projects.doctor import Surroundings, doctor_table, inspected_file, local_checks
     from recjudge_tui.reports.projects.doctor_servers import server_checks
     from recjudge_tui.settings import config_dir, database_path
 
     path = database_path(db)
-    inspection, screen = look_at(path), shutil.get_terminal_size()
+    inspection, screen = inspected_file(path), shutil.get_terminal_size()
     around = Surroundings(
         path=path,
         stale=_stale(getattr(inspection, "running", ())),

@@ -67,8 +67,8 @@ if TYPE_CHECKING:
 @click.option(
     "--by-label",
     is_flag=True,
-    help="Show precision, recall and F1 of each label, with the rater in Against as the reference, and their macro and"
-    " weighted averages.",
+    help="Show precision, recall and F1 of each label, with the rater in the column Against as the reference, and their"
+    " macro and weighted averages.",
 )
 @click.option(
     "--together",

@@ -90,7 +90,7 @@ def _places(entry: Entry) -> list[Place]:
     if not entry.key.strip() or not all(item.item_id for item in items):
         raise RowFault("no id", "the user or an item has no id")
     if not storable(entry.key + "".join(item.item_id for item in items)):
-        raise RowFault("broken text", "half a surrogate pair or a NUL in an id")
+        raise RowFault("broken text", "a lone surrogate or a NUL character in an id")
     return items
 
 

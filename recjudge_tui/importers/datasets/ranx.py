@@ -85,7 +85,7 @@ def _judgement(place: int, query: str, document: str, value: Any) -> _Judgement:
     if not query.strip() or not document.strip():
         raise RowFault("no id", "the query or the document has no id")
     if not (storable(query) and storable(document)):
-        raise RowFault("broken text", "half a surrogate pair or a NUL in an id")
+        raise RowFault("broken text", "a lone surrogate or a NUL character in an id")
     score = number(value if isinstance(value, str) else str(value), f"the score of {shown(document)}")
     return _Judgement(place, query.strip(), document.strip(), score)
 

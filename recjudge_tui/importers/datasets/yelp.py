@@ -83,7 +83,7 @@ def _text(row: dict[str, Any], name: str) -> str:
 
 def _sound(text: str, name: str) -> str:
     if not storable(text):
-        raise RowFault("broken text", f"half a surrogate pair or a NUL in {name}")
+        raise RowFault("broken text", f"a lone surrogate or a NUL character in {name}")
     return text
 
 

@@ -267,6 +267,6 @@ def _json_rows(records: Iterator[JsonRecord], wanted: WantedColumns, notes: Note
         pairs = zip(names[keys], record.values(), strict=True)
         cells = {name: value if type(value) is str else cell(name, value) for name, value in pairs}
         if not storable_cells(cells):
-            notes.skip(number, "broken text", "half a surrogate pair or a NUL; row left out")
+            notes.skip(number, "broken text", "a lone surrogate or a NUL character; row left out")
             continue
         yield number, cells

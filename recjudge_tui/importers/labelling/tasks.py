@@ -64,7 +64,7 @@ def _plain_rows(rows: Iterator[Row], mapping: KindMapping | None, notes: Notes) 
             notes.skip(line, fault.kind, f"{fault.text}; answer left out")
             continue
         if not storable_cells(row):
-            notes.skip(line, "broken text", "half a surrogate pair or a NUL; answer left out")
+            notes.skip(line, "broken text", "a lone surrogate or a NUL character; answer left out")
             continue
         if not any(row.get(name, "").strip() for name in ("user_id", TASK, CASE)):
             text = "the task has no field user_id; left out (a mapping can name another field)"

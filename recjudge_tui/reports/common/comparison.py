@@ -62,7 +62,7 @@ def generation_notes(earlier: int, later: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows in which both sides have a value; on pairs of lists `a` and `b` are seen as `seen` says."""
+    """Rows in which both sides have a value; on pairs of lists `a` and `b` are oriented as `seen` says."""
 
     row: IntArray
     a: FloatArray

@@ -30,7 +30,7 @@ class ExportCounts(NamedTuple):
     defused: int = 0
     notes: tuple[str, ...] = ()
 
-    def says(self) -> str:
+    def message(self) -> str:
         """The part of a message about cells that were changed, and the notes; empty if there are none."""
         return " ".join(((guard_note(self.defused),) if self.defused else ()) + self.notes)
 

@@ -16,7 +16,7 @@ from recjudge_tui.stats.defaults import PAGE_RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.version import VERSION
 
-_NOT_MADE = "Could not be made: "
+_NOT_MADE = "Could not be created: "
 _TOLD = (_NOT_MADE, NO_PICTURES)
 
 

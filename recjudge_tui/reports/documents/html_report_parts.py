@@ -70,8 +70,8 @@ def about(context: SectionInput) -> Part:
         ("written, UTC", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")),
         ("systems", ", ".join(context.selection.systems) or "all"),
         ("raters", ", ".join(context.raters) or "all"),
-        ("most users left out one by one", str(context.resamples)),
-        ("seed of their groups", str(context.seed)),
+        ("users left out one by one, at most", str(context.resamples)),
+        ("seed of the groups of users", str(context.seed)),
     ]
     rows: tuple[Row, ...] = tuple({"what": what, "found": finding} for what, finding in facts)
     made_with = Table("Versions", (Column("what", "What"), Column("found", "Version or value")), rows)

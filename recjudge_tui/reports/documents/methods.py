@@ -51,7 +51,7 @@ _BASELINES = {
 }
 _POSITION_TIES = "where the two answers differ, the verdict is a tie that is counted as a position tie"
 _HANDLING = (
-    "A call that meets a fault of the server is repeated; a reply that cannot be read is asked for once more with the fault"
+    "A call that fails because of the server is repeated; a reply that cannot be read is asked for once more with the fault"
     " named. If there is still no answer, the call has failed, and a case with a failed call has no verdict: it is left"
     " out of all figures and counted, and is neither a tie nor a score."
 )

@@ -38,9 +38,7 @@ _PARTS = (
     preference_rows,
     price_rows,
 )
-_INTERVALS = (
-    f"intervals are {level_text()}, over users; a figure not measured names the command that would measure it"
-)
+_INTERVALS = f"intervals are {level_text()}, over users; a figure that was not measured names the command that measures it"
 
 
 def passport_table(

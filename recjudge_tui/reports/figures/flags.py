@@ -62,7 +62,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     by = "rank" if options.by_rank else "issue"
     caption = (
         f"Share of {unit} that {name_text(rater)} flagged, by system and {by}: {topic.text()},"
-        f" {n_text(rows, f'{unit} a share')}; {INTERVAL} over users; failed verdicts are not in n."
+        f" {n_text(rows, f'{unit} per share')}; {INTERVAL} over users; failed verdicts are not in n."
     )
     return FigureContent(
         f"Flagged {unit} by system: {rater}, {topic.text()}", caption, replace(table, rows=rows)

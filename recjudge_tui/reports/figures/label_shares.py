@@ -27,7 +27,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     )
     caption = (
         f"Shares of the labels that {name_text(rater)} gave each system: {topic.text()},"
-        f" {n_text(table.rows, 'verdicts a system')}; failed verdicts are not in n. Under each share its {INTERVAL},"
+        f" {n_text(table.rows, 'verdicts per system')}; failed verdicts are not in n. Under each share its {INTERVAL},"
         f" if there is room ({_interval_kinds(table.notes)})."
     )
     return FigureContent(f"Shares of labels by system: {rater}, {topic.text()}", caption, table)

@@ -60,7 +60,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     unit = "pairs of lists" if compares_lists(topic.protocol) else "cases"
     caption = (
         f"Systems judged{by} ({topic.text()}): {_FORMULAS[method]}, {INTERVAL} over users;"
-        f" {n_text(rows, f'{unit} a system')}; failed verdicts are not in n."
+        f" {n_text(rows, f'{unit} per system')}; failed verdicts are not in n."
     )
     title = f"Leaderboard: {topic.text()}, {METHOD_NAMES[method]}{by}, {CI}"
     return FigureContent(title, caption, replace(table, rows=rows))

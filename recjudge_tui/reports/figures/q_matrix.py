@@ -55,7 +55,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     )
     caption = (
         f"Q = (wins + ties) / (losses + ties) of the row's system against the column's, judged by {name_text(rater)}:"
-        f" {topic.text()}, {n_text(table.rows, 'pairs of lists a cell')}. In brackets: {INTERVAL} over"
+        f" {topic.text()}, {n_text(table.rows, 'pairs of lists per cell')}. In brackets: {INTERVAL} over"
         f" users; bold: p < {ALPHA:g}, sign test over users, Holm-adjusted."
     )
     systems = _ranked(table.rows)

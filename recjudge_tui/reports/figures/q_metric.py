@@ -62,7 +62,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     notes = (*correlations, *related.notes, *measured.notes)
     caption = (
         f"Q of each system judged by {name_text(rater)} ({topic.text()}) against its {metric},"
-        f" {n_text(rows, 'pairs of lists a system')}. Bars: {INTERVAL} of Q over users. {'. '.join(correlations)}."
+        f" {n_text(rows, 'pairs of lists per system')}. Bars: {INTERVAL} of Q over users. {'. '.join(correlations)}."
     )
     title = f"Q by {rater} against {metric or 'an offline metric'}"
     return FigureContent(title, caption, Table("Q and metric", columns, tuple(rows), notes, board.settings))

@@ -71,7 +71,7 @@ _NO_LABELS = "this figure counts labels of single lists or texts, and {} gives n
 
 # the options that every figure has come first
 OPTIONS: dict[str, FigureOption] = {
-    "protocol": FigureOption("P", "Figures only. Default: what most raters answered."),
+    "protocol": FigureOption("P", "Figures only. Default: the question most raters answered."),
     "aspect": FigureOption("A", "Figures only. Default: overall."),
     "rater": FigureOption("R", "Figures only. Default: the first judge; leaderboard: all."),
     "truth": FigureOption("T", "Figures only. Default: users, a consensus, an annotator."),

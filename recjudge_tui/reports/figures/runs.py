@@ -84,7 +84,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     truth, stat, topic = chosen["truth"], chosen["stat"], context.topic
     table = _runs_table(context, truth, stat)
     caption = (
-        f"{label_of(stat)} of each run with {name_text(truth)}: {topic.text()}, {n_text(table.rows, 'cases a run')};"
+        f"{label_of(stat)} of each run with {name_text(truth)}: {topic.text()}, {n_text(table.rows, 'cases per run')};"
         f" bars: {INTERVAL} over users. {_ceiling_text(table.rows)}"
     )
     return FigureContent(f"{label_of(stat)} of each run with {truth}, {CI}", caption.strip(), table)

@@ -30,7 +30,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 
 
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
-    """One row a system and period, as `trend_table` returns them."""
+    """One row per system and period, as `trend_table` returns them."""
     topic, rater, over = context.topic, chosen["rater"], _over(chosen["over"])
     options = TrendOptions(
         over,
@@ -50,7 +50,7 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     figure = figures[0].replace("_", " ") if rows else ""
     caption = (
         f"Each system by {over}, judged by {name_text(rater)} ({topic.text()}): {figure}, {INTERVAL} over"
-        f" users; {n_text(rows, 'verdicts a system and ' + over)}; failed verdicts are not in n."
+        f" users; {n_text(rows, 'verdicts per system and ' + over)}; failed verdicts are not in n."
     )
     if len(context.selection.systems) == 1 and compares_lists(topic.protocol):
         caption = f"{caption} The win rate is against all systems, those not shown too."

@@ -49,7 +49,7 @@ def _gaps(data: DataCounts) -> Iterator[Gap]:
     if data.lists and not data.held_out:
         yield Gap("no held-out events: no nDCG beside the verdicts", "import")
     if not data.labels:
-        yield Gap("no labels by people: judges cannot be checked", "label")
+        yield Gap("no labels from people: judges cannot be checked", "label")
 
 
 def steps(project: str, data: DataCounts) -> tuple[Step, ...]:
@@ -71,7 +71,7 @@ def steps(project: str, data: DataCounts) -> tuple[Step, ...]:
         ),
         Step(
             "label",
-            "you label some cases blind, to check the judge",
+            "you label some cases without seeing the judge's answers, to check it",
             bool(data.labels),
             f"recjudge annotate plan -p {name} --protocol {protocol} --annotators YOU --per-case 1",
         ),

@@ -26,7 +26,9 @@ _REPLAYED_UP_TO = 100_000
 _NAMED_PAIRS = 3
 _NAMED_SYSTEMS = 5
 NOT_JOINED = "not connected to the largest set of systems, even through others, so its Elo is not comparable"
-EQUAL_SETS = "no Elo: sets of as many systems and verdicts have never met, even through others, so neither is preferred"
+EQUAL_SETS = (
+    "no Elo: two equally large sets of systems never met, even through others, so neither is preferred"
+)
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def local_checks(around: Surroundings, report: FileReport | StoreError | None) -
     ]
 
 
-def look_at(path: Path) -> FileReport | StoreError | None:
+def inspected_file(path: Path) -> FileReport | StoreError | None:
     """The result of `store.inspection.inspect_file`, or its error."""
     try:
         return inspect_file(path)

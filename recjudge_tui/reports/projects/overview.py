@@ -87,7 +87,9 @@ def project_table(db: Database, project_id: int) -> Table:
     columns = (Column("what", "What"), Column("count", "Count", "int"), Column("details", "Details"))
     notes = list(held_out_copies(db, project_id).sentences)
     if repeated := repeated_events(db, project_id):
-        notes.append(f"{quantity(repeated, 'event')} came more than once: judges and metrics count each once")
+        notes.append(
+            f"{quantity(repeated, 'event')} imported more than once: judges and metrics count each only once"
+        )
     return Table(f"Project {dict(project_names(db))[project_id]}", columns, tuple(rows), tuple(notes))
 
 

@@ -81,7 +81,7 @@ def _judge(questions: Sequence[Question], known: dict[str, Rater], raters: Seque
     names = named or sorted(name for name in met if is_judging(known[name]))
     if len(names) != 1:
         raise UsageError(
-            "the human benchmark takes one judge",
+            "the human benchmark needs exactly one judge",
             f"Available: {', '.join(names)}." if names else "No judge judged lists or pairs here.",
             "Name the judge (and the annotators) with --raters.",
         )

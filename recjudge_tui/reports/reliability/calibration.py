@@ -314,8 +314,8 @@ def _set_notes(question: Uncertainty, options: UncertaintyOptions) -> list[str]:
             " set has all labels"
         )
     notes.append(
-        f"{where}: made to hold the reference label of a new user's case in {options.coverage:.0%}, by labels of"
-        f" {quantity(users, 'user')}; the mean over users is counted on held-out ones"
+        f"{where}: sets are made to contain the reference label in {options.coverage:.0%} of a new user's cases, based on"
+        f" labels of {quantity(users, 'user')}; each user's coverage is measured with sets based on other users"
     )
     return notes
 

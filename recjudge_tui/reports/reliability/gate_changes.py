@@ -50,7 +50,7 @@ class PairedCounts(NamedTuple):
         )
         left_out = " and ".join(
             f"{quantity(cases, 'case')} of {run}"
-            + (f" ({quantity(users, 'user')} it alone judged)" if users else "")
+            + (f" ({quantity(users, 'user')} that only it judged)" if users else "")
             for cases, users, run in sides
             if cases
         )

@@ -33,7 +33,7 @@ class GateSides(NamedTuple):
 
     @property
     def is_one_rater(self) -> bool:
-        """Whether a rater is compared with itself: what it judged last with what it judged before."""
+        """Whether a rater is compared with itself: its latest verdicts with those before."""
         return self.earlier is not None and self.later.run_id is None and self.later == self.earlier
 
     @property
@@ -41,7 +41,7 @@ class GateSides(NamedTuple):
         """Why nothing is compared on a question."""
         assert self.earlier is not None
         if self.is_one_rater:
-            return f"{self.later.name} answered this in one run alone, on lists that replaced none"
+            return f"{self.later.name} answered this in only one run, and its lists replaced no earlier ones"
         return f"{self.earlier.name} did not answer this"
 
 

@@ -51,21 +51,21 @@ class Watch:
         self._next = 0
         self.decided = False
         self._followed = initial_state(what.rule)
-        self._look({case.case_id: case.value for case in cases})
+        self._advance({case.case_id: case.value for case in cases})
 
     def call_ended(self, case_id: int) -> bool:
         """Note that a call of the case has ended and is stored. True if the run is decided now."""
         user = self._user_of[case_id]
         self._open[user] -= 1
         if user == self._next and self._open[user] <= 0 and not self.decided:
-            self._look(None)
+            self._advance(None)
         return self.decided
 
     def sentence(self) -> str:
         """The decision so far, as a sentence."""
         return status_text(stopping_status(self._what, self._followed, len(self._users)))
 
-    def _look(self, known: dict[int, float | None] | None) -> None:
+    def _advance(self, known: dict[int, float | None] | None) -> None:
         """Continue with the users who are finished now, with the `known` values or those in the database."""
         ready: list[UserVerdicts] = []
         while self._next < len(self._users) and self._open[self._next] <= 0:

@@ -40,8 +40,8 @@ def _preset(facts: ProtocolFacts, given: dict[str, Any]) -> dict[str, Any]:
     if preset is None:
         known = (name for name, other in PROTOCOLS.items() if other.published)
         raise UsageError(
-            f"{facts.name} has no form as published",
-            f"These have one: {', '.join(known)}.",
+            f"{facts.name} has no published form",
+            f"Protocols with one: {', '.join(known)}.",
             "Leave out --as-published.",
         )
     for name, value in preset.settings.items():
@@ -65,7 +65,9 @@ def check_settings(settings: RunSettings, protocol: Protocol, prompt: Prompt, ju
         raise UsageError(f"prompt “{prompt.name}” is for {prompt.protocol}, not for {facts.prompt_protocol}")
     for fault in ambiguous(prompt):
         raise PromptError(
-            f"prompt “{prompt.name}” cannot be asked", fault, "Give the aspect another field, name or alias."
+            f"replies to prompt “{prompt.name}” would be ambiguous",
+            fault,
+            "Give the aspect another field, name or alias.",
         )
     if settings.shots != "none" and not RUN_OPTIONS["shots"].is_taken_by(facts.name):
         raise UsageError(
@@ -121,7 +123,7 @@ def check_form(settings: RunSettings, prompt: Prompt) -> None:
     """Raises UsageError if the settings require a form that the prompt does not have."""
     for name in form_words(settings):
         if name not in prompt.variables:
-            form = "as published" if name == "published" else "without a reasoning"
+            form = "as published" if name == "published" else "without reasoning"
             raise UsageError(
                 f"prompt “{prompt.name}” cannot be run {form}",
                 f"Its texts do not use the variable “{name}”.",

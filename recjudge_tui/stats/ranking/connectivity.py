@@ -24,12 +24,18 @@ ABOVE = "no rated system beat it, even through others: no finite rating"
 BELOW = "it beat no rated system, even through others: no finite rating"
 APART = "not connected to the largest set of systems, even through others: no common rating"
 EQUAL_ISLANDS = (
-    "no rating: sets of as many systems and battles never met, even through others, so neither is preferred"
+    "no rating: two equally large sets of systems never met, even through others, so neither is preferred"
 )
-EQUAL_SETS = "no rating: another set of as many systems and battles cannot be rated with this one, so neither is preferred"
+EQUAL_SETS = (
+    "no rating: another equally large set of systems cannot be rated with this one, so neither is preferred"
+)
 ONE_WAY = "all results go one way: no finite rating"
-TIES_ONLY = "every verdict a tie: Davidson's model has no finite fit (half-wins have)"
-TIES_CARRY = "too few wins among many ties: Davidson's model has no finite fit (half-wins have)"
+TIES_ONLY = (
+    "every verdict is a tie: Davidson's model has no finite fit (counting ties as half-wins gives one)"
+)
+TIES_CARRY = (
+    "too few wins among many ties: Davidson's model has no finite fit (counting ties as half-wins gives one)"
+)
 
 
 @dataclass(frozen=True)

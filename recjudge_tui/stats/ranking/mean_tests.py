@@ -16,8 +16,8 @@ from recjudge_tui.stats.resampling.intervals import Bounds, mean_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm
 from recjudge_tui.stats.resampling.sign_flips import STEPS, sign_flip_test, user_means
 
-NO_COMMON_USER = "no user has a value of both"
-NO_DIFFERENCE = "no user has a higher value of one of them"
+NO_COMMON_USER = "no user has a value for both"
+NO_DIFFERENCE = "all users have the same value for both"
 Pair = tuple[int, int]
 
 

@@ -17,7 +17,7 @@ from recjudge_tui.stats.resampling.multiplicity import holm, sign_test
 # above this many cells of users and pairs, systems that never met are not compared through others
 _MOST_CELLS = 5_000_000
 NEVER_MET = "never compared, not even through another system for the same user"
-NO_PREFERENCE = "no user prefers one of them"
+NO_PREFERENCE = "no user prefers either of them"
 CONTRARY = "more users prefer the lower system in direct comparisons"
 
 

@@ -114,7 +114,9 @@ def export_list(
 
     ids = list_verdicts(db, project_id, chosen, sort, only).ids if listed is None else listed
     written = save_verdicts(db, project_id, chosen.text(), path, ids=ids)
-    return WrittenFile(path, quantity(written.rows, "verdict"), (note,) if (note := written.says()) else ())
+    return WrittenFile(
+        path, quantity(written.rows, "verdict"), (note,) if (note := written.message()) else ()
+    )
 
 
 def page(host: Host, text: str) -> None:

@@ -21,7 +21,7 @@ from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.store.verdicts.listing import next_undecided
 from recjudge_tui.store.verdicts.triage_log import Action
 from recjudge_tui.tui.cases.case.panel import CasePanel, ListsInShort, read_case
-from recjudge_tui.tui.cases.first_look import FirstLook, first_looks
+from recjudge_tui.tui.cases.opening_filters import OpeningFilter, opening_filters
 from recjudge_tui.tui.cases.output import EXPORT_HINT, copy_case, export_list, page_case, save_case
 from recjudge_tui.tui.cases.saved_filters import SavedFilters
 from recjudge_tui.tui.cases.strip import CaseStrip
@@ -51,7 +51,7 @@ _ABOUT_VERDICTS = (
 
 class CasesScreen(ExportScreen, ImportScreen):
     """`CasesScreen(project_id, "why:swap system:als")` opens it on the cases behind a figure; without a filter it
-    opens on the first of `first_looks` with a verdict, or on all verdicts if no judge has run.
+    opens on the first of `opening_filters` with a verdict, or on all verdicts if no judge has run.
 
     With `only`, it lists nothing but the verdicts on these cases, and `name` describes them in the top line.
     """
@@ -71,7 +71,7 @@ class CasesScreen(ExportScreen, ImportScreen):
         Binding("u", "undo", "undo the last decision", show=False, id="triage.undo"),
         Binding("plus", "keep", "keep for examples or labels", show=False, key_display="+", id="triage.keep"),
         Binding("slash", "filter", "filter", key_display="/", id="cases.filter"),
-        Binding("backspace", "drop_chip", "drop the last filter", show=False, id="cases.drop_chip"),
+        Binding("backspace", "drop_chip", "remove the last filter", show=False, id="cases.drop_chip"),
         Binding("s", "sort", "sort another way", show=False, id="cases.sort"),
         Binding("Q", "queue", "queue, or all verdicts", show=False, id="cases.queue"),
         Binding("n", "next_undecided", "next untriaged", id="cases.next_marked"),
@@ -110,8 +110,8 @@ class CasesScreen(ExportScreen, ImportScreen):
         self._was_narrow: bool | None = None
         self._folded_by_itself = False
         # the lists to try when opening, until one has a verdict, and the last one tried
-        self._first_looks: Iterator[FirstLook] = iter(())
-        self._first_look: FirstLook | None = None
+        self._opening_filters: Iterator[OpeningFilter] = iter(())
+        self._opening_filter: OpeningFilter | None = None
         self._read_again = False
         self._delay: Timer | None = None
 
@@ -131,10 +131,10 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     def on_mount(self) -> None:
         if self._asked_for is None and self.pane.only is None:
-            self._first_looks = first_looks(self.host.db, self.project_id)
+            self._opening_filters = opening_filters(self.host.db, self.project_id)
         if self._asked_for:
             self._apply(self._asked_for)
-        elif not self._look_first():
+        elif not self._try_next_filter():
             self.pane.list_all()
 
     # ---- the list
@@ -143,24 +143,24 @@ class CasesScreen(ExportScreen, ImportScreen):
         if text is not None:
             self.query_one(FilterBar).apply(text)
 
-    def _look_first(self) -> bool:
+    def _try_next_filter(self) -> bool:
         """Try the next list on opening; False when all were tried."""
-        self._first_look = next(self._first_looks, None)
-        if self._first_look is None:
+        self._opening_filter = next(self._opening_filters, None)
+        if self._opening_filter is None:
             return False
-        self._sort_first(self._first_look)
-        self._apply(self._first_look.filter_text)
+        self._sort_first(self._opening_filter)
+        self._apply(self._opening_filter.filter_text)
         return True
 
-    def _sort_first(self, look: FirstLook) -> None:
-        self.pane.sort = look.sort
-        self.query_one(TopBar).show(right=look.about)
+    def _sort_first(self, opening: OpeningFilter) -> None:
+        self.pane.sort = opening.sort
+        self.query_one(TopBar).show(right=opening.about)
 
     @on(VerdictPane.ListShown)
     def _listed(self) -> None:
-        if not self.rows.ids and self._look_first():
+        if not self.rows.ids and self._try_next_filter():
             return
-        self._first_looks = iter(())
+        self._opening_filters = iter(())
         if self._was_narrow is None:
             self._fold_by_room()
         if not self.rows.ids:
@@ -176,9 +176,9 @@ class CasesScreen(ExportScreen, ImportScreen):
 
     @on(FilterBar.Applied)
     def _filter(self, message: FilterBar.Applied) -> None:
-        if self._first_look is not None and message.text != self._first_look.filter_text:
-            self._first_look = None
-            self._sort_first(FirstLook(""))
+        if self._opening_filter is not None and message.text != self._opening_filter.filter_text:
+            self._opening_filter = None
+            self._sort_first(OpeningFilter(""))
         self.pane.choose(parse_filter(message.text))
 
     @on(FilterBar.Closed)
@@ -304,7 +304,9 @@ class CasesScreen(ExportScreen, ImportScreen):
         self._was_narrow = narrow
         if not narrow and self._folded_by_itself:
             self.action_unfold()
-        elif narrow and self.rows.has_focus and self.rows.ids and (self.pane.in_queue or self._first_look):
+        elif (
+            narrow and self.rows.has_focus and self.rows.ids and (self.pane.in_queue or self._opening_filter)
+        ):
             self._open_case()
             self._folded_by_itself = True
 

@@ -1,4 +1,4 @@
-"""`?`: the actions of the screen below with their keys, and an explanation of its words, with a search."""
+"""`?`: the actions of the screen below with their keys, and an explanation of the app's terms, with a search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from recjudge_tui.domain.glossary import WORDS
+from recjudge_tui.domain.glossary import TERMS
 from recjudge_tui.tui.kit.dialog_hint import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.glyphs import wrapped
@@ -50,8 +50,8 @@ class KeyHelp(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = Content("Keys and words")
-            yield Input(placeholder="search the keys and the words", compact=True, id="keys-search")
+            box.border_title = Content("Keys and terms")
+            yield Input(placeholder="search keys and terms", compact=True, id="keys-search")
             with VerticalScroll(classes="dialog-text", can_focus=False):
                 yield Static(id="keys-list")
             keys = key_hint(self.app, ("keys.close", "esc", "close"))
@@ -69,7 +69,7 @@ class KeyHelp(Dialog[None]):
         width = max(self.query_one(VerticalScroll).scrollable_content_region.width, 30)
         lines = list(_listing(self._keys, words, width))
         self.query_one("#keys-list", Static).update(
-            Content("\n").join(lines or [Content("no key and no word matches")])
+            Content("\n").join(lines or [Content("no key or term matches")])
         )
 
     def action_scroll(self, lines: int) -> None:
@@ -91,13 +91,13 @@ def _listing(keys: Iterable[KeyRow], words: list[str], width: int) -> Iterator[C
         for row in rows:
             space = " " * (beside - cell_len(row.key))
             yield Content.assemble((f"  {space}{row.key}", "bold $accent"), f"  {row.text}")
-    explained = [(word, meaning) for word, meaning in WORDS if matches(word, meaning)]
+    explained = [(term, meaning) for term, meaning in TERMS if matches(term, meaning)]
     if explained:
-        yield from _title("Words", first)
-    column = max(cell_len(word) for word, _ in WORDS) + 4
-    for word, meaning in explained:
+        yield from _title("Terms", first)
+    column = max(cell_len(term) for term, _ in TERMS) + 4
+    for term, meaning in explained:
         for at, line in enumerate(wrapped(meaning, max(width - column, 20))):
-            head = f"  {word}" if at == 0 else ""
+            head = f"  {term}" if at == 0 else ""
             yield Content.assemble((head + " " * (column - cell_len(head)), "bold"), line)
 
 

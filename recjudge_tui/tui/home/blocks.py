@@ -119,7 +119,7 @@ def _run(run: NewestRun, active: ActiveRun | None, width: int, look: Glyphs) -> 
     if run.failed:
         right = [Cell(f"{number(run.failed)} failed ", BAD), *right]
     who = Cell(f"{run.run_id} {one_line(run.rater, 30)}", PLAIN, Opens("monitor", str(run.run_id)))
-    left = [Cell(f" {glyph} ", style), who, *([Cell(f" {run.protocol}", DIM)] if _says_more(run) else [])]
+    left = [Cell(f" {glyph} ", style), who, *([Cell(f" {run.protocol}", DIM)] if _protocol_adds(run) else [])]
     if sum(cell.width for cell in (*left, *right)) >= width:
         # the protocol is dropped before the name of the judge
         left = left[:2]
@@ -179,14 +179,14 @@ def _flips(home: Home, width: int, look: Glyphs) -> list[Line]:
     for flip in flips:
         style = WARN if flip.share >= 0.2 else PLAIN
         share = [Cell(f"{flip.share:.0%}", style), Cell(f" of {number(flip.n)}", DIM)]
-        protocol = f" {flip.protocol}" if _says_more(flip) else ""
+        protocol = f" {flip.protocol}" if _protocol_adds(flip) else ""
         name = middle(one_line(flip.rater, 40), width - width_of(share) - cell_len(protocol) - 2, look)
         who = Cell(f"{name}{protocol}", PLAIN, Opens("cases", flip.cases))
         lines.append(pushed_right([Cell(" "), who], share, width, look))
     return lines
 
 
-def _says_more(judged: NewestRun | FlipCount) -> bool:
+def _protocol_adds(judged: NewestRun | FlipCount) -> bool:
     """Whether the protocol says more than the name of the rater."""
     return not judged.rater.endswith(judged.protocol)
 

@@ -24,7 +24,7 @@ from recjudge_tui.tui.kit.top_bar import TopBar
 COMMON: list[BindingType] = [
     Binding("question_mark", "app.show_keys", "keys", key_display="?", id="app.keys"),
     Binding("q", "leave", "back", id="app.back"),
-    Binding("escape", "step_back", "back one layer", show=False, id="app.peel"),
+    Binding("escape", "step_back", "close or go back", show=False, id="app.peel"),
     Binding("tab", "app.focus_next", "next panel", show=False, id="app.next_panel"),
     Binding("colon", "app.command_palette", "command palette", show=False, key_display=":", id="app.palette"),
 ]

@@ -34,7 +34,7 @@ class WrittenFile(NamedTuple):
     what: str
     notes: tuple[str, ...] = ()
 
-    def says(self) -> str:
+    def message(self) -> str:
         """The result in one line for a toast."""
         return one_line(f"{self.what} written to {self.path}.{note_text(self.notes)}", 400)
 
@@ -64,7 +64,7 @@ class ExportScreen(BaseScreen):
             self.background.start("export", lambda db: write(db, path), self._show_written)
 
     def _show_written(self, written: WrittenFile) -> None:
-        self.notify(written.says(), markup=False)
+        self.notify(written.message(), markup=False)
 
 
 def write_table(db: Database, path: Path, make: Callable[[Database], Table]) -> WrittenFile:

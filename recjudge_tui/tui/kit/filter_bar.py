@@ -153,12 +153,12 @@ class FilterBar(Vertical):
 
     def _complete_from(self, values: Values) -> None:
         self._values = values
-        self.query_one(FilterLine).look_again()
+        self.query_one(FilterLine).suggest_again()
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        self.query_one(FilterLine).look_again(anything=False)
+        self.query_one(FilterLine).suggest_again(anything=False)
 
     @on(FilterLine.Suggested)
     def _show_suggestions(self, message: FilterLine.Suggested) -> None:

@@ -82,7 +82,7 @@ class FilterLine(Input):
         self.chosen = 0
         self._anything = False
 
-    def look_again(self, *, anything: bool | None = None) -> None:
+    def suggest_again(self, *, anything: bool | None = None) -> None:
         """Compute suggestions for the current text and cursor; `anything` stays set until it is changed."""
         if self._suggest is None:
             return
@@ -113,13 +113,13 @@ class FilterLine(Input):
 
     def action_accept(self) -> None:
         """Without a suggestion the cursor stays, because a line left open would look like an applied filter."""
-        self.look_again()  # the cursor may have moved in the meantime
+        self.suggest_again()  # the cursor may have moved in the meantime
         if not self.suggestions:
             return
         taken = self.suggestions[self.chosen]
         self.value = taken.line
         self.cursor_position = taken.cursor
-        self.look_again()
+        self.suggest_again()
 
     def action_accept_or_move(self) -> None:
         if self.suggestions and self.cursor_at_end:
@@ -129,7 +129,7 @@ class FilterLine(Input):
 
     def action_choose(self, by: int) -> None:
         if not self.suggestions:
-            self.look_again(anything=True)
+            self.suggest_again(anything=True)
             return
         self.chosen = (self.chosen + by) % len(self.suggestions)
         self._say()

@@ -23,9 +23,9 @@ from recjudge_tui.tui.kit.dialogs import Dialog, plain
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.prompts.editor import (
     Draft,
+    check_draft,
     drop_draft,
     editor_command,
-    look_at_draft,
     run_editor,
     write_draft,
 )
@@ -67,7 +67,7 @@ class EditingScreen(BaseScreen):
         except RecjudgeError as error:
             self.host.show_error(error)
             return
-        draft = look_at_draft(path, original, code)
+        draft = check_draft(path, original, code)
         if draft.state == "unchanged":
             drop_draft(path)
             self.notify("You changed nothing, so nothing was stored.")

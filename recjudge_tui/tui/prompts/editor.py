@@ -72,7 +72,7 @@ def run_editor(host: Host, path: Path) -> int:
         ) from error
 
 
-def look_at_draft(path: Path, original: str, exit_code: int) -> Draft:
+def check_draft(path: Path, original: str, exit_code: int) -> Draft:
     """Check the file after the editor ended."""
     try:
         text = small_file(path)

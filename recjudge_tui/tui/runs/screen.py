@@ -148,7 +148,9 @@ class RunsScreen(ExportScreen, ImportScreen):
         shown = [run for run in runs if all(word in _searched(run) for word in words)]
         wide = self.size.width >= _WIDE_FROM
         rows = [run_cells(run, look, wide=wide) for run in shown]
-        names = [name for name in _COLUMNS if (wide or name not in _WIDE_ONLY) and _tells(name, shown)]
+        names = [
+            name for name in _COLUMNS if (wide or name not in _WIDE_ONLY) and _is_informative(name, shown)
+        ]
         # the scroll bar and the border take the rest
         shorten_names(rows, names, self.query_one("#runs").outer_size.width - 3, look)
         table.clear(columns=True)
@@ -259,7 +261,7 @@ def _in_pane(run: ListedRun) -> PaneRun:
     return PaneRun(row["id"], title, run.status, row["done"] + row["failed"], run.own)
 
 
-def _tells(column: str, runs: Sequence[ListedRun]) -> bool:
+def _is_informative(column: str, runs: Sequence[ListedRun]) -> bool:
     """Whether a column is worth its space: the rater may be the judge in every row, and all runs may be free."""
     if column == "rater":
         return any(run.row["rater"] != run.row["judge"] for run in runs)

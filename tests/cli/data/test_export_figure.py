@@ -39,7 +39,7 @@ def test_a_figure_goes_to_its_file_and_says_so(run: Run, tmp_path: Path) -> None
     path.write_text("old")
     result = run("--figure", "runs", "--truth", "anna", "--stat", "kappa", "-o", str(path))
     assert result.stdout == ""
-    assert "Cohen's κ of each run with anna: pairwise overall, n = 48 cases a run" in result.stderr
+    assert "Cohen's κ of each run with anna: pairwise overall, n = 48 cases per run" in result.stderr
     assert f"written to {path}" in result.stderr
     ElementTree.parse(path)
     for ending, begins in (("png", b"\x89PNG"), ("pdf", b"%PDF")):

@@ -163,7 +163,7 @@ def test_exports_row_by_row(text: str, fmt: ExportFormat) -> None:
     assert written.rows == 2
     if fmt == "csv":
         assert written.defused == (safe_text(text) != _first_cell(found))
-        assert bool(written.says()) == bool(written.defused)
+        assert bool(written.message()) == bool(written.defused)
     else:
         rows = json.loads(found) if fmt == "json" else [json.loads(line) for line in found.splitlines()]
         assert rows[0]["a"] == text

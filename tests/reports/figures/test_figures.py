@@ -100,7 +100,7 @@ def test_q_matrix_has_q_and_interval_of_each_pair(project: Project) -> None:
         assert f"{row['q']:.2f}" in said
         assert f"[{row['ci_low']:.2f}, {row['ci_high']:.2f}]" in said
     assert set(SYSTEMS) <= set(said)
-    assert f"n = {USERS} pairs of lists a cell" in data.caption
+    assert f"n = {USERS} pairs of lists per cell" in data.caption
 
 
 def test_label_shares_has_shares_and_n(project: Project) -> None:

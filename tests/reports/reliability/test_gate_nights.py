@@ -75,7 +75,8 @@ def test_users_of_one_night_alone_are_left_out_and_counted(project: Project) -> 
     # u04 to u09 had lists in both nights; of these the first two lost
     assert (row["value"], row["earlier"], row["n"]) == (pytest.approx(4 / 6), 1.0, 6)
     assert (row["paired_users"], row["left_out"]) == (6, 10)
-    left_out = "6 cases of the later run (6 users it alone judged) and 4 cases of the earlier run (4 users it alone judged)"
+    later = "6 cases of the later run (6 users that only it judged)"
+    left_out = f"{later} and 4 cases of the earlier run (4 users that only it judged)"
     assert any(note.endswith(f"left out: {left_out}") for note in table.notes)
 
 

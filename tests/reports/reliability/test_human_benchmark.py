@@ -229,7 +229,7 @@ def test_the_benchmark_in_one_table(judged: Project) -> None:
 
 def test_who_takes_part_must_be_clear(judged: Project) -> None:
     judge_lists(judged, "other", {list_case(judged, "u000", "alpha"): 1.0})
-    with pytest.raises(UsageError, match="takes one judge"):
+    with pytest.raises(UsageError, match="needs exactly one judge"):
         benchmark_table(judged.db, judged.id)
     table = benchmark_table(judged.db, judged.id, ("llm",))
     assert table.settings["annotators"] == ["anna", "ben"]
@@ -244,7 +244,7 @@ def test_who_takes_part_must_be_clear(judged: Project) -> None:
 def test_without_a_consensus_people_stand_beside_the_judge(project_db: Path) -> None:
     project = new_project(project_db)
     case = list_case(project, "u")
-    with pytest.raises(UsageError, match="takes one judge"):
+    with pytest.raises(UsageError, match="needs exactly one judge"):
         benchmark_table(project.db, project.id)
     judge_lists(project, "llm", {case: 1.0})
     with pytest.raises(UsageError, match="no annotator"):

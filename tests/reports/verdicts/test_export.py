@@ -64,11 +64,11 @@ def test_formulas_are_made_safe_and_counted(project_db: Path) -> None:
         out = io.StringIO(newline="")
         written = write_verdicts(db, project, "judge:SUM", "csv", out)
         plain = io.StringIO()
-        assert write_verdicts(db, project, "judge:SUM", "jsonl", plain).says() == ""
+        assert write_verdicts(db, project, "judge:SUM", "jsonl", plain).message() == ""
     row = next(csv.DictReader(io.StringIO(out.getvalue())))
     assert (row["label"], row["rater"], row["value"]) == ("'=1+1", "'@SUM(A1)", "-1.0")
     assert written.defused == 2
-    assert "apostrophe" in written.says()
+    assert "apostrophe" in written.message()
     assert json.loads(plain.getvalue())["label"] == "=1+1"
 
 

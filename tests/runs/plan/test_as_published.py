@@ -188,7 +188,7 @@ def test_an_option_that_contradicts_the_preset_is_refused(protocol: str, option:
 
 def test_what_has_no_published_form_says_so(db: Database) -> None:
     explained(db)
-    with pytest.raises(UsageError, match="absolute has no form as published"):
+    with pytest.raises(UsageError, match="absolute has no published form"):
         settings_for("absolute", as_published=True)
     mine = shipped("pairwise-media").model_copy(
         update={"name": "mine", "variables": {}, "system": "Judge.", "user": "{{ slates }}", "parts": None}

@@ -141,7 +141,7 @@ def test_what_is_not_there_is_said_with_what_is(db: Database, tmp_path: Path, wa
         (SMALL.replace("value = 1", 'value = "high"'), "labels.1.value: Input should be a valid number"),
         (SMALL.replace("value = 1", "valu = 1"), "labels.1.valu: Extra inputs"),
         (SMALL.replace('"mine"', '"My Prompt"'), "name: String should match pattern"),
-        (SMALL.replace("pointwise", "listwise"), "protocol: no protocol “listwise”; there are: pointwise"),
+        (SMALL.replace("pointwise", "listwise"), "protocol: no protocol “listwise”; available: pointwise"),
         (SMALL.replace("[[aspects]]", "[[issues]]"), "aspects: Field required"),
         (SMALL + '[[aspects]]\nname = "overall"\nfield = "x"', "aspect named twice: overall"),
     ],

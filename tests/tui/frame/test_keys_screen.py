@@ -25,4 +25,4 @@ async def test_verbs_first_and_words_last(project_db: Path) -> None:
             assert "Words" in shown(pilot)
             await press(pilot, *["backspace"] * len(word))
         await type_text(pilot, "nothing like this")
-        assert "no key and no word matches" in shown(pilot)
+        assert "no key or term matches" in shown(pilot)

@@ -80,10 +80,11 @@ def test_the_toast_counts_the_cells_made_harmless_first(project_db: Path, tmp_pa
             write_table(db, tmp_path / "r.csv", make)
     assert done.what == "1 row"
     assert (
-        "1 text cell that a spreadsheet would run as a formula begins with an apostrophe now" in done.says()
+        "1 text cell that a spreadsheet would run as a formula begins with an apostrophe now"
+        in done.message()
     )
     notes = ("3 cells begin with an apostrophe\x1b[31m", "a note")
-    told = WrittenFile(Path("x.csv"), "2 rows", notes).says()
+    told = WrittenFile(Path("x.csv"), "2 rows", notes).message()
     assert told == (
         "2 rows written to x.csv. 3 cells begin with an apostrophe[31m (1 more note: in .html, .md and .txt)"
     )

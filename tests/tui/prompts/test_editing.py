@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.tui.prompts.editing import DraftDialog
-from recjudge_tui.tui.prompts.editor import editor_command, look_at_draft, write_draft
+from recjudge_tui.tui.prompts.editor import check_draft, editor_command, write_draft
 from tests.support.app.driving import press, shown
 from tests.support.app.lists import import_lists, judge
 from tests.support.app.prompts_screen import front, prompts, versions
@@ -228,7 +228,7 @@ def test_a_draft_is_for_its_owner_alone_whatever_its_name() -> None:
     assert path.parent.stat().st_mode & 0o077 == 0
     assert path.parent.name.startswith("recjudge-")
     assert path.name == "-etc-31mpasswd.toml"
-    assert look_at_draft(path, "x = 1\n", 1).state == "unchanged"
+    assert check_draft(path, "x = 1\n", 1).state == "unchanged"
 
 
 def test_the_terminal_goes_to_the_editor_and_comes_back(
