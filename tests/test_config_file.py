@@ -38,7 +38,7 @@ def test_without_a_file_all_is_as_shipped(file: Path) -> None:
     assert reader_name() == "reader"
 
 
-def test_what_the_file_says_holds(file: Path) -> None:
+def test_the_settings_of_the_file_apply(file: Path) -> None:
     file.write_text(
         '[app]\ntheme = "recjudge-light"\nreader = " Ada "\n\n[keys]\n"cases.filter" = "f"\n'
         'cases.sort = "s,f3"\n[keys.runs]\nnew = ["N", "f6"]\n',
@@ -188,7 +188,7 @@ def test_the_theme_is_kept_and_every_other_byte(file: Path, before: str, after: 
 
 
 @pytest.mark.parametrize("content", ['app = { reader = "A" }\n', "[app\n", "app = 3\n", b"\xff\xfe"])
-def test_what_cannot_be_changed_in_one_line_is_left_alone(file: Path, content: str | bytes) -> None:
+def test_a_setting_that_cannot_be_changed_in_one_line_is_left_alone(file: Path, content: str | bytes) -> None:
     raw = content if isinstance(content, bytes) else content.encode()
     file.write_bytes(raw)
     with pytest.raises(UsageError, match=r"Write theme = .new. below \[app\] yourself"):
@@ -215,7 +215,7 @@ _LINES = st.sampled_from(
 
 
 @given(st.lists(_LINES, max_size=8).map("\n".join))
-def test_whatever_stands_there_only_the_theme_changes(text: str) -> None:
+def test_only_the_theme_changes_in_any_settings_file(text: str) -> None:
     import sys
 
     if sys.version_info >= (3, 11):

@@ -107,6 +107,6 @@ def test_what_the_package_writes_goes_through_one_place() -> None:
             assert "whole_file(" in text, f"{name} writes a file without whole_file"
 
 
-def test_a_home_that_nobody_has_is_a_name() -> None:
+def test_an_unknown_home_folder_is_not_expanded() -> None:
     assert user_path("~no-such-user/lists.csv") == Path("~no-such-user/lists.csv")
     assert user_path("~/lists.csv") == Path.home() / "lists.csv"

@@ -217,7 +217,7 @@ def https_server() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize("judge", ALL)
-def test_a_certificate_that_nobody_vouches_for_is_refused(films: Path, judge: str) -> None:
+def test_an_untrusted_certificate_is_refused(films: Path, judge: str) -> None:
     with https_server() as (url, seen):
         words = ("judge", "test", judge, "--base-url", url, "--db", films)
         code, _, err = clean(ran(*words, env={ALL[judge][1]: PLANTED}))

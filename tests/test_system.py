@@ -32,7 +32,7 @@ def no_more_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_database_that_finds_no_handle_does_not_blame_its_folder(tmp_path: Path) -> None:
+def test_too_many_open_files_are_not_reported_as_a_fault_of_the_folder(tmp_path: Path) -> None:
     connect(tmp_path / "films.db").close()
     with no_more_files(), pytest.raises(StoreError) as caught:
         connect(tmp_path / "films.db")
@@ -48,7 +48,7 @@ def test_a_folder_that_finds_no_handle_is_explained() -> None:
     assert fault.title == "too many files are open"
 
 
-def test_a_fault_of_a_named_file_is_left_to_the_one_who_writes_it() -> None:
+def test_an_error_about_a_named_file_is_not_explained_here() -> None:
     assert explained(OSError(errno.ENOSPC, "No space left on device", "/a/file")) is None
 
 

@@ -79,7 +79,7 @@ def test_by_a_rule_other_protocols_are_left_alone(db: Database, cases: list[int]
         adjudicate_by_rule(db, project(db), "absolute", "strict", "others")
 
 
-def test_a_third_person_settles_what_is_in_dispute(db: Database, cases: list[int]) -> None:
+def test_a_third_person_settles_the_disagreements(db: Database, cases: list[int]) -> None:
     rater = start_adjudication(db, project(db), "pairwise", "cy")
     assert [(row[0], row[3], row[4]) for row in verdicts(db, "cy")] == [(cases[0], "A", "agreed")]
     queue = queue_of(db, project(db), rater, "pairwise")
@@ -123,7 +123,7 @@ def test_an_agreement_that_comes_late(db: Database, cases: list[int]) -> None:
     assert [(row[0], row[3], row[4]) for row in verdicts(db, "cy")] == [(cases[1], "A", "agreed")]
 
 
-def test_a_decision_outlives_a_change_of_mind(db: Database, cases: list[int]) -> None:
+def test_a_decision_remains_after_another_one_is_undone(db: Database, cases: list[int]) -> None:
     rater = start_adjudication(db, project(db), "pairwise", "cy")
     settle(
         db,

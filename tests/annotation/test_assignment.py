@@ -50,7 +50,7 @@ def test_every_case_gets_whom_it_needs_and_loads_are_equal(
     seed=st.integers(0, 1000),
     data=st.data(),
 )
-def test_what_is_taken_or_barred_is_left_alone(
+def test_assigned_and_excluded_cases_are_left_alone(
     cases: int, people: int, seed: int, data: st.DataObject
 ) -> None:
     names = NAMES[:people]
@@ -169,7 +169,7 @@ def test_one_person_judges_a_case_under_one_protocol(db: Database) -> None:
     assert mixed.assigned == {"ana": 0, "ben": 3}
 
 
-def test_nobody_is_shown_a_user_of_whom_nothing_is_known(db: Database) -> None:
+def test_annotators_are_not_given_users_of_whom_nothing_is_known(db: Database) -> None:
     make_project(db, 2, strangers=3)
     done = assigned(db)
     assert (done.cases, done.left_out) == (2, {"user without history": 3})
@@ -192,7 +192,7 @@ def test_nobody_is_shown_a_user_of_whom_nothing_is_known(db: Database) -> None:
         ({"protocol": "telepathy"}, "no protocol"),
     ],
 )
-def test_a_plan_that_cannot_be_leaves_nothing(db: Database, options: dict[str, object], message: str) -> None:
+def test_an_impossible_plan_stores_nothing(db: Database, options: dict[str, object], message: str) -> None:
     project = films(db, 3)
     ensure_rater(db, project, "rules", "rules")
     with pytest.raises((UsageError, NotFoundError), match=message):

@@ -92,7 +92,7 @@ def test_without_a_run_the_case_is_as_it_is_now(db: Database) -> None:
             assert event.item.title in request.messages[1].content
 
 
-def test_a_person_is_not_told_more_of_a_user_than_a_judge(db: Database) -> None:
+def test_a_person_sees_no_more_of_a_user_than_a_judge(db: Database) -> None:
     films(db)
     assigned(db, "explanation", "ana")
     for _, shown in cases(db, "explanation"):

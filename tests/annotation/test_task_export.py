@@ -185,7 +185,7 @@ def test_scores_come_back(tmp_path: Path, fmt: TaskFormat) -> None:
 
 
 @pytest.mark.parametrize("fmt", get_args(TaskFormat))
-def test_nothing_gives_a_system_away(tmp_path: Path, fmt: TaskFormat) -> None:
+def test_no_text_reveals_a_system(tmp_path: Path, fmt: TaskFormat) -> None:
     """The names of the systems, and the user's id, are nowhere; both orders occur."""
     names = ("zzsystem", "qqsystem")
     path = tmp_path / f"ana.{ENDINGS[fmt]}"

@@ -136,7 +136,7 @@ def test_exit_codes(tmp_path: Path, code: int, words: list[str], says: str) -> N
     assert code == 0 or out == ""
 
 
-def test_an_error_shows_its_traceback_only_when_asked(project_db: Path) -> None:
+def test_an_error_shows_its_traceback_only_with_debug(project_db: Path) -> None:
     project_db.write_text("not a database at all, but long enough to look at", encoding="utf-8")
     code, out, err = ran("runs", "list", "--db", project_db)
     assert (code, out) == (1, "")
@@ -146,7 +146,7 @@ def test_an_error_shows_its_traceback_only_when_asked(project_db: Path) -> None:
     assert (code, "Traceback" in err, "StoreError" in err) == (1, True, True)
 
 
-def test_what_nobody_foresaw_is_one_line_and_a_traceback_only_when_asked(tmp_path: Path) -> None:
+def test_an_unexpected_error_is_one_line_unless_debug_is_on(tmp_path: Path) -> None:
     program = (
         "import sys; import recjudge_tui.cli.options as options\n"
         "def broken(*_, **__): raise ZeroDivisionError('by \\x1b[31mzero')\n"
@@ -165,7 +165,7 @@ def test_what_nobody_foresaw_is_one_line_and_a_traceback_only_when_asked(tmp_pat
 @pytest.mark.parametrize(
     "words", [["cases", "list", "-p", "films"], ["export", "-p", "films", "cases"], ["--help"]]
 )
-def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, words: list[str]) -> None:
+def test_closing_the_output_early_is_not_an_error(tmp_path: Path, words: list[str]) -> None:
     path = tmp_path / "recjudge.db"
     with connect(path) as db:
         make_project(db, users=60)
@@ -213,7 +213,7 @@ def test_an_interrupt_before_the_run_began_leaves_nothing(tmp_path: Path) -> Non
             )
 
 
-def test_the_app_wants_the_terminal_on_stderr_too(tmp_path: Path) -> None:
+def test_the_app_also_needs_a_terminal_on_stderr(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     try:
         process = command("--db", tmp_path / "x.db", stdin=theirs, stdout=theirs)

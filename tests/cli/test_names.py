@@ -26,7 +26,7 @@ def test_the_only_project_is_taken_and_said(path: Path) -> None:
     assert (code, out, err) == (0, named[1], "project: movies, the only one\n")
 
 
-def test_the_variable_names_the_project_and_the_option_goes_before_it(path: Path) -> None:
+def test_the_option_takes_precedence_over_the_variable_for_the_project(path: Path) -> None:
     with connect(path) as db:
         create_project(db, "empty")
     code, _, err = ran("rater", "list", "--db", path)
@@ -70,7 +70,9 @@ def test_completion(path: Path, words: str, expected: str, monkeypatch: pytest.M
     assert f"plain,{expected}" in ran()[1].splitlines()
 
 
-def test_a_damaged_database_completes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_offers_nothing_from_a_damaged_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "x.db").write_text("no database")
     monkeypatch.setenv(COMPLETION_VARIABLE, "bash_complete")
     monkeypatch.setenv("COMP_WORDS", f"recjudge --db {tmp_path / 'x.db'} rater list -p ")

@@ -120,7 +120,9 @@ def test_a_filter_that_cannot_be_read(db: str, capsys: pytest.CaptureFixture[str
     assert "no filter “colour:”" in err
 
 
-def test_a_case_says_in_plain_what_it_says_in_text(db: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_case_has_the_same_content_as_plain_and_as_text(
+    db: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = ran(capsys, "cases", "show", "1", "--db", db)[1]
     plain = ran(capsys, "cases", "show", "1", "--plain", "--db", db)[1]
     with connect(Path(db)) as database:

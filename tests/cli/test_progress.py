@@ -54,7 +54,7 @@ def test_a_terminal_counts_the_seconds_of_work_without_a_count(clock: Clock) -> 
         (("export", "-p", "films", "--figure", "label-shares", "-o", "shares.svg"), "figure label-shares"),
     ],
 )
-def test_commands_that_may_take_long_say_what_they_do(
+def test_commands_that_may_take_long_report_progress(
     db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], what: str
 ) -> None:
     make_project(db, users=2)
@@ -74,7 +74,9 @@ def test_commands_that_may_take_long_say_what_they_do(
     assert said == [what]
 
 
-def test_what_is_left_is_estimated_from_what_is_done(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_remaining_time_is_estimated_from_the_work_done(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(progress, "TICK_S", 3600)
     with redirect_stderr(Screen()) as screen, progress.counting_up_to("report", "sections") as advance:
         clock.now = 0.5
@@ -118,7 +120,7 @@ def test_without_a_terminal_there_is_a_line_a_minute(
     ]
 
 
-def test_an_inner_line_stands_in_for_the_outer_one(clock: Clock) -> None:
+def test_an_inner_progress_line_replaces_the_outer_one(clock: Clock) -> None:
     with redirect_stderr(Screen()) as screen, progress.working("agreement"):
         with progress.counting("comparing", "pairs"):
             clock.now = 7.0

@@ -66,7 +66,7 @@ def visits(project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ),
     ],
 )
-def test_an_unknown_name_is_told_with_those_there_are(
+def test_an_unknown_name_is_reported_with_the_existing_ones(
     visits: Path, capsys: Capture, command: str, says: str
 ) -> None:
     code, _, err = ran(capsys, *command.split(), "-p", "films", "--db", str(visits))

@@ -36,7 +36,7 @@ def test_every_command_that_asks_a_judge_has_every_option(command: click.Command
     assert {option.flag for option in ADDRESS_OPTIONS.values()} <= flags
 
 
-def test_words_and_the_record_mean_the_same() -> None:
+def test_option_words_and_the_address_record_convert_into_each_other() -> None:
     words = {
         "base_urls": ("http://a/v1", "http://b/v1"),
         "api_key_env": ("MY_KEY",),

@@ -23,7 +23,7 @@ def test_every_kind_of_term() -> None:
     )
 
 
-def test_empty_lets_everything_through() -> None:
+def test_an_empty_filter_matches_everything() -> None:
     assert not parse_filter("  ")
     assert parse_filter("") == VerdictFilter()
 
@@ -52,12 +52,12 @@ def test_chips_read_back_as_the_same_filter(text: str) -> None:
 @pytest.mark.parametrize(
     "value", ['my "best" one', '"', '"quoted"', "a\u2003b", "conf<.6", "a:b", "'", '5"', "x\ny"]
 )
-def test_a_condition_made_by_the_app_reads_back(key: str, value: str) -> None:
+def test_a_filter_made_by_the_app_can_be_parsed_again(key: str, value: str) -> None:
     made = VerdictFilter((Term(key, ":", value), Term("judge", ":", "last")))
     assert parse_filter(made.text()) == made
 
 
-def test_a_filter_has_an_end() -> None:
+def test_a_filter_has_a_maximum_length() -> None:
     with pytest.raises(UsageError, match="at most 5,000 characters"):
         parse_filter("字" * 5001)
     with pytest.raises(UsageError, match="at most 200 terms"):
@@ -66,7 +66,7 @@ def test_a_filter_has_an_end() -> None:
     assert parse_filter("\0").terms == ()
 
 
-def test_a_word_is_kept_once_and_the_last_can_be_dropped() -> None:
+def test_a_tag_is_stored_once_and_the_last_one_can_be_removed() -> None:
     chosen = parse_filter("why:swap why:swap run:3")
     assert chosen.chips() == ("why:swap", "run:3")
     assert chosen.without_last().text() == "why:swap"

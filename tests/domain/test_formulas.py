@@ -14,14 +14,14 @@ from tests.support.hostile import HOSTILE
     "text",
     ["=1+1", "+1", "-1+1", "@SUM(A1)", "\t=x", "\rx", "\nx", "  =1", "\u00a0@x", "＝1", "＋1", "－1", "＠x", "-", "-x"],
 )  # fmt: skip
-def test_what_would_run_gets_an_apostrophe(text: str) -> None:
+def test_formulas_get_an_apostrophe(text: str) -> None:
     assert marked(text) == f"'{text}"
 
 
 @pytest.mark.parametrize(
     "text", ["", " ", "a=b", "-1", "-12.5", "-.5", "-1e-7", "3", "'tis", "1-2", "(=1)", "’=1"]
 )
-def test_the_rest_stays(text: str) -> None:
+def test_other_text_is_unchanged(text: str) -> None:
     assert marked(text) == text
 
 

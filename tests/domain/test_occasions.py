@@ -43,7 +43,7 @@ def test_the_earlier_time_of_those_that_are_known() -> None:
     assert earlier("", "") == ""
 
 
-def test_what_is_named_in_full_is_meant_and_else_all_that_fits() -> None:
+def test_a_fully_named_occasion_is_used_else_all_that_fit() -> None:
     home, cart = Occasion("home", "2024-01-01"), Occasion("cart", "2024-01-02")
     assert meant_occasions(home, [home, cart]) == [home]
     assert meant_occasions(Occasion("cart"), [home, cart]) == [cart]
@@ -93,7 +93,7 @@ def test_contexts_are_compared_whole_and_none_is_one() -> None:
         ("", "2024-13-01", "“2024-13-01” is not a time"),
     ],
 )
-def test_what_is_not_a_time_is_refused(start: str, end: str, says: str) -> None:
+def test_an_invalid_time_is_refused(start: str, end: str, says: str) -> None:
     with pytest.raises(UsageError) as error:
         occasion_filter((), start, end)
     assert says in str(error.value)

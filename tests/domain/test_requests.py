@@ -33,13 +33,13 @@ REQUEST = Request(
         {"sample": 1},
     ],
 )
-def test_whatever_the_judge_could_notice_is_part_of_the_hash(change: dict[str, Any]) -> None:
+def test_everything_that_the_judge_sees_is_part_of_the_hash(change: dict[str, Any]) -> None:
     other = Request.model_validate({**REQUEST.model_dump(), **change})
     assert other.content_hash() != REQUEST.content_hash()
     assert other.request_hash("m") != REQUEST.request_hash("m")
 
 
-def test_what_the_judge_is_not_told_is_no_part_of_the_hash() -> None:
+def test_settings_that_the_judge_does_not_see_are_not_part_of_the_hash() -> None:
     same = REQUEST.model_copy(update={"material": None, "schema_name": "other"})
     turned = REQUEST.model_copy(update={"reply_schema": {"properties": {"a": {}, "b": {}}, "type": "object"}})
     assert same.content_hash() == REQUEST.content_hash() == turned.content_hash()
@@ -48,7 +48,7 @@ def test_what_the_judge_is_not_told_is_no_part_of_the_hash() -> None:
     assert warmer.request_hash("m") != REQUEST.request_hash("m") != REQUEST.request_hash("n")
 
 
-def test_a_digest_stands_for_the_model_wherever_it_is_served() -> None:
+def test_a_digest_identifies_the_model_on_every_server() -> None:
     at: dict[str, Any] = {"endpoints": ("http://b", "http://a")}
     assert Identity(name="m", digest="d", **at).cache_key() == Identity(name="m", digest="d").cache_key()
     assert (

@@ -42,7 +42,7 @@ def test_values_are_json_and_a_bare_word_is_text() -> None:
         ('api_key="sk-123"', "looks like a secret"), ('extra={"Authorization": "x"}', "looks like a secret"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_sent_along_is_refused(word: str, why: str) -> None:
+def test_options_that_cannot_be_sent_are_refused(word: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         sending_options([word])
 

@@ -31,7 +31,7 @@ def test_any_text_is_made_safe_once_and_for_all(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["👩‍👩‍👧‍👦", "e\u0301", "漢字 مرحبا", "a\tb\nc", "[red]x[/]", "नि\u200dन\u200cन"]
 )
-def test_what_scripts_and_emoji_need_stays(text: str) -> None:
+def test_characters_that_scripts_and_emoji_need_are_kept(text: str) -> None:
     assert safe_text(text) == text
 
 
@@ -47,7 +47,7 @@ def test_a_line_is_never_longer_than_asked(text: str, limit: int) -> None:
     assert line == " ".join(line.split()) or line.endswith("…")
 
 
-def test_a_cut_line_says_so_and_a_fitting_one_is_whole() -> None:
+def test_a_line_is_marked_if_it_is_cut() -> None:
     assert one_line("  a \n b\r\n c ") == "a b c"
     assert (one_line("abcdef", 6), one_line("abcdefg", 6)) == ("abcdef", "abcde…")
     assert len(one_line("x" * 10_000_000, 10)) == 10
@@ -90,7 +90,7 @@ def tags(words: str) -> str:
         ("न\u200d\u200d", "न\u200d‹ZWJ›"),
     ],
 )  # fmt: skip
-def test_what_nobody_sees_is_shown_by_name(text: str, shown: str) -> None:
+def test_invisible_characters_are_shown_by_name(text: str, shown: str) -> None:
     assert safe_text(text) == shown
     assert safe_text(shown) == shown
 
@@ -100,7 +100,7 @@ def test_what_nobody_sees_is_shown_by_name(text: str, shown: str) -> None:
         st.sampled_from("a1☺नー葛\ufe0f\ufe0e\u200d\u200c\U000e0100\U000e0061\U000e007f\U0001f3f4\u200b\x00 ")
     )
 )
-def test_a_safe_text_stays_as_it_is(text: str) -> None:
+def test_a_safe_text_is_unchanged(text: str) -> None:
     assert safe_text(safe_text(text)) == safe_text(text)
 
 

@@ -100,7 +100,7 @@ def test_nothing_is_fetched_beyond_the_limit(db: Database, tmp_path: Path, net: 
         ("away.png", "could not be fetched"),
     ],
 )
-def test_what_cannot_be_fetched_is_a_warning(
+def test_an_image_that_cannot_be_fetched_is_a_warning(
     db: Database, tmp_path: Path, net: Stub, name: str, why: str
 ) -> None:
     path = table(tmp_path, f"{net.url}/{name}", f"{net.url}/red.png")

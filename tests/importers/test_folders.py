@@ -79,7 +79,7 @@ def test_a_folder_of_plain_and_packed_tables(db: Database, tmp_path: Path) -> No
     assert [f.layout for f in found["items"].files] == ["plain", "movielens-latest"]
 
 
-def test_what_a_folder_leaves_aside_is_said(db: Database, tmp_path: Path) -> None:
+def test_files_of_a_folder_that_are_not_imported_are_reported(db: Database, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "items.csv").write_text(samples.ITEMS)

@@ -122,7 +122,7 @@ def test_a_column_for_the_system_makes_no_attribute_of_users(tmp_path: Path) -> 
         ("name,colour\na,red\n", "name,colour Name the kind with --as"),
     ],
 )
-def test_what_to_do_about_an_unknown_file(tmp_path: Path, content: str, says: str) -> None:
+def test_errors_about_unknown_files_say_what_to_do(tmp_path: Path, content: str, says: str) -> None:
     path = tmp_path / "file"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=f"cannot tell what .*{says}"):

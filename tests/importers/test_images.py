@@ -117,7 +117,7 @@ def test_equal_pictures_have_one_digest() -> None:
         (b"x" * (MOST_BYTES + 1), "larger than 20 MB"),
     ],
 )
-def test_what_is_no_image_is_refused(content: bytes, why: str) -> None:
+def test_a_file_that_is_no_image_is_refused(content: bytes, why: str) -> None:
     with pytest.raises(ImageFault, match=why):
         prepared(content)
 

@@ -28,7 +28,7 @@ async def test_the_same_content_and_seed_give_the_same_answer_and_another_sample
     assert first != [(await judge.ask(asking(f"case {i}", seed=8))).text for i in range(40)]
 
 
-def test_the_walk_covers_every_kind_of_value() -> None:
+def test_the_test_covers_every_kind_of_value() -> None:
     schema = {
         "properties": {
             "score": {"enum": [1, 2, 3]},

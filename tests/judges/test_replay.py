@@ -89,7 +89,7 @@ async def test_a_file_that_is_not_there_is_an_error_of_the_judge(tmp_path: Path)
     assert "none.jsonl" in error.title
 
 
-async def test_a_file_changed_under_way_is_noticed(tmp_path: Path) -> None:
+async def test_a_file_that_changes_during_the_import_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "f.jsonl"
     judge = _judge(path, _line("one", "a"))
     await judge.prepare(workload())

@@ -93,7 +93,7 @@ def test_the_same_content_is_imported_once_whatever_its_time(nights: Nights) -> 
     assert nights.count("imports") == imports
 
 
-def test_a_bad_file_is_named_and_tried_again_and_keeps_nothing_else_away(nights: Nights) -> None:
+def test_a_bad_file_is_reported_and_retried_and_other_files_are_imported(nights: Nights) -> None:
     nights.describe()
     nights.lists("one.csv", "2026-05-06")
     bad = nights.lists("bad.csv", "2026-05-07", start=20)
@@ -128,7 +128,7 @@ def judge(url: str, more: str = "") -> str:
     )
 
 
-def test_a_dead_server_keeps_what_was_imported_for_the_next_night(nights: Nights) -> None:
+def test_imports_of_a_night_whose_server_is_dead_are_judged_the_next_night(nights: Nights) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     nights.describe(judge(f"http://127.0.0.1:{port}"))
@@ -213,7 +213,7 @@ def test_a_dry_run_says_what_a_night_would_do_and_changes_nothing(nights: Nights
     assert any("would judge 0 cases" in line for line in dry_lines(nights.db, read_watch(nights.file)))
 
 
-def test_the_anchor_shows_the_drift_of_the_judge_and_never_that_of_systems(nights: Nights) -> None:
+def test_anchor_cases_show_the_drift_of_the_judge_and_not_of_systems(nights: Nights) -> None:
     def next_night(day: str, *options: object) -> None:
         nights.lists(f"{day}.csv", day, start=int(day[-2:]) * 4)
         with start("openai_api", "--port", port, *options):

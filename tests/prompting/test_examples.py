@@ -115,7 +115,7 @@ def test_the_same_example_twice_is_one_version(db: Database) -> None:
     assert len(prompt.examples) == len(shipped("pairwise-media").examples) + 1
 
 
-def test_what_its_author_should_look_at_is_said(db: Database) -> None:
+def test_lint_reports_what_the_author_should_check(db: Database) -> None:
     # the shipped text says that lists are cut to five in the examples
     work(db.path, planned(db, RULES, "pointwise", top_k=10))
     db.execute("DELETE FROM slate_items WHERE rank > 3")
@@ -265,7 +265,7 @@ def test_an_accepted_verdict_brings_the_judges_own_words_and_flags(db: Database)
     assert reply["flagged_items"] == [{"item": 2, "issue": "other", "reason": "odd"}]
 
 
-def test_what_was_taken_back_or_said_by_somebody_else_does_not_count(db: Database) -> None:
+def test_undone_notes_and_notes_of_others_do_not_count(db: Database) -> None:
     chosen = verdict(db, "pair")
     project = db.value("SELECT id FROM projects")
     record(db, chosen, "you", "override", label="B", value=-1.0)

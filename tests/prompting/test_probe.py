@@ -44,7 +44,7 @@ class TestSight:
     def _planted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("recjudge_tui.prompting.probe.WORDS", ("WALNUT",))
 
-    def test_a_judge_that_reads_the_word_sees(self) -> None:
+    def test_a_judge_that_reads_the_word_accepts_images(self) -> None:
         with serving(reads("It says walnut.")) as stub:
             found = probe(at("openai:m", stub.url))
             parts = stub.sent()["messages"][1]["content"]
@@ -52,7 +52,7 @@ class TestSight:
         assert [part["type"] for part in parts] == ["text", "image_url", "text"]
         assert "WALNUT" not in json.dumps(parts).upper()
 
-    def test_a_judge_that_says_anything_else_does_not(self, db: Database) -> None:
+    def test_a_judge_that_does_not_read_the_word_does_not_accept_images(self, db: Database) -> None:
         make_project(db, users=1)
         with serving(reads("NONE")) as stub:
             spec = at("openai:m", stub.url)
@@ -74,7 +74,7 @@ class TestSight:
         assert found.images is None
         assert "Could not process image" in found.problems[0]
 
-    def test_a_baseline_does_not(self) -> None:
+    def test_the_mirror_is_not_needed_with_a_baseline(self) -> None:
         assert probe(at("rules")).images is None
 
     def test_the_word_can_be_read_in_the_image(self) -> None:
@@ -105,7 +105,7 @@ def test_what_is_refused_is_found_out() -> None:
     assert set(found.refused) == {"response_format", "temperature", "seed", "logprobs"}
 
 
-def test_a_server_that_takes_the_schema_and_does_not_mind_it_is_found_out() -> None:
+def test_a_server_that_accepts_the_schema_but_ignores_it_is_detected() -> None:
     said = completion('{"reasoning": "known to all", "answer": "Paris"}')
     with serving(lambda line, n: answer(200, said) if "POST" in line else answer(404, {})) as stub:
         found = probe(at("openai:m", stub.url))
@@ -137,7 +137,7 @@ def test_ollama_and_anthropic(ollama_server: ServerProcess) -> None:
 
 
 @pytest.mark.parametrize("spec", ["rules", "random"])
-def test_what_is_no_language_model_is_not_asked(spec: str) -> None:
+def test_a_judge_without_a_language_model_is_not_probed(spec: str) -> None:
     found = probe(at(spec))
     assert not found.language_model
     assert found.latency_s is None

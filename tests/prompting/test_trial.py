@@ -107,7 +107,7 @@ def test_nothing_is_stored_and_nothing_stored_is_used(db: Database, openai_serve
     assert not db.connection.in_transaction
 
 
-def test_a_price_that_nobody_knows_is_no_cost(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_price_gives_no_cost(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recjudge_tui.prompting.trial.price_of", lambda _: None)
     usage = {"prompt_tokens": 900, "completion_tokens": 20}
     with serving(scripted(answer(200, {**completion(SET_1), "usage": usage}))) as stub:
@@ -141,7 +141,7 @@ def test_a_server_that_takes_no_calls_is_not_waited_for(
     assert "too many of you" in found.error
 
 
-def test_it_can_be_given_up(db: Database) -> None:
+def test_it_can_be_cancelled(db: Database) -> None:
     cancelled = threading.Event()
     with start("openai_api", "--delay-ms", "600000") as slow:
         threading.Timer(0.4, cancelled.set).start()
@@ -149,7 +149,7 @@ def test_it_can_be_given_up(db: Database) -> None:
             tried(db, server_judge(slow.url), cancelled=cancelled)
 
 
-def test_what_cannot_be_asked(db: Database) -> None:
+def test_invalid_requests(db: Database) -> None:
     with pytest.raises(NotFoundError, match="cannot show case"):
         tried(db, RULES, "pointwise-media", "pair")
     with pytest.raises(NotFoundError, match="no case 999"):

@@ -170,7 +170,7 @@ def test_lines_that_argue_are_no_labels_and_stay_in_the_reasoning() -> None:
     assert "A wins" not in found["overall"].reasoning
 
 
-def test_half_a_character_in_an_analysis_is_made_whole() -> None:
+def test_a_lone_surrogate_in_an_analysis_is_replaced() -> None:
     text = json.dumps({**answers(), "impact_analysis": "a \ud83d b \U0001f600"})
     assert by_aspect(parsed(text=text))["impact"].reasoning == "a \ufffd b \U0001f600"
 
@@ -182,7 +182,7 @@ def test_an_analysis_that_is_no_text_is_kept_as_json() -> None:
 
 
 @pytest.mark.parametrize("name", ["arena-media", "arena-shopping"])
-def test_asked_alone_an_aspect_is_not_drawn_from_others(name: str) -> None:
+def test_an_aspect_asked_alone_is_not_read_from_other_aspects(name: str) -> None:
     for aspect in ASPECTS:
         system, user = PROTOCOL.request(shipped(name), paired(), "ab", aspect, Sampling()).messages
         text = system.content + user.content

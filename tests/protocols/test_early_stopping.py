@@ -72,12 +72,14 @@ def test_one_system_decides_nothing_and_arena_decides_overall() -> None:
          "als against pop narrow enough, win rate 0.500 [0.450, 0.550] from 300 users"),
     ],
 )  # fmt: skip
-def test_a_standing_is_told_from_the_side_of_the_better(compared: PairInterval, words: str) -> None:
+def test_a_standing_is_described_from_the_side_of_the_better_system(
+    compared: PairInterval, words: str
+) -> None:
     stands = StoppingStatus(312, 1000, True, "win rate", 0.95, (compared,))
     assert status_text(stands) == f"decided after 312 of 1,000 users: {words}"
 
 
-def test_a_difference_of_shares_is_told_as_one() -> None:
+def test_a_difference_of_shares_is_described_as_such() -> None:
     what = decide("pointwise-media", "pointwise", [("als", ""), ("pop", "")])
     assert what is not None
     verdicts = [{("als", ""): 0.0, ("pop", ""): 2.0}] * 30

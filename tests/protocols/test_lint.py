@@ -94,7 +94,7 @@ def test_the_pairwise_examples_favour_neither_place(name: str) -> None:
         ({"protocol": "elo"}, "no protocol “elo”"),
     ],
 )
-def test_what_is_wrong_is_said(changes: dict[str, Any], said: str) -> None:
+def test_faults_are_reported(changes: dict[str, Any], said: str) -> None:
     found = lint(LIST.model_copy(update=changes))
     assert any(said in problem for problem in found), found
 

@@ -154,7 +154,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_whatever_the_text_holds_it_stays_in_its_frame_and_on_its_line(text: str) -> None:
+def test_any_text_stays_in_its_frame_and_on_its_line(text: str) -> None:
     user = explanation.PROTOCOL.request(FILMS, explained(text=text), "", "", Sampling()).messages[1].content
     lines = user.splitlines()
     assert [line for line in lines if line.startswith("<")] == ["<explanation>", "</explanation>"]
@@ -182,7 +182,7 @@ def test_a_list_is_scored_on_the_scale_alone() -> None:
 @pytest.mark.parametrize(
     "score", [-0.01, 1.01, "high", "NaN", True, None, [0.5], "72 %", "0_1", "0,5", "٠.٥", 10**400]
 )
-def test_what_lies_off_the_scale_is_a_fault(score: object) -> None:
+def test_an_answer_outside_the_scale_is_a_fault(score: object) -> None:
     with pytest.raises(ReplyFault):
         absolute.PROTOCOL.parse(LIST, listed(), reply(reasoning="x", score=score), "", "")
 

@@ -183,7 +183,7 @@ def test_dawid_and_skene_weigh_each_rater_by_what_they_get_right(project_db: Pat
     assert project.db.value("SELECT count(confidence) FROM verdicts WHERE rule LIKE 'majority%'") == 0
 
 
-def test_dawid_and_skene_keep_aspects_apart_and_obey_the_quorum(project_db: Path) -> None:
+def test_dawid_skene_treats_aspects_separately_and_respects_the_quorum(project_db: Path) -> None:
     project = new_project(project_db)
     cases = texts(project, 6)
     for rater in ("one", "two", "six"):

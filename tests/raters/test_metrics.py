@@ -129,7 +129,7 @@ def test_a_metric_is_read_from_its_name_or_its_rater(text: str, metric: Metric, 
         ("rouge-l@5", "unknown tokens"),
     ],
 )
-def test_what_is_no_metric_is_said(text: str, says: str) -> None:
+def test_an_unknown_metric_is_reported(text: str, says: str) -> None:
     with pytest.raises(UsageError) as error:
         read_metric(text)
     assert says in str(error.value)
@@ -205,7 +205,7 @@ def test_equal_sums_in_another_order_are_a_tie(lists: Database) -> None:
         assert [value[2:] for value in pairs.values()] == [(0.0, "Tie")] * 3
 
 
-def test_a_metric_of_no_list_is_said_and_the_others_are_made(lists: Database) -> None:
+def test_a_metric_that_is_undefined_everywhere_is_reported_and_the_others_are_made(lists: Database) -> None:
     made = make(lists, "auc", "mrr", k=3)
     assert made[0][0] == "metric “auc” not created: it has nothing to judge"
     assert any("an item has no score" in line for line in made[0][1:])

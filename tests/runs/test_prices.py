@@ -22,7 +22,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "prices.toml"
 
 
-def test_a_price_that_nobody_named_is_unknown(table: Path) -> None:
+def test_a_price_in_no_table_is_unknown(table: Path) -> None:
     assert price_of(HOSTED) is None
     assert cost_of(HOSTED, Usage(input=10, output=10)) is None
     assert cost_of(HOSTED, Usage(cost_usd=0.25)) == 0.25, "the server itself said what it cost"
@@ -174,7 +174,7 @@ def test_the_source_of_a_familys_price_names_the_family(table: Path) -> None:
 
 @pytest.mark.parametrize("amount", ["nan", "inf", "-inf", "-1.0", "true", '"12"'])
 @pytest.mark.parametrize("field", ["input", "output", "cached_input", "batch_discount"])
-def test_a_price_that_is_none_is_refused(
+def test_an_invalid_price_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, amount: str
 ) -> None:
     fields = {"input": "1.0", "output": "2.0", field: amount}

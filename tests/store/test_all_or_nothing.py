@@ -258,7 +258,7 @@ def test_a_batch_is_written_whole_or_not_at_all(
     cut_everywhere(db, action)
 
 
-def test_a_batch_that_is_cut_anywhere_ends_as_if_nothing_had_happened(db: Database) -> None:
+def test_an_interrupted_batch_ends_like_an_undisturbed_one(db: Database) -> None:
     """The names are stored before the file is written, the answers before the run is closed: the next time goes on."""
     _batched(db)
     for action in (_export, _import):
@@ -281,7 +281,7 @@ def test_a_batch_that_is_cut_anywhere_ends_as_if_nothing_had_happened(db: Databa
     assert intact(db)
 
 
-def test_a_night_that_is_cut_anywhere_is_whole_after_the_next(db: Database, tmp_path: Path) -> None:
+def test_an_interrupted_night_is_completed_by_the_next_one(db: Database, tmp_path: Path) -> None:
     """Lists are imported, judged and noted as seen; each step may have been the last."""
     watched = Nights(db, tmp_path)
     watched.describe()

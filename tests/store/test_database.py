@@ -183,7 +183,7 @@ def test_a_read_only_file_or_folder(tmp_path: Path) -> None:
     assert (folder / "old.db").read_bytes() == before
 
 
-def test_a_full_disk_is_said_and_nothing_is_lost(project_db: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_lost(project_db: Path) -> None:
     with connect(project_db) as db:
         create_project(db, "kept")
         db.execute(f"PRAGMA max_page_count = {db.value('PRAGMA page_count') + 2}")

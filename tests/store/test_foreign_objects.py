@@ -63,7 +63,7 @@ def change(path: Path, sql: str) -> bytes:
 
 
 @pytest.mark.parametrize("sql", HOSTILE)
-def test_what_would_act_in_our_place_is_refused_and_named(judged: Path, sql: str) -> None:
+def test_foreign_triggers_and_views_are_refused_by_name(judged: Path, sql: str) -> None:
     before = change(judged, sql)
     with pytest.raises(StoreError, match=f"{HOSTILE[sql]} that is not recjudge's") as caught:
         connect(judged)
@@ -85,7 +85,7 @@ def test_a_trigger_that_is_filed_as_something_else_never_runs(judged: Path, lie:
 
 
 @pytest.mark.parametrize("words", [("runs", "list"), ("project", "delete", "films", "--yes"), ("doctor",)])
-def test_the_command_line_says_it_once_and_leaves_the_file_alone(
+def test_the_command_line_reports_it_once_and_leaves_the_file_alone(
     judged: Path, words: tuple[str, ...]
 ) -> None:
     before = change(judged, f"CREATE TRIGGER gone AFTER INSERT ON verdicts {DELETES_VERDICTS}")
@@ -101,7 +101,7 @@ def test_the_command_line_says_it_once_and_leaves_the_file_alone(
         ]
 
 
-def test_what_people_add_beside_our_tables_stays_and_works(judged: Path) -> None:
+def test_tables_that_people_add_stay_and_work(judged: Path) -> None:
     with closing(sqlite3.connect(judged)) as connection:
         tables = sqlite_utils.Database(connection)
         notes = tables["my_notes"]

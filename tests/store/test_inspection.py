@@ -48,7 +48,7 @@ def test_without_a_list_of_mounts_the_kind_is_not_known() -> None:
     ]
 
 
-def test_a_look_changes_nothing_and_tells_what_is_there(project_db: Path) -> None:
+def test_inspecting_a_file_changes_nothing_and_reports_its_content(project_db: Path) -> None:
     assert inspect_file(project_db) is None
     assert not project_db.exists()
     connect(project_db).close()
@@ -61,7 +61,7 @@ def test_a_look_changes_nothing_and_tells_what_is_there(project_db: Path) -> Non
     assert hashlib.sha256(project_db.read_bytes()).hexdigest() == before
 
 
-def test_an_old_schema_is_told_and_left(project_db: Path) -> None:
+def test_an_old_schema_is_reported_and_not_changed(project_db: Path) -> None:
     with connect(project_db) as db:
         db.execute("DELETE FROM migrations WHERE version > 1")
     found = inspect_file(project_db)
@@ -95,9 +95,7 @@ def test_damage_is_found(project_db: Path) -> None:
         (["ALTER TABLE runs RENAME TO theirs"], "not recjudge's"),
     ],
 )
-def test_what_is_newer_or_somebody_elses_is_refused(
-    project_db: Path, statements: list[str], title: str
-) -> None:
+def test_newer_and_foreign_files_are_refused(project_db: Path, statements: list[str], title: str) -> None:
     with connect(project_db) as db:
         for statement in statements:
             db.execute(statement)
@@ -105,7 +103,7 @@ def test_what_is_newer_or_somebody_elses_is_refused(
         inspect_file(project_db)
 
 
-def test_what_is_no_database_is_refused(project_db: Path) -> None:
+def test_a_file_that_is_no_database_is_refused(project_db: Path) -> None:
     project_db.write_text("not a database, but long enough to be looked at\n" * 50, encoding="utf-8")
     with pytest.raises(StoreError, match="not a recjudge database"):
         inspect_file(project_db)

@@ -149,7 +149,7 @@ def test_a_table_can_be_made_anew_without_losing_what_refers_to_it(project_db: P
         assert project_id(db, "kept")
 
 
-def test_a_slow_migration_is_told_once_and_a_quick_one_not_at_all(
+def test_a_slow_migration_is_announced_once_and_a_quick_one_not_at_all(
     project_db: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect(project_db).close()

@@ -104,7 +104,7 @@ def test_a_wrong_occasion_in_a_filter_is_refused(text: str, says: str) -> None:
         parse_filter(text)
 
 
-def test_an_unknown_context_is_refused_with_those_there_are(visits: Database, db: Database) -> None:
+def test_an_unknown_context_is_refused_with_the_existing_ones(visits: Database, db: Database) -> None:
     check_contexts(visits, 1, OccasionFilter(("home", "")))
     with pytest.raises(NotFoundError) as error:
         check_contexts(visits, 1, OccasionFilter(("home", "desk")))
@@ -167,7 +167,7 @@ def test_a_filter_never_pairs_lists_that_are_no_pair_without_it(db: Database) ->
             plan(db, RULES, "pairwise", **settings_)
 
 
-def test_every_occasion_lets_everything_through(visits: Database) -> None:
+def test_choosing_every_occasion_matches_everything(visits: Database) -> None:
     assert occasion_condition(EVERY_OCCASION, "c") == ("1", {})
     assert occasion_terms(EVERY_OCCASION) == ()
     assert untimed_count(visits, 1, "cases", EVERY_CASE) == 0

@@ -39,7 +39,7 @@ def test_it_is_read_and_says_so(on_a_disc: Path) -> None:
     ]
 
 
-def test_what_a_log_holds_is_seen(project_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_in_the_log_are_read(project_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with connect(project_db) as writer:
         create_project(writer, "in the log")
         assert Path(f"{project_db}-wal").stat().st_size > 0

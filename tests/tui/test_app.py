@@ -104,7 +104,7 @@ async def test_an_error_shows_title_cause_and_next_step(project_db: Path) -> Non
     assert "Do [this]." in screen
 
 
-async def test_a_fault_of_our_own_in_a_worker_is_shown_and_the_app_goes_on(project_db: Path) -> None:
+async def test_a_bug_in_a_worker_is_shown_and_the_app_continues(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         screen = pilot.app.screen
@@ -133,7 +133,7 @@ async def test_a_key_before_a_screen_has_its_widgets_does_nothing(project_db: Pa
             assert pilot.app.screen is screen
 
 
-async def test_a_callback_of_a_screen_that_is_gone_is_no_fault(project_db: Path) -> None:
+async def test_a_callback_of_a_closed_screen_is_ignored(project_db: Path) -> None:
     project = make_project(project_db)
     async with running(project_db, "movies") as pilot:
         screen = make_screen("runs", project)

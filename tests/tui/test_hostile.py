@@ -72,7 +72,7 @@ async def test_every_screen(project_db: Path) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("look", [UNICODE, ASCII], ids=["unicode", "ascii"])
-def test_a_row_has_its_width_whatever_is_in_it(text: str, look: Glyphs) -> None:
+def test_a_row_has_its_width_regardless_of_its_content(text: str, look: Glyphs) -> None:
     row = VerdictRow(
         1,
         7,

@@ -19,7 +19,7 @@ from tests.support.app.projects import make_project
 from tests.support.servers.process import ServerProcess
 
 
-async def test_first_look_to_the_first_reasoning_in_two_keys(project_db: Path) -> None:
+async def test_from_the_first_screen_to_the_first_reasoning_in_two_keys(project_db: Path) -> None:
     make_project(project_db)
     make_project(project_db, "other")
     async with running(project_db, app_class=RecjudgeApp) as pilot:

@@ -70,7 +70,7 @@ def test_a_signal_over_a_dialog_and_twice(project_db: Path) -> None:
         assert left_on(raw + rest) == set()
 
 
-def test_an_app_that_hangs_is_left_all_the_same(project_db: Path) -> None:
+def test_an_app_that_hangs_can_still_be_ended(project_db: Path) -> None:
     make_project(project_db)
     hang = "__import__('time').sleep(600)"
     with running_code(project_db, f"RecjudgeApp.action_show_keys = lambda self: {hang}") as child:
@@ -86,7 +86,7 @@ def test_an_app_that_hangs_is_left_all_the_same(project_db: Path) -> None:
         assert left_on(raw + rest) == set()
 
 
-def test_a_run_goes_on_and_it_is_said(project_db: Path) -> None:
+def test_a_message_says_that_the_run_continues(project_db: Path) -> None:
     project = make_project(project_db)
     run = start_run(project_db, project)
     with app(project_db) as child:
@@ -100,7 +100,7 @@ def test_a_run_goes_on_and_it_is_said(project_db: Path) -> None:
         assert db.value("SELECT wanted FROM runs WHERE id = ?", (run,)) == "run"
 
 
-def test_a_terminal_that_goes_away_takes_the_app_with_it(project_db: Path) -> None:
+def test_the_app_ends_when_its_terminal_vanishes(project_db: Path) -> None:
     make_project(project_db)
     with app(project_db) as child:
         child.expect(b"movies")
@@ -126,7 +126,7 @@ def read_until(terminal: int, awaited: bytes) -> None:
             seen += os.read(terminal, 1 << 16)
 
 
-def test_a_terminal_that_goes_away_without_a_signal_takes_the_app_with_it(project_db: Path) -> None:
+def test_the_app_ends_when_its_terminal_vanishes_without_a_signal(project_db: Path) -> None:
     project = make_project(project_db)
     run = start_run(project_db, project)
     with uncontrolling_terminal(project_db) as (child, terminal):
@@ -198,7 +198,7 @@ RecjudgeApp.action_show_keys = lambda self: self.screen.mount(Bad())"""
 
 @pytest.mark.parametrize("code", [CRASH, DRAWN], ids=["handler", "render"])
 @pytest.mark.parametrize("debug", [False, True], ids=["plain", "debug"])
-def test_a_crash_is_one_line_and_the_terminal_is_restored(project_db: Path, code: str, debug: bool) -> None:
+def test_a_crash_prints_one_line_and_restores_the_terminal(project_db: Path, code: str, debug: bool) -> None:
     project = make_project(project_db)
     run = start_run(project_db, project)
     with running_code(project_db, code, *(["--debug"] if debug else [])) as child:

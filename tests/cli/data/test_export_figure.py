@@ -34,7 +34,7 @@ def run(project_db: Path) -> Run:
     return call
 
 
-def test_a_figure_goes_to_its_file_and_says_so(run: Run, tmp_path: Path) -> None:
+def test_a_figure_is_written_to_its_file_and_reported(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "runs.svg"
     path.write_text("old")
     result = run("--figure", "runs", "--truth", "anna", "--stat", "kappa", "-o", str(path))
@@ -110,7 +110,7 @@ def test_words_that_do_not_fit(run: Run, words: tuple[str, ...], said: str) -> N
         run(*words)
 
 
-def test_what_is_not_there(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_data(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UsageError, match="no figure “nix” Available: confusion"):

@@ -60,7 +60,7 @@ def test_days_are_whole_and_what_has_no_time_is_counted(visits: Path, capsys: Ca
     assert f"{counted} without served_at left out, because a time was chosen" in err
 
 
-def test_a_filter_and_the_options_hold_both(visits: Path, capsys: Capture) -> None:
+def test_a_filter_and_the_options_both_apply(visits: Path, capsys: Capture) -> None:
     anna, _ = _rows(visits, capsys, "verdicts", "--filter", "judge:anna", "--context", "cart")
     cart, _ = _rows(visits, capsys, "cases", "--context", "cart")
     assert {row["rater"] for row in anna} == {"anna"}
@@ -89,7 +89,7 @@ def test_a_filter_and_the_options_hold_both(visits: Path, capsys: Capture) -> No
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused(
+def test_options_that_contradict_each_other_are_refused(
     visits: Path, capsys: Capture, words: tuple[str, ...], code: int, says: str
 ) -> None:
     done, out, err = ran(capsys, "export", "-p", "films", "--db", str(visits), *words)

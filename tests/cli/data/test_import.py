@@ -51,7 +51,7 @@ def test_one_kind_says_no_kind(tmp_path: Path) -> None:
 LISTS = "userID,itemID,prediction,note\n1,10,4.5,x\n1,11,4.75,y\n2,10,3.25,z\n"
 
 
-def test_what_each_column_was_taken_for(tmp_path: Path) -> None:
+def test_the_import_says_how_each_column_was_read(tmp_path: Path) -> None:
     (tmp_path / "als.csv").write_text(LISTS)
     result = run(tmp_path, str(tmp_path / "als.csv"), "--system", "als")
     assert result.stderr.splitlines()[1:3] == [
@@ -143,7 +143,7 @@ def test_errors_call_the_standard_input_by_its_name(tmp_path: Path, content: byt
     assert "/" not in str(raised.value).replace("docs/mapping.md", "")
 
 
-def test_plain_lines_where_there_is_no_terminal(
+def test_progress_is_plain_lines_without_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with progress.reading("events") as tell:

@@ -80,7 +80,7 @@ def test_judge_test_run_and_batch_run_reach_the_deployment(azure: Stub, db: Data
         (f"{DEPLOYMENT}?{VERSION}&key=secret", f"Write it as {DEPLOYMENT}?api-version=VERSION."),
     ],
 )
-def test_a_wrong_address_is_told_with_the_right_form(azure: Stub, url: str, says: str) -> None:
+def test_a_wrong_address_is_reported_with_the_right_form(azure: Stub, url: str, says: str) -> None:
     code, _, err = asked(azure, "judge", "test", *JUDGE, "--base-url", url)
     assert code in (1, 2)
     assert says in err

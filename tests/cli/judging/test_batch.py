@@ -82,7 +82,7 @@ def test_submit_status_collect(path: Path, server: ServerProcess, spec: str) -> 
     assert stats(server)["most"] == 1
 
 
-def test_given_up_it_goes_on_live(path: Path, server: ServerProcess) -> None:
+def test_after_giving_up_a_batch_its_calls_are_asked_live(path: Path, server: ServerProcess) -> None:
     run = planned(path, server.url)
     assert ran("batch", "submit", run, "--db", path)[0] == 0
     assert ran("batch", "collect", run, "--give-up", "--db", path)[:2] == (

@@ -36,7 +36,7 @@ def table(db: Database, *words: str) -> dict[str, Any]:
     return parsed
 
 
-def test_a_judge_is_run_with_the_floor_beside_it(db: Database) -> None:
+def test_rules_judges_the_same_lists_as_a_baseline(db: Database) -> None:
     printed = table(db, "--judge", "random", *FEW)
     assert {row["rater"] for row in printed["rows"]} == {"random", "rules"}
     detected = {
@@ -57,7 +57,7 @@ def test_asking_again_judges_nothing_twice(db: Database) -> None:
     assert table(db)["rows"] == first["rows"]
 
 
-def test_without_the_floor_and_by_system(db: Database) -> None:
+def test_without_the_baseline_and_by_system(db: Database) -> None:
     printed = table(db, "--judge", "random", "--no-floor", "--by-system", *FEW)
     assert {row["rater"] for row in printed["rows"]} == {"random"}
     assert {row["system"] for row in printed["rows"]} == {None, "als", "pop"}

@@ -77,7 +77,7 @@ def test_a_test_prints_what_was_found_and_keeps_it(project_db: Path, openai_serv
     assert kept.schema_enforced
 
 
-def test_a_parameter_refused_is_told_from_one_that_there_is_not(project_db: Path) -> None:
+def test_a_refused_parameter_and_an_unknown_one_are_shown_differently(project_db: Path) -> None:
     with start("anthropic_api", "--refuse", "temperature", "--api-key", PLANTED) as server:
         code, found, err = probed(
             project_db,
@@ -105,7 +105,7 @@ def test_a_known_and_an_unknown_price(project_db: Path, tmp_path: Path) -> None:
     assert found["price"].startswith("$2.5 in, $10 out per million tokens")
 
 
-def test_what_is_no_language_model_is_named_so(project_db: Path) -> None:
+def test_a_judge_without_a_language_model_is_described_as_such(project_db: Path) -> None:
     code, out, err = ran("judge", "test", "rules", "--db", project_db)
     assert code == 0, err
     assert "not a language model" in out

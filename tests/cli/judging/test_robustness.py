@@ -55,7 +55,7 @@ def test_the_judge_is_run_and_the_table_printed(db: Database) -> None:
     assert {row["outcome"] for row in found["rows"]} == {"correct", "wrong", "tie"}
 
 
-def test_fewer_users_than_asked_for_are_said(db: Database) -> None:
+def test_a_note_says_if_fewer_users_are_drawn_than_requested(db: Database) -> None:
     result = run(db, "adversarial", "--judge", "rules")
     assert result.exit_code == 0
     assert "left out: 88 × user missing: only 12 of the requested 100 are suitable" in result.stderr
@@ -76,7 +76,7 @@ def test_without_a_judge_the_table_is_of_what_there_is(db: Database) -> None:
     assert any("one system" in note for note in found["notes"])
 
 
-def test_a_run_in_the_background_is_left_to_itself(db: Database) -> None:
+def test_a_run_in_the_background_is_not_interrupted(db: Database) -> None:
     result = run(db, "adversarial", "--judge", "rules", "--sample", "4", "--detach")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "run 1 started in the background" in result.stderr
@@ -84,7 +84,7 @@ def test_a_run_in_the_background_is_left_to_itself(db: Database) -> None:
     assert code == 0, err
 
 
-def test_errors_are_of_the_one_tree(db: Database) -> None:
+def test_errors_are_recjudge_errors(db: Database) -> None:
     with pytest.raises(NotFoundError):
         run(db, "adversarial", "--rater", "nobody")
     with pytest.raises(NotFoundError, match="no system “ghost”"):

@@ -88,7 +88,7 @@ def test_a_run_without_a_judge_takes_that_of_the_settings(db: Database, tmp_path
 
 @pytest.mark.parametrize("option", ["--budget", "--timeout", "--temperature", "--rpm", "--tpm", "--margin"])
 @pytest.mark.parametrize("number", ["nan", "inf", "1e999"])
-def test_a_number_that_is_none_or_endless_is_wrong_usage(db: Database, option: str, number: str) -> None:
+def test_nan_and_infinity_are_wrong_usage(db: Database, option: str, number: str) -> None:
     code, _, err = ran("run", "pairwise", "-p", "films", "--judge", "rules", option, number, "--db", db.path)
     assert (code, "Invalid value for" in err, option in err) == (2, True, True)
     assert db.value("SELECT count(*) FROM runs") == 0
@@ -150,7 +150,7 @@ def test_every_option_reaches_the_run(db: Database, openai_server: ServerProcess
     assert db.value("SELECT name FROM raters") == "mine"
 
 
-def test_so_do_the_occasions(db: Database) -> None:
+def test_the_options_of_occasions_reach_the_report(db: Database) -> None:
     header = ("user_id", "system", "item_id", "rank", "context", "served_at")
     visits = [("home", "2024-05-10"), ("cart, late", "2024-05-31T20:00:00Z"), ("home", "")]
     load(db, "lists", [header, *(("u00", s, "i1", 1, *visit) for s in ("als", "pop") for visit in visits)])
@@ -171,7 +171,7 @@ def test_so_do_the_occasions(db: Database) -> None:
     assert "no context “desk” in this project" in err
 
 
-def test_so_does_every_option_that_only_explanations_know(db: Database) -> None:
+def test_every_option_of_explanations_reaches_the_run(db: Database) -> None:
     texts = [("u00", f"i{n}", "als", f"Text {n}") for n in (1, 2, 3)]
     load(db, "explanations", [("user_id", "item_id", "system", "text"), *texts])
     load(db, "labels", [
@@ -237,7 +237,7 @@ def test_runs_are_listed_shown_retried_and_deleted(db: Database) -> None:
     assert db.value("SELECT count(*) FROM calls") == 0
 
 
-def test_a_run_started_in_the_background_is_reported_and_goes_on(db: Database) -> None:
+def test_a_run_started_in_the_background_is_reported_and_continues(db: Database) -> None:
     with start("openai_api", "--delay-ms", 50) as server:
         words = [
             "--judge",

@@ -51,7 +51,7 @@ def test_the_page_is_on_stdout_and_everything_else_is_not(db: Database, tmp_path
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_who_is_left_out_is_said_and_nobody_is_without_being_asked(db: Database) -> None:
+def test_a_note_names_the_raters_left_out(db: Database) -> None:
     words = ["run", "saer", "-p", "films", "--judge", "random", "--db", db.path]
     code, out, err = ran(*words, "--drop-poor-over", "0")
     assert code == 0, err
@@ -64,7 +64,7 @@ def test_who_is_left_out_is_said_and_nobody_is_without_being_asked(db: Database)
     assert {row["system"] for row in board} == {"als", "pop", "svd"}
 
 
-def test_a_baseline_is_what_the_others_are_compared_with(db: Database) -> None:
+def test_the_others_are_compared_with_the_baseline(db: Database) -> None:
     words = ["run", "saer", "-p", "films", "--judge", "rules", "--baseline", "pop", "--db", db.path]
     code, out, err = ran(*words)
     assert code == 0, err
@@ -73,7 +73,7 @@ def test_a_baseline_is_what_the_others_are_compared_with(db: Database) -> None:
     assert "svd" in lead.partition("Rated alone")[0]
 
 
-def test_wrong_words_are_refused_before_anything_is_stored(db: Database) -> None:
+def test_invalid_options_are_refused_before_anything_is_stored(db: Database) -> None:
     for words, said in (
         (["run", "saer", "--systems", "als"], "two systems"),
         (["run", "saer", "--drop-poor-over", "50"], "0<=x<=1"),

@@ -32,7 +32,9 @@ def test_path(folder: Path) -> None:
     assert run("config", "path") == (0, f"{folder / 'config.toml'}\n", "")
 
 
-def test_show_says_what_holds_and_from_where(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_prints_the_settings_in_effect_and_their_source(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, said, _ = run("config", "show", "--format", "json")
     assert json.loads(said)["rows"] == [
         {"setting": "theme", "value": "recjudge", "from": "shipped"},
@@ -71,7 +73,7 @@ def test_keys_lists_every_binding_and_where_it_is_changed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "keys"])
-def test_a_mistake_is_told_and_ends_with_1(folder: Path, command: str) -> None:
+def test_a_mistake_is_reported_and_the_exit_code_is_1(folder: Path, command: str) -> None:
     text = '[app]\ntheme = "recjudge-lite"\n[keys]\ncases.srt = "f8"\ncases.sort = "alt+s"\n'
     (folder / "config.toml").write_text(text, encoding="utf-8")
     code, said, told = run("config", command)

@@ -184,7 +184,7 @@ def test_the_sample_data_give_no_alarm(project_db: Path, folder: str) -> None:
     assert "nothing found" in out
 
 
-def test_what_works_here_without_a_database(project_db: Path) -> None:
+def test_checks_without_a_database(project_db: Path) -> None:
     code, rows, _ = asked(project_db)
     assert code == 0
     assert {row["state"] for row in rows} <= {"ok", "warning"}
@@ -218,7 +218,7 @@ def test_a_run_whose_process_is_gone_is_named(project_db: Path) -> None:
     assert (code, left["state"], left["next_step"]) == (0, "warning", f"recjudge runs resume {run}")
 
 
-def test_keys_are_told_by_name_only(project_db: Path) -> None:
+def test_keys_are_reported_by_name_only(project_db: Path) -> None:
     code, rows, said = asked(project_db, OPENAI_API_KEY=PLANTED)
     keys = {row["what"]: row["detail"] for row in rows if row["what"].startswith("key ")}
     assert keys["key OPENAI_API_KEY"] == "set"
@@ -227,7 +227,7 @@ def test_keys_are_told_by_name_only(project_db: Path) -> None:
     assert code == 0
 
 
-def test_a_key_of_the_keyring_is_told_as_such(project_db: Path, tmp_path: Path) -> None:
+def test_a_key_in_the_keyring_is_reported_as_such(project_db: Path, tmp_path: Path) -> None:
     package = tmp_path / "keyring"
     package.mkdir()
     (package / "__init__.py").write_text(

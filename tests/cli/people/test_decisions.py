@@ -119,7 +119,7 @@ def test_a_plan_of_a_project(db: str) -> None:
         ("--protocol", "absolute"),
     ],
 )
-def test_a_plan_that_cannot_be(words: tuple[str, ...]) -> None:
+def test_an_impossible_plan(words: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["plan", *words])
     assert left.value.code == 2

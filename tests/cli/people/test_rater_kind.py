@@ -38,7 +38,7 @@ def test_figures_of_runs_are_computed_anew(project_db: Path) -> None:
 
 
 @pytest.mark.parametrize(("make", "why"), [("metric", "kind metric"), ("run", "A run used it")])
-def test_what_recjudge_made_stays_what_it_is(project_db: Path, make: str, why: str) -> None:
+def test_raters_made_by_recjudge_keep_their_kind(project_db: Path, make: str, why: str) -> None:
     make_project(project_db)
     with connect(project_db) as db:
         project = db.value("SELECT name FROM projects")

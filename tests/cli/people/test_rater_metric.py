@@ -30,7 +30,7 @@ def fill(db: Database) -> None:
     load(db, "lists", [("user_id", "system", "item_id", "rank"), ("u1", "a", "i1", 1)])
 
 
-def test_the_raters_are_told_on_stderr_and_listed(db: Path) -> None:
+def test_the_raters_are_reported_on_stderr_and_listed(db: Path) -> None:
     code, out, err = ran("rater", "metric", "bleu-1", "ndcg", "--k", 5, "-p", "films", "--db", db)
     assert (code, out) == (0, "")
     assert err.splitlines() == [
@@ -55,7 +55,7 @@ def test_without_a_name_they_are_listed(db: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("nccg",), ("ndcg", "--k", "0"), ("rouge-l", "--tokens", "letters")])
-def test_wrong_words_end_with_2(db: Path, words: tuple[str, ...]) -> None:
+def test_invalid_options_exit_with_2(db: Path, words: tuple[str, ...]) -> None:
     assert ran("rater", "metric", *words, "-p", "films", "--db", db)[0] == 2
 
 

@@ -45,7 +45,7 @@ def test_a_name_that_cannot_be(path: Path, words: tuple[str, str], says: str) ->
     assert "anna" in ran("rater", "list", "--db", path)[1]
 
 
-def test_a_run_has_a_name_and_loses_it(path: Path) -> None:
+def test_a_run_can_be_named_and_its_name_removed(path: Path) -> None:
     assert ran("runs", "rename", 1, "before the new prompt", "--db", path)[0] == 0
     shown = json.loads(ran("runs", "list", "--db", path, "--format", "json")[1])["rows"]
     assert [row["name"] for row in shown if row["id"] == 1] == ["before the new prompt"]

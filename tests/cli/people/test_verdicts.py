@@ -38,7 +38,7 @@ def rows(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]
     return found
 
 
-def test_by_attention_only_what_deserves_eyes_is_listed_with_its_reason(
+def test_the_order_by_attention_lists_only_verdicts_to_read_with_reasons(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     found = rows(capsys, "verdicts", "list", "-p", "movies", "--sort", "attention")
@@ -84,7 +84,7 @@ def test_decisions_are_written_taken_back_and_logged(capsys: pytest.CaptureFixtu
         (("1", "praise"), 2, "praise"),
     ],
 )
-def test_what_cannot_be_decided_says_why_and_writes_nothing(
+def test_an_invalid_decision_gives_the_reason_and_writes_nothing(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, said: str, file: Path
 ) -> None:
     assert code("verdicts", "decide", *words) == status

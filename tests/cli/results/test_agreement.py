@@ -75,7 +75,7 @@ def test_ensembles(db: str) -> None:
     )
 
 
-def test_wrong_words(db: str) -> None:
+def test_invalid_options(db: str) -> None:
     for words in (
         ("--aspect", "bogus"),
         ("--truth", "user", "--missing-truth", "9"),

@@ -112,7 +112,7 @@ def test_the_prompts_are_a_diff_on_stdout_and_reasons_go_to_stderr(db: str, tmp_
     assert (people.stdout, "anna has no run and therefore no prompt" in people.stderr) == ("", True)
 
 
-def test_wrong_words(db: str) -> None:
+def test_invalid_options(db: str) -> None:
     for words, error in (
         (("v1", "v1"), UsageError),
         (("v1", "nobody"), NotFoundError),

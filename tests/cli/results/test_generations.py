@@ -216,7 +216,7 @@ def test_lifetimes_of_lists_are_those_of_the_reports(judged: Database) -> None:
             assert by_case[cases[slate]] == (since, NEVER if until is None else until), slate
 
 
-def test_what_was_judged_of_replaced_lists_says_so(judged: Database, run: Run) -> None:
+def test_verdicts_on_replaced_lists_are_marked(judged: Database, run: Run) -> None:
     import_lists(judged, 2)
     notes = table_of(run, "leaderboard --protocol pointwise --rater rules")["notes"]
     assert "rules: 32 of 36 cases are about lists that were imported again since" in notes
@@ -246,14 +246,14 @@ def test_a_gate_holds_new_lists_against_old_ones_user_by_user(judged: Database, 
     assert {row["paired"] for row in same["rows"]} == {"by case: both judged the same lists"}
 
 
-def test_a_rater_of_one_import_cannot_be_held_against_itself(judged: Database, run: Run) -> None:
+def test_a_rater_of_one_import_cannot_be_compared_with_itself(judged: Database, run: Run) -> None:
     code, _, err = run("gate -p films --rater rules --against rules")
     assert code == 2
     assert "it judged no earlier lists" in err
     assert "Judge new lists with the same rater" in " ".join(err.split())
 
 
-def test_a_rater_against_itself_covers_lists_that_stayed_as_they_were(judged: Database, run: Run) -> None:
+def test_a_rater_compared_with_itself_includes_unchanged_lists(judged: Database, run: Run) -> None:
     judge_generation(judged, run, 2)
     table = table_of(run, "gate --rater rules --against rules --protocol pointwise")
     # four of the lists are the same in both imports, and were judged only once

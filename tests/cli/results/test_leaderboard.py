@@ -70,7 +70,7 @@ def test_the_cutoff_of_the_metrics(db: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "metrics"])
-def test_a_cutoff_where_there_are_no_metrics_is_wrong_usage(db: str, name: str) -> None:
+def test_a_cutoff_for_a_table_without_metrics_is_wrong_usage(db: str, name: str) -> None:
     code, _, told = ran(
         "leaderboard", "-p", "films", "--db", db, "--protocol", "arena", "--table", name, "--k", "7"
     )

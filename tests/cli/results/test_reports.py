@@ -129,7 +129,7 @@ def test_deleting_asks_first(db: str) -> None:
     assert "anna" in {row["name"] for row in table(rater, db, "list")["rows"]}
 
 
-def test_errors_come_from_the_one_tree(db: str) -> None:
+def test_errors_are_recjudge_errors(db: str) -> None:
     with pytest.raises(NotFoundError):
         run(agreement, "-p", "nothing", "--db", db)
     with pytest.raises(UsageError):

@@ -55,7 +55,7 @@ def test_zhang2024_fits_a_narrow_screen(tmp_path: Path) -> None:
     assert "300 + 5 printed figures" in text
 
 
-def test_wrong_words() -> None:
+def test_invalid_options() -> None:
     for words, says in (
         (["nothing"], "'saer', 'arena', 'zhang2024'"),
         (["arena", "--data", "."], "no --data"),
@@ -104,7 +104,7 @@ def test_an_unknown_project(tmp_path: Path) -> None:
         run("zhang2024", "--data", folder, "-p", "films", "--db", tmp_path / "mine.db")
 
 
-def test_a_judge_of_ones_own_stands_below_the_printed_ones(tmp_path: Path) -> None:
+def test_a_users_own_judge_is_shown_below_the_printed_ones(tmp_path: Path) -> None:
     folder = write_release(tmp_path / "data", joined_rows())
     db = tmp_path / "mine.db"
     ran("import", folder, "-p", "zhang", "--db", db)

@@ -105,7 +105,7 @@ def test_contexts_and_days_choose_and_together_they_are_the_whole(
 
 
 @pytest.mark.parametrize(("protocol", "cases"), [("pairwise", 8), ("pointwise", 8)])
-def test_what_a_time_leaves_out_is_counted_once(
+def test_cases_left_out_by_a_time_are_counted_once(
     visits: Path, capsys: Capture, protocol: str, cases: int
 ) -> None:
     table = _table(visits, capsys, "leaderboard", "--protocol", protocol, "--to", "2030-01-01")
@@ -229,7 +229,7 @@ def test_a_group_without_figures_is_named(project_db: Path, capsys: Capture) -> 
         (("flags",), "no rater has flagged an item of these or was asked to"),
     ],
 )  # fmt: skip
-def test_a_time_without_verdicts_says_nothing_about_others(
+def test_a_note_on_a_time_without_verdicts_does_not_mention_other_times(
     visits: Path, capsys: Capture, words: tuple[str, ...], note: str
 ) -> None:
     table = _table(visits, capsys, *words, "--from", "2031-01-01")
@@ -264,7 +264,7 @@ def test_text_and_csv_have_the_group_first(visits: Path, capsys: Capture) -> Non
         (("--from", "2024-06-01", "--to", "2024-05-01"), 2, "--from 2024-06-01 is after --to 2024-05-01"),
     ],
 )
-def test_what_there_is_not_is_refused(
+def test_an_unknown_name_is_refused(
     visits: Path, capsys: Capture, command: tuple[str, ...], words: tuple[str, ...], code: int, says: str
 ) -> None:
     done, out, err = ran(capsys, command[0], "-p", "films", "--db", str(visits), *command[1:], *words)
@@ -278,7 +278,7 @@ def test_metrics_of_no_list_are_undefined(visits: Path, capsys: Capture) -> None
     assert {(row["value"], row["n"], row["note"]) for row in table["rows"]} == {(None, 0, "no list")}
 
 
-def test_a_run_of_a_time_without_lists_says_so(visits: Path, capsys: Capture) -> None:
+def test_a_run_over_a_time_without_lists_reports_it(visits: Path, capsys: Capture) -> None:
     words = ("run", "pairwise", "-p", "films", "--judge", "random", "--from", "2030-01-01")
     code, out, err = ran(capsys, *words, "--context", "home", "--db", str(visits))
     assert (code, out) == (1, "")
@@ -318,7 +318,7 @@ def test_agreement_and_confusion_keep_to_the_systems(project_db: Path, capsys: C
             assert {row["n"] for row in table["rows"]} == {8}
 
 
-def test_an_unknown_system_is_named_with_those_there_are(visits: Path, capsys: Capture) -> None:
+def test_an_unknown_system_is_reported_with_the_existing_ones(visits: Path, capsys: Capture) -> None:
     for words in (PAIRS, ("agreement",), ("flags",), ("trend",)):
         done, out, err = ran(
             capsys, words[0], "-p", "films", "--db", str(visits), *words[1:], "--systems", "a,als"
@@ -384,7 +384,7 @@ def test_replaced_lists_count_in_no_group(project_db: Path, capsys: Capture) -> 
 
 
 @pytest.mark.parametrize("report", ["leaderboard", "agreement", "metrics"])
-def test_what_all_groups_are_made_of_is_read_once(project_db: Path, report: str) -> None:
+def test_data_shared_by_all_groups_is_read_once(project_db: Path, report: str) -> None:
     with connect(project_db) as db:
         project = make_visits(db)
 

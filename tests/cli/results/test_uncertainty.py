@@ -87,7 +87,7 @@ def test_estimate(run: Run) -> None:
     )
 
 
-def test_wrong_words(run: Run) -> None:
+def test_invalid_options(run: Run) -> None:
     for words in (
         ("calibration", "--rater", "llm", "--truth", "anna", "--format", "json"),
         ("calibration", "--rater", "llm", "--truth", "anna", "--coverage", "1"),

@@ -183,7 +183,7 @@ def test_impressions_that_cannot_be_used(db: Database, folder: Path, row: str, k
     assert summary.stored == 24
 
 
-def test_candidates_that_stand_twice_keep_the_better_rank(db: Database, folder: Path) -> None:
+def test_repeated_candidates_keep_the_better_rank(db: Database, folder: Path) -> None:
     (folder / "behaviors.tsv").write_text("1\tU1\t11/15/2019 12:05:00 PM\t\tN3-0 N4-1 N3-0\n")
     (folder / "prediction.txt").write_text("1 [1,2,3]\n")
     _lists(db, folder / "prediction.txt")

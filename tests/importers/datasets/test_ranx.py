@@ -68,7 +68,7 @@ def test_whole_scores_are_a_run_only_if_named(load: Load, db: Database) -> None:
     assert _lists(db) == {("q", "mine"): ["e", "d"]}
 
 
-def test_what_is_no_score_is_left_out(load: Load, db: Database) -> None:
+def test_invalid_scores_are_left_out(load: Load, db: Database) -> None:
     text = '{"q": {"d": 0.5, "e": NaN, "f": null, "": 1.0, "g\\ud800": 2.0}, "r": [1], "s": {"d": {"e": 1}}}'
     summary = load("lists", text, "run.json", layout="ranx-run", system="mine")
     assert _lists(db) == {("q", "mine"): ["d"]}

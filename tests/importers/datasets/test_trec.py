@@ -73,7 +73,7 @@ def test_not_a_run_at_all(load: Load, db: Database) -> None:
     assert db.value("SELECT count(*) FROM imports") == 0
 
 
-def test_a_document_judged_above_zero_is_relevant_whatever_the_others_are(load: Load, db: Database) -> None:
+def test_a_document_judged_above_zero_is_relevant_regardless_of_the_others(load: Load, db: Database) -> None:
     load("events", "1 0 a 1\n1 0 b 3\n1 0 c 3\n1 0 d 0\n1 0 e -1\n2 0 a 1\n", "qrels.txt")
     truths = load_evaluation_data(db, 1).truths
     assert {user: sorted(truth.relevant) for (user, _, _), truth in truths.items()} == {

@@ -73,7 +73,7 @@ def test_plain_tables_json_and_mappings_by_either_name_of_a_column(db: Database,
     assert imported(db, plain, "lists", "user_id=u1").stored == 1
 
 
-def test_what_cannot_be_chosen_says_why_and_stores_nothing(db: Database, tmp_path: Path) -> None:
+def test_an_invalid_choice_gives_the_reason_and_stores_nothing(db: Database, tmp_path: Path) -> None:
     path = tmp_path / "examples.csv"
     path.write_text(EXAMPLES)
     with pytest.raises(InputError, match="has no column locale to choose rows by") as unknown:

@@ -81,7 +81,7 @@ def test_aspects_in_columns_with_the_rater_in_another(load: Load, db: Database, 
     ]
 
 
-def test_a_scale_of_ones_own(load: Load, db: Database, tmp_path: Path) -> None:
+def test_an_aspect_with_its_own_scale(load: Load, db: Database, tmp_path: Path) -> None:
     toml = '[labels]\nuser_id="u"\nitem_id="i"\nsystem="s"\nscale=[1, 7]\n[labels.ann]\noverall="score"\n'
     summary = _load(load, tmp_path, toml, "labels", "u,i,s,score\n1,1,x,7\n2,1,x,8\n")
     assert summary.stored == 1

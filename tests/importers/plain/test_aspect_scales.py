@@ -70,7 +70,7 @@ def project(load: Load, db: Database, mapping: Path) -> int:
     return project_id(db, "p")
 
 
-def test_scales_are_stored_and_said(load: Load, db: Database, mapping: Path) -> None:
+def test_scales_are_stored_and_reported(load: Load, db: Database, mapping: Path) -> None:
     summary = load("labels", _rows(), mapping=mapping)
     assert summary.stored == 96
     assert stored_scales(db, project_id(db, "p")) == {

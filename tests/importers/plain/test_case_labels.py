@@ -34,7 +34,9 @@ def _verdicts(db: Database, rater: str) -> dict[int, tuple[str, float]]:
     return {row[0]: (row[1], row[2]) for row in db.rows(sql, (rater,))}
 
 
-def test_a_case_stands_for_all_that_describes_it(load: Load, db: Database, cases: dict[str, int]) -> None:
+def test_a_case_id_replaces_the_columns_that_describe_the_case(
+    load: Load, db: Database, cases: dict[str, int]
+) -> None:
     a, b, single, text = (cases[name] for name in ("u pair", "v pair", "u list", "u explanation"))
     summary = load(
         "labels", f"rater,case_id,value\nben,{a},B\nben,{b},Tie\nben,{single},Poor\nben,{text},5\n", "c.csv"

@@ -62,7 +62,7 @@ def test_the_leaderboard_has_exact_intervals_and_says_that_users_are_not_known(
     assert unknown[0] in matrix.notes
 
 
-def test_ones_own_leaderboard_comes_back(load: Load, db: Database) -> None:
+def test_an_exported_leaderboard_can_be_imported_again(load: Load, db: Database) -> None:
     """Its rows over all opponents are no pairs, and each pair stands in it from both sides."""
     summary = load(
         "labels",

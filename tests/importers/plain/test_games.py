@@ -100,7 +100,7 @@ def test_pairs_files_with_both_winners(load: Load, db: Database) -> None:
 @pytest.mark.parametrize(
     ("sides", "labels"), [("systems", ["A", "Tie", "B"]), ("shown", ["Tie", "A", "Tie"])]
 )
-def test_letters_are_asked_for(
+def test_ambiguous_letters_ask_for_their_meaning(
     load: Load, db: Database, tmp_path: Path, sides: str, labels: list[str]
 ) -> None:
     rows = "rater,user_id,system_a,system_b,verdict_1,verdict_2\nj,u1,a,b,[[A]],[[A]]\nj,u2,a,b,A,B\nj,u3,a,b,B,B\n"
@@ -169,7 +169,7 @@ def test_a_third_game_is_a_repeated_vote(load: Load, db: Database) -> None:
     assert len(_verdicts(db)) == 7
 
 
-def test_found_without_a_kind(db: Database, tmp_path: Path) -> None:
+def test_the_layout_is_detected_without_a_kind(db: Database, tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps({**swap, "question_id": n}) + "\n" for n, swap in enumerate(SWAPS)))
     (summary,) = import_paths(db, "p", [path], None)

@@ -168,7 +168,7 @@ def test_labels_before_their_lists_meet_the_judges_all_the_same(load: Load, db: 
     assert case == db.value("SELECT case_id FROM verdicts")
 
 
-def test_same_rater_twice(load: Load, db: Database) -> None:
+def test_one_rater_compared_with_itself(load: Load, db: Database) -> None:
     header = "rater,user_id,system,value\n"
     first = load("labels", header + "ann,u,s,Good\nann,u,s,Good Match\nann,u,s,Poor\nann,v,s,Good\n", "1.csv")
     assert (first.stored, first.unchanged, first.skipped) == (2, 0, 2)
@@ -250,7 +250,7 @@ def test_a_failed_answer_is_a_vote_on_its_case(load: Load) -> None:
     assert "“gpt” failed on overall of this case in import 1" in again.warnings[1]
 
 
-def test_battles_from_anywhere(load: Load, db: Database) -> None:
+def test_battles_of_other_tools(load: Load, db: Database) -> None:
     load(
         "labels",
         "rater,user_id,system_a,system_b,aspect,value,protocol\n"

@@ -134,7 +134,7 @@ def _said(summary: ImportSummary) -> tuple[str, tuple[str, ...]]:
         ),
     ],
 )  # fmt: skip
-def test_what_is_said(load: Load, content: str, columns: str, remarks: tuple[str, ...]) -> None:
+def test_messages_of_the_import(load: Load, content: str, columns: str, remarks: tuple[str, ...]) -> None:
     assert _said(load("lists", content, system="s")) == (columns, remarks)
 
 
@@ -143,7 +143,7 @@ def test_ties_go_by_descending_id_as_in_trec_eval(load: Load, db: Database) -> N
     assert _stored(db) == {"u": ["B", "é", "c", "b", "a"]}
 
 
-def test_a_rank_goes_before_a_score(load: Load, db: Database) -> None:
+def test_a_rank_takes_precedence_over_a_score(load: Load, db: Database) -> None:
     load("lists", "user,item,rank,score\nu,a,2,0.9\nu,b,1,0.1\n", system="s")
     assert _stored(db) == {"u": ["b", "a"]}
 

@@ -75,7 +75,7 @@ def test_ids_lose_no_digit(load: Load, db: Database) -> None:
     assert tuple(db.rows("SELECT user_id, item_id FROM events")[0]) == ("00438", "4376251640447208384")
 
 
-def test_exact_name_goes_before_another_case(load: Load, db: Database) -> None:
+def test_an_exact_name_takes_precedence_over_another_case(load: Load, db: Database) -> None:
     load("items", "item_id,Title,title\n1,attribute,real\n")
     assert _items(db) == [("1", "real", "", "", '{"Title": "attribute"}')]
 

@@ -64,7 +64,7 @@ async def test_a_packed_answer_is_unpacked(
         ("\xe9", TEXT),
     ],
 )
-async def test_what_cannot_be_unpacked_is_the_failure_of_this_call(
+async def test_an_answer_that_cannot_be_unpacked_fails_only_its_call(
     monkeypatch: pytest.MonkeyPatch, way: str, packing: str, packed: bytes
 ) -> None:
     response = answer(200, packed, f"Content-Encoding: {packing}")
@@ -91,7 +91,7 @@ def test_an_unpacked_answer_takes_no_more_memory_than_the_limit(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("charset", ["hex", "undefined", "rot13", "zlib", "idna", "utf-16", "no-such"])
-def test_a_charset_that_is_some_codec_changes_nothing(charset: str) -> None:
+def test_the_charset_that_a_server_names_is_ignored(charset: str) -> None:
     got = whole_answer(200, [(b"Content-Type", f"text/html; charset={charset}".encode())], [b"<p>\xff"])
     assert body_text(got) == "<p>\ufffd"
 
@@ -102,7 +102,7 @@ def test_json_too_deep_to_read_is_no_json(deep: bytes) -> None:
         body_json(whole_answer(200, [], [deep]))
 
 
-async def test_a_client_asks_only_for_what_it_can_unpack() -> None:
+async def test_a_client_requests_only_compressions_it_can_unpack() -> None:
     with serving(lambda line, n: answer(200, {})) as stub:
         async with Client((stub.url,)) as client:
             await asyncio.gather(*(send(client, "GET", stub.url, timeout_s=HANG_S) for _ in range(2)))

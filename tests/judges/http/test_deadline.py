@@ -12,11 +12,11 @@ from recjudge_tui.runs.control.limits import CallLimits
 PACKAGE = Path(recjudge_tui.__file__).parent
 
 
-async def test_what_is_in_time_gives_its_result() -> None:
+async def test_a_result_in_time_is_returned() -> None:
     assert await within(5, asyncio.sleep(0, "done")) == "done"
 
 
-async def test_what_is_late_is_cancelled() -> None:
+async def test_a_late_result_is_cancelled() -> None:
     cancelled = asyncio.Event()
 
     async def slow() -> None:
@@ -31,7 +31,7 @@ async def test_what_is_late_is_cancelled() -> None:
     assert cancelled.is_set()
 
 
-async def test_a_cancelled_caller_is_cancelled_and_not_late() -> None:
+async def test_a_cancelled_caller_gets_a_cancellation_and_no_timeout() -> None:
     task = asyncio.create_task(within(60, asyncio.sleep(60)))
     await asyncio.sleep(0)
     task.cancel()

@@ -148,7 +148,7 @@ def test_a_url_that_holds_a_secret_is_refused_without_showing_it(url: str) -> No
 
 
 @pytest.mark.parametrize("url", ["host:8000", "ftp://host", "http://", "http:///v1", ""])
-def test_what_is_no_base_url_is_refused(url: str) -> None:
+def test_an_invalid_base_url_is_refused(url: str) -> None:
     with pytest.raises(UsageError):
         checked_url(url)
 

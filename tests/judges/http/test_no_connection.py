@@ -139,7 +139,7 @@ def test_a_server_of_tls_that_explains_itself_ends_the_run(message: str) -> None
     assert "https://" in fault.next_step
 
 
-def test_a_certificate_that_nobody_signed_says_so() -> None:
+def test_an_unsigned_certificate_is_reported_as_such() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
     fault = asked_a_server("https", b"", context)

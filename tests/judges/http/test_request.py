@@ -79,7 +79,7 @@ def test_a_date_without_the_servers_clock_is_read_against_ours() -> None:
         (403, ServerError("Your input was flagged by moderation"), "refusal", False),
     ],
 )
-def test_what_ends_one_call(status: int, said: ServerError, kind: str, retry: bool) -> None:
+def test_errors_that_end_one_call(status: int, said: ServerError, kind: str, retry: bool) -> None:
     error = failure(status, httpx.Headers({"Retry-After": "3"}), said, ASKED)
     assert isinstance(error, CallError)
     assert (error.kind, error.retry, error.retry_after) == (kind, retry, 3.0 if retry else None)
@@ -98,7 +98,7 @@ def test_what_ends_one_call(status: int, said: ServerError, kind: str, retry: bo
         (404, ServerError("gone", code="deploymentnotfound"), "no such deployment"),
     ],
 )
-def test_what_ends_the_run(status: int, said: ServerError, names: str) -> None:
+def test_errors_that_end_the_run(status: int, said: ServerError, names: str) -> None:
     error = failure(status, httpx.Headers(), said, ASKED)
     assert isinstance(error, JudgeError)
     assert names in error.title

@@ -115,7 +115,7 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_a_server_echoes_is_nowhere(
+def test_a_key_that_a_server_echoes_is_stored_nowhere(
     project_db: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     """In its list of models, its own name, ids, replies and errors; looked for in every file and output."""

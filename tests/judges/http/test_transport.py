@@ -86,7 +86,7 @@ async def test_an_idle_connection_is_not_trusted_for_long(
         (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", httpx.RemoteProtocolError),
     ],
 )
-async def test_a_broken_answer_is_told_from_a_lost_connection(
+async def test_a_broken_answer_and_a_lost_connection_are_different_errors(
     client: httpx.AsyncClient, response: bytes, error: type[Exception]
 ) -> None:
     with serving(lambda line, n: response) as stub, pytest.raises(error):

@@ -148,9 +148,7 @@ async def test_a_prefix_too_short_to_be_cached_shows_in_the_counters() -> None:
         ("length", "length", False, None),
     ],
 )
-async def test_each_fault_is_told_from_the_others(
-    fault: str, kind: str, retry: bool, after: float | None
-) -> None:
+async def test_each_fault_has_its_own_error(fault: str, kind: str, retry: bool, after: float | None) -> None:
     with start("anthropic_api", "--faults", f"{fault}:1", "--retry-after", "3") as server:
         judge = judge_at(server.url)
         await judge.prepare(workload())
@@ -207,7 +205,7 @@ async def test_a_refusal_is_known_in_several_words(said: str) -> None:
     assert reply.dropped == ("temperature",)
 
 
-async def test_a_known_refusal_is_not_met_again() -> None:
+async def test_a_parameter_refused_before_is_not_sent_again() -> None:
     with start("anthropic_api", "--refuse", "temperature") as server:
         judge = judge_at(server.url)
         await judge.prepare(workload(known=Capabilities(refused=("temperature",), endpoints=(server.url,))))
@@ -262,7 +260,7 @@ async def test_each_failure_is_classified(response: bytes, kind: str, retry: boo
         (402, "billing_error", "billing", "no credit"),
     ],
 )
-async def test_what_no_further_call_can_mend_ends_the_run(
+async def test_an_error_that_every_call_would_meet_ends_the_run(
     monkeypatch: pytest.MonkeyPatch, status: int, kind: str, said: str, title: str
 ) -> None:
     monkeypatch.setenv("MY_KEY", PLANTED)
@@ -328,7 +326,7 @@ async def test_the_deadline_ends_a_call_that_hangs() -> None:
     assert (error.kind, error.retry) == ("timeout", True)
 
 
-async def test_no_server_is_told_and_several_share_the_calls() -> None:
+async def test_a_missing_server_is_reported_and_several_share_the_calls() -> None:
     with serving(scripted(b"")) as stub:
         gone = stub.url
     judge = judge_at(gone)

@@ -116,9 +116,7 @@ async def test_a_refused_parameter_is_dropped_once_and_recorded(parameter: str) 
         ("length", "length", False),
     ],
 )
-async def test_each_fault_is_told_from_the_others_and_boto_retries_none(
-    fault: str, kind: str, retry: bool
-) -> None:
+async def test_each_fault_has_its_own_error_and_boto_retries_none(fault: str, kind: str, retry: bool) -> None:
     with start("bedrock_api", "--faults", f"{fault}:1") as server:
         judge = await prepared(server.url)
         error = await call_error(judge)

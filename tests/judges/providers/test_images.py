@@ -225,7 +225,7 @@ async def test_openrouter_says_beforehand_what_the_model_takes() -> None:
         await judge.close()
 
 
-async def test_a_real_llama_cpp_without_eyes_says_so(llama_server: ServerProcess) -> None:
+async def test_a_real_llama_cpp_without_vision_reports_it(llama_server: ServerProcess) -> None:
     judge = make_judge(JudgeSpec(spec="openai:tiny-stair", base_urls=(llama_server.url,)))
     with pytest.raises(JudgeError, match="The model “tiny-stair” does not see images"):
         await judge.prepare(workload(images=True))

@@ -61,7 +61,7 @@ def test_ollama_host_is_read_in_all_its_forms(monkeypatch: pytest.MonkeyPatch, h
     assert server_urls(("http://option:1/v1/",)) == ("http://option:1",)
 
 
-async def test_a_call_sends_the_schema_one_context_and_no_leave_to_truncate(tmp_path: Path) -> None:
+async def test_a_call_sends_the_schema_and_one_context_length_and_forbids_truncation(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with start("ollama_api", "--log", log) as server:
         judge = judge_at(server.url)
@@ -97,7 +97,7 @@ async def test_thinking_is_kept_apart() -> None:
     assert (error.kind, error.retry) == ("thinking", False)
 
 
-async def test_an_answer_cut_off_is_told(ollama_server: ServerProcess) -> None:
+async def test_an_answer_that_is_cut_off_is_reported(ollama_server: ServerProcess) -> None:
     judge = judge_at(ollama_server.url)
     error = await call_error(judge, asking(max_tokens=5))
     await judge.close()
@@ -255,7 +255,7 @@ async def test_the_suspicion_is_stored_with_the_call() -> None:
         (chat("<think>hm", "length"), "thinking", False),
     ],
 )
-async def test_each_failure_is_told_from_the_others(response: bytes, kind: str, retry: bool) -> None:
+async def test_each_failure_has_its_own_error(response: bytes, kind: str, retry: bool) -> None:
     error = await one_error(response)
     assert (error.kind, error.retry) == (kind, retry)
     assert error.retry_after == (2.0 if kind == "rate_limit" else None)
@@ -331,7 +331,7 @@ async def test_several_servers_share_the_calls_and_must_hold_the_same_model() ->
     assert "different models" in error.title
 
 
-async def test_a_call_is_what_ollamas_own_client_sends_but_for_the_leave_to_cut_the_prompt(
+async def test_a_call_equals_that_of_ollamas_client_except_that_the_prompt_may_not_be_cut(
     tmp_path: Path,
 ) -> None:
     log, request = tmp_path / "log", asking("é")

@@ -136,7 +136,7 @@ class TestRealServer:
         ("length", "length", False),
     ],
 )
-async def test_each_fault_of_a_server_is_told_from_the_others(fault: str, kind: str, retry: bool) -> None:
+async def test_each_fault_of_a_server_has_its_own_error(fault: str, kind: str, retry: bool) -> None:
     with start("openai_api", "--faults", f"{fault}:1", "--retry-after-ms", "40") as server:
         judge = judge_at(server.url)
         await judge.prepare(workload())
@@ -342,7 +342,7 @@ def test_openrouter_is_told_to_honour_the_parameters() -> None:
         (429, {"message": "You exceeded your quota", "code": "insufficient_quota"}, "no credit"),
     ],
 )
-async def test_what_no_further_call_can_mend_ends_the_run(
+async def test_an_error_that_every_call_would_meet_ends_the_run(
     monkeypatch: pytest.MonkeyPatch, status: int, error: dict[str, str], title: str
 ) -> None:
     monkeypatch.setenv("MY_KEY", PLANTED)

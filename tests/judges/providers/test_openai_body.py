@@ -18,7 +18,7 @@ def judge() -> OpenAIJudge:
     return OpenAIJudge("openai:m", 'the "model"', ("http://127.0.0.1:1/v1",))
 
 
-def test_a_body_says_the_same_whatever_was_written_before_it() -> None:
+def test_a_body_does_not_depend_on_earlier_bodies() -> None:
     requests = [
         request("one"),
         request(HARD),

@@ -61,7 +61,7 @@ async def test_thinking_is_kept_apart_from_the_answer(body: dict[str, Any], text
         ({"error": {"message": "slow down", "code": 429}}, "rate_limit", True),
     ],
 )
-async def test_an_answer_that_is_none_fails_as_what_it_is(body: object, kind: str, retry: bool) -> None:
+async def test_an_invalid_answer_fails_with_its_kind_of_error(body: object, kind: str, retry: bool) -> None:
     with answering(body) as judge:
         error = await call_error(judge)
         await judge.close()

@@ -64,7 +64,7 @@ def test_bounds_go_to_no_server_that_may_refuse_them() -> None:
     assert json.loads(claude)["output_config"]["format"]["schema"] == SENT
 
 
-async def test_nor_to_bedrock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_bounds_are_not_sent_to_bedrock_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (
         ("ACCESS_KEY_ID", "AKIDEXAMPLE"),
         ("SECRET_ACCESS_KEY", "x"),

@@ -61,7 +61,7 @@ def test_off_category_needs_a_known_taste_and_is_never_held_out() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_variant_stands_below_its_original(seed: int) -> None:
+def test_a_variant_is_placed_below_its_original(seed: int) -> None:
     planted = fault("variant", shopper_of(user(rated(GUITAR))), LIST, catalogue_of([]), random.Random(seed))
     assert planted is not None
     originals = [f"{original.title} (Special Edition)" for original in LIST[: planted.place]]

@@ -56,7 +56,7 @@ def test_variants_are_flagged_at_the_later_place(first: str, second: str, brand:
         ("???", "!!!", ("", "")),
     ],
 )
-def test_different_things_are_no_variants(first: str, second: str, brands: tuple[str, str]) -> None:
+def test_different_products_are_no_variants(first: str, second: str, brands: tuple[str, str]) -> None:
     assert issues(user(), item(first, brand=brands[0]), item(second, brand=brands[1])) == []
 
 
@@ -116,7 +116,7 @@ def test_looks_long_ago_do_not_suspend_it() -> None:
         ("Ionic Hair Dryer 2200 W", "Ceramic Hair Straightener"),
     ],
 )
-def test_what_goes_with_a_durable_is_no_second_one(owned: str, accessory: str) -> None:
+def test_an_accessory_of_a_durable_is_not_a_second_one(owned: str, accessory: str) -> None:
     assert issues(user(bought(item(owned, "Home"))), item(accessory, "Home")) == []
 
 
@@ -190,7 +190,7 @@ def test_two_packs_last_twice_as_long() -> None:
     assert issues(user(bought(SHAMPOO, 30), bought(SHAMPOO, 31)), again) == [(1, PACING)]
 
 
-def test_the_own_pace_goes_before_the_estimate() -> None:
+def test_the_users_own_pace_takes_precedence_over_the_estimate() -> None:
     big = item("Curl Shampoo, 750 ml", "Shampoo", "Quill")
     assert issues(user(bought(big, 10)), SHAMPOO) == [(1, PACING)]
     monthly = user(*(bought(big, 10 + 30 * n) for n in range(4)))
@@ -212,7 +212,7 @@ def test_another_product_of_the_kind_is_half_a_fault() -> None:
     assert list_evidence(shopper, *packs, *things).severe  # 3 of 8
 
 
-def test_what_the_baby_uses_is_not_what_the_parent_does() -> None:
+def test_products_for_the_baby_and_the_parent_are_separate() -> None:
     shopper = user(bought(SHAMPOO, 5))
     assert issues(shopper, item("Baby Shampoo, 250 ml", "Shampoo", "D")) == []
     assert issues(shopper, item("Mint Shampoo, 250 ml", "Shampoo", "D")) == [(1, PACING)]
@@ -284,7 +284,7 @@ def test_variants_of_what_is_being_compared_are_no_redundancy(
     assert ((2, VARIATION) in issues(shopper, *TWO_KETTLES)) is not compares
 
 
-def test_a_broad_shopper_is_a_stranger_nowhere() -> None:
+def test_nothing_is_off_category_for_a_broad_shopper() -> None:
     tyre = item("Winter Tyre", "Car Parts")
     fields = ("Tea", "Jam", "Soap", "Books", "Garden", "Toys")
     assert issues(user(*(bought(item(f"Some {f}", f), 2) for f in fields)), tyre) == []
@@ -308,7 +308,7 @@ def test_off_category_needs_a_clear_profile() -> None:
         {"browsed": ("Car Parts",)},
     ],
 )
-def test_any_sign_of_interest_makes_it_no_foreigner(evidence: dict[str, object]) -> None:
+def test_any_sign_of_interest_prevents_off_category(evidence: dict[str, object]) -> None:
     teas = [bought(item(f"Tea No. {n}", "Tea"), n + 1) for n in range(3)]
     assert issues(user(*teas, **evidence), item("Winter Tyre", "Car Parts")) == []
 

@@ -321,7 +321,7 @@ def test_swapping_the_lists_swaps_the_answer(material: Material) -> None:
 
 @given(PAIRS)
 @settings(max_examples=250, deadline=None)
-def test_a_list_of_a_worse_label_never_wins(material: Material) -> None:
+def test_a_list_with_a_worse_label_never_wins(material: Material) -> None:
     labels = ["Poor Match", "Partial Match", "Good Match"]
     asked = schema(category={"type": "string", "enum": labels})
     first, second = (

@@ -83,7 +83,7 @@ def test_json_is_found_in_text(text: str) -> None:
         ("The category is Poor Match.\nCATEGORY: Good Match", "says otherwise"),
     ],
 )
-def test_a_reply_that_says_two_things_is_a_fault(text: str, said: str) -> None:
+def test_a_reply_that_contradicts_itself_is_a_fault(text: str, said: str) -> None:
     with pytest.raises(ReplyFault, match=said):
         category(text)
 
@@ -185,7 +185,7 @@ def test_a_prompt_repeated_in_the_completion_is_not_the_answer() -> None:
 
 
 @pytest.mark.parametrize("piece", ['{"', "{", "[", '{"a":', '{"a": 1,} ', '{"a": 1,} {'])
-def test_a_degenerate_reply_is_a_fault_and_costs_no_minutes(piece: str) -> None:
+def test_a_degenerate_reply_is_refused_quickly(piece: str) -> None:
     with pytest.raises(ReplyFault):
         category(piece * 10_000)
 

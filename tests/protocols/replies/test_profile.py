@@ -42,6 +42,6 @@ def test_what_is_no_profile_is_a_fault(text: str) -> None:
         profile_text(text)
 
 
-def test_a_profile_has_an_end_and_whole_characters() -> None:
+def test_a_profile_is_cut_at_a_maximum_length_between_characters() -> None:
     assert len(profile_text("You like x. " * 2000)) == LONGEST
     assert profile_text('{"profile": "You \\ud83d"}') == "You \ufffd"

@@ -92,7 +92,7 @@ def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_what_never_ends_or_fills_the_memory_is_refused_with_its_line(name: str) -> None:
+def test_templates_that_never_end_or_fill_the_memory_are_refused_with_their_line(name: str) -> None:
     prompt = LIST.model_copy(update={"user": "first line\n" + ATTACKS[name]})
     started = time.process_time()
     tracemalloc.start()

@@ -151,7 +151,7 @@ def test_any_text_becomes_one_line_without_tag_openers(text: str) -> None:
     shown.encode()
 
 
-def test_a_value_that_is_no_text_cannot_close_a_frame_either() -> None:
+def test_a_value_other_than_text_cannot_close_a_frame() -> None:
     prompt = shipped("pointwise-shopping").model_copy(
         update={"user": "<customer>{{ user.attributes }}</customer>"}
     )

@@ -91,7 +91,7 @@ def test_figures_of_the_built_in_rules_are_named_for_what_they_are(project: Proj
     ]
 
 
-def test_what_is_missing_may_be_filled_where_asked(project: Project) -> None:
+def test_missing_values_can_be_filled_on_request(project: Project) -> None:
     cases = two_people(project)
     judge_lists(project, "llm", dict(zip(cases[:6], (2.0, 1.0, 0.0, None, None, 0.0), strict=True)))
     project.db.execute("DELETE FROM verdicts WHERE case_id = ? AND rater_id = 1", (cases[0],))
@@ -157,7 +157,7 @@ def test_cases_without_a_consensus_are_counted_beside_the_ceiling(project: Proje
     assert "leaves out" not in str(row["note"])
 
 
-def test_each_person_stands_against_the_consensus_of_the_others(project: Project) -> None:
+def test_each_person_is_compared_with_the_consensus_of_the_others(project: Project) -> None:
     cases = two_people(project)
     cleo = [2.0, 1.0, 1.0, 0.0, 1.0, 2.0, 0.0, 2.0]
     give(project, "cleo", dict(zip(cases, cleo, strict=True)))
@@ -333,7 +333,7 @@ def test_a_consensus_is_a_reference(project: Project) -> None:
     assert {row["rater_b"] for row in table.rows} == {"gold"}
 
 
-def test_wrong_words(project: Project) -> None:
+def test_invalid_options(project: Project) -> None:
     two_people(project)
     for options in (
         AgreementOptions(stats=("kapa",)),
@@ -423,7 +423,7 @@ def scored(project: Project) -> list[int]:
     return cases
 
 
-def test_a_metric_meets_every_aspect_by_correlation(project: Project) -> None:
+def test_a_metric_is_correlated_with_every_aspect(project: Project) -> None:
     scored(project)
     table = agreement_table(project.db, project.id, AgreementOptions(truth="user"))
     assert {(row["rater_a"], row["aspect"], row["stat"]) for row in table.rows} == {
@@ -458,7 +458,7 @@ def test_other_statistics_of_a_metric_are_undefined_with_the_reason(project: Pro
     assert [row["stat"] for row in every.rows] == ["pearson", "spearman", "kendall"]
 
 
-def test_a_metric_of_lists_meets_pointwise_verdicts_and_other_metrics(project: Project) -> None:
+def test_a_list_metric_is_compared_with_pointwise_verdicts_and_other_metrics(project: Project) -> None:
     cases = two_people(project)
     for name in ("ndcg@10", "mrr"):
         values: dict[int, float | None] = {case: at / 9 for at, case in enumerate(cases)}

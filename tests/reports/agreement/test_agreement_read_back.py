@@ -182,7 +182,7 @@ def test_the_human_ceiling_follows_from_the_people_on_the_cases_of_the_row(
     assert left_out == {True, False}
 
 
-def test_remarks_on_pairs_count_the_preferred_systems_and_name_the_side(project: Project) -> None:
+def test_notes_on_pairs_count_the_preferred_systems_and_name_the_side(project: Project) -> None:
     rng = np.random.default_rng(5)
     for draw in range(6):
         size = (2, 9, 10, 30, 30, 60)[draw]

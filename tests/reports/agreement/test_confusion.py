@@ -15,7 +15,7 @@ ANNA = (2.0, 1.0, 0.0, 2.0, 1.0, 0.0)
 LLM = (2.0, 2.0, 0.0, 1.0, 2.0, None)
 
 
-def test_cells_with_counts_shares_and_their_cases(project_db: Path) -> None:
+def test_confusion_cells_have_counts_shares_and_cases(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [list_case(project, f"u{i}") for i in range(6)]
     give(project, "anna", dict(zip(cases, ANNA, strict=True)))
@@ -38,7 +38,7 @@ def test_cells_with_counts_shares_and_their_cases(project_db: Path) -> None:
     assert any("where llm failed" in note for note in table.notes)
 
 
-def test_means_stand_for_themselves_and_metrics_have_none(project_db: Path) -> None:
+def test_means_are_shown_as_values_and_metrics_have_no_table(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [text_case(project, f"u{i}", "i", "x") for i in range(3)]
     for rater, values in (("anna", (1.0, 3.0, 5.0)), ("mean", (1.5, 3.0, 4.5))):
@@ -54,7 +54,7 @@ def test_means_stand_for_themselves_and_metrics_have_none(project_db: Path) -> N
     ]
 
 
-def test_nothing_and_wrong_words(project_db: Path) -> None:
+def test_empty_projects_and_invalid_options(project_db: Path) -> None:
     project = new_project(project_db)
     assert "there are no verdicts" in confusion_table(project.db, project.id, AgreementOptions()).notes[-1]
     give(project, "anna", {list_case(project, "u"): 1.0})

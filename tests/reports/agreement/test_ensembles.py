@@ -86,7 +86,7 @@ def test_made_raters_are_members_only_when_named(project: Project) -> None:
     assert ensembles_table(project.db, project.id, named).rows[-1]["best"] == "one + mean"
 
 
-def test_bounds_and_wrong_words(project: Project) -> None:
+def test_bounds_and_invalid_options(project: Project) -> None:
     wrong = (
         AgreementOptions(),
         AgreementOptions(truth="user", stats=("qwk",)),

@@ -34,7 +34,7 @@ def _project(path: Path) -> Project:
     return project
 
 
-def test_people_together_whoever_judged_what(project_db: Path) -> None:
+def test_people_are_compared_together_even_if_not_all_judged_everything(project_db: Path) -> None:
     project = _project(project_db)
     table = together_table(project.db, project.id, EVERY)
     rows = [
@@ -49,7 +49,7 @@ def test_people_together_whoever_judged_what(project_db: Path) -> None:
     assert "5 users" in str(first["note"])
 
 
-def test_chosen_raters_and_wrong_words(project_db: Path) -> None:
+def test_chosen_raters_and_invalid_options(project_db: Path) -> None:
     project = _project(project_db)
     chosen = together_table(project.db, project.id, AgreementOptions(raters=("llm", "anna")))
     assert [(row["stat"], row["raters"], row["n"]) for row in chosen.rows] == [(stat, 2, 6) for stat in USUAL]

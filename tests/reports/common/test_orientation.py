@@ -19,7 +19,7 @@ def test_two_systems_are_seen_from_either_as_named() -> None:
     assert seen.turn.tolist() == [1, 1]
 
 
-def test_a_common_system_is_the_other_side() -> None:
+def test_a_system_in_every_pair_is_the_other_side() -> None:
     seen = side_of_names(["als", "pop", "pop"], ["pop", "text", "zero"])
     assert seen.turn.tolist() == [1, -1, -1]
     assert seen.words() == "B is pop, which is in every pair; A is the other system"

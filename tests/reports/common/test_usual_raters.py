@@ -49,7 +49,7 @@ def test_a_judge_with_few_verdicts_stays(project_db: Path) -> None:
     assert usual(project).few == ()
 
 
-def test_a_reader_stays_out_with_any_number_of_overrides(project_db: Path) -> None:
+def test_a_reader_is_left_out_regardless_of_the_number_of_overrides(project_db: Path) -> None:
     project = new_project(project_db)
     give(project, "mara", pairs(project), kind="reader", protocol_name="pairwise")
     out = usual(project)

@@ -306,7 +306,7 @@ def test_runs_by_number_with_prompts_and_settings(project: Project, tmp_path: Pa
     assert (nobody.lines, nobody.note) == ((), "anna has no run and therefore no prompt")
 
 
-def test_one_prompt_for_both_and_several_for_one_are_told(project: Project, tmp_path: Path) -> None:
+def test_notes_on_one_prompt_for_both_sides_and_several_for_one(project: Project, tmp_path: Path) -> None:
     cases = [list_case(project, f"u{at}") for at in range(4)]
     judge_lists(project, "v1", dict.fromkeys(cases, 2.0))
     judge_lists(project, "v2", dict.fromkeys(cases, 2.0))
@@ -352,7 +352,7 @@ def test_who_can_be_compared_and_who_is_first(project: Project) -> None:
     assert words == ["new", "old", "other", "anna", "ben", f"run:{new + 1}", f"run:{new}", f"run:{old}"]
 
 
-def test_wrong_words(project: Project) -> None:
+def test_invalid_options(project: Project) -> None:
     cases = lists(project, [2, 1], [1, 1])
     run = judge_lists(project, "llm", dict.fromkeys(cases, 1.0))
     again = judge_lists(project, "llm", {list_case(project, "more"): 1.0})

@@ -157,7 +157,7 @@ def test_an_empty_project_is_a_whole_page(project: Project) -> None:
     assert "Nothing of this was judged here." in page.text
 
 
-def test_a_section_that_cannot_be_made_says_so_and_the_rest_stands(project: Project) -> None:
+def test_a_section_that_fails_gives_the_reason_and_the_rest_is_unaffected(project: Project) -> None:
     judged(project)
     project.db.execute("UPDATE prompts SET content = '{}'")
     written = project_report(project.db, project.id, quick())

@@ -143,7 +143,7 @@ def test_further_statistics_are_defined_and_cited(project_db: Path) -> None:
         methods(project.db, project_id(project.db, "films"), (), ("guess",))
 
 
-def test_names_that_bite_stay_text(project_db: Path) -> None:
+def test_hostile_names_stay_text(project_db: Path) -> None:
     project = new_project(project_db)
     name = HOSTILE[0] + r" \input{x} [@y] %"
     judge_lists(project, name, {list_case(project, "u"): 2.0})

@@ -204,7 +204,7 @@ def test_failures_latency_and_the_served_model_of_a_real_server(db: Database) ->
     assert the(table, "Judge", "prompt")["text"] == f"pointwise-media@1 (SHA-256 {digest[:12]})"
 
 
-def test_a_price_nobody_knows_and_a_judge_asked_nothing_are_not_zero(
+def test_unknown_prices_and_judges_without_calls_are_not_zero(
     db: Database, openai_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_project(db, users=3)
@@ -260,7 +260,7 @@ def test_only_who_was_asked_has_a_passport(project_db: Path) -> None:
         passport(project.db, "nobody")
 
 
-def test_names_that_bite_harm_no_format(project_db: Path) -> None:
+def test_hostile_names_harm_no_format(project_db: Path) -> None:
     db = connect(project_db)
     try:
         for n, name in enumerate(

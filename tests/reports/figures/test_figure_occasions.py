@@ -93,7 +93,7 @@ def test_occasions_without_a_verdict_have_no_figure(projects: Projects, name: st
     assert all(not row["n"] for row in rows)
 
 
-def test_an_unknown_context_is_named_with_those_there_are(projects: Projects) -> None:
+def test_an_unknown_context_is_reported_with_the_existing_ones(projects: Projects) -> None:
     with pytest.raises(NotFoundError, match="no context “nowhere”") as error:
         figure(projects.everywhere, "confusion", "context:nowhere")
     assert "“cart”" in error.value.cause

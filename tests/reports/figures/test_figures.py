@@ -131,7 +131,7 @@ def test_ensembles_has_means_and_how_many_sets(project: Project) -> None:
         assert f"{row['subsets']} sets" in said
 
 
-def test_a_few_adjudicated_cases_do_not_stand_for_the_truth(tmp_path: Path) -> None:
+def test_a_few_adjudicated_cases_do_not_become_the_default_truth(tmp_path: Path) -> None:
     project = drawn_project(tmp_path / "own.db")
     cases = [
         row[0] for row in project.db.rows("SELECT id FROM cases WHERE kind = 'pair' ORDER BY id LIMIT 9")
@@ -184,7 +184,7 @@ def test_runs_say_what_the_agreement_table_says(project: Project) -> None:
     assert "Dashed line: agreement between people" in data.caption
 
 
-def test_a_run_counts_by_the_verdicts_that_stand_from_it(tmp_path: Path) -> None:
+def test_a_run_counts_the_verdicts_that_are_still_its_own(tmp_path: Path) -> None:
     project = new_project(tmp_path / "p.db")
     cases = [list_case(project, f"u{at}") for at in range(12)]
     give(project, "anna", {case: float(at % 3) for at, case in enumerate(cases)})
@@ -267,7 +267,7 @@ def test_dollars_and_low_lines_are_names_in_a_picture_too(tmp_path: Path) -> Non
             assert "good $x_1$[31m" in said
 
 
-def test_what_xml_cannot_write_is_left_out(tmp_path: Path) -> None:
+def test_characters_that_xml_cannot_hold_are_left_out(tmp_path: Path) -> None:
     project = drawn_project(tmp_path / "p.db", ("a\ufffe", "b\uffff", "漢字"))
     content, notes = draw_picture(data_of(project, "label-shares"), "svg")
     assert {"a", "b", "漢字"} <= set(texts(content))
@@ -285,7 +285,7 @@ def test_wide_and_long_words_are_wrapped() -> None:
 # ---- what cannot be drawn
 
 
-def test_what_is_not_there_is_named(project: Project, tmp_path: Path) -> None:
+def test_missing_data_is_named(project: Project, tmp_path: Path) -> None:
     for name, options, said in (
         ("nix", STRICT, "no figure “nix”"),
         ("confusion", FigureOptions(rater="nobody"), "no rater “nobody”"),
@@ -338,7 +338,7 @@ def test_without_matplotlib_one_error_names_the_extra(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_is_whole_or_as_it_was(project: Project, tmp_path: Path) -> None:
+def test_a_file_is_written_whole_or_left_unchanged(project: Project, tmp_path: Path) -> None:
     data, path = data_of(project, "confusion"), tmp_path / "a.svg"
     path.write_text("old")
     assert save_figure(data, path) == ()

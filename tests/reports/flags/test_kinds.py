@@ -69,7 +69,7 @@ def test_ranks_are_places_in_the_list(db: Database) -> None:
     assert shares(owned, rater="anna", system="x") == {1: (0, 3), 2: (1, 3), 3: (0, 3), 4: (0, 3)}
 
 
-def test_a_judge_stands_beside_people_on_the_lists_it_judged(db: Database) -> None:
+def test_a_judge_is_shown_beside_people_on_the_lists_it_judged(db: Database) -> None:
     project = make_flagged_project(db)
     load(db, "events", [("user_id", "item_id", "type", "timestamp"), ("u1", "h", "purchase", "2024-05-01")])
     assert work(db.path, planned(db, rater="rules")).state == "done"

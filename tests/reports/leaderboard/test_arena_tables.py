@@ -223,7 +223,7 @@ def test_absolute_scores_of_the_same_judge_under_another_name_are_found(project:
     assert rows["s0"]["absolute_rater"] == "rules"
 
 
-def test_wrong_words_and_nothing_yet(project: Project) -> None:
+def test_invalid_options_and_empty_projects(project: Project) -> None:
     with pytest.raises(UsageError, match="no table"):
         table(project, "circle")
     for name in TABLES:

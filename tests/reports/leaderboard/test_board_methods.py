@@ -74,7 +74,7 @@ def test_systems_without_a_finite_rating_say_why_and_keep_their_place(project: P
     ]  # fmt: skip
 
 
-def test_places_without_an_island(project: Project) -> None:
+def test_places_of_systems_that_are_not_connected(project: Project) -> None:
     battles(project, {("a", "b"): (6, 0, 4), ("a", "best"): (0, 0, 3), ("b", "worst"): (3, 0, 0)})
     assert [(row["system"], row["rank"]) for row in board(project).rows] == [
         ("best", 1), ("a", 2), ("b", 3), ("worst", 4),
@@ -162,7 +162,7 @@ def test_elo_as_the_mean_over_orders(project: Project) -> None:
     assert board(project, "elo").settings["orders"] == 100
 
 
-def test_elo_of_an_island_does_not_compare(project: Project) -> None:
+def test_elo_ratings_of_unconnected_systems_are_not_comparable(project: Project) -> None:
     battles(project, {("a", "b"): (3, 0, 1), ("b", "c"): (3, 0, 1), ("p", "q"): (1, 0, 1)})
     rows = by_system(board(project, "elo"))
     assert rows["p"]["score"] is None

@@ -151,7 +151,7 @@ def test_scores_and_labels_of_a_crowd(project: Project) -> None:
     assert "interval over users and raters" in shares.notes
 
 
-def test_what_is_no_crowd(project: Project) -> None:
+def test_crowds_that_are_refused(project: Project) -> None:
     def board(table: str = "ranking", **options: object) -> None:
         arena_table(project.db, project.id, LeaderboardOptions("pairwise", **options), table)  # type: ignore[arg-type]
 

@@ -15,7 +15,7 @@ from recjudge_tui.store.verdicts.ratings import Question
 from tests.support.runs import make_project, planned
 
 
-def test_of_many_pairs_the_nearest_to_even_are_told(
+def test_of_many_pairs_those_nearest_to_even_are_shown(
     project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path / "config"))

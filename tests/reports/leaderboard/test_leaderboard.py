@@ -121,7 +121,7 @@ def test_shares_of_users_with_several_rows_count_users(project: Project) -> None
     assert any("effective number of users" in note for note in table.notes)
 
 
-def test_wrong_words(project: Project) -> None:
+def test_invalid_options(project: Project) -> None:
     three_systems(project)
     for options in (
         LeaderboardOptions("duel"),

@@ -40,7 +40,7 @@ def test_equal_means_share_a_place(project_db: Path) -> None:
     assert [row["rank"] for row in rated(project_db, {name: [3, 2] for name in "abc"}).rows] == [1, 1, 1]
 
 
-def test_a_system_of_which_all_failed_has_no_place(project_db: Path) -> None:
+def test_a_system_whose_verdicts_all_failed_has_no_rank(project_db: Path) -> None:
     first, last = rated(project_db, {"a": [None, None], "b": [1, 2]}).rows
     assert (first["system"], first["rank"]) == ("b", 1)
     assert (last["rank"], last["score"], last["n"], last["failed"]) == (None, None, 0, 2)
@@ -62,7 +62,7 @@ def test_the_built_in_rules_are_named_for_what_they_are(project_db: Path, method
     assert "floor is not a language model: the published guidelines written as code" in table.notes
 
 
-def test_an_aspect_that_nobody_judged_is_said(project_db: Path) -> None:
+def test_an_aspect_without_verdicts_is_reported(project_db: Path) -> None:
     project = new_project(project_db)
     give(
         project,

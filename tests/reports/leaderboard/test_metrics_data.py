@@ -100,7 +100,7 @@ def test_equal_to_trec_eval_and_scikit_learn(project: Project, folder: Path) -> 
         assert rows[system, "auc"]["n"] == len(expected)
 
 
-def test_sane(project: Project) -> None:
+def test_a_valid_name(project: Project) -> None:
     table = metrics_table(project.db, project.id, 10, resamples=200)
     by_name = {name: [row for row in table.rows if row["metric"] == name] for name in METRICS}
     figures = {name: np.array([_numbers(row) for row in rows]) for name, rows in by_name.items()}

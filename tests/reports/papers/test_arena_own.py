@@ -79,7 +79,7 @@ def test_where_the_data_do_not_say_both_data_sets_are_compared(project: Project)
     assert ["MovieLens" in str(row["note"]) for row in rows] == [True, False]
 
 
-def test_the_rows_stand_below_the_printed_ones(project: Project) -> None:
+def test_the_rows_are_shown_below_the_printed_ones(project: Project) -> None:
     judged(project)
     table = arena_table(own=own_rows(own(project, domain="news"), ()))
     q = [row for row in table.rows if row["figure"] == "Q"]

@@ -89,7 +89,7 @@ def test_a_figure_follows_if_it_is_the_rounded_one(text: str, value: float, resu
     assert follows(printed(text), exactly(value)).result == result
 
 
-def test_a_figure_may_be_cut_where_the_paper_cuts() -> None:
+def test_a_figure_may_be_truncated_if_the_paper_truncates() -> None:
     verdict = follows(printed("1.9485"), exactly(1.94859), may_cut=True)
     assert (verdict.result, verdict.why) == ("follows", CUT)
     assert follows(printed("1.9484"), exactly(1.94859), may_cut=True).result == "does not follow"

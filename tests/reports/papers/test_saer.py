@@ -74,7 +74,7 @@ def test_a_clear_winner_is_named_with_its_rate_interval_and_counts(project: Proj
     assert "It took 80 calls, 0.0 s and an unknown price." in told
 
 
-def test_two_that_cannot_be_told_apart_are_said_to_be_so(project: Project) -> None:
+def test_two_inseparable_systems_are_reported_as_such(project: Project) -> None:
     told = lead(project, both(project, ("a", "b"), {("a", "b"): [WON] * 9 + [LOST] * 11}, RATED))
     assert told.startswith("b and a cannot be told apart: b has win rate 55.0 % (95 % CI ")
     assert "more users would separate them" in told

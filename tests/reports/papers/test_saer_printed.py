@@ -54,7 +54,7 @@ def test_every_figure_has_a_state(table: Table) -> None:
         ("Co-occurrence, Poor Match", "Human B", "12.5%", 12.5, 200),
     ],
 )
-def test_what_follows(
+def test_figures_that_follow(
     table: Table, row: str, figure: str, printed: str, computed: float, n: int | None
 ) -> None:
     found = row_of(table, row, figure)

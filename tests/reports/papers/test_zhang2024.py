@@ -146,7 +146,7 @@ def test_without_jieba_the_text_rows_say_so(
     assert row_of(found, "Annotator-1", "accuracy", "pair")["recomputed"] is not None
 
 
-def test_raters_of_an_own_project_stand_below(table: Make, tmp_path: Path) -> None:
+def test_raters_of_the_users_project_are_shown_below(table: Make, tmp_path: Path) -> None:
     rows = joined_rows()
     project = new_project(tmp_path / "own.db", "mine")
     cases = [text_case(project, r["user_id"], r["movie_id"], r["explanation_type"]) for r in rows]
@@ -170,7 +170,7 @@ def test_raters_of_an_own_project_stand_below(table: Make, tmp_path: Path) -> No
     assert not any(row["evaluator"] == "user" for row in found.rows)
 
 
-def test_a_mean_over_few_groups_is_told(table: Make, tmp_path: Path) -> None:
+def test_a_mean_over_few_groups_has_a_note(table: Make, tmp_path: Path) -> None:
     rows = joined_rows()
     project = new_project(tmp_path / "own.db", "mine")
     cases = [text_case(project, r["user_id"], r["movie_id"], r["explanation_type"]) for r in rows]

@@ -83,7 +83,7 @@ def test_cached_replies_and_unfinished_cases_are_left_out(project: Project) -> N
     assert "1 cases with cached replies left out" in str(found["note"])
 
 
-def test_prompt_forms_stand_apart(project: Project) -> None:
+def test_forms_of_a_prompt_are_listed_separately(project: Project) -> None:
     price(project, 0.01)
     other = judge_lists(project, "llm", {list_case(project, "u9"): 2.0})
     project.db.execute(

@@ -99,7 +99,7 @@ def test_the_table_counts_and_shows_text_safely() -> None:
         (StoreError("a.db was made by a newer recjudge", "It is at schema 9."), "problem", "newer recjudge"),
     ],
 )
-def test_the_database_is_told(
+def test_the_database_is_checked(
     project_db: Path, looked: FileReport | StoreError | None, state: str, words: str
 ) -> None:
     (found,) = database_checks(project_db, looked)
@@ -141,14 +141,14 @@ def test_a_network_file_system_is_warned_of(tmp_path: Path) -> None:
         ({}, "utf-8", None, "ok", "not a terminal"),
     ],
 )  # fmt: skip
-def test_the_terminal_is_told(
+def test_the_terminal_is_checked(
     environment: dict[str, str], encoding: str, size: tuple[int, int] | None, state: str, words: str
 ) -> None:
     found = terminal_check(environment, encoding, size)
     assert (found.state, words in found.detail) == (state, True), found
 
 
-def test_keys_are_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_are_reported_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", PLANTED)
     monkeypatch.setenv("BROKEN", f"two words {PLANTED}")
     found = by_name(key_checks(["BROKEN"]))
@@ -172,7 +172,9 @@ def test_servers_that_answer_and_that_do_not(
     assert found["server of Ollama"].state == "warning", "it was named by OLLAMA_HOST"
 
 
-def test_the_models_of_ollama_are_told(ollama_server: ServerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_models_of_ollama_are_listed(
+    ollama_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
     (found,) = server_checks()
     assert (found.state, "hash-judge:latest" in found.detail) == ("ok", True)
@@ -187,7 +189,7 @@ def test_no_key_is_sent_and_none_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
     assert PLANTED not in str(stub.heads) + str(found)
 
 
-def test_a_password_in_an_address_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_in_an_address_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://me:{PLANTED}@127.0.0.1:1/v1")
     monkeypatch.setenv("OLLAMA_HOST", f"http://me:{PLANTED}@127.0.0.1:1")
     found = server_checks()
@@ -204,7 +206,7 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
     assert [check.state for check in found] == ["warning", "warning"]
 
 
-def test_prices_and_runs_that_were_left(tmp_path: Path) -> None:
+def test_price_tables_and_abandoned_runs(tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"
     assert "built-in list prices" in prices_check(path, None).detail
     path.touch()

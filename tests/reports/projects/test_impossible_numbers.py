@@ -32,7 +32,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_every_report_stands_and_says_why_there_is_no_sum(
+def test_reports_work_without_a_sum_and_say_why_it_is_missing(
     db: Database, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     make_project(db, users=2)
@@ -57,7 +57,7 @@ def test_every_report_stands_and_says_why_there_is_no_sum(
     assert progress.tokens_in <= 400
 
 
-def test_no_budget_is_kept_beside_a_cost_that_cannot_be(
+def test_a_budget_is_refused_if_an_impossible_cost_is_stored(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_project(db, users=2)

@@ -260,7 +260,7 @@ def test_both_tables_are_written_in_every_format(db: Database, tmp_path: Path, f
 
 
 @pytest.mark.data
-def test_the_floor_on_real_lists(db: Database) -> None:
+def test_the_baseline_on_real_lists(db: Database) -> None:
     """The built-in rules on MovieLens: what the foreign list gives away is worth forty points."""
     folder = Path(os.environ["RECJUDGE_DATA"]) / "ml100k"
     files: dict[ImportKind, str] = {"items": "items.csv", "events": "events.csv", "lists": "lists_*.csv"}

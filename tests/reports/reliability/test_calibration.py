@@ -194,7 +194,7 @@ def test_every_question_both_answered(project_db: Path) -> None:
     assert found[0].limit == 0.0
 
 
-def test_what_cannot_be_asked(project_db: Path) -> None:
+def test_invalid_requests(project_db: Path) -> None:
     project, cases = lists(project_db, users=12, labelled=12)
     give(project, "rouge", {cases[0]: 0.5}, kind="metric", protocol_name="absolute")
     give(project, "scorer", dict.fromkeys(cases, 0.3), protocol_name="absolute")

@@ -109,7 +109,7 @@ def test_an_unknown_price_stays_unknown_and_a_person_has_their_own(project: Proj
     assert found["dear + anna"]["cost_per_case"] == pytest.approx(0.161)
 
 
-def test_bad_wishes(project: Project) -> None:
+def test_invalid_key_settings(project: Project) -> None:
     make_ensemble(project.db, project.id, "all", "mean", ["fair", "poor"])
     for options in (
         EnsembleCostOptions("people", rule="median"),

@@ -61,7 +61,7 @@ def only(table: Table, figure: str) -> Row:
     return row
 
 
-def test_a_bound_on_agreement_is_that_of_the_agreement_report(project: Project) -> None:
+def test_a_bound_on_agreement_checks_the_figure_of_the_agreement_report(project: Project) -> None:
     judged(project, "llm", *labelled(project), 0.7, 2)
     options = AgreementOptions(raters=("llm",), truth="people", stats=("qwk",), resamples=300)
     (told,) = agreement_table(project.db, project.id, options).rows
@@ -126,7 +126,7 @@ def test_a_win_rate_is_that_of_the_first_system(project: Project) -> None:
         assert row["reference"] == " over ".join(systems)
 
 
-def test_what_is_not_there_is_not_met(project: Project) -> None:
+def test_a_missing_figure_does_not_meet_a_bound(project: Project) -> None:
     cases, truth = labelled(project)
     judged(project, "llm", cases, truth, 0.7, 2)
     give(project, "elsewhere", {list_case(project, "far", "z"): 1.0})
@@ -202,7 +202,7 @@ def test_a_win_rate_that_falls(project: Project) -> None:
     assert only(table, "win_rate")["change"] == pytest.approx(0.5)
 
 
-def test_what_cannot_be_told_is_neither_met_nor_not(project: Project) -> None:
+def test_an_unknown_check_is_neither_met_nor_failed(project: Project) -> None:
     cases, truth = labelled(project)
     judged(project, "may", cases, truth, 0.7, 2)
     judge_lists(project, "june", dict.fromkeys(cases, 1.0))

@@ -125,7 +125,7 @@ def test_shares_and_means_of_lists(project_db: Path) -> None:
     assert only(means, source="both")["measure"] == "mean"
 
 
-def test_hidden_labels_stand_beside_for_comparison(project_db: Path) -> None:
+def test_the_estimate_from_hidden_labels_is_shown_for_comparison(project_db: Path) -> None:
     project, truth, _ = pairs(project_db)
     options = EstimateOptions("llm", "anna", "pairwise", labelled_users=20)
     table = human_estimates_table(project.db, project.id, options)
@@ -181,7 +181,7 @@ def test_all_labelled_and_none_labelled(project_db: Path) -> None:
     assert only(table, system="y", source="judge")["value"] is not None
 
 
-def test_a_metric_may_stand_in_for_the_judge(project_db: Path) -> None:
+def test_a_metric_can_replace_the_judge(project_db: Path) -> None:
     project = new_project(project_db)
     rng = np.random.default_rng(0)
     cases = [text_case(project, f"u{at:02}", "i", "s") for at in range(90)]
@@ -201,7 +201,7 @@ def test_a_metric_may_stand_in_for_the_judge(project_db: Path) -> None:
     assert 1 < float(str(both["ci_low"])) < float(str(both["ci_high"])) < 5
 
 
-def test_what_cannot_be_asked(project_db: Path) -> None:
+def test_invalid_requests(project_db: Path) -> None:
     project, _, _ = pairs(project_db)
     for wrong in (
         EstimateOptions("llm", "llm", "pairwise"),

@@ -90,7 +90,7 @@ def test_a_judge_that_calls_everything_owned_is_right_once_and_raises_false_alar
     assert row_of(table, rater, "refill", "false alarm")["count"] == 0
 
 
-def test_the_floor_stands_beside_a_judge_on_the_same_lists(db: Database, tmp_path: Path) -> None:
+def test_the_baseline_is_shown_beside_a_judge_on_the_same_lists(db: Database, tmp_path: Path) -> None:
     project = make_shop(db)
     judge = flagging_judge(db, tmp_path / "silent.jsonl", nothing, sample=2)
     judged_faults_run(db, judge, sample=2)

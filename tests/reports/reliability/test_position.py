@@ -84,7 +84,7 @@ def test_net_share_counts_all_calls_and_systems_cancel_out(project: Project) -> 
     assert (row["favoured"], row["true_ties"], row["position_ties"], row["pairs"]) == ("", 1, 2, 5)
 
 
-def test_a_judge_without_position_favours_neither(project: Project) -> None:
+def test_a_judge_without_position_bias_favours_neither_set(project: Project) -> None:
     judge_pairs(project, "llm", {pair_case(project, f"u{n}"): (1.0, 1.0) for n in range(8)})
     (row,) = position_table(project.db, project.id).rows
     assert (row["favoured"], row["favour"], row["consistency"]) == ("", 0.0, 1.0)

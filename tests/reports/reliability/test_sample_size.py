@@ -85,7 +85,7 @@ def test_ties_and_consistency_are_measured(project: Project) -> None:
     assert "few users (24)" in str(row["note"])
 
 
-def test_what_is_stated_stands_over_what_is_measured(project: Project) -> None:
+def test_stated_values_replace_measured_ones(project: Project) -> None:
     judged_pairs(project)
     options = PlanOptions(differences=(0.1,), ties=0.0, consistency=1.0)
     (row,) = project_plan(project.db, project.id, options).rows
@@ -105,7 +105,7 @@ def test_cases_of_one_user_count_for_less(project: Project) -> None:
     assert project_plan(project.db, project.id, options).rows[0]["needed"] == 440
 
 
-def test_a_difference_that_the_ties_leave_no_room_for(project: Project) -> None:
+def test_a_difference_that_is_impossible_with_so_many_ties(project: Project) -> None:
     cases = {pair_case(project, f"u{at}"): 0.0 for at in range(9)} | {pair_case(project, "u9"): 1.0}
     give(project, "anna", cases, protocol_name="pairwise")
     (row,) = project_plan(project.db, project.id, PlanOptions(differences=(0.2,))).rows
@@ -133,7 +133,7 @@ def test_shares_are_paired_by_user(project: Project) -> None:
     assert (turned["system"], turned["share"], turned["seen"]) == ("b", 0.6, pytest.approx(-0.2))
 
 
-def test_the_likeness_of_users_is_measured(project: Project) -> None:
+def test_the_correlation_within_users_is_measured(project: Project) -> None:
     values, users = [], []
     for at in range(36):
         # texts: several items a user, so a user has several cases

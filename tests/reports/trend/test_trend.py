@@ -153,7 +153,7 @@ def test_pairs_give_win_rates_of_systems_and_of_each_two(tmp_path: Path) -> None
     ]  # fmt: skip
 
 
-def test_flags_stand_beside(lists: Project) -> None:
+def test_flags_are_shown_beside_judged_figures(lists: Project) -> None:
     lists.db.execute("UPDATE verdicts SET flag_count = 3 WHERE case_id = 1")
     rows = [row for row in rows_of(lists) if row["figure"] == "flags"]
     assert values(rows, "period", "value", "n") == [(DAYS[0], 1.0, 3), (DAYS[1], 0.0, 3), (DAYS[2], 0.0, 2)]
@@ -189,7 +189,7 @@ def test_offline_metrics_of_each_day_stand_beside(tmp_path: Path) -> None:
         rows_of(project, metrics=("ndgc",))
 
 
-def test_live_outcomes_stand_beside(lists: Project) -> None:
+def test_live_outcomes_are_shown_beside_judged_figures(lists: Project) -> None:
     add_outcome(lists.db, lists.id, Outcome("june", "x", "y", 1000, 1000, 30, 20))
     lists.db.execute("UPDATE outcomes SET created_at = '2026-02-02T10:00:00+00:00'")
     rows = [row for row in rows_of(lists) if row["rater"] is None]

@@ -106,7 +106,7 @@ def test_an_existing_file_is_kept_when_the_writing_fails(project_db: Path, tmp_p
     assert list(tmp_path.glob("*.part")) == []
 
 
-def test_a_device_is_written_to_and_a_neighbour_is_left_alone(project_db: Path, tmp_path: Path) -> None:
+def test_writing_to_a_device_leaves_its_folder_alone(project_db: Path, tmp_path: Path) -> None:
     project = make_project(project_db)
     sink, neighbour = tmp_path / "sink.csv", tmp_path / "out.csv.part"
     sink.symlink_to("/dev/null")

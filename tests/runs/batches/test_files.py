@@ -157,7 +157,7 @@ def test_results_come_in_any_order_any_number_of_times_and_in_parts(
     assert [tuple(c) for c in calls(db, run)] == before
 
 
-def test_what_a_resume_answered_meanwhile_stays(db: Database, tmp_path: Path, server: ServerProcess) -> None:
+def test_answers_of_a_resumed_run_are_kept(db: Database, tmp_path: Path, server: ServerProcess) -> None:
     make_project(db, users=4)
     run = planned(db, server_judge(server.url))
     lines = exported(db, run, tmp_path / "calls.jsonl")
@@ -211,7 +211,7 @@ def test_errors_fail_their_calls_but_not_where_the_server_did_not_get_to_them(
     assert {v[5] for v in verdicts(db, run)} <= {"failed"}
 
 
-def test_an_answer_goes_before_an_error_whichever_file_comes_first(
+def test_an_answer_takes_precedence_over_an_error_in_any_file_order(
     db: Database, tmp_path: Path, server: ServerProcess
 ) -> None:
     make_project(db, users=2)

@@ -143,7 +143,9 @@ def test_lines_that_went_wrong_go_out_again_or_fail(db: Database, provider: str)
     assert verdicts(db, run) == verdicts(db, live)
 
 
-def test_a_batch_that_the_provider_failed_lets_its_calls_go(db: Database, server: ServerProcess) -> None:
+def test_calls_of_a_batch_that_the_provider_failed_can_be_sent_again(
+    db: Database, server: ServerProcess
+) -> None:
     make_project(db, users=2)
     run = planned(db, judge("openai", server.url))
     with connect(db.path) as other:
@@ -245,7 +247,9 @@ def kill_when(path: Path, run: int, condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_what_the_provider_refuses_is_not_out(db: Database, provider: str, server: ServerProcess) -> None:
+def test_a_batch_refused_by_the_provider_does_not_count_as_sent(
+    db: Database, provider: str, server: ServerProcess
+) -> None:
     make_project(db, users=2)
     run = planned(db, judge(provider, server.url))
     control(server.url, **{CREATE[provider]: "401"})
@@ -263,7 +267,9 @@ def test_what_the_provider_refuses_is_not_out(db: Database, provider: str, serve
     assert stats(server.url)["batches"] == 1
 
 
-def test_calls_that_are_out_are_not_asked_live_until_given_up(db: Database, server: ServerProcess) -> None:
+def test_calls_in_a_batch_are_not_asked_live_until_it_is_given_up(
+    db: Database, server: ServerProcess
+) -> None:
     make_project(db, users=2)
     run = planned(db, judge("openai", server.url))
     submit(db, run)
@@ -373,9 +379,7 @@ def test_half_price_stands_in_the_estimate_and_in_the_costs(
     assert batch_cost == pytest.approx(live_cost / 2)
 
 
-def test_a_budget_is_not_passed_by_batches_either(
-    db: Database, tmp_path: Path, server: ServerProcess
-) -> None:
+def test_batches_do_not_exceed_the_budget(db: Database, tmp_path: Path, server: ServerProcess) -> None:
     make_project(db, users=10)
     prices = tmp_path / "config" / "prices.toml"
     prices.parent.mkdir(exist_ok=True)

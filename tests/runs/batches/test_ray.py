@@ -76,7 +76,7 @@ def test_a_cluster_of_two_nodes_by_its_address_a_key_and_a_header(tmp_path: Path
     assert "sesame" not in written
 
 
-def test_a_cluster_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+def test_an_unreachable_cluster_is_reported_at_once(tmp_path: Path) -> None:
     source = tmp_path / "calls.jsonl"
     line = {"custom_id": "a", "url": "/v1/chat/completions", "body": {"messages": []}}
     source.write_text(json.dumps(line) + "\n", encoding="utf-8")

@@ -167,7 +167,7 @@ def test_no_key_goes_out_that_was_not_named(tmp_path: Path, monkeypatch: pytest.
         ('{"custom_id": "a", "url": "/v1/../admin", "body": {}}', "not a path"),
     ],
 )
-def test_a_file_that_is_none_is_located_before_anything_is_asked(tmp_path: Path, line: str, why: str) -> None:
+def test_an_invalid_file_is_reported_before_any_call(tmp_path: Path, line: str, why: str) -> None:
     source = file_of(tmp_path / "calls.jsonl", 3)
     source.write_text(source.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
     with start("openai_api") as server:
@@ -177,7 +177,7 @@ def test_a_file_that_is_none_is_located_before_anything_is_asked(tmp_path: Path,
     assert why in str(error.value)
 
 
-def test_one_name_twice_and_somebody_elses_output_are_refused(tmp_path: Path) -> None:
+def test_a_repeated_name_and_a_foreign_output_file_are_refused(tmp_path: Path) -> None:
     source = file_of(tmp_path / "calls.jsonl", 2)
     servers = Servers(("http://127.0.0.1:9",))
     with pytest.raises(UsageError, match="not the output of a batch file"):

@@ -81,7 +81,7 @@ def test_lowered_in_the_last_calls_the_run_still_ends(db: Database, openai_serve
     assert {c["attempts"] for c in calls(db, run)} == {1}
 
 
-def test_it_is_kept_for_when_the_run_is_gone_on_with(db: Database, openai_server: ServerProcess) -> None:
+def test_the_new_limit_is_kept_when_the_run_is_resumed(db: Database, openai_server: ServerProcess) -> None:
     make_project(db, users=20)
     run = planned(db, server_judge(openai_server.url), concurrency=2, use_cache=False)
     code, out, _ = ran("runs", "concurrency", run, 7, "--db", db.path)
@@ -97,7 +97,7 @@ def test_it_is_kept_for_when_the_run_is_gone_on_with(db: Database, openai_server
     assert run_row(db, run)["concurrency"] == 7
 
 
-def test_what_is_wished_as_asked_last_or_planned_or_by_the_judge(db: Database) -> None:
+def test_the_concurrency_is_the_one_requested_last_or_planned_or_the_judges_own(db: Database) -> None:
     make_project(db)
     assert requested_concurrency(db, planned(db)) == 8
     run = planned(db, rater="other", concurrency=3)
@@ -124,7 +124,7 @@ def test_numbers_that_no_run_can_work_with_are_refused(db: Database) -> None:
     assert f"no run {run + 1}" in err
 
 
-def test_the_ladder_goes_up_and_down_by_the_same_rungs() -> None:
+def test_concurrency_goes_up_and_down_by_the_same_steps() -> None:
     up = [1]
     while up[-1] < 1024:
         up.append(higher(up[-1]))

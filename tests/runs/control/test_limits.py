@@ -100,7 +100,7 @@ def test_no_minute_holds_more_than_its_limit_however_takers_come(clock: Clock, p
     assert all(b - a >= 60 / per_minute - 1e-6 for a, b in pairwise(due))
 
 
-def test_a_taker_of_many_waits_for_its_whole_share_and_delays_who_comes_after(clock: Clock) -> None:
+def test_a_large_request_waits_for_its_whole_amount_and_delays_later_ones(clock: Clock) -> None:
     bucket = RateLimit(60)
     assert bucket.take(1) == 0
     assert bucket.take(10) == pytest.approx(10)
@@ -148,7 +148,7 @@ def test_a_stop_interrupts_every_wait(why: str) -> None:
     )
 
 
-def test_who_is_in_no_hurry_passes_at_once_even_while_the_run_stops() -> None:
+def test_a_wait_of_zero_ends_at_once_unless_the_run_stops() -> None:
     async def scene(gate: CallLimits, stopping: asyncio.Event) -> None:
         stopping.set()
         assert await gate.enter(request()) == 0.0
@@ -158,7 +158,7 @@ def test_who_is_in_no_hurry_passes_at_once_even_while_the_run_stops() -> None:
     in_gate(scene)
 
 
-def test_a_pause_holds_everybody_and_its_end_keeps_the_limit() -> None:
+def test_a_pause_stops_all_calls_and_its_end_respects_the_limit() -> None:
     times: Times = []
 
     began: list[float] = []
@@ -177,7 +177,7 @@ def test_a_pause_holds_everybody_and_its_end_keeps_the_limit() -> None:
     assert moments == pytest.approx([0.3 + 0.02 * n for n in range(10)])
 
 
-def test_a_pause_that_begins_while_others_queue_makes_them_queue_anew() -> None:
+def test_calls_queue_again_after_a_pause_that_begins_meanwhile() -> None:
     times: Times = []
 
     async def scene(gate: CallLimits, _: asyncio.Event) -> None:
@@ -207,7 +207,7 @@ def test_backoff_grows_is_bounded_and_jitters() -> None:
     assert gate.backoff(100_000) <= LONGEST_WAIT_S
 
 
-def test_a_pause_after_waking_is_forgiven_for_a_while(clock: Clock) -> None:
+def test_failures_just_after_waking_do_not_count(clock: Clock) -> None:
     gate = CallLimits(asyncio.Event())
     clock.go(0.5)
     assert not gate.was_asleep()
@@ -220,13 +220,13 @@ def test_a_pause_after_waking_is_forgiven_for_a_while(clock: Clock) -> None:
     assert not gate.was_asleep()
 
 
-def test_a_process_that_was_stopped_is_forgiven_too(clock: Clock) -> None:
+def test_failures_just_after_the_process_was_stopped_do_not_count(clock: Clock) -> None:
     gate = CallLimits(asyncio.Event())
     clock.go(30)
     assert gate.was_asleep()
 
 
-def test_a_clock_that_jumps_back_is_no_sleep_and_delays_nothing(clock: Clock) -> None:
+def test_a_clock_that_jumps_back_does_not_count_as_sleep(clock: Clock) -> None:
     gate = CallLimits(asyncio.Event(), requests=RateLimit(60))
     gate.pause(2)
     clock.go(0.5, wall=-86_400)
@@ -244,7 +244,7 @@ def budget_of(limit: float, spent: float = 0.0) -> Budget:
     return Budget(limit, PRICE, spent)
 
 
-def test_a_budget_lets_out_only_what_it_can_pay_for_at_most() -> None:
+def test_a_budget_allows_only_calls_whose_highest_cost_it_covers() -> None:
     async def scene(gate: CallLimits, _: asyncio.Event) -> None:
         first = await gate.enter(request(max_tokens=40))
         second = await gate.enter(request(max_tokens=40))
@@ -298,7 +298,7 @@ def test_replies_dearer_than_reserved_teach_the_budget() -> None:
     in_gate(scene, budget=budget_of(100))
 
 
-def test_what_is_free_needs_no_budget() -> None:
+def test_calls_without_cost_need_no_budget() -> None:
     async def scene(gate: CallLimits, _: asyncio.Event) -> None:
         for _n in range(50):
             assert await gate.enter(request(max_tokens=10_000)) == 0
@@ -331,7 +331,7 @@ def test_no_more_than_allowed_are_out_and_those_that_are_out_stay() -> None:
     assert played(go()) == [0, 0, 1, 0, 2]
 
 
-def test_who_waits_to_go_out_does_not_when_the_run_is_to_stop() -> None:
+def test_a_waiting_call_is_not_sent_once_the_run_is_to_stop() -> None:
     async def go() -> int:
         stopping = asyncio.Event()
         gate = CallLimits(stopping)
@@ -348,7 +348,7 @@ def test_who_waits_to_go_out_does_not_when_the_run_is_to_stop() -> None:
     assert played(go()) == 0
 
 
-def test_who_gets_no_money_makes_room_for_others() -> None:
+def test_a_call_without_a_reservation_frees_its_place() -> None:
     async def go() -> int:
         gate = CallLimits(asyncio.Event(), budget=Budget(1.0, Price(1e6, 1e6, None, "test"), 1.0), at_once=1)
         for _ in range(2):

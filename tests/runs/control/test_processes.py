@@ -110,7 +110,7 @@ def test_what_a_dead_process_worked_counts_until_it_was_last_heard_of(db: Databa
     assert run_row(db, stopped)["seconds"] == pytest.approx(45, abs=0.1)
 
 
-def test_a_process_with_a_dead_ones_number_is_not_taken_for_it(db: Database) -> None:
+def test_a_new_process_with_the_number_of_a_dead_one_is_recognised(db: Database) -> None:
     make_project(db)
     run = planned(db)
     assert take_lease(db, run, mark(socket.gethostname(), os.getpid(), started="1"), None)
@@ -133,7 +133,7 @@ def test_another_machines_lease_is_taken_over_only_after_silence(db: Database) -
     assert acquire(db, run)
 
 
-def test_of_two_that_see_the_same_dead_lease_one_gets_it(db: Database) -> None:
+def test_one_of_two_processes_gets_a_dead_lease(db: Database) -> None:
     make_project(db)
     run = planned(db)
     assert take_lease(db, run, "first", None)
@@ -142,7 +142,7 @@ def test_of_two_that_see_the_same_dead_lease_one_gets_it(db: Database) -> None:
     assert not take_lease(db, run, "second", "first")
 
 
-def test_a_run_that_is_taken_away_ends_its_engine_which_writes_nothing_more(
+def test_an_engine_ends_without_writing_when_its_run_is_taken_over(
     db: Database, openai_server: ServerProcess
 ) -> None:
     run = slow_run(db, openai_server)
@@ -210,7 +210,9 @@ def test_a_second_signal_drops_the_calls_in_flight(db: Database) -> None:
     assert (run_row(db, run)["state"], run_row(db, run)["lease_owner"]) == ("stopped", None)
 
 
-def test_a_hang_up_does_not_end_a_run_in_the_foreground(db: Database, openai_server: ServerProcess) -> None:
+def test_a_closed_terminal_does_not_end_a_run_in_the_foreground(
+    db: Database, openai_server: ServerProcess
+) -> None:
     run = slow_run(db, openai_server, users=30)
     process = command("runs", "resume", run, "--db", db.path)
     wait_until(lambda: some_done(db, run))
@@ -220,7 +222,7 @@ def test_a_hang_up_does_not_end_a_run_in_the_foreground(db: Database, openai_ser
     assert (process.returncode, out.startswith(f"run {run} done: 60 done")) == (0, True)
 
 
-def test_a_terminal_that_goes_away_does_not_end_a_run(db: Database, openai_server: ServerProcess) -> None:
+def test_a_run_continues_when_its_terminal_vanishes(db: Database, openai_server: ServerProcess) -> None:
     run = slow_run(db, openai_server, users=40)
     ours, theirs = os.openpty()
     process = command(
@@ -293,7 +295,7 @@ def test_a_detached_run_that_cannot_start_says_why(db: Database) -> None:
     assert run_progress(db, run).outstanding == 8
 
 
-def test_a_detached_run_that_is_refused_says_so_in_the_process_s_own_words(db: Database) -> None:
+def test_a_refused_detached_run_shows_the_error_of_its_process(db: Database) -> None:
     make_project(db)
     run = planned(db)
     acquire(db, run)

@@ -124,6 +124,6 @@ def test_each_order_votes_and_the_protocol_s_rule_decides(
     assert verdict.order_consistent == consistent
 
 
-def test_the_verdict_is_as_sure_as_the_less_sure_order() -> None:
+def test_the_verdict_has_the_lower_confidence_of_the_two_orders() -> None:
     (verdict,) = verdicts_of(adjudicate, PAIR, case(ab="aaa", ba="aab"))
     assert verdict.confidence == pytest.approx(2 / 3)

@@ -91,7 +91,7 @@ def test_a_worker_without_a_user_takes_half_of_anothers_calls(db: Database, run:
     assert all(line.next(share) is None for share in (one, *others))
 
 
-def test_what_a_worker_leaves_is_next(db: Database, run: int) -> None:
+def test_calls_of_a_worker_that_leaves_come_next(db: Database, run: int) -> None:
     line = Line(db, run)
     one, two = line.line.join(), line.line.join()
     begun = [line.next(one), line.next(two)]

@@ -107,7 +107,7 @@ def test_a_strong_difference_stops_early_and_says_so(db: Database, tmp_path: Pat
     assert value == pytest.approx(mean, abs=0.0005)
 
 
-def test_a_coin_is_not_called(db: Database) -> None:
+def test_random_verdicts_are_not_separable(db: Database) -> None:
     make_project(db, users=150)
     for protocol in ("pairwise", "pointwise"):
         run = planned(db, RANDOM, protocol, until="decided", limit=240, rater=protocol)
@@ -181,7 +181,7 @@ def test_several_systems_go_on_until_every_pair_is_decided(db: Database, tmp_pat
     assert [(p.system_a, p.system_b) for p in against.compared] == [("als", "pop"), ("bpr", "pop")]
 
 
-def test_failed_verdicts_speak_for_nobody(db: Database, tmp_path: Path) -> None:
+def test_failed_verdicts_count_for_nobody(db: Database, tmp_path: Path) -> None:
     make_project(db, users=60)
     refused = {f"u{n:02d}" for n in range(0, 60, 3)}
     run = replayed(db, tmp_path / "r.jsonl", "pairwise", lambda u, _: None if u in refused else "als")
@@ -299,7 +299,7 @@ def test_a_user_counts_when_all_calls_of_the_user_have_ended(
     assert stands.compared[0].value == pytest.approx(sum((1 + value) / 2 for value in final) / len(final))
 
 
-def test_a_reader_is_told_which_interval_holds(db: Database, tmp_path: Path) -> None:
+def test_a_note_says_which_interval_is_valid(db: Database, tmp_path: Path) -> None:
     project = make_project(db, users=60)
     run = replayed(db, tmp_path / "r.jsonl", "pairwise", lambda *_: "als", rater="judge")
     work(db.path, run)

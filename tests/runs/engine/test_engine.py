@@ -133,7 +133,7 @@ def test_one_failed_order_fails_the_verdict_and_retry_asks_only_for_that(db: Dat
     assert {c["attempts"] for c in calls(db, run) if tuple(c) not in set(kept)} == {2}, "what was spent stays"
 
 
-def test_a_run_breaks_off_when_everything_fails_and_goes_on_after_the_cause_is_mended(db: Database) -> None:
+def test_a_run_stops_when_everything_fails_and_continues_after_the_cause_is_fixed(db: Database) -> None:
     make_project(db, users=40)
     with start("openai_api", "--faults", "refusal:1", "--fault-attempts", 1) as faulty:
         run = planned(db, server_judge(faulty.url), concurrency=4)
@@ -202,7 +202,7 @@ def test_an_equal_request_is_asked_after_one_that_failed(db: Database) -> None:
         assert (ended.done, ended.failed, stats(server)["requests"]) == (2, 2, 4)
 
 
-def test_a_system_more_asks_only_for_the_new_pairs(db: Database, server: ServerProcess) -> None:
+def test_a_further_system_needs_calls_only_for_the_new_pairs(db: Database, server: ServerProcess) -> None:
     make_project(db, users=5)
     work(db.path, planned(db, server_judge(server.url), "pairwise"))
     add_lists(db, [f"u{n:02d}" for n in range(5)], ["svd"])
@@ -236,7 +236,7 @@ def prices(tmp_path: Path, table: str) -> None:
     (folder / "prices.toml").write_text(f'["openai:hash-judge"]\n{table}\n', encoding="utf-8")
 
 
-def test_the_share_of_prompts_that_the_server_reused_is_told_where_it_says_so(db: Database) -> None:
+def test_the_share_of_reused_prompts_is_shown_if_the_server_reports_it(db: Database) -> None:
     make_project(db, users=2)
     usage = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 72}}
     told = {**completion(json.dumps(FITS)), "usage": usage}

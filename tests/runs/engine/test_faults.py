@@ -287,7 +287,7 @@ def test_a_key_or_model_refused_in_mid_run_ends_it_at_once(
     assert check_ends(db, run, quiet) == {}
 
 
-def test_failures_between_answers_do_not_trip_the_breaker(db: Database, quiet: list[tuple[Any, ...]]) -> None:
+def test_failures_between_answers_do_not_stop_the_run(db: Database, quiet: list[tuple[Any, ...]]) -> None:
     with faulty({"refusal": 0.6}, "--fault-attempts", 99) as server:
         run = planned(db, server_judge(server.url), concurrency=8)
         ended = work(db.path, run)
@@ -344,7 +344,7 @@ def test_an_outage_counts_from_its_beginning_for_the_calls_that_come_later(clock
     assert attempts_until_the_end(Failures(gate), error("overloaded"), clock, 3) > 1000
 
 
-def test_a_connection_lost_again_while_others_are_answered_is_the_call_s_own_trouble(clock: Clock) -> None:
+def test_a_repeatedly_lost_connection_counts_if_other_calls_are_answered(clock: Clock) -> None:
     met = failures()
     ends = []
     for _ in range(6):
@@ -355,7 +355,7 @@ def test_a_connection_lost_again_while_others_are_answered_is_the_call_s_own_tro
     assert ends == [False] * 5 + [True]
 
 
-def test_after_waking_nothing_counts(clock: Clock) -> None:
+def test_failures_after_waking_do_not_count(clock: Clock) -> None:
     met = failures()
     clock.now += 60  # nobody looked: the process was stopped
     for kind in ("timeout", "connection", "bad_body") * 5:
@@ -364,7 +364,7 @@ def test_after_waking_nothing_counts(clock: Clock) -> None:
     assert attempts_until_the_end(met, error("server_error"), clock, 0.1) == 5
 
 
-def test_a_delay_of_zero_is_taken_at_its_word_once_and_a_stop_ends_the_waiting() -> None:
+def test_a_delay_of_zero_is_honoured_once_and_a_stop_ends_the_wait() -> None:
     async def play() -> None:
         met = failures()
         waits = []

@@ -51,7 +51,7 @@ def done_calls(path: Path, run: int) -> set[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("protocol", ["pointwise", "pairwise"])
-def test_killed_again_and_again_a_run_ends_as_if_nothing_had_happened(
+def test_a_run_that_is_killed_repeatedly_ends_like_an_undisturbed_one(
     db: Database, tmp_path: Path, protocol: str
 ) -> None:
     make_project(db, users=220)

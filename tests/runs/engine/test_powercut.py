@@ -85,7 +85,7 @@ def check(copy: Database, run: int, final: dict[tuple[Any, ...], tuple[Any, ...]
     return stands.done
 
 
-def test_a_copy_made_at_any_instant_is_sound_and_goes_on(db: Database, tmp_path: Path) -> None:
+def test_a_copy_made_at_any_moment_is_intact_and_usable(db: Database, tmp_path: Path) -> None:
     make_project(db, users=200)
     rng = random.Random(5)
     with start("openai_api") as server:

@@ -126,7 +126,7 @@ def test_where_the_profile_fails_nothing_else_is_asked_about_this_user(db: Datab
     assert {v[5] for v in verdicts(db, run)} == {"ok"}
 
 
-def test_such_a_run_cannot_go_in_batches(db: Database) -> None:
+def test_a_run_that_stops_early_cannot_be_sent_in_batches(db: Database) -> None:
     make_project(db, users=2)
     run = planned(db, server_judge("http://127.0.0.1:9"), "arena", profile="llm")
     with pytest.raises(UsageError, match="cannot be sent in batches"), held_run(db, run):

@@ -45,7 +45,7 @@ def outcome(key: CallKey) -> CallOutcome:
     return CallOutcome(key, "c", None, CallResult(1, Reply(text="{}"), parsed))
 
 
-async def test_what_is_returned_as_committed_is_there_for_others(db: Database, run: int) -> None:
+async def test_committed_outcomes_are_visible_to_others(db: Database, run: int) -> None:
     recorder = Recorder(db.path, held(db, run))
     keys = outstanding(db, run, 0, 100)
     for key in keys:
@@ -115,7 +115,9 @@ async def test_a_cancellation_waits_for_the_commit_that_is_in_its_thread(
     assert run_progress(db, run).done == 1
 
 
-async def test_a_run_taken_away_is_told_and_nothing_is_written(db: Database, run: int) -> None:
+async def test_a_run_taken_over_by_another_process_writes_nothing_and_reports_it(
+    db: Database, run: int
+) -> None:
     recorder = Recorder(db.path, held(db, run))
     db.execute("UPDATE runs SET lease_owner = 'another' WHERE id = ?", (run,))
     recorder.put(outcome(outstanding(db, run, 0, 1)[0]))
@@ -128,7 +130,7 @@ async def test_a_run_taken_away_is_told_and_nothing_is_written(db: Database, run
     assert run_progress(db, run).done == 0
 
 
-async def test_a_beat_alone_is_stored_and_the_end_is_told(db: Database, run: int) -> None:
+async def test_a_heartbeat_alone_is_stored_and_the_end_is_reported(db: Database, run: int) -> None:
     recorder = Recorder(db.path, held(db, run))
     db.execute("UPDATE runs SET heartbeat_at = NULL WHERE id = ?", (run,))
     recorder.beat()

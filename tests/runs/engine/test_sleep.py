@@ -41,7 +41,9 @@ SLEEP_S = 3600.0
 
 
 @pytest.mark.parametrize("while_away", ["the server waits", "the server restarts"])
-def test_a_process_held_for_longer_than_the_deadline_fails_nothing(db: Database, while_away: str) -> None:
+def test_calls_do_not_fail_if_the_process_is_stopped_beyond_the_deadline(
+    db: Database, while_away: str
+) -> None:
     """With 40 calls in flight, more than the breaker's row of failures, each at its last attempt."""
     make_project(db, users=60)
     with start("openai_api") as server:
@@ -115,7 +117,7 @@ def yesterday() -> str:
 
 
 @pytest.mark.parametrize("days", [-400, 400])
-def test_a_lease_does_not_go_by_the_clock_on_its_own_machine(db: Database, days: int) -> None:
+def test_a_lease_on_its_own_machine_does_not_depend_on_the_clock(db: Database, days: int) -> None:
     make_project(db, users=10)
     seen: list[bool] = []
 

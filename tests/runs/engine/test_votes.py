@@ -98,7 +98,7 @@ def test_one_failed_repeat_fails_the_verdict_and_retry_mends_it(db: Database) ->
     assert run_progress(db, run).done == 32
 
 
-def test_a_reply_from_the_cache_is_as_sure_as_it_was(
+def test_a_cached_reply_keeps_its_confidence(
     db: Database, openai_server: ServerProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     make_project(db, users=6)

@@ -81,7 +81,7 @@ def test_the_layout_imported_chooses_the_words(
 
 
 @pytest.mark.parametrize("domain", SHIPPED)
-def test_a_domain_of_the_settings_goes_before_that_of_the_data(db: Database, domain: str) -> None:
+def test_the_domain_of_the_settings_takes_precedence_over_that_of_the_data(db: Database, domain: str) -> None:
     made_of(db, "mind")
     run = planned(db, protocol="arena", domain=domain)
     words = domain_named(domain).words
@@ -94,7 +94,7 @@ def test_a_domain_of_the_settings_goes_before_that_of_the_data(db: Database, dom
     )
 
 
-def test_an_unknown_domain_is_told_before_the_run_with_the_words_used(db: Database) -> None:
+def test_an_unknown_domain_is_reported_before_the_run_with_the_words_used(db: Database) -> None:
     make_project(db, users=2)
     for protocol, words in (
         ("arena", "“film platform” and “watched and rated”"),
@@ -156,7 +156,7 @@ def settings_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_domain_of_ones_own_and_the_examples_it_has_none_of(db: Database, settings_folder: Path) -> None:
+def test_a_users_own_domain_has_no_examples(db: Database, settings_folder: Path) -> None:
     make_project(db, users=2)
     own_domain(settings_folder, "podcasts")
     made = plan(db, protocol="pointwise", domain="podcasts")

@@ -40,7 +40,7 @@ def sent_tokens(db: Database, run: int) -> tuple[int, int, int]:
         ("absolute", {"profile": "llm", "history": 100}, 4),
     ],
 )
-def test_a_dry_run_foretells_calls_and_tokens(
+def test_a_dry_run_estimates_calls_and_tokens(
     db: Database, tmp_path: Path, protocol: str, settings: dict[str, Any], calls_a_user: int
 ) -> None:
     make_project(db, users=3, systems=("als", "knn", "pop"))

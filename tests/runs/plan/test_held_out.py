@@ -188,7 +188,7 @@ def test_held_out_events_are_in_no_text(db: Database, layout: str, name: str, co
     ],
     ids=["items", "users", "lists", "explanations", "scores", "battles"],
 )
-def test_nor_is_what_other_plain_tables_hold_beside(
+def test_other_columns_of_plain_tables_are_not_shown_either(
     db: Database, kind: ImportKind, header: str, row: str
 ) -> None:
     project(db)

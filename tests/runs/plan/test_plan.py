@@ -92,7 +92,7 @@ def test_a_baseline_is_compared_with_each_and_no_two_others(db: Database) -> Non
 
 
 @pytest.mark.parametrize("wrong", [{"systems": ("als", "nobody")}, {"baseline": "nobody"}])
-def test_an_unknown_system_is_named_with_those_there_are(db: Database, wrong: dict[str, Any]) -> None:
+def test_an_unknown_system_is_reported_with_the_existing_ones(db: Database, wrong: dict[str, Any]) -> None:
     make_project(db)
     with pytest.raises(NotFoundError, match=r"no system “nobody” in this project.*als, pop"):
         plan(db, protocol="pairwise", **wrong)

@@ -100,7 +100,7 @@ def test_a_dry_run_stores_nothing_and_the_real_lists_stay(db: Database) -> None:
     assert db.value("SELECT count(*) FROM items WHERE title LIKE '%Pack of 2'") == 0
 
 
-def test_what_cannot_be_planted_is_counted(db: Database) -> None:
+def test_faults_that_cannot_be_planted_are_counted(db: Database) -> None:
     make_shop(db, users=2, length=1)
     estimate = planned_faults(db, dry_run=True).estimate
     # a list of one has no room for a variant of an item further up

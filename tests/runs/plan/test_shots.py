@@ -228,7 +228,7 @@ def test_a_prompt_whose_replies_could_mean_two_things_is_not_asked(films: Databa
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused_before_anything_is_written(
+def test_contradicting_options_are_refused_before_anything_is_written(
     films: Database, settings: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(UsageError, match=said):

@@ -53,7 +53,9 @@ def test_the_bounds_are_quartiles() -> None:
 
 
 @given(USERS, st.randoms(use_true_random=False), st.booleans())
-def test_whatever_is_taken_from_the_front_is_even(events: dict[str, int], random: Random, idle: bool) -> None:
+def test_any_number_from_the_front_has_even_shares(
+    events: dict[str, int], random: Random, idle: bool
+) -> None:
     levels = activity_levels(events)
     shuffled = [(user, user) for user in events]
     random.shuffle(shuffled)
@@ -146,7 +148,7 @@ def test_it_needs_a_sample(db: Database) -> None:
         plan(db, stratify="activity")
 
 
-def test_a_name_for_nobody() -> None:
+def test_a_name_that_belongs_to_no_rater() -> None:
     assert drawn_by_level([], ["a"]) == {}
 
 

@@ -114,7 +114,7 @@ def test_where_the_second_stage_cannot_be_planned_the_first_is_not_either(db: Da
     assert db.value("SELECT count(*) FROM raters") == 0
 
 
-def test_a_baseline_and_an_early_end_are_of_the_pairs_and_its_lists_are_rated_alone_too(db: Database) -> None:
+def test_baseline_and_early_stop_apply_to_pairs_and_the_baselines_lists_are_rated_too(db: Database) -> None:
     make_project(db, systems=THREE)
     wished = request(db, systems=("svd",), baseline="als", sample=2, until="decided", margin=0.3)
     alone, pairs = wished.settings["pointwise"], wished.settings["pairwise"]
@@ -139,7 +139,7 @@ def test_a_prompt_may_be_named_for_each_stage_and_no_other(db: Database) -> None
             request(db, prompts=wrong)
 
 
-def test_the_same_wish_finds_its_runs_whatever_concerns_only_the_work(db: Database) -> None:
+def test_the_same_request_finds_its_runs_with_other_operation_settings(db: Database) -> None:
     make_project(db)
     assert stages(db, request(db, concurrency=2)) == (1, 2)
     assert stages(db, request(db, concurrency=3, timeout_s=9.0)) == (1, 2)
@@ -165,7 +165,7 @@ def test_what_is_done_is_done_again_only_when_the_data_have_changed_since(db: Da
     assert stages(db, request(db), rater="rules") == (3, 4)
 
 
-def test_a_first_stage_that_was_run_by_itself_is_taken_and_one_killed_between_plans_goes_on(
+def test_a_first_stage_run_alone_is_reused_and_a_killed_plan_continues(
     db: Database,
 ) -> None:
     make_project(db)
@@ -266,7 +266,7 @@ def test_a_stage_killed_after_its_last_answer_is_done(db: Database, tmp_path: Pa
     assert row["finished_at"]
 
 
-def test_another_concurrency_in_the_command_stands_over_one_asked_for_before(db: Database) -> None:
+def test_the_concurrency_of_the_command_replaces_an_earlier_one(db: Database) -> None:
     make_project(db)
     first, second = plan_saer(db, project_id(db, "films"), request(db, concurrency=2)).stages
     assert first.run_id is not None

@@ -93,7 +93,7 @@ def test_power_and_coverage_where_the_judge_leans() -> None:
     assert found > 0.78
 
 
-def test_the_rank_difference_sees_a_leaning_and_invents_none() -> None:
+def test_the_rank_difference_finds_a_bias_only_if_there_is_one() -> None:
     wrong = right = 0
     for seed in range(60):
         none = homogeneity_bias(*simulated(seed, 0.0), resamples=200, seed=seed).rank

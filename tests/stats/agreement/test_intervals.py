@@ -126,7 +126,7 @@ def test_intervals_come_from_leaving_out_each_users_rows() -> None:
 
 
 @pytest.mark.parametrize("copies", [1, 3])
-def test_a_large_disagreement_may_be_unseen(copies: int) -> None:
+def test_intervals_allow_for_unseen_large_disagreements(copies: int) -> None:
     """Six of forty users differ by one label, none by two: other users might."""
     a = np.repeat([-1.0] * 14 + [0.0] * 14 + [1.0] * 12, copies)
     b = np.repeat([-1.0] * 8 + [0.0] * 20 + [1.0] * 12, copies)

@@ -68,7 +68,7 @@ def test_it_beats_the_majority_where_raters_differ_in_skill(labels: int) -> None
     assert sum(gain > 0 for gain in gains) >= 9
 
 
-def test_it_loses_nothing_where_all_are_equally_good() -> None:
+def test_it_is_as_accurate_as_the_majority_for_equally_good_raters() -> None:
     planted = confusions(3, [0.8] * 5)
     truth, votes = simulated(planted, 1000, seed=1)
     learnt = (dawid_skene(votes).values() == truth).mean()
@@ -85,7 +85,7 @@ def test_posteriors_are_calibrated() -> None:
     assert right.mean() == pytest.approx(found.confidence()[some].mean(), abs=0.04)
 
 
-def test_an_adversary_is_found_out() -> None:
+def test_a_misleading_rater_is_detected() -> None:
     """Someone who always says the opposite tells the truth upside down, and is read so."""
     planted = confusions(2, [0.85, 0.85, 0.85, 0.05])
     truth, votes = simulated(planted, 2000, seed=2)
@@ -95,7 +95,7 @@ def test_an_adversary_is_found_out() -> None:
 
 
 @pytest.mark.parametrize("raters", [2, 3, 5])
-def test_unanimous_votes_stand_even_on_a_rare_label(raters: int) -> None:
+def test_unanimous_votes_are_kept_even_on_a_rare_label(raters: int) -> None:
     votes = np.tile([2.0, 0.0, 1.0, 1.0, 2.0, *([2.0] * 500)], (raters, 1))
     found = dawid_skene(votes)
     np.testing.assert_array_equal(found.values(), votes[0])
@@ -103,12 +103,12 @@ def test_unanimous_votes_stand_even_on_a_rare_label(raters: int) -> None:
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0]), min_size=1, max_size=60), st.integers(1, 5))
-def test_whatever_all_agree_on_stands(given_labels: list[float], raters: int) -> None:
+def test_labels_that_all_agree_on_are_kept(given_labels: list[float], raters: int) -> None:
     votes = np.tile(given_labels, (raters, 1))
     np.testing.assert_array_equal(dawid_skene(votes).values(), votes[0])
 
 
-def test_one_rater_is_believed() -> None:
+def test_the_labels_of_a_single_rater_are_taken_as_given() -> None:
     votes = np.array([[1.0, 3.0, 3.0, NAN, 5.0, *([3.0] * 500)]])
     np.testing.assert_array_equal(dawid_skene(votes).values(), votes[0])
 

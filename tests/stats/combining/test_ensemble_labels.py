@@ -105,7 +105,7 @@ def test_labels_that_occur_on_one_side_alone_have_their_mirror() -> None:
     np.testing.assert_array_equal(ensemble_labels(votes, list("abc"), of_pairs=True).values, [1, 1, 0])
 
 
-def test_unanimous_data_of_any_label_stand() -> None:
+def test_unanimous_labels_are_kept() -> None:
     votes = np.tile([3.0] * 400 + [4.0, 1.0], (5, 1))
     labels = ensemble_labels(votes, list("abcde"), of_pairs=False)
     assert labels.refused == ""

@@ -28,7 +28,7 @@ def test_reliability_by_hand() -> None:
     assert (bins[4].low, bins[4].high) == (0.8, 1.0)
 
 
-def test_full_confidence_belongs_to_the_last_bin_and_ties_do_no_harm() -> None:
+def test_full_confidence_belongs_to_the_last_bin_and_ties_are_allowed() -> None:
     bins = cal.reliability([1.0, 1.0, 0.0], [1, 0, 0], [0, 0, 1], bins=10)
     assert [part.n for part in bins] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 2]
     assert bins[9].accuracy.value == 0.5
@@ -160,7 +160,7 @@ def test_unlabelled_users_get_the_map_of_all() -> None:
     assert (crossed[:40] != whole(sure[:40])).any()
 
 
-def test_calibration_mends_a_judge_that_is_too_sure() -> None:
+def test_calibration_corrects_an_overconfident_judge() -> None:
     rng = np.random.default_rng(8)
     users = np.repeat(np.arange(400), 3)
     truth = rng.uniform(0.3, 0.95, users.size)

@@ -58,7 +58,7 @@ def test_all_or_none_labelled_is_refused(labelled: bool) -> None:
         balance_p(np.arange(3.0), np.arange(3), np.full(3, labelled))
 
 
-def test_a_gap_that_only_students_test_finds_is_no_claim() -> None:
+def test_a_gap_that_only_students_test_finds_makes_no_claim() -> None:
     """5.6 % of samples look like this one or worse: Student gives .049, Fisher's exact test .066."""
     scores, here = table((55, 45), (41, 59))
     human = np.where(here, 1.0, np.nan)

@@ -115,7 +115,7 @@ def test_intervals_never_widen_and_are_never_empty(values: list[float]) -> None:
 
 
 @given(VALUES)
-def test_what_is_turned_round_gives_the_interval_turned_round(values: list[float]) -> None:
+def test_the_mirrored_sample_has_the_mirrored_interval(values: list[float]) -> None:
     low, high = ends(values)
     turned_low, turned_high = ends(1 - np.array(values))
     # a cell more or less where a wealth of exactly the bound is rounded

@@ -49,7 +49,7 @@ def test_by_hand_with_one_case_a_user() -> None:
     assert found.balance_p == pytest.approx(2 * t.sf(abs(gap), 19))
 
 
-def test_a_handful_of_unlabelled_cases_says_nothing() -> None:
+def test_a_few_unlabelled_cases_give_no_balance_test() -> None:
     """One case without a label moved an estimate from 28 % to 0 % and was said to differ from the others at p = 4e-7."""
     rng = np.random.default_rng(4)
     truth = (rng.random(25) < 0.4).astype(float)
@@ -250,7 +250,9 @@ def test_intervals_cover_with_few_labels(
     assert np.mean(wider) < (0.8 if skill > 0.9 else 1.0)
 
 
-def test_a_flawless_looking_judge_is_not_believed_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_without_errors_on_few_labels_is_not_trusted_too_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """20 labels and a judge wrong once in 20: often no fault is seen, and without CAUTION the interval fails."""
     # as above
     monkeypatch.setattr(pp, "balance_p", lambda *_: 1.0)

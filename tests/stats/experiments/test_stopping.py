@@ -59,7 +59,7 @@ def test_nothing_is_looked_at_after_the_deciding_user() -> None:
     assert update_state(rule, ended, np.zeros((500, 1))) is ended
 
 
-def test_a_pair_nobody_speaks_for_is_never_decided() -> None:
+def test_a_pair_without_verdicts_is_never_decided() -> None:
     rule = StoppingRule(2)
     outcomes = np.column_stack([np.ones(200), np.full(200, np.nan)])
     ended = update_state(rule, initial_state(rule), outcomes)

@@ -40,7 +40,7 @@ def test_above_and_below_without_winning_or_losing_all() -> None:
     assert found.places(np.array([1001.0, 1000, 999, *[np.nan] * 4])) == [3, 4, 5, 2, 1, 6, 7]
 
 
-def test_a_chain_has_places_but_no_ratings() -> None:
+def test_a_chain_of_wins_has_places_but_no_ratings() -> None:
     found = bradley_terry(counts([(0, 1, 1), (1, 2, 1)], 3))
     assert found.connectivity.notes == (sd.WON_ALL, sd.ONE_WAY, sd.LOST_ALL)
     assert np.isnan(found.ratings).all()
@@ -48,14 +48,14 @@ def test_a_chain_has_places_but_no_ratings() -> None:
     assert found.tie is None
 
 
-def test_of_two_islands_only_the_larger_is_ranked() -> None:
+def test_of_two_unconnected_sets_only_the_larger_is_ranked() -> None:
     found = bradley_terry(counts([(0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1), (2, 3, 1)], 4))
     assert found.connectivity.rated.tolist() == [2, 3]
     assert found.connectivity.notes == (sd.APART, sd.APART, "", "")
     assert found.places() == [None, None, 1, 2]
 
 
-def test_the_larger_island_is_ranked_even_where_only_the_smaller_could_be_rated() -> None:
+def test_the_larger_set_is_ranked_even_if_only_the_smaller_could_be_rated() -> None:
     found = bradley_terry(counts([(0, 1, 1), (1, 2, 1), (3, 4, 1), (4, 3, 1)], 6))
     assert found.connectivity.notes == (
         sd.WON_ALL, sd.ONE_WAY, sd.LOST_ALL, sd.APART, sd.APART, sd.NO_VERDICTS,
@@ -156,7 +156,7 @@ def test_strongly_connected_is_what_a_walk_over_wins_finds(rows: list[Battle]) -
     ) == expected
 
 
-def test_connected_names_the_largest_island() -> None:
+def test_connectivity_finds_the_largest_connected_set() -> None:
     assert (
         sd.in_largest_component(counts([(0, 1, 1), (1, 2, 1), (3, 4, 0)], 6)).tolist()
         == [True] * 3 + [False] * 3
@@ -166,7 +166,7 @@ def test_connected_names_the_largest_island() -> None:
 ISLANDS = [(0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1)]
 
 
-def test_of_two_islands_alike_neither_is_rated() -> None:
+def test_of_two_equally_large_unconnected_sets_neither_is_rated() -> None:
     found = bradley_terry(counts(ISLANDS, 4))
     assert found.connectivity.notes == (sd.EQUAL_ISLANDS,) * 4
     assert found.places() == [None] * 4
@@ -174,7 +174,7 @@ def test_of_two_islands_alike_neither_is_rated() -> None:
     assert not sd.in_largest_component(counts(ISLANDS, 4)).any()
 
 
-def test_of_two_equal_sets_of_one_island_neither_is_rated() -> None:
+def test_of_two_equal_strongly_connected_sets_neither_is_rated() -> None:
     """Both sets lost to the same system, so nothing says how they stand to each other."""
     found = bradley_terry(counts([*ISLANDS, (4, 0, 1), (4, 2, 1)], 5))
     assert found.connectivity.notes == (*(sd.EQUAL_SETS,) * 4, sd.WON_ALL)

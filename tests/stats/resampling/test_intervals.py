@@ -146,7 +146,7 @@ def test_a_share_of_single_rows_is_exact() -> None:
         iv.share_estimate([0.5], [1])
 
 
-def test_a_figure_that_one_user_carries_has_no_interval() -> None:
+def test_a_figure_that_depends_on_one_user_has_no_interval() -> None:
     table = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     ends = iv.sums_interval(
         table, lambda sums: np.where(sums[:, 1] > 0, sums[:, 0], np.nan), iv.SHARE, row_counts=table[:, 1]

@@ -111,7 +111,7 @@ def test_ild_is_mean_jaccard_distance() -> None:
     assert of.ild(["a", "e"], categories, 2) is None
 
 
-def test_a_gain_that_is_too_large_for_two_to_its_power() -> None:
+def test_the_exponential_gain_is_undefined_if_it_overflows() -> None:
     assert of.ndcg_exp(LIST, {"b": 5000.0}, 5) is None
     assert of.ndcg(LIST, {"b": 5000.0}, 5) == pytest.approx(1 / math.log2(3))
     assert of.ndcg_exp(LIST, {"b": 1000.0}, 5) == pytest.approx(1 / math.log2(3))

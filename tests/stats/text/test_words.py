@@ -36,7 +36,7 @@ def test_the_script_chooses(text: str, how: Cut) -> None:
 
 
 @pytest.mark.parametrize("how", CUTS)
-def test_a_wish_stands_over_the_script(how: Tokens) -> None:
+def test_a_users_setting_takes_precedence(how: Tokens) -> None:
     assert resolve(how, "这部电影") == how
 
 
@@ -128,7 +128,7 @@ def test_a_cache_that_somebody_left_is_not_read(tmp_path: Path) -> None:
     assert (tmp_path / "jieba.cache").read_bytes() == b"not for us"
 
 
-def test_without_jieba_one_learns_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jieba_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     from recjudge_tui.stats.text import words
 
     words._jieba.cache_clear()

@@ -38,7 +38,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
         yield database
 
 
-def test_a_verdict_stands_with_all_others_and_in_the_view(db: Database) -> None:
+def test_a_verdict_appears_in_the_table_and_in_the_view(db: Database) -> None:
     assigned(db)
     task = tasks(db, "ana")[0]
     submit_verdict(db, task, ONE, 12.5)
@@ -103,7 +103,7 @@ def test_nothing_half_stored_where_one_answer_cannot_be(db: Database) -> None:
     assert [row[1] for row in verdicts(db, "ana")] == ["overall"]
 
 
-def test_after_the_reveal_a_verdict_stands(db: Database) -> None:
+def test_after_the_reveal_a_verdict_is_final(db: Database) -> None:
     assigned(db)
     task = tasks(db, "ana")[0]
     with pytest.raises(UsageError, match="after you have given your own"):
@@ -160,7 +160,7 @@ def test_going_through_ones_cases(db: Database) -> None:
     assert rater_assignment(db, rater, "pairwise")[3:] == (len(ids) - 2, 2, 0, 0)
 
 
-def test_whose_desk(db: Database) -> None:
+def test_whose_tasks_are_opened(db: Database) -> None:
     project = desk_project(db)
     with pytest.raises(NotFoundError, match="nothing is assigned to “ana”"):
         chosen_assignment(db, project, "ana", None)
@@ -171,7 +171,7 @@ def test_whose_desk(db: Database) -> None:
     assert chosen_assignment(db, project, "ana", "explanation").protocol == "explanation"
 
 
-def test_an_import_that_is_undone_takes_no_annotator_along(db: Database) -> None:
+def test_undoing_an_import_keeps_its_annotators(db: Database) -> None:
     load(
         db,
         "labels",
@@ -183,7 +183,7 @@ def test_an_import_that_is_undone_takes_no_annotator_along(db: Database) -> None
     assert len(tasks(db, "ana")) == 6
 
 
-def test_what_goes_with_a_project(db: Database) -> None:
+def test_data_deleted_with_a_project(db: Database) -> None:
     assigned(db)
     judges(db, "ana", count=1)
     db.execute("DELETE FROM projects")

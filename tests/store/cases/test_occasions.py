@@ -154,7 +154,7 @@ def test_labels_meet_the_case_they_name_in_either_order(
         assert warned.get("unclear occasion", 0) == unclear
 
 
-def test_a_label_without_context_means_the_only_one_there_is(films: Database) -> None:
+def test_a_label_without_context_refers_to_the_only_occasion(films: Database) -> None:
     add(films, ("a", "i1", "home", MAY), ("b", "i2", "home", MAY))
     label(films, "ana", "u", "a", "b", "A", "", "")
     assert [tuple(row) for row in films.rows("SELECT context, served_at, slate_a IS NULL FROM cases")] == [

@@ -33,7 +33,7 @@ def db(project_db: Path) -> Iterator[Database]:
         yield database
 
 
-def test_a_later_import_stands_over_an_earlier_one_until_it_is_undone(db: Database) -> None:
+def test_a_later_import_replaces_an_earlier_one_until_it_is_undone(db: Database) -> None:
     load(db, "items", [("item_id", "title", "brand"), ("007", "Old", "B"), ("1" * 19, "Long id", "")])
     lists = [("user_id", "system", "item_id", "rank"), ("u", "s", "007", 1), ("u", "s", "1" * 19, 2)]
     load(db, "lists", lists)

@@ -79,7 +79,7 @@ def put(db: Database, name: str, rows: Sequence[Row], project: str = "films") ->
         (("Rating", NOON, "4"), ("rating", NOON, "4"), True),
     ],
 )  # fmt: skip
-def test_what_is_a_copy(
+def test_events_that_count_as_copies(
     db: Database, visible: tuple[str, str, str], held: tuple[str, str, str], is_copy: bool
 ) -> None:
     """A copy says nothing else than the held-out event; a purchase made again does."""
@@ -197,7 +197,7 @@ def lists_of_all(db: Database, users: Sequence[str]) -> None:
     load(db, "lists", [("user_id", "system", "item_id", "rank"), *rows])
 
 
-def test_it_is_said_wherever_events_are_counted(db: Database) -> None:
+def test_repeated_events_are_reported_wherever_events_are_counted(db: Database) -> None:
     recjudge = CliRunner()
 
     def says(*words: str) -> str:
@@ -229,7 +229,7 @@ def test_it_is_said_wherever_events_are_counted(db: Database) -> None:
     assert sentence[2:] not in says("project", "show", "films")
 
 
-def test_that_nothing_is_left_is_said(db: Database) -> None:
+def test_a_note_says_that_no_visible_event_is_left(db: Database) -> None:
     put(db, "test.csv", [Row("u", "i", "rating", NOON, "4")])
     put(db, "all.csv", [Row("u", "i", "rating", NOON, "4")])
     assert (

@@ -62,7 +62,7 @@ def test_the_older_item_comes_back(db: Database, tmp_path: Path) -> None:
     assert rows == [("1", "old"), ("2", "same")]
 
 
-def test_what_two_imports_brought_stays_until_both_are_undone(db: Database, tmp_path: Path) -> None:
+def test_data_of_two_imports_stays_until_both_are_undone(db: Database, tmp_path: Path) -> None:
     first = _load(db, tmp_path, "items", "item_id,title\n1,a\n")
     second = _load(db, tmp_path, "items", "item_id,title\n1,a\n2,b\n")
     one = _load(db, tmp_path, "lists", LISTS + "u,s,1,1\nu,s,2,2\n")

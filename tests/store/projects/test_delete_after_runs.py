@@ -225,7 +225,7 @@ def test_the_other_deletions_after_runs_with_examples(db: Database) -> None:
     assert db.value("SELECT count(*) FROM snapshots") == 0
 
 
-def test_a_column_that_comes_later_is_known_without_being_told(db: Database) -> None:
+def test_a_column_added_later_is_recognised_automatically(db: Database) -> None:
     """Also one in a table that somebody else added, under names that need quotes."""
     make_films(db, users=3)
     recjudge_says(*"run pairwise --judge rules -p films".split())

@@ -36,7 +36,7 @@ def test_kept_in_the_order_they_came_and_removed(project: Project) -> None:
         delete_outcome(project.db, project.id, "june")
 
 
-def test_a_name_stands_once_in_a_project(project: Project) -> None:
+def test_a_name_is_unique_in_a_project(project: Project) -> None:
     add_outcome(project.db, project.id, JUNE)
     with pytest.raises(UsageError, match="exists already"):
         add_outcome(project.db, project.id, JUNE)

@@ -11,7 +11,7 @@ from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.store.projects.saved_filters import delete_filter, save_filter, saved_filters
 
 
-def test_a_filter_is_kept_replaced_and_forgotten(project_db: Path) -> None:
+def test_a_filter_is_saved_replaced_and_deleted(project_db: Path) -> None:
     with connect(project_db) as db:
         first, second = create_project(db, "movies"), create_project(db, "books")
         assert not save_filter(db, first, " doubtful ", "WHY:swap   conf<.6")
@@ -34,7 +34,7 @@ def test_a_filter_is_kept_replaced_and_forgotten(project_db: Path) -> None:
     [("x", ""), ("x", "  "), ("x", "nokey:1"), ("", "why:swap"), ("a\nb", "why:swap"), ("n" * 61, "why:swap"),
      ("\x1b[31mred", "why:swap")],
 )  # fmt: skip
-def test_what_cannot_be_kept_is_refused(project_db: Path, name: str, text: str) -> None:
+def test_a_verdict_that_cannot_be_kept_is_refused(project_db: Path, name: str, text: str) -> None:
     with connect(project_db) as db:
         project = create_project(db, "movies")
         with pytest.raises(UsageError):

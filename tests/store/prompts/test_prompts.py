@@ -120,7 +120,9 @@ def test_versions_are_found_by_name_and_number(db: Database, tmp_path: Path) -> 
         ("mine@1@1", "no version “1@1”"),
     ],
 )
-def test_what_is_not_there_is_said_with_what_is(db: Database, tmp_path: Path, wanted: str, said: str) -> None:
+def test_a_missing_name_is_reported_with_the_existing_ones(
+    db: Database, tmp_path: Path, wanted: str, said: str
+) -> None:
     add_prompt(db, write(tmp_path, SMALL))
     with pytest.raises(NotFoundError) as caught:
         get_prompt(db, wanted)

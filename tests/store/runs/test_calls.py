@@ -98,7 +98,7 @@ def test_only_what_was_answered_well_and_first_hand_is_served_again(db: Database
     assert stored_reply(db, "another") is None
 
 
-def test_what_a_failed_asking_took_is_added_to_what_the_next_one_takes(db: Database) -> None:
+def test_the_cost_of_a_failed_attempt_is_added_to_the_next_one(db: Database) -> None:
     run = planned(db, limit=1)
     save_outcome(db, failed(db, run))
     with db.transaction():

@@ -55,7 +55,7 @@ def test_the_latency_is_the_pace_until_there_is_a_run(project_db: Path) -> None:
         assert seconds_a_call(db, "openai:n") is None
 
 
-def test_a_record_holds_for_its_servers_and_its_model() -> None:
+def test_a_record_applies_only_to_its_servers_and_model() -> None:
     there = Capabilities(endpoints=("u", "v"), digest="d")
     assert there.hold_for(("v", "u"), "d")
     assert there.hold_for(("v", "u"))

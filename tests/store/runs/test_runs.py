@@ -57,7 +57,7 @@ def test_who_holds_the_run_decides_what_happens_to_it(db: Database) -> None:
             look(db, 99)
 
 
-def test_a_deleted_run_takes_its_rater_along_unless_that_has_more(db: Database) -> None:
+def test_deleting_a_run_deletes_its_rater_if_the_rater_has_nothing_else(db: Database) -> None:
     first, second = planned(db), planned(db, protocol="pairwise")
     assert db.value("SELECT count(*) FROM raters") == 1
     delete_run(db, first)

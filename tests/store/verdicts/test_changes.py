@@ -42,7 +42,7 @@ def asked(project: Project, first: str, second: str, **other: object) -> Compare
     )  # type: ignore[arg-type]
 
 
-def test_what_changed_is_what_both_have_with_another_value(project: Project) -> None:
+def test_changed_cases_are_those_with_different_values_on_both_sides(project: Project) -> None:
     found = changed_cases(project.db, asked(project, "anna", "ben"))
     assert [(case.user_id, case.value_a, case.value_b) for case in found] == [
         ("u1", 2.0, 0.0), ("u2", 1.0, 2.0), ("u3", 0.0, 1.0),
@@ -67,7 +67,7 @@ def test_the_other_way_round_is_the_mirror_image(project: Project) -> None:
     ]
 
 
-def test_a_cell_holds_its_ends_and_cases_that_stayed(project: Project) -> None:
+def test_a_cell_includes_its_bounds_and_unchanged_cases(project: Project) -> None:
     compared = asked(project, "anna", "ben")
     stayed = changed_cases(project.db, compared, Cell(2.0, 2.0, 2.0, 2.0))
     assert [case.user_id for case in stayed] == ["u0"]

@@ -48,7 +48,7 @@ def lifetimes(db: Database) -> dict[tuple[str, str], tuple[int, int]]:
     }
 
 
-def test_lists_stand_until_others_of_the_same_user_and_system_replace_them(films: Database) -> None:
+def test_lists_are_current_until_others_of_the_same_user_and_system_replace_them(films: Database) -> None:
     first = lists(films, als="i0", pop="i1")
     assert load_lifetimes(films, 1, np.array([1, 2])) is None
     second = lists(films, als="i2", pop="i1")
@@ -57,7 +57,7 @@ def test_lists_stand_until_others_of_the_same_user_and_system_replace_them(films
     }  # fmt: skip
 
 
-def test_a_list_that_comes_back_stands_from_then_on(films: Database) -> None:
+def test_a_list_imported_again_is_current_from_then_on(films: Database) -> None:
     lists(films, als="i0")
     second = lists(films, als="i1")
     third = lists(films, als="i0", pop="i3")
@@ -66,7 +66,7 @@ def test_a_list_that_comes_back_stands_from_then_on(films: Database) -> None:
     assert found["als", "i1"] == (second, third)
 
 
-def test_a_list_whose_import_was_undone_does_not_stand_beside_its_successor(films: Database) -> None:
+def test_a_list_whose_import_was_undone_is_not_current_beside_its_successor(films: Database) -> None:
     first = lists(films, als="i0")
     second = lists(films, als="i1")
     undo_import(films, second)
@@ -82,7 +82,7 @@ def test_lists_of_another_occasion_stand_beside_each_other(films: Database) -> N
     assert load_lifetimes(films, 1, np.array([1, 2])) is None
 
 
-def test_a_figure_takes_what_stood_with_the_newest_that_was_judged() -> None:
+def test_a_figure_uses_the_lists_that_were_current_with_the_newest_judged_ones() -> None:
     # replaced, never replaced, new, and come later
     found = Lifetimes(np.array([1, 1, 3, 5]), np.array([3, NEVER, NEVER, NEVER]))
     judged = np.array([0, 1, 2])

@@ -103,7 +103,7 @@ def test_a_label_may_be_one_of_several_words(db: Database) -> None:
     assert found(db, "label:match") == []
 
 
-def test_disagree_is_between_people_and_judges_on_one_question(db: Database) -> None:
+def test_disagree_compares_people_and_judges_on_one_question(db: Database) -> None:
     # A against B and B; Tie against A and A; A against B and B; Tie against A and A
     assert found(db, "why:disagree judge:qwen") == [1, 4, 13, 16]
     db.execute("UPDATE raters SET kind = 'random' WHERE kind = 'annotator'")
@@ -309,7 +309,7 @@ def test_the_judge_prefers_the_list_that_the_metric_does_not(db: Database) -> No
     assert found(db, "judge:anna disagree:ndcg@10") == [17]
 
 
-def test_a_whole_name_stands_over_a_part_of_others(db: Database) -> None:
+def test_a_whole_name_takes_precedence_over_parts_of_others(db: Database) -> None:
     metric_on_pairs(db, 2, "ndcg@10", {0: -1})
     metric_on_pairs(db, 2, "ndcg@1", {2: 1})
     assert found(db, "judge:qwen disagree:ndcg@1") == [7]

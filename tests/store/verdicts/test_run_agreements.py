@@ -63,7 +63,7 @@ CHANGES: dict[str, str] = {
 
 
 @pytest.mark.parametrize("sql", CHANGES.values(), ids=CHANGES)
-def test_a_change_makes_the_figure_stale(project_db: Path, sql: str) -> None:
+def test_a_change_makes_the_stored_figure_outdated(project_db: Path, sql: str) -> None:
     make_project(project_db)
     with connect(project_db) as db:
         kept(db)
@@ -85,7 +85,7 @@ def test_verdicts_of_runs_and_labels_of_other_projects_change_nothing(project_db
         assert len(stored_agreements(db)) == 1
 
 
-def test_what_labels_made_stale_while_it_was_worked_out_is_not_kept(project_db: Path) -> None:
+def test_a_figure_outdated_by_new_labels_while_computed_is_not_stored(project_db: Path) -> None:
     make_project(project_db)
     with connect(project_db) as db:
         token = begin_agreement(db, RUN)

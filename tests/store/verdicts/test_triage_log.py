@@ -49,7 +49,7 @@ def own(db: Database, reader: str = "reader") -> list[tuple[int, str, float]]:
     return [tuple(row) for row in rows]
 
 
-def test_decisions_stand_until_the_next_or_until_taken_back(db: Database) -> None:
+def test_decisions_are_valid_until_the_next_one_or_until_undone(db: Database) -> None:
     record(db, 1, "ana", "dismiss")
     record(db, 1, "ana", "tag", text=" odd ")
     record(db, 1, "ana", "note", text="Look at the sequels.")
@@ -71,7 +71,7 @@ def test_decisions_stand_until_the_next_or_until_taken_back(db: Database) -> Non
     assert triage_states(db, [1, 4]) == {}
 
 
-def test_each_reader_takes_back_what_is_theirs(db: Database) -> None:
+def test_each_reader_undoes_only_their_own_actions(db: Database) -> None:
     record(db, 1, "ana", "dismiss")
     record(db, 4, "ben", "accept")
     undone = undo_last(db, 1, "ana")
@@ -247,7 +247,7 @@ def test_a_label_follows_the_protocol_of_the_verdict_it_is_taken_from(db: Databa
     assert [tuple(row) for row in db.rows(kept)] == [("pointwise", "Good", 2.0)]
 
 
-def test_what_nobody_was_asked_cannot_be_overridden(db: Database) -> None:
+def test_a_verdict_on_an_unasked_aspect_cannot_be_overridden(db: Database) -> None:
     metric = db.insert(
         """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, state, value, label, rule, created_at)
            VALUES (1, ?, 1, 'overall', 'absolute', 'ok', 0.3, '', 'metric', '')""",

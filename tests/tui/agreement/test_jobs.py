@@ -17,7 +17,7 @@ def raters(agreement: Agreement) -> tuple[set[object], set[object]]:
     return pairs, {row["rater"] for row in agreement.board.rows}
 
 
-def test_a_person_with_one_label_is_in_neither_table_until_asked_for(project_db: Path) -> None:
+def test_a_person_with_one_label_is_left_out_of_both_tables_unless_requested(project_db: Path) -> None:
     project = new_project(project_db)
     pairs = {pair_case(project, f"u{at}"): float(at % 2) for at in range(10)}
     for rater in ("ana", "ben"):

@@ -108,7 +108,7 @@ async def test_no_number_of_the_ranking_is_cut(rated: Path, size: tuple[int, int
 
 
 @pytest.mark.parametrize(("width", "explained"), [(30, False), (78, True)])
-def test_a_column_that_has_no_room_is_not_explained(rated: Path, width: int, explained: bool) -> None:
+def test_a_hidden_column_has_no_explanation(rated: Path, width: int, explained: bool) -> None:
     with connect(rated) as db:
         table = leaderboard_table(db, project_id(db, "shop"), LeaderboardOptions(protocol="pairwise"))
     shown_part = ranking(table, width, UNICODE)
@@ -343,7 +343,9 @@ async def test_ascii(rated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_a_consensus_is_said_to_be_taken_for_right(rated: Path, size: tuple[int, int]) -> None:
+async def test_a_note_says_that_a_consensus_is_assumed_to_be_right(
+    rated: Path, size: tuple[int, int]
+) -> None:
     with connect(rated) as db:
         make_consensus(db, 1, "crowd", "conservative", ["anna", "bert"])
     async with running(rated, size=size) as pilot:

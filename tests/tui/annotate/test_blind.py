@@ -95,7 +95,7 @@ async def test_nothing_of_others_is_seen_before_ones_own_verdict(planted: Path, 
         assert given(project_db) == before, "what was revealed stands"
 
 
-async def test_a_single_case_is_revealed_only_outside_the_seal(planted: Path) -> None:
+async def test_a_single_case_is_revealed_only_if_cases_are_not_sealed(planted: Path) -> None:
     project_db = planted
     async with annotating(project_db) as pilot:
         await press(pilot, "1", "enter", "left", "R")

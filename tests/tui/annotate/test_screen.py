@@ -171,7 +171,7 @@ async def test_leaving_the_app_at_once_keeps_what_was_confirmed(project_db: Path
     assert len(given(project_db)) == 1
 
 
-async def test_what_cannot_be_stored_stays_on_the_screen(project_db: Path) -> None:
+async def test_an_answer_that_cannot_be_stored_stays_on_the_screen(project_db: Path) -> None:
     make(project_db)
     with connect(project_db) as db:
         user = db.value("SELECT user_id FROM v_annotations WHERE annotator = 'ana' ORDER BY position")
@@ -249,7 +249,7 @@ async def test_assigning_cases_and_judging_them_in_the_app(project_db: Path) -> 
     assert len(given(project_db, "ben")) == 1
 
 
-async def test_a_plan_that_cannot_be_says_why(project_db: Path) -> None:
+async def test_an_impossible_plan_says_why(project_db: Path) -> None:
     with connect(project_db) as db:
         project = films(db, 3)
         planned(db, protocol="pairwise")

@@ -167,7 +167,9 @@ async def test_the_items_below_a_case_go_with_it(project_db: Path) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_a_wrong_filter_is_said_and_mended(project_db: Path, size: tuple[int, int]) -> None:
+async def test_an_invalid_filter_is_reported_and_can_be_corrected(
+    project_db: Path, size: tuple[int, int]
+) -> None:
     make_project(project_db)
     async with running(project_db, "movies", size) as pilot:
         await filter_by(pilot, "wyh:swap")
@@ -495,7 +497,7 @@ async def test_only_windows_that_are_looked_at_are_read_and_few_are_kept(project
         assert table.cursor_id == 999_999
 
 
-async def test_a_gone_verdict_does_not_break_the_list(project_db: Path) -> None:
+async def test_a_deleted_verdict_does_not_break_the_list(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         with connect(project_db) as db:

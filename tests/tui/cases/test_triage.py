@@ -57,7 +57,7 @@ async def test_keys_pressed_faster_than_they_are_written_all_count(project_db: P
         assert "5/18 triaged" in shown(pilot)
 
 
-async def test_a_message_covers_nothing_of_the_case(project_db: Path) -> None:
+async def test_messages_do_not_cover_the_case(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         await press(pilot, "Q", "enter")
@@ -263,7 +263,7 @@ async def test_a_name_that_is_taken_shows_the_error_and_later_keys_go_on(
     assert [row[2] for row in log(project_db)] == ["dismiss"]
 
 
-async def test_a_deleted_verdict_is_said_to_be_gone(project_db: Path) -> None:
+async def test_a_deleted_verdict_is_reported(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         with connect(project_db) as db:

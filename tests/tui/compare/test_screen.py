@@ -315,7 +315,7 @@ def hostile_project(path: Path) -> Project:
     return project
 
 
-async def test_hostile_names_are_shown_and_not_obeyed(project_db: Path) -> None:
+async def test_hostile_names_are_shown_as_plain_text(project_db: Path) -> None:
     hostile_project(project_db)
     async with opened(project_db, (100, 30)) as (pilot, _):
         for keys in ((), ("enter",), ("p",), ("escape",), ("m",), ("escape",), ("e",), ("escape",), ("s",)):
@@ -354,7 +354,7 @@ async def test_five_labels_fit_80_columns(project_db: Path) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("look", [UNICODE, ASCII], ids=["unicode", "ascii"])
-def test_a_line_has_its_width_whatever_is_in_it(text: str, look: Glyphs) -> None:
+def test_a_line_has_its_width_regardless_of_its_content(text: str, look: Glyphs) -> None:
     case = ChangedCase(7, text, text, text, text, 0.0, 1.0, text, text, 1, 2)
     for width in (10, 38, 78, 120):
         for one in (

@@ -82,7 +82,7 @@ def test_a_window_at_the_end_of_many_rows(project_db: Path) -> None:
         assert len(data_rows(db, project, "events", "", 128, 128)) == 128
 
 
-def test_a_user_of_whom_nothing_is_known_says_so(project_db: Path) -> None:
+def test_the_page_says_if_nothing_is_known_of_the_user(project_db: Path) -> None:
     with connect(project_db) as db:
         project = create_project(db, "texts")
         title, text = details(db, project, "users", DataRow("u1", ("u1", "", "0", "0")))

@@ -109,7 +109,7 @@ def test_the_shipped_keys_are_free_of_clashes_and_can_all_be_written() -> None:
         ({"filter__accept": "x"}, "c:1: “x” is needed for typing"),
     ],
 )  # fmt: skip
-def test_a_wish_that_cannot_hold_is_named_with_its_line(keys: dict[str, str], said: str) -> None:
+def test_a_setting_that_cannot_apply_is_reported_with_its_line(keys: dict[str, str], said: str) -> None:
     found = faults(**keys)
     assert found
     assert found[0].startswith(said)
@@ -117,13 +117,13 @@ def test_a_wish_that_cannot_hold_is_named_with_its_line(keys: dict[str, str], sa
 
 
 @pytest.mark.parametrize("key", ["z", "Z", "f12", "ctrl+o", "shift+f3", "comma", "ctrl+right", "#", "é"])
-def test_keys_that_can_be_had(key: str) -> None:
+def test_keys_that_can_be_bound(key: str) -> None:
     keymap, wrong = settle(settings(cases__drop_chip=key), BINDINGS)
     assert wrong == []
     assert [written(found) for found in keymap["cases.drop_chip"]] == [key]
 
 
-def test_two_may_change_places_and_both_fall_when_they_want_the_same() -> None:
+def test_two_bindings_may_swap_keys_and_both_are_dropped_for_the_same_key() -> None:
     keymap, wrong = settle(settings(cases__sort="n", cases__next_marked="s"), BINDINGS)
     assert (keymap, wrong) == ({"cases.sort": ("n",), "cases.next_marked": ("s",)}, [])
     keymap, wrong = settle(settings(cases__copy="z", cases__sort="f8", cases__export="f8"), BINDINGS)
@@ -133,7 +133,7 @@ def test_two_may_change_places_and_both_fall_when_they_want_the_same() -> None:
     assert "cases.sort" in wrong[0].text
 
 
-def test_a_wish_that_falls_takes_those_along_that_stood_in_its_place() -> None:
+def test_a_dropped_setting_also_drops_those_that_used_its_key() -> None:
     """`sort` may have `n` only where `next marked` leaves it."""
     keymap, wrong = settle(settings(cases__next_marked="alt+x", cases__sort="n"), BINDINGS)
     assert keymap == {}
@@ -241,7 +241,7 @@ async def test_a_typed_letter_stays_a_letter_whatever_it_is_mapped_to(
         assert not pilot.app.screen.query_one(FilterLine).has_focus
 
 
-async def test_hints_name_the_keys_that_hold(project_db: Path, config_folder: Path) -> None:
+async def test_hints_name_the_keys_in_effect(project_db: Path, config_folder: Path) -> None:
     configure(config_folder, '[keys]\nerror.close = "f8"\nconfirm.yes = "Y"\n')
     async with running(project_db) as pilot:
         await keyed(pilot)

@@ -129,7 +129,7 @@ async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:
         assert keys == 4
 
 
-async def test_what_others_write_is_there_when_one_comes_back(project_db: Path) -> None:
+async def test_changes_by_others_are_shown_on_return(project_db: Path) -> None:
     project = import_lists(project_db, users=3)
     async with running(project_db, app_class=RecjudgeApp) as pilot:
         assert "2 judge" in shown(pilot)

@@ -49,7 +49,7 @@ class Lists(App[None]):
 
 
 @pytest.mark.parametrize(("widget", "row"), [("#options", 2), ("#table", 2), ("#table", 0)])
-async def test_a_click_on_what_is_gone_does_nothing(widget: str, row: int) -> None:
+async def test_a_click_on_a_row_that_is_gone_does_nothing(widget: str, row: int) -> None:
     app = Lists()
     async with app.run_test() as pilot:
         await pilot.pause()

@@ -41,7 +41,7 @@ async def test_runs_go_to_a_file(
         assert next(csv.DictReader(io.StringIO(text)))["project"] == "movies"
 
 
-async def test_giving_up_writes_nothing_and_an_existing_file_stays(
+async def test_cancelling_writes_nothing_and_keeps_an_existing_file(
     project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -96,7 +96,7 @@ async def test_tab_with_nothing_to_take_stays_in_the_line(project_db: Path) -> N
         assert screen.applied == ["heat"]
 
 
-async def test_what_was_typed_and_taken_back_is_offered_no_more(project_db: Path) -> None:
+async def test_deleted_input_is_not_suggested_again(project_db: Path) -> None:
     make_project(project_db)
     async with barred(project_db, lambda db: {}) as (pilot, screen):
         screen.query_one(FilterBar).apply("why:flag")
@@ -162,7 +162,7 @@ async def test_values_that_cannot_be_read_are_no_fault_of_the_line(project_db: P
         assert "the disk is gone" not in shown(pilot)
 
 
-async def test_a_fault_of_our_own_in_reading_them_is_shown_and_the_app_goes_on(project_db: Path) -> None:
+async def test_a_bug_while_reading_is_shown_and_the_app_continues(project_db: Path) -> None:
     make_project(project_db)
 
     def values(db: Database) -> Mapping[str, Sequence[str]]:

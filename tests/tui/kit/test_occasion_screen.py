@@ -139,7 +139,7 @@ async def test_an_unknown_context_leaves_the_figures_and_their_filter(visited: P
         ("from:2024-06-01 to:2024-05-01", "is after"),
     ],
 )
-async def test_a_filter_that_chooses_no_occasions_says_what_does(
+async def test_a_filter_without_occasions_names_the_terms_that_choose_them(
     visited: Path, typed: str, message: str
 ) -> None:
     async with running(visited, "films") as pilot:

@@ -39,7 +39,7 @@ def test_a_connection_is_lent_again_and_two_at_a_time_are_different(path: Path) 
     assert not is_open(second)
 
 
-def test_what_is_lent_is_closed_when_it_comes_back_after_the_end(path: Path) -> None:
+def test_a_lent_connection_is_closed_if_it_returns_after_the_end(path: Path) -> None:
     spare = SpareConnections(path)
     with spare.lend() as lent:
         spare.close()

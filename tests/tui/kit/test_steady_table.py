@@ -12,7 +12,7 @@ class OneTable(App[None]):
         yield SteadyTable()
 
 
-async def test_a_paint_before_the_rows_are_measured_costs_neither_labels_nor_widths() -> None:
+async def test_a_paint_before_the_rows_are_measured_keeps_labels_and_widths() -> None:
     app = OneTable()
     async with app.run_test(size=(60, 8)) as pilot:
         table = app.query_one(SteadyTable)

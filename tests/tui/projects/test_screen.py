@@ -212,7 +212,7 @@ async def test_a_run_that_ends_behind_another_screen_leaves_the_top_line(project
         assert "1 ▶" not in shown(pilot).splitlines()[0]
 
 
-async def test_a_database_that_is_deleted_meanwhile_is_said_and_not_made_anew(project_db: Path) -> None:
+async def test_a_database_deleted_meanwhile_is_reported_and_not_created_again(project_db: Path) -> None:
     make_project(project_db, "movies")
     async with running(project_db) as pilot:
         await until(pilot, lambda: "movies" in shown(pilot))

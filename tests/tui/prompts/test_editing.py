@@ -223,7 +223,7 @@ def test_which_editor(tmp_path: Path) -> None:
         editor_command({"EDITOR": 'nano "'})
 
 
-def test_a_draft_is_for_its_owner_alone_whatever_its_name() -> None:
+def test_a_draft_is_readable_by_its_owner_only() -> None:
     path = write_draft("x = 1\n", "../../etc/\x1b[31mpasswd")
     assert path.parent.stat().st_mode & 0o077 == 0
     assert path.parent.name.startswith("recjudge-")

@@ -288,7 +288,7 @@ def shown_hints(pilot: Pilot[Any]) -> list[str]:
             if active.binding.show and active.enabled and active.binding.id]  # fmt: skip
 
 
-async def test_keys_are_told(project_db: Path, project: int) -> None:
+async def test_keys_are_reported(project_db: Path, project: int) -> None:
     async with prompts(project_db, project, "pairwise-media") as (pilot, _):
         assert len(shown_hints(pilot)) == 8
         await press(pilot, "tab")

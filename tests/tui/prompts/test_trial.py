@@ -109,7 +109,7 @@ async def test_a_judge_that_is_not_there_is_an_error_to_dismiss(project_db: Path
         assert "no judge was given" in shown(pilot)
 
 
-async def test_esc_gives_up_a_call_under_way(project_db: Path, project: int) -> None:
+async def test_esc_cancels_a_call_in_flight(project_db: Path, project: int) -> None:
     with start("openai_api", "--delay-ms", "600000") as slow:
         async with prompts(project_db, project, "pairwise-media") as (pilot, screen):
             trial = await open_try(pilot, "openai:hash-judge", f"{slow.url}/v1")

@@ -49,7 +49,7 @@ def test_messages_call_options_as_the_form_does() -> None:
     assert form_words("--from; --no-such-option") == "“served from”; --no-such-option"
 
 
-async def test_the_form_tells_the_way_out_while_a_field_has_the_keys(project_db: Path) -> None:
+async def test_the_form_shows_how_to_leave_while_a_field_has_the_focus(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db) as pilot:
         screen = await open_form(pilot)
@@ -148,7 +148,7 @@ WRONG = (
 )
 
 
-async def test_what_is_wrong_is_said_in_the_form(project_db: Path) -> None:
+async def test_faults_are_shown_in_the_form(project_db: Path) -> None:
     import_lists(project_db)
     async with running(project_db, size=(120, 40)) as pilot:
         screen = await open_form(pilot)
@@ -193,7 +193,7 @@ async def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(projec
         assert "sk-live" not in screen.query_one("#prompt", TextPane).text()
 
 
-async def test_no_server_is_said_before_anything_is_planned(project_db: Path) -> None:
+async def test_a_missing_server_is_reported_before_anything_is_planned(project_db: Path) -> None:
     import_lists(project_db)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -207,7 +207,7 @@ async def test_no_server_is_said_before_anything_is_planned(project_db: Path) ->
     assert runs(project_db) == []
 
 
-async def test_an_unknown_model_is_said_with_those_there_are(
+async def test_an_unknown_model_is_reported_with_the_available_ones(
     project_db: Path, openai_server: ServerProcess
 ) -> None:
     import_lists(project_db)

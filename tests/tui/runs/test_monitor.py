@@ -207,7 +207,7 @@ async def test_a_run_that_cannot_work_says_why_and_goes_on_later(project_db: Pat
         assert url in shown(pilot)
 
 
-async def test_moving_in_the_list_holds_it_and_f_lets_it_go(
+async def test_moving_in_the_list_stops_following_and_f_resumes_it(
     project_db: Path, openai_server: ServerProcess
 ) -> None:
     hold(openai_server, 6)
@@ -232,7 +232,7 @@ async def test_moving_in_the_list_holds_it_and_f_lets_it_go(
         end(project_db, run_id)
 
 
-def test_how_the_systems_stand() -> None:
+def test_the_standings_of_the_systems() -> None:
     counts = [VerdictCount("a", "b", "A", 1.0, 3), VerdictCount("a", "b", "B", -1.0, 1),
               VerdictCount("a", "c", "Tie", 0.0, 2), VerdictCount("b", "c", "B", -1.0, 4)]  # fmt: skip
     assert standings_of(counts) == (("c", 4, 2, 0), ("a", 3, 2, 1), ("b", 1, 0, 7))
