@@ -71,7 +71,7 @@ def steps(project: str, data: DataCounts) -> tuple[Step, ...]:
         ),
         Step(
             "label",
-            "you label some cases without seeing the judge's answers, to check it",
+            "you label some cases yourself, to check the judge",
             bool(data.labels),
             f"recjudge annotate plan -p {name} --protocol {protocol} --annotators YOU --per-case 1",
         ),
