@@ -53,7 +53,9 @@ KENDALL_SLOW = f"no interval: over {KENDALL_CELLS:,} distinct pairs of values"
 FEW_VARIED = f"no interval: fewer than {FEWEST_APART} users have a value other than the most common one"
 # if one of the two hardly varies, chance agreement is not known: 79 % of the intervals for rare flags contained kappa
 FEWEST_OF_ONE = 2
-ONE_ALIKE = f"no interval: one rater gave fewer than {FEWEST_OF_ONE} users a value other than its most common one"
+ONE_ALIKE = (
+    f"no interval: one rater gave fewer than {FEWEST_OF_ONE} users a value other than its most common one"
+)
 _GROUP_CELLS = 4_000_000
 # with more different pairs of values the likeness of a user's rows is not measured
 _LIKENESS_CELLS = 200
