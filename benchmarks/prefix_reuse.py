@@ -33,7 +33,7 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.judges.providers.openai import OpenAIJudge
 from recjudge_tui.judges.providers.openai_reply import usage_of
 from recjudge_tui.protocols.registry import protocol
-from recjudge_tui.runs.engine.call_line import CallLine
+from recjudge_tui.runs.engine.call_queue import CallQueue
 from recjudge_tui.runs.plan.plan import RunRequest
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.database import Database
@@ -192,7 +192,7 @@ async def _by_engine_order(
     db: Database, run_id: int, server: ServerProcess, calls: Mapping[int, Call], workers: int
 ) -> Read:
     """What the server read for the calls of the run, handed out as the engine does."""
-    line = CallLine(db, run_id, asyncio.Event(), lambda key: calls[key.id])
+    line = CallQueue(db, run_id, asyncio.Event(), lambda key: calls[key.id])
 
     async def mine() -> AsyncIterator[Call]:
         share = line.join()

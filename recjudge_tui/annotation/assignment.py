@@ -23,7 +23,7 @@ from recjudge_tui.runs.plan.settings import settings_for
 from recjudge_tui.store.annotation.tasks import (
     NewTask,
     add_tasks,
-    barred_cases,
+    excluded_cases,
     last_position,
     newest_run,
     task_annotators,
@@ -88,20 +88,20 @@ def assign(
     raters: Sequence[Rater],
     wanted: Sequence[int],
     taken: Mapping[Case, Collection[Rater]],
-    barred: Mapping[Rater, Collection[Case]],
+    excluded: Mapping[Rater, Collection[Case]],
     seed: int,
 ) -> dict[Rater, list[Case]]:
     """Assign each case until `wanted[i]` raters have case i, counting those who have it already (`taken`).
 
     The raters with the fewest new cases are chosen; ties are broken at random. Nobody gets a case twice, or one of
-    their `barred` cases. If nothing is taken or barred, the numbers of cases per rater differ by at most one. The
+    their `excluded` cases. If nothing is taken or excluded, the numbers of cases per rater differ by at most one. The
     order of `raters` does not matter. Each rater's cases are in a random order.
     """
     rng = random.Random(f"{seed} assign")
     loads: dict[Rater, list[Case]] = {rater: [] for rater in sorted(raters)}
     for case, needed in zip(cases, wanted, strict=True):
         holders = taken.get(case, ())
-        free = [r for r in loads if r not in holders and case not in barred.get(r, ())]
+        free = [r for r in loads if r not in holders and case not in excluded.get(r, ())]
         rng.shuffle(free)
         free.sort(key=lambda rater: len(loads[rater]))
         for rater in free[: max(needed - len(holders), 0)]:
@@ -131,8 +131,8 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
         ids = {ensure_rater(db, project_id, name, "annotator"): name for name in names}
         cases = ensure_cases(db, project_id, keys)
         taken = task_annotators(db, project_id, chosen.name, ids)
-        barred = {rater: barred_cases(db, rater, chosen.name) for rater in ids}
-        loads = _assigned(cases, ids, request, taken, barred)
+        excluded = {rater: excluded_cases(db, rater, chosen.name) for rater in ids}
+        loads = _assigned(cases, ids, request, taken, excluded)
         for rater_id, load in loads.items():
             start = last_position(db, rater_id, chosen.name)
             firsts = _firsts(
@@ -143,7 +143,7 @@ def plan_annotation(db: Database, project_id: int, request: AssignmentRequest) -
                 for place, (case, first) in enumerate(zip(load, firsts, strict=True), 1)
             ]
             add_tasks(db, project_id, chosen.name, prompt_id, run_id, tasks)
-        _refuse_empty_plan(loads, ids, cases, taken, barred)
+        _refuse_empty_plan(loads, ids, cases, taken, excluded)
     annotator_counts = Counter(case for load in loads.values() for case in load)
     annotator_counts.update({case: len(taken[case]) for case in cases if case in taken})
     if len(annotator_counts) < len(cases):
@@ -222,7 +222,7 @@ def _assigned(
     ids: Mapping[int, str],
     request: AssignmentRequest,
     taken: Mapping[int, set[int]],
-    barred: Mapping[int, set[int]],
+    excluded: Mapping[int, set[int]],
 ) -> dict[int, list[int]]:
     """New cases per rater id. Uses names instead of ids, so that a seed gives the same result in another database."""
     raters = {name: rater for rater, name in ids.items()}
@@ -241,11 +241,11 @@ def _assigned(
             f"{request.per_case} annotators per case need at least {request.per_case} names",
             f"You gave {len(ids)}.",
         )
-    barred_places = {
-        ids[rater]: {place for place, case in by_place.items() if case in barred_ids}
-        for rater, barred_ids in barred.items()
+    excluded_places = {
+        ids[rater]: {place for place, case in by_place.items() if case in excluded_ids}
+        for rater, excluded_ids in excluded.items()
     }
-    loads = assign(order, list(raters), wanted, holders, barred_places, request.seed)
+    loads = assign(order, list(raters), wanted, holders, excluded_places, request.seed)
     return {raters[name]: [cases[place] for place in load] for name, load in loads.items()}
 
 
@@ -276,12 +276,12 @@ def _refuse_empty_plan(
     ids: Mapping[int, str],
     cases: Sequence[int],
     taken: Mapping[int, set[int]],
-    barred: Mapping[int, set[int]],
+    excluded: Mapping[int, set[int]],
 ) -> None:
     """Raises UsageError when the plan adds no task; this rolls back the surrounding transaction."""
     if any(loads.values()):
         return
-    blocked = [ids[rater] for rater, case_ids in barred.items() if any(case in case_ids for case in cases)]
+    blocked = [ids[rater] for rater, case_ids in excluded.items() if any(case in case_ids for case in cases)]
     if blocked and not any(case in taken for case in cases):
         raise UsageError(
             f"{', '.join(sorted(blocked))} cannot judge these cases again",

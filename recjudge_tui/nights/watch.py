@@ -16,7 +16,7 @@ from recjudge_tui.runs.control.lease import is_alive, process_mark, process_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, find_project
-from recjudge_tui.store.projects.watches import beat_watch, release_watch, take_watch, watch_owner
+from recjudge_tui.store.projects.watches import release_watch, take_watch, watch_heartbeat, watch_owner
 
 if TYPE_CHECKING:
     from recjudge_tui.nights.judging import Work
@@ -81,4 +81,4 @@ def _beat(path: Path, project_id: int, owner: str, ended: threading.Event) -> No
     """Show other machines that the owner is alive; a night may take hours."""
     while not ended.wait(_BEAT_EVERY_S):
         with connect(path) as db:
-            beat_watch(db, project_id, owner)
+            watch_heartbeat(db, project_id, owner)

@@ -60,7 +60,7 @@ def migrate(
 ) -> None:
     """Bring the file up to date; a file with data is first copied to a backup next to it.
 
-    If it takes longer than TOLD_AFTER_S, `notify` receives one line, once. Raises StoreError for a file that
+    If it takes longer than SLOW_AFTER_S, `notify` receives one line, once. Raises StoreError for a file that
     is newer than the program, belongs to another program, or contains triggers or views that are not
     recjudge's.
     """

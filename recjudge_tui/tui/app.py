@@ -37,7 +37,7 @@ from recjudge_tui.tui.frame.driver import lenient
 from recjudge_tui.tui.frame.first_project import project_to_open
 from recjudge_tui.tui.frame.late_errors import is_coming, is_ours, is_too_late
 from recjudge_tui.tui.frame.line_filters import Filters
-from recjudge_tui.tui.frame.living_runs import living_runs
+from recjudge_tui.tui.frame.live_runs import live_runs
 from recjudge_tui.tui.frame.signals import leaving_cleanly, signals_held
 from recjudge_tui.tui.frame.themes import THEMES, ReadableDim, chosen_theme, named_colours, own_theme
 from recjudge_tui.tui.kit.background import Background
@@ -139,7 +139,7 @@ class RecjudgeApp(App[None]):
         """Check now which runs are active, and keep polling while there are any. Screens that start a run call it,
         too."""
         self._looked_at = time.monotonic()
-        self.background.start("runs", living_runs, self._show_active)
+        self.background.start("runs", live_runs, self._show_active)
 
     def _show_active(self, active: list[ActiveRun]) -> None:
         changed = bool(active or self.active)

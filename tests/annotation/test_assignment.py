@@ -56,13 +56,13 @@ def test_assigned_and_excluded_cases_are_left_alone(
     names = NAMES[:people]
     some = st.sets(st.sampled_from(names))
     taken = {case: data.draw(some) for case in range(0, cases, 2)}
-    barred = {name: data.draw(st.sets(st.integers(0, cases - 1))) for name in names}
-    loads = assign(range(cases), names, [2] * cases, taken, barred, seed)
+    excluded = {name: data.draw(st.sets(st.integers(0, cases - 1))) for name in names}
+    loads = assign(range(cases), names, [2] * cases, taken, excluded, seed)
     for name, new_cases in loads.items():
-        assert not [case for case in new_cases if name in taken.get(case, ()) or case in barred[name]]
+        assert not [case for case in new_cases if name in taken.get(case, ()) or case in excluded[name]]
     for case in range(cases):
         had = taken.get(case, set())
-        free = [name for name in names if name not in had and case not in barred[name]]
+        free = [name for name in names if name not in had and case not in excluded[name]]
         new = [name for name in names if case in loads[name]]
         assert len(new) == min(max(2 - len(had), 0), len(free))
 

@@ -80,7 +80,7 @@ class Endpoints:
             if endpoint.url == url:
                 endpoint.aside_until = time.monotonic() + (ASIDE_S if seconds is None else seconds)
 
-    def heed(self, url: str, error: RecjudgeError) -> RecjudgeError:
+    def pause_server(self, url: str, error: RecjudgeError) -> RecjudgeError:
         """Pause a server that asked for it (429, 503, 529 with a delay), and return the error to raise.
 
         Its `retry_after` becomes the time until any server may be asked: 0 while another one is free.

@@ -147,7 +147,7 @@ class BedrockJudge(VendorJudge):
             if refused is not None:
                 raise RejectedParameterError(refused) from None
             fault = failure_of(error, url, self._model, self._secrets)
-            raise self._endpoints.heed(url, fault) from None
+            raise self._endpoints.pause_server(url, fault) from None
         return answer, time.monotonic() - begin
 
     def _reply(self, sent: dict[str, Any], answer: dict[str, Any], latency_s: float) -> Reply:

@@ -215,7 +215,7 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         counted = self._counted(response)
         if isinstance(fault, CallError) and counted != Usage():
             fault.usage = counted
-        raise self._endpoints.heed(url, fault)
+        raise self._endpoints.pause_server(url, fault)
 
     def _read_counted(
         self, response: httpx.Response, url: str, request: Request, body: RequestBody, latency_s: float | None

@@ -292,7 +292,7 @@ def _evaluation(raters: Iterable[Row], conditions: Iterable[Conditions], *, held
         compared=any(facts.labels for facts in both),
         correlated=any(not facts.labels for facts in both),
         held_out=held_out,
-        jury=any("dawid-skene" in str(row["recipe"]) for row in raters),
+        ensemble=any("dawid-skene" in str(row["recipe"]) for row in raters),
     )
 
 

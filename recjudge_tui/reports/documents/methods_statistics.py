@@ -26,7 +26,7 @@ _KAPPA = {"qwk": "cohen1968", "kappa": "cohen1960"}
 class Evaluation(NamedTuple):
     """The kinds of data behind a project's figures: verdicts on pairs, scores, labels of single lists or texts,
     labels of people beside judges (`compared`: on a scale with labels, `correlated`: without), held-out events, Dawid
-    and Skene's juries.
+    and Skene's ensembles.
     """
 
     pairs: bool = False
@@ -35,7 +35,7 @@ class Evaluation(NamedTuple):
     compared: bool = False
     correlated: bool = False
     held_out: bool = False
-    jury: bool = False
+    ensemble: bool = False
 
 
 _INTERVALS: Sentence = (
@@ -73,7 +73,7 @@ def _allowed(of: Evaluation) -> Iterator[str]:
         yield from (*CORRELATIONS, "bias")
     if of.held_out:
         yield from OFFLINE
-    if of.jury:
+    if of.ensemble:
         yield "dawid-skene"
 
 
@@ -131,5 +131,5 @@ def _usual_sentences(of: Evaluation) -> Iterator[Sentence]:
             cite("jarvelin2002"),
             ".",
         )
-    if of.jury:
+    if of.ensemble:
         yield SENTENCES["dawid-skene"]

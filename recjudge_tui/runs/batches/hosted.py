@@ -27,7 +27,7 @@ from recjudge_tui.store.runs.batches import (
     batch_row,
     batches_of,
     calls_in_batch,
-    disown,
+    detach_batch,
     end_batch,
     forget_batch,
     known_remote_ids,
@@ -285,7 +285,7 @@ def _store_batch(
     """Store the results of a batch that has ended. False if it belongs to another run, or if storing was stopped."""
     files = server.download(remote, folder)
     if not remote.ours and not _is_ours(run.db, batch_id, files):
-        disown(run.db, batch_id)
+        detach_batch(run.db, batch_id)
         tell(
             f"batch {remote.id} does not belong to run {run.id}; “recjudge batch submit {run.id}” continues the search"
         )

@@ -137,7 +137,7 @@ class _LineAsker:
         if response.status_code != 200:
             target = replace(self._target, server=url, address_form=address_form(url))
             fault = failure(response.status_code, response.headers, error_of(response), target)
-            raise self._endpoints.heed(url, fault)
+            raise self._endpoints.pause_server(url, fault)
         return response
 
     async def close(self) -> None:

@@ -20,7 +20,7 @@ from recjudge_tui.runs.control import retries
 from recjudge_tui.runs.control.limits import BudgetLimitError, CallLimits, RunStopError
 from recjudge_tui.runs.engine.bill import Bill
 from recjudge_tui.runs.engine.call import ask
-from recjudge_tui.runs.engine.call_line import CallLine
+from recjudge_tui.runs.engine.call_queue import CallQueue
 from recjudge_tui.runs.engine.held_run import NO_PROFILE, HeldRun, PreparedCall, prepare_call
 from recjudge_tui.runs.engine.recorder import Recorder
 from recjudge_tui.runs.prices import Price, cost_at
@@ -103,17 +103,17 @@ async def judge_outstanding(job: Job) -> None:
     Raises what makes further calls useless: JudgeError, StoreError, LeaseLostError.
     """
     prepare = partial(prepare_call, job.run)
-    line = CallLine(job.run.db, job.run.id, job.stopping, prepare, _users_at_once(job))
+    queue = CallQueue(job.run.db, job.run.id, job.stopping, prepare, _users_at_once(job))
     room = _Room(job.concurrency)
     recording = asyncio.create_task(_record(job, room))
-    preparing = asyncio.create_task(line.prepare_ahead())
+    preparing = asyncio.create_task(queue.prepare_ahead())
     tasks: set[asyncio.Task[bool]] = set()
     resized = asyncio.create_task(job.resized.wait())
     try:
         none_left = False
         while tasks or not none_left:
             if not none_left:
-                tasks |= {asyncio.create_task(_work(job, line, room)) for _ in range(_missing(job))}
+                tasks |= {asyncio.create_task(_work(job, queue, room)) for _ in range(_missing(job))}
             if resized.done():
                 room.widen(job.concurrency)
                 job.resized.clear()
@@ -142,7 +142,7 @@ async def judge_outstanding(job: Job) -> None:
 
 
 def _users_at_once(job: Job) -> int | None:
-    """The limit on users begun at once: calls about users still open when the run is decided are wasted, and each slot
+    """The limit on users started at once: calls about users still open when the run is decided are wasted, and each slot
     of a server remembers one user.
     """
     most = [] if job.watch is None else [USERS_UNTIL_DECIDED]
@@ -166,17 +166,17 @@ def _missing(job: Job) -> int:
     return missing
 
 
-async def _work(job: Job, line: CallLine[PreparedCall], room: _Room) -> bool:
+async def _work(job: Job, queue: CallQueue[PreparedCall], room: _Room) -> bool:
     """Make calls until none is left (True) or there are more workers than wanted (False)."""
-    share = line.join()
+    worker = queue.join()
     while job.workers <= job.concurrency:
-        call = await line.next(share)
+        call = await queue.next(worker)
         if call is None:
             return True
         call = await _after_equal_request(job, call)
         await room.take()
-        WORKER.set(share.lane)
-        LANE.set(share.lane if job.slots is not None and job.concurrency <= job.slots else None)
+        WORKER.set(worker.lane)
+        LANE.set(worker.lane if job.slots is not None and job.concurrency <= job.slots else None)
         try:
             result = call.result or await _ask(job, call)
         except RunStopError:
@@ -188,7 +188,7 @@ async def _work(job: Job, line: CallLine[PreparedCall], room: _Room) -> bool:
             _release(job, call)
             continue
         job.recorder.put(call.outcome(result))
-    line.leave(share)
+    queue.leave(worker)
     job.workers -= 1
     return False
 

@@ -26,7 +26,7 @@ TRY_AGAIN_S = 0.01
 PATIENCE_S = 3600.0
 
 
-class _Booking(NamedTuple):
+class _PendingReservation(NamedTuple):
     """A reservation or settlement that waits to be committed, and who waits for it."""
 
     write: Callable[[], None]
@@ -50,7 +50,7 @@ class Recorder:
         self._db = connect(path, one_thread=False)
         self._db.execute("PRAGMA busy_timeout = 0")
         self._waiting: deque[CallOutcome] = deque()
-        self._bookings: deque[_Booking] = deque()
+        self._reservations: deque[_PendingReservation] = deque()
         self._beat_due = False
         self._ended = False
         self._wake = asyncio.Event()
@@ -63,13 +63,15 @@ class Recorder:
     async def reserve(self, call_id: int, dollars: float) -> None:
         """Store what the call can have cost, and return when that is on disk."""
         on_disk: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._bookings.append(_Booking(partial(reserve_call, self._db, call_id, dollars), on_disk))
+        self._reservations.append(
+            _PendingReservation(partial(reserve_call, self._db, call_id, dollars), on_disk)
+        )
         self._wake.set()
         await on_disk
 
     def settle(self, call_id: int, cost: float | None, unknown: float) -> None:
         """Queue what the attempts of a call that stays planned have cost."""
-        self._bookings.append(_Booking(partial(settle_call, self._db, call_id, cost, unknown)))
+        self._reservations.append(_PendingReservation(partial(settle_call, self._db, call_id, cost, unknown)))
         self._wake.set()
 
     def beat(self) -> None:
@@ -88,21 +90,21 @@ class Recorder:
         None after `end`, when all are committed. `concurrency`, the run's calls at once, is stored with them. Raises
         StoreError (disk full, damaged file), LeaseLostError.
         """
-        while not self._waiting and not self._bookings and not self._beat_due:
+        while not self._waiting and not self._reservations and not self._beat_due:
             if self._ended:
                 return None
             self._wake.clear()
             await self._wake.wait()
         self._beat_due = False
-        bookings = list(self._bookings)
-        self._bookings.clear()
+        reservations = list(self._reservations)
+        self._reservations.clear()
         outcomes = [self._waiting.popleft() for _ in range(min(MOST_IN_ONE_TRANSACTION, len(self._waiting)))]
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                await self._commit(bookings, outcomes, concurrency)
-                for booking in bookings:
-                    booking.stored()
+                await self._commit(reservations, outcomes, concurrency)
+                for reservation in reservations:
+                    reservation.stored()
                 return outcomes
             except StoreBusyError:
                 if time.monotonic() > deadline:
@@ -112,12 +114,12 @@ class Recorder:
             await asyncio.sleep(TRY_AGAIN_S)
 
     async def _commit(
-        self, bookings: list[_Booking], outcomes: list[CallOutcome], concurrency: int | None
+        self, reservations: list[_PendingReservation], outcomes: list[CallOutcome], concurrency: int | None
     ) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            for booking in bookings:
-                booking.write()
+            for reservation in reservations:
+                reservation.write()
             store_outcomes(self._db, self._run, outcomes, concurrency)
             await self._synced()
         except BaseException:

@@ -15,7 +15,7 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.errors import RunError
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems
-from recjudge_tui.store.cases.adversarial import items_had, made_slate, slate_item_ids
+from recjudge_tui.store.cases.adversarial import generated_slate, items_had, slate_item_ids
 from recjudge_tui.store.cases.cases import CaseKey
 from recjudge_tui.store.data.catalogue import CurrentSlate, newest_slates
 from recjudge_tui.store.data.histories import read_history
@@ -163,9 +163,9 @@ def _unseen(
     if store:
         a, b = pair_names("unseen", lists.own.system)
         if foreign != lists.foreign_items:
-            foreign_id = made_slate(db, project_id, lists.other, a, lists.foreign.occasion, foreign)
+            foreign_id = generated_slate(db, project_id, lists.other, a, lists.foreign.occasion, foreign)
         if own != lists.own_items:
-            own_id = made_slate(db, project_id, lists.user_id, b, lists.own.occasion, own)
+            own_id = generated_slate(db, project_id, lists.user_id, b, lists.own.occasion, own)
     return [_key(lists, "unseen", foreign_id, own_id)]
 
 

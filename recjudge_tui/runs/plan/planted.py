@@ -27,7 +27,7 @@ from recjudge_tui.judges.rules.faults import (
 from recjudge_tui.runs.plan.context import is_empty, no_history, shown_user
 from recjudge_tui.runs.plan.domain import project_domain
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems
-from recjudge_tui.store.cases.adversarial import known_made_slate, made_slate
+from recjudge_tui.store.cases.adversarial import generated_slate, known_generated_slate
 from recjudge_tui.store.cases.cases import CaseKey
 from recjudge_tui.store.cases.planted import PlantedFault, catalogue_ids, held_out_items, save_fault
 from recjudge_tui.store.data.catalogue import CurrentSlate, newest_slates
@@ -177,7 +177,7 @@ def _fault(
 
 
 def _stored(planter: _Planter, entry: _MadeList) -> int:
-    slate_id = made_slate(
+    slate_id = generated_slate(
         planter.db, planter.project_id, entry.user_id, entry.name, entry.source.occasion, entry.ids
     )
     place = entry.fault.place
@@ -192,7 +192,7 @@ def _stored(planter: _Planter, entry: _MadeList) -> int:
 
 
 def _known(planter: _Planter, entry: _MadeList) -> int:
-    slate_id = known_made_slate(
+    slate_id = known_generated_slate(
         planter.db, planter.project_id, entry.user_id, entry.name, entry.source.occasion, entry.ids
     )
     return entry.source.slate_id if slate_id is None else slate_id

@@ -78,7 +78,7 @@ def task_annotators(
     return annotators
 
 
-def barred_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
+def excluded_cases(db: Database, rater_id: int, protocol: str) -> set[int]:
     """The cases that the annotator is assigned or has judged under another protocol.
 
     They are excluded because each rater gives one verdict per aspect.

@@ -57,14 +57,14 @@ def items_had(db: Database, project_id: int, user_id: str) -> set[str]:
     return {row[0] for row in rows if owned(row[1])}
 
 
-def made_slate(
+def generated_slate(
     db: Database, project_id: int, user_id: str, system: str, occasion: Occasion, items: Sequence[str]
 ) -> int:
     """The id of a generated list; stores it if it is new. Call inside a transaction.
 
     It is never a current list: current lists are linked to an import, and this one is not.
     """
-    slate_id = known_made_slate(db, project_id, user_id, system, occasion, items)
+    slate_id = known_generated_slate(db, project_id, user_id, system, occasion, items)
     if slate_id is not None:
         return slate_id
     made = db.insert(
@@ -79,7 +79,7 @@ def made_slate(
     return made
 
 
-def known_made_slate(
+def known_generated_slate(
     db: Database, project_id: int, user_id: str, system: str, occasion: Occasion, items: Sequence[str]
 ) -> int | None:
     """The id of a generated list that was stored before."""

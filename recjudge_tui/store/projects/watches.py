@@ -44,7 +44,7 @@ def take_watch(db: Database, project_id: int, owner: str, instead_of: str | None
     return cursor.rowcount == 1
 
 
-def beat_watch(db: Database, project_id: int, owner: str) -> None:
+def watch_heartbeat(db: Database, project_id: int, owner: str) -> None:
     """Record that the owner is alive."""
     with db.transaction():
         db.execute(

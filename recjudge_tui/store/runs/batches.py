@@ -177,7 +177,7 @@ def forget_batch(db: Database, batch_id: int) -> None:
         db.execute("DELETE FROM batches WHERE id = ?", (batch_id,))
 
 
-def disown(db: Database, batch_id: int) -> None:
+def detach_batch(db: Database, batch_id: int) -> None:
     """Detach the batch from its remote id, which turned out to belong to another batch."""
     with db.transaction():
         db.execute(

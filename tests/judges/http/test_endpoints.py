@@ -106,11 +106,11 @@ async def test_a_server_that_asks_for_a_pause_gets_it_and_the_others_go_on(clock
     async def action(url: str) -> str:
         return url
 
-    error = pool.heed("a", too_many(30))
+    error = pool.pause_server("a", too_many(30))
     assert isinstance(error, CallError)
     assert error.retry_after == 0
     assert [await pool.call(action) for _ in range(3)] == ["b"] * 3
-    error = pool.heed("b", too_many(60))
+    error = pool.pause_server("b", too_many(60))
     assert isinstance(error, CallError)
     assert error.retry_after == 30, "the first of them that may be asked again"
 
@@ -125,17 +125,17 @@ async def test_a_call_that_ends_well_does_not_end_a_pause_that_began_meanwhile()
 
     under_way = asyncio.ensure_future(pool.call(slow))
     await asyncio.sleep(0)
-    pool.heed("a", too_many(30))
+    pool.pause_server("a", too_many(30))
     go_on.set()
     assert await under_way == "a"
     assert await pool.call(slow) == "b"
 
 
 def test_one_server_alone_and_a_pause_without_a_time_are_left_to_the_engine() -> None:
-    alone = Endpoints(("a",)).heed("a", too_many(7))
+    alone = Endpoints(("a",)).pause_server("a", too_many(7))
     assert isinstance(alone, CallError)
     assert alone.retry_after == 7
-    unknown = Endpoints(("a", "b")).heed("a", too_many(None))
+    unknown = Endpoints(("a", "b")).pause_server("a", too_many(None))
     assert isinstance(unknown, CallError)
     assert unknown.retry_after is None
 

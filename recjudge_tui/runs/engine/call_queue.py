@@ -24,7 +24,7 @@ Call = TypeVar("Call")
 
 
 @dataclass(eq=False)
-class Share(Generic[Call]):
+class WorkerCalls(Generic[Call]):
     """The waiting calls of one worker, all about `user`; `ready` is its next one, if that is prepared already. `lane` is
     the lowest number that no other worker had when it joined.
     """
@@ -38,13 +38,13 @@ class Share(Generic[Call]):
         return bool(self.calls) or self.ready is not None
 
 
-class CallLine(Generic[Call]):
+class CallQueue(Generic[Call]):
     """The planned calls of a run by user, in the order of the plan, read in windows so that memory does not grow with
     the run. `prepare` makes what a worker gets.
 
     A worker takes the next call of its user; else all calls of the user who has waited longest; else half of another
-    worker's, so that none is idle while a call waits. No more than `users_at_once` users (None: any number) are begun
-    as long as those who are begun have calls waiting.
+    worker's, so that none is idle while a call waits. No more than `users_at_once` users (None: any number) are started
+    as long as those who are started have calls waiting.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class CallLine(Generic[Call]):
         self._prepare = prepare
         self._users_at_once = users_at_once
         self._waiting: OrderedDict[int, deque[CallKey]] = OrderedDict()
-        self._shares: dict[Share[Call], None] = {}
+        self._workers: dict[WorkerCalls[Call], None] = {}
         self._taken = asyncio.Event()
         self._last = 0
         self._read_all = False
@@ -69,79 +69,83 @@ class CallLine(Generic[Call]):
         self._has_profiles = False
         self._before_profiles = False
 
-    def join(self) -> Share[Call]:
-        """The share of a new worker, without calls."""
-        lanes = {share.lane for share in self._shares}
-        share: Share[Call] = Share(next(lane for lane in count() if lane not in lanes))
-        self._shares[share] = None
-        return share
+    def join(self) -> WorkerCalls[Call]:
+        """Add a worker, which has no calls yet."""
+        lanes = {worker.lane for worker in self._workers}
+        worker: WorkerCalls[Call] = WorkerCalls(next(lane for lane in count() if lane not in lanes))
+        self._workers[worker] = None
+        return worker
 
-    def leave(self, share: Share[Call]) -> None:
-        """Take a worker's calls back; they are next in the line."""
-        del self._shares[share]
-        if share.ready is not None:
-            share.calls.appendleft(share.ready[0])
-        if share.calls:
-            share.calls.extend(self._waiting.pop(share.user, ()))
-            self._waiting[share.user] = share.calls
-            self._waiting.move_to_end(share.user, last=False)
+    def leave(self, worker: WorkerCalls[Call]) -> None:
+        """Take a worker's calls back; they are next in the queue."""
+        del self._workers[worker]
+        if worker.ready is not None:
+            worker.calls.appendleft(worker.ready[0])
+        if worker.calls:
+            worker.calls.extend(self._waiting.pop(worker.user, ()))
+            self._waiting[worker.user] = worker.calls
+            self._waiting.move_to_end(worker.user, last=False)
 
-    async def next(self, share: Share[Call]) -> Call | None:
+    async def next(self, worker: WorkerCalls[Call]) -> Call | None:
         """The worker's next call; None when none is left or the run is to stop."""
         while not self._stopping.is_set():
-            if share.ready is not None:
-                _, call = share.ready
-                share.ready = None
+            if worker.ready is not None:
+                _, call = worker.ready
+                worker.ready = None
                 self._taken.set()
                 return call
-            if not share.calls and not self._take_user(share):
-                self._take_from_others(share)
-            if share.calls:
-                self._make_ready(share)
-                # no call is sent, and its deadline begun, before all workers have prepared theirs
+            if not worker.calls and not self._take_user(worker):
+                self._take_from_others(worker)
+            if worker.calls:
+                self._make_ready(worker)
+                # no call is sent, and no deadline starts, before all workers have prepared theirs
                 await asyncio.sleep(0)
-            elif share.ready is None:
+            elif worker.ready is None:
                 if self._read_all:
                     return None
                 await self._profiles_stored()
         return None
 
     async def prepare_ahead(self) -> None:
-        """Prepare the next call of every worker while it waits for the judge, one at a time. It does not end."""
+        """Prepare the next call of every worker while it waits for the judge, one at a time; runs until cancelled."""
         while True:
             self._taken.clear()
-            for share in list(self._shares):
-                if share.ready is None and share in self._shares and (share.calls or self._take_user(share)):
-                    self._make_ready(share)
+            for worker in list(self._workers):
+                if (
+                    worker.ready is None
+                    and worker in self._workers
+                    and (worker.calls or self._take_user(worker))
+                ):
+                    self._make_ready(worker)
                     await asyncio.sleep(0)
             await self._taken.wait()
 
-    def _make_ready(self, share: Share[Call]) -> None:
-        if share.ready is None and share.calls:
-            key = share.calls.popleft()
-            share.ready = key, self._prepare(key)
+    def _make_ready(self, worker: WorkerCalls[Call]) -> None:
+        if worker.ready is None and worker.calls:
+            key = worker.calls.popleft()
+            worker.ready = key, self._prepare(key)
 
-    def _take_user(self, share: Share[Call]) -> bool:
-        """Give the worker all calls of one user, its own if that one has more. False if no user may be begun."""
+    def _take_user(self, worker: WorkerCalls[Call]) -> bool:
+        """Give the worker all calls of one user, its own if that one has more. False if no user may be started."""
         self._read_ahead()
-        if not self._waiting or self._has_begun_enough():
+        if not self._waiting or self._has_started_enough():
             return False
-        share.user = share.user if share.user in self._waiting else next(iter(self._waiting))
-        share.calls = self._waiting.pop(share.user)
+        worker.user = worker.user if worker.user in self._waiting else next(iter(self._waiting))
+        worker.calls = self._waiting.pop(worker.user)
         return True
 
-    def _has_begun_enough(self) -> bool:
+    def _has_started_enough(self) -> bool:
         most = self._users_at_once
-        return most is not None and sum(share.has_calls() for share in self._shares) >= most
+        return most is not None and sum(worker.has_calls() for worker in self._workers) >= most
 
-    def _take_from_others(self, share: Share[Call]) -> None:
-        """Give the worker half of the largest share; if no other worker has more than one call, that one."""
-        largest = max(self._shares, key=lambda other: (len(other.calls), other.ready is not None))
-        share.user = largest.user
+    def _take_from_others(self, worker: WorkerCalls[Call]) -> None:
+        """Give the worker half of the calls of the one that has most, or its only call."""
+        largest = max(self._workers, key=lambda other: (len(other.calls), other.ready is not None))
+        worker.user = largest.user
         if not largest.calls:
-            share.ready, largest.ready = largest.ready, None
+            worker.ready, largest.ready = largest.ready, None
         for _ in range((len(largest.calls) + 1) // 2):
-            share.calls.appendleft(largest.calls.pop())
+            worker.calls.appendleft(largest.calls.pop())
 
     def _read_ahead(self) -> None:
         """Read on until two users wait, because the calls of the last one may not all be read."""
@@ -164,6 +168,8 @@ class CallLine(Generic[Call]):
         while not self._stopping.is_set() and profiles_outstanding(self._db, self._run_id):
             await asyncio.sleep(LOOK_AGAIN_S)
         if self._before_profiles:
-            for share in self._shares:
-                share.user = 0  # the calls about the first user come next, not those about the last profile's
+            for worker in self._workers:
+                worker.user = (
+                    0  # the calls about the first user come next, not those about the last profile's
+                )
         self._has_profiles = self._before_profiles = False

@@ -6,7 +6,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.progress import ActiveRun, active_runs
 
 
-def living_runs(db: Database) -> list[ActiveRun]:
+def live_runs(db: Database) -> list[ActiveRun]:
     """The active runs, without those whose process died."""
     if not (runs := active_runs(db)):
         return []

@@ -12,8 +12,8 @@ import pytest
 
 from recjudge_tui.domain.calls import PROFILE
 from recjudge_tui.errors import JudgeError
-from recjudge_tui.runs.engine import call_line
-from recjudge_tui.runs.engine.call_line import CallLine, Share
+from recjudge_tui.runs.engine import call_queue
+from recjudge_tui.runs.engine.call_queue import CallQueue, WorkerCalls
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.calls import CallKey, outstanding
@@ -27,12 +27,12 @@ TIE = answer(200, completion(json.dumps({"reasoning": "Alike.", "winner": "Tie"}
 REFUSED = answer(401, {"error": {"message": "no"}})
 
 
-class Line:
-    """A line of a planned run, asked without an event loop of one's own. Calls are named (user, place in the plan)."""
+class Queue:
+    """The queue of a planned run, asked without an event loop of one's own. Calls are named (user, place in the plan)."""
 
     def __init__(self, db: Database, run: int, users_at_once: int | None = None) -> None:
         self.stopping = asyncio.Event()
-        self.line = CallLine(db, run, self.stopping, lambda key: key, users_at_once)
+        self.queue = CallQueue(db, run, self.stopping, lambda key: key, users_at_once)
         rows = db.rows(
             """SELECT k.id, c.user_id FROM calls k JOIN cases c ON c.id = k.case_id
                WHERE k.run_id = ? ORDER BY k.id""",
@@ -40,12 +40,12 @@ class Line:
         )
         self.names = {row["id"]: (row["user_id"], place) for place, row in enumerate(rows)}
 
-    def next(self, share: Share[CallKey]) -> tuple[str, int] | None:
-        key = asyncio.run(self.line.next(share))
+    def next(self, worker: WorkerCalls[CallKey]) -> tuple[str, int] | None:
+        key = asyncio.run(self.queue.next(worker))
         return None if key is None else self.names[key.id]
 
-    def rest(self, share: Share[CallKey]) -> list[tuple[str, int]]:
-        return list(iter(lambda: self.next(share), None))  # type: ignore[arg-type]
+    def rest(self, worker: WorkerCalls[CallKey]) -> list[tuple[str, int]]:
+        return list(iter(lambda: self.next(worker), None))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -58,49 +58,49 @@ def run(db: Database) -> int:
 def test_one_worker_makes_the_calls_in_the_order_of_the_plan(
     db: Database, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_line, "WINDOW", 4)  # less than a user's calls
-    line = Line(db, run)
-    assert line.rest(line.line.join()) == list(line.names.values())
+    monkeypatch.setattr(call_queue, "WINDOW", 4)  # less than a user's calls
+    queue = Queue(db, run)
+    assert queue.rest(queue.queue.join()) == list(queue.names.values())
 
 
 def test_a_worker_keeps_its_user_and_then_takes_the_one_who_waits_longest(
     db: Database, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_line, "WINDOW", 4)
-    line = Line(db, run)
-    one, two = line.line.join(), line.line.join()
-    turns = [line.next(share) for _ in range(2 * CALLS_A_USER) for share in (one, two)]
+    monkeypatch.setattr(call_queue, "WINDOW", 4)
+    queue = Queue(db, run)
+    one, two = queue.queue.join(), queue.queue.join()
+    turns = [queue.next(worker) for _ in range(2 * CALLS_A_USER) for worker in (one, two)]
     assert None not in turns
-    for share, users in ((0, ["u00", "u02"]), (1, ["u01", "u03"])):
-        mine = [turn for turn in turns[share::2] if turn]
+    for worker, users in ((0, ["u00", "u02"]), (1, ["u01", "u03"])):
+        mine = [turn for turn in turns[worker::2] if turn]
         assert [name for name, _ in groupby(mine, key=lambda call: call[0])] == users
         assert [place for _, place in mine] == sorted(place for _, place in mine)
 
 
 def test_a_worker_without_a_user_takes_half_of_anothers_calls(db: Database, run: int) -> None:
-    line = Line(db, run)
-    one = line.line.join()
+    queue = Queue(db, run)
+    one = queue.queue.join()
     for _ in range(5 * CALLS_A_USER + 1):  # up to the first call about the last user
-        line.next(one)
-    others = [line.line.join() for _ in range(3)]
-    taken = [line.next(share) for share in others]
+        queue.next(one)
+    others = [queue.queue.join() for _ in range(3)]
+    taken = [queue.next(worker) for worker in others]
     assert None not in taken
-    rest = [call for share in (one, *others) for call in line.rest(share)]
-    last = [call for call in line.names.values() if call[0] == "u05"]
+    rest = [call for worker in (one, *others) for call in queue.rest(worker)]
+    last = [call for call in queue.names.values() if call[0] == "u05"]
     assert sorted([*filter(None, taken), *rest]) == last[1:]
-    assert all(line.next(share) is None for share in (one, *others))
+    assert all(queue.next(worker) is None for worker in (one, *others))
 
 
 def test_calls_of_a_worker_that_leaves_come_next(db: Database, run: int) -> None:
-    line = Line(db, run)
-    one, two = line.line.join(), line.line.join()
-    begun = [line.next(one), line.next(two)]
-    line.line.leave(one)
-    others = line.rest(two)
-    mine, theirs = (list(group) for _, group in list(_by_user([*filter(None, begun[1:]), *others]))[:2])
+    queue = Queue(db, run)
+    one, two = queue.queue.join(), queue.queue.join()
+    started = [queue.next(one), queue.next(two)]
+    queue.queue.leave(one)
+    others = queue.rest(two)
+    mine, theirs = (list(group) for _, group in list(_by_user([*filter(None, started[1:]), *others]))[:2])
     assert [len(mine), len(theirs)] == [6, 5]
     assert (mine[0][0], theirs[0][0]) == ("u01", "u00")
-    assert sorted([*filter(None, begun), *others]) == sorted(line.names.values())
+    assert sorted([*filter(None, started), *others]) == sorted(queue.names.values())
 
 
 def _by_user(listed: list[tuple[str, int]]) -> list[tuple[str, list[tuple[str, int]]]]:
@@ -115,19 +115,21 @@ def test_the_next_call_of_every_worker_is_prepared_while_it_waits(db: Database, 
         return key
 
     async def ahead() -> None:
-        line = CallLine(db, run, asyncio.Event(), prepare)
-        shares = [line.join() for _ in range(3)]
-        preparing = asyncio.create_task(line.prepare_ahead())
-        sent = [await line.next(share) for share in shares]
+        queue = CallQueue(db, run, asyncio.Event(), prepare)
+        workers = [queue.join() for _ in range(3)]
+        preparing = asyncio.create_task(queue.prepare_ahead())
+        sent = [await queue.next(worker) for worker in workers]
         for _ in range(10):
             await asyncio.sleep(0)
-        assert [share.ready and share.ready[0].id for share in shares] == [key.id + 1 for key in sent if key]
+        assert [worker.ready and worker.ready[0].id for worker in workers] == [
+            key.id + 1 for key in sent if key
+        ]
         assert len(prepared) == 6
         preparing.cancel()
-        for share in shares[1:]:
-            line.leave(share)
+        for worker in workers[1:]:
+            queue.leave(worker)
         rest = []
-        while (key := await line.next(shares[0])) is not None:
+        while (key := await queue.next(workers[0])) is not None:
             rest.append(key)
         assert sorted([*filter(None, sent), *rest]) == sorted(set(prepared))
         assert len(rest) == 33
@@ -135,16 +137,16 @@ def test_the_next_call_of_every_worker_is_prepared_while_it_waits(db: Database, 
     asyncio.run(ahead())
 
 
-def test_few_users_are_begun_while_a_run_may_be_decided(db: Database, run: int) -> None:
-    line = Line(db, run, users_at_once=2)
-    shares = [line.line.join() for _ in range(6)]
-    first = [line.next(share) for share in shares]
+def test_few_users_are_started_while_a_run_may_be_decided(db: Database, run: int) -> None:
+    queue = Queue(db, run, users_at_once=2)
+    workers = [queue.queue.join() for _ in range(6)]
+    first = [queue.next(worker) for worker in workers]
     assert {call[0] for call in first if call} == {"u00", "u01"}
     assert None not in first
-    second = [line.next(share) for share in shares]
+    second = [queue.next(worker) for worker in workers]
     assert None not in second
-    rest = [call for share in shares for call in line.rest(share)]
-    assert sorted([*filter(None, first + second), *rest]) == sorted(line.names.values())
+    rest = [call for worker in workers for call in queue.rest(worker)]
+    assert sorted([*filter(None, first + second), *rest]) == sorted(queue.names.values())
 
 
 def _first(db: Database, run: int) -> CallKey:
@@ -156,14 +158,14 @@ def test_calls_that_show_a_profile_wait_until_all_profiles_are_stored(
 ) -> None:
     make_project(db, users=3)
     run = planned(db, protocol="arena", judge=server_judge("http://127.0.0.1:9"), profile="llm")
-    monkeypatch.setattr(call_line, "WINDOW", 3)  # exactly the profiles
-    line = Line(db, run)
-    one, two = line.line.join(), line.line.join()
+    monkeypatch.setattr(call_queue, "WINDOW", 3)  # exactly the profiles
+    queue = Queue(db, run)
+    one, two = queue.queue.join(), queue.queue.join()
 
     async def both() -> None:
-        keys = [await line.line.next(share) for share in (one, two, one)]
+        keys = [await queue.queue.next(worker) for worker in (one, two, one)]
         assert [key.aspect for key in keys if key] == [PROFILE] * 3
-        waiting = asyncio.create_task(line.line.next(two))
+        waiting = asyncio.create_task(queue.queue.next(two))
         await asyncio.sleep(0)
         assert not waiting.done()
         db.execute("UPDATE calls SET state = 'done' WHERE run_id = ? AND aspect = ?", (run, PROFILE))
@@ -171,8 +173,8 @@ def test_calls_that_show_a_profile_wait_until_all_profiles_are_stored(
         assert key == _first(db, run)
 
     asyncio.run(both())
-    line.stopping.set()
-    assert line.next(one) is None
+    queue.stopping.set()
+    assert queue.next(one) is None
 
 
 def test_each_of_four_workers_asks_about_one_user_at_a_time(db: Database) -> None:
