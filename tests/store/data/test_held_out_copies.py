@@ -136,12 +136,12 @@ def test_what_one_context_holds_out_is_shown_in_another(db: Database) -> None:
     ]
 
 
-def test_a_project_says_how_many_events_came_more_than_once(db: Database) -> None:
+def test_a_project_shows_how_many_events_were_imported_more_than_once(db: Database) -> None:
     base = [Row("u", f"i{n}", "rating", f"2024-05-0{n}", str(n)) for n in (1, 2, 3)]
     test = [Row("u", "i4", "rating", "2024-05-04", "4")]
     put(db, "u1.base.csv", base)
     project = project_id(db, "films")
-    counted = "events came more than once: judges and metrics count each once"
+    counted = "events imported more than once: judges and metrics count each only once"
     assert not any(counted in note for note in project_table(db, project).notes)
     put(db, "u1.test.csv", test)
     again = put(db, "u.data.csv", base + test)
