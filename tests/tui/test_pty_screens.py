@@ -16,7 +16,7 @@ WALK: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((ESC, b"i"), b"Import"),
     ((ESC, b"n"), b"New project"),
     ((ESC, b"e"), b"Export"),
-    ((ESC, b"?"), b"earch the keys"),
+    ((ESC, b"?"), b"earch keys and terms"),
     ((ESC, b":"), b"Go to projects"),
     ((ESC, b"/", b"P", ESC, b"r"), b"Runs"),
     ((b"j", b"D"), b"Delete the run"),

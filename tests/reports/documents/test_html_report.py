@@ -164,7 +164,7 @@ def test_a_section_that_fails_gives_the_reason_and_the_rest_is_unaffected(projec
     assert any("Prompts: the stored prompt" in note for note in written.notes)
     page = Page(written.text)
     assert len(page.all("section")) == len(SECTIONS)
-    assert "Could not be made: Prompts" in page.text
+    assert "Could not be created: Prompts" in page.text
     assert "Leaderboard: pairwise" in page.text
 
 

@@ -68,10 +68,10 @@ def test_systems_without_a_common_user_or_a_difference_say_so(project_db: Path) 
         None,
         None,
         None,
-        "no user has a value of both",
+        "no user has a value for both",
     )
     note = metrics_table(project.db, project.id, 1, metrics=["ndcg"]).notes[0]
-    assert note == "ndcg: als and pop cannot be compared, no user has a value of both"
+    assert note == "ndcg: als and pop cannot be compared, no user has a value for both"
 
 
 def test_nothing_is_said_of_one_system(project_db: Path) -> None:

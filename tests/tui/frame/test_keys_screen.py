@@ -8,7 +8,7 @@ from tests.support.app.driving import press, running, shown, type_text
 from tests.support.app.projects import make_project
 
 
-async def test_verbs_first_and_words_last(project_db: Path) -> None:
+async def test_verbs_first_and_terms_last(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies", size=(120, 60)) as pilot:
         await press(pilot, "question_mark")
@@ -22,7 +22,7 @@ async def test_verbs_first_and_words_last(project_db: Path) -> None:
         for word in ("swap", "flip", "spread", "attention", "ceiling"):
             await type_text(pilot, word)
             assert f"{word} " in shown(pilot)
-            assert "Words" in shown(pilot)
+            assert "Terms" in shown(pilot)
             await press(pilot, *["backspace"] * len(word))
         await type_text(pilot, "nothing like this")
         assert "no key or term matches" in shown(pilot)

@@ -56,7 +56,7 @@ async def test_the_form_shows_how_to_leave_while_a_field_has_the_focus(project_d
         await press(pilot, "plus")
         screen.query_one("#field-name", Input).focus()
         await pilot.pause()
-        assert "esc back" in shown(pilot).splitlines()[-1]
+        assert "esc close or go back" in shown(pilot).splitlines()[-1]
         # where nothing is to be set, nothing gets the focus
         for row in screen.query("AdvancedFields .row"):
             row.display = False
