@@ -66,7 +66,7 @@ def separability_notes(battles: Battles, scores: Scores) -> tuple[list[str], boo
     if not tested:
         return [], False
     if not words:
-        return [f"{who}: all neighbours are separable at n = {battles.n:,}"], False
+        return [f"{who}: all neighbours are separable with {quantity(battles.counts.count, 'user')}"], False
     return [f"{who}: " + "; ".join(words)], any(pair.more is not None for pair in alike)
 
 
@@ -113,7 +113,8 @@ def _words(battles: Battles, pair: Neighbours, *, shared: bool) -> str:
         if not shared:
             order = f"{battles.systems[pair.upper]} is ranked above {battles.systems[pair.lower]}"
         return f"{order}, but more users prefer {preferred} of the two {p}"
-    start = f"{_two(battles, pair)} are not separable at n = {battles.n:,} {p}"
+    users = battles.tests[min(pair.upper, pair.lower), max(pair.upper, pair.lower)].users
+    start = f"{_two(battles, pair)} are not separable with {quantity(users, 'user')} {p}"
     if pair.note == CONTRARY:
         return f"{start}, and more users prefer {preferred}"
     if battles.counts.crowd is not None:

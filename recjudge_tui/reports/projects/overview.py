@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from recjudge_tui.domain.roles import rules_note
 from recjudge_tui.domain.text import money, quantity
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.early_stopping import stop_lines
 from recjudge_tui.reports.projects.estimate import reused_words
@@ -22,6 +22,7 @@ from recjudge_tui.store.projects.projects import project_counts, project_names, 
 from recjudge_tui.store.prompts.prompts import list_prompts
 from recjudge_tui.store.raters.raters import list_raters
 from recjudge_tui.store.runs.runs import list_runs, run_progress, run_row, run_summary
+from recjudge_tui.store.verdicts.ratings import project_raters
 
 __all__ = [
     "case_page", "cases_table", "imports_table", "project_table", "projects_table",
@@ -147,9 +148,7 @@ def raters_table(db: Database, project_id: int) -> Table:
         row | {"recipe": _recipe(str(row["recipe"])), "protocols": str(row["protocols"]).replace(",", ", ")}
         for row in raters
     )
-    return Table(
-        "Raters", columns, rows, (rules_note(),) if any(row["kind"] == "rules" for row in rows) else ()
-    )
+    return Table("Raters", columns, rows, tuple(rater_notes(project_raters(db, project_id).values())))
 
 
 def _recipe(text: str) -> str:

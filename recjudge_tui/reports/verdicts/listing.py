@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from recjudge_tui.domain.filters import VerdictFilter, parse_filter
 from recjudge_tui.domain.protocols import with_unit
 from recjudge_tui.errors import UsageError
+from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.verdicts.hostile_texts import suspect_cases
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.attention import ATTENTION, Queue, queue
 from recjudge_tui.store.verdicts.filter_names import check_filter_names
 from recjudge_tui.store.verdicts.listing import SORTS, VerdictRow, filtered_ids, verdict_rows
+from recjudge_tui.store.verdicts.ratings import project_raters
 
 LIMIT = 1000
 ORDERS = (*SORTS, ATTENTION)
@@ -59,6 +61,8 @@ def verdicts_table(
         notes.append(f"the first {len(rows):,} are shown; --limit N shows more")
     if rows:
         notes.append("“recjudge cases show CASE” shows a case with every reasoning")
+    raters = project_raters(db, project_id)
+    notes += combined_notes(raters[name] for name in dict.fromkeys(str(row["rater"]) for row in rows))
     settings = {"filter": chosen.text(), "sort": sort, "limit": limit, "verdicts": len(ids)}
     return Table("Verdicts", _COLUMNS, rows, tuple(notes), settings)
 

@@ -26,6 +26,7 @@ from recjudge_tui.reports.figures.loading import figure_data
 from recjudge_tui.reports.figures.options import FigureOptions
 from recjudge_tui.reports.figures.registry import FIGURES
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.projects.overview import raters_table
 from recjudge_tui.reports.reliability.calibration import (
     cases_table,
     error_table,
@@ -37,6 +38,8 @@ from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.reports.reliability.human_estimates import EstimateOptions, human_estimates_table
 from recjudge_tui.reports.reliability.uncertainty import UncertaintyOptions, uncertainties
+from recjudge_tui.reports.verdicts.export import save_verdicts
+from recjudge_tui.reports.verdicts.listing import verdicts_table
 from recjudge_tui.store.verdicts.ratings import Rater
 from tests.support.drawn_project import drawn_project
 from tests.support.homes import project_home
@@ -140,3 +143,21 @@ def test_each_figure_says_it_in_its_caption(project: Project, name: str) -> None
         options = FigureOptions("pointwise", "overall", rater="stern")
     caption = figure_data(project.db, project.id, name, options).caption
     assert f"{options.truth or options.rater}{ABOUT}." in caption
+
+
+def test_lists_of_raters_and_of_verdicts_say_it(project: Project) -> None:
+    made = ["crowd" + ABOUT, "jury" + ABOUT, "stern" + ABOUT]
+    for names, table in (
+        (made, raters_table(project.db, project.id)),
+        (made, verdicts_table(project.db, project.id)),
+        (made[:1], verdicts_table(project.db, project.id, "judge:crowd")),
+        ([], verdicts_table(project.db, project.id, "judge:anna")),
+    ):
+        assert [note for note in table.notes if ABOUT in note] == names
+
+
+@pytest.mark.parametrize("ending", ["csv", "md"])
+def test_exported_verdicts_say_it(project: Project, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"verdicts.{ending}"
+    assert save_verdicts(project.db, project.id, "judge:jury", path).notes == ("jury" + ABOUT,)
+    assert save_verdicts(project.db, project.id, "judge:anna", path).notes == ()

@@ -174,7 +174,7 @@ def test_elo_ratings_of_unconnected_systems_are_not_comparable(project: Project)
 def test_neighbours_that_are_separable_and_that_are_not(project: Project, method: str) -> None:
     battles(project, {("x", "y"): (26, 4, 20), ("x", "z"): (40, 4, 6), ("y", "z"): (38, 6, 6)})
     notes = " ".join(board(project, method).notes)
-    assert "x and y are not separable at n = 150" in notes
+    assert "x and y are not separable with 50 users" in notes
     assert "if the observed shares are the true ones, about " in notes
     assert "y and z" not in notes
     assert "Connor" in notes
@@ -184,7 +184,7 @@ def test_neighbours_that_are_separable_and_that_are_not(project: Project, method
 def test_all_separable(project: Project) -> None:
     battles(project, {("x", "y"): (80, 4, 20)})
     notes = board(project).notes
-    assert "anna, overall: all neighbours are separable at n = 104" in notes
+    assert "anna, overall: all neighbours are separable with 104 users" in notes
     assert not any("Connor" in note for note in notes)
 
 

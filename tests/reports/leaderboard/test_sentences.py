@@ -18,7 +18,9 @@ METHODS = ("q", "winrate", "bt", "elo")
 SYSTEMS = ("als", "bpr", "cooc", "pop")
 DRAWS = 24
 _P = r" \(p = ([^)]+)\)"
-_ALIKE = re.compile(rf"(\w+) and (\w+) are not separable at n = ([\d,]+){_P}(, and more users prefer (\w+))?")
+_ALIKE = re.compile(
+    rf"(\w+) and (\w+) are not separable with ([\d,]+) users?{_P}(, and more users prefer (\w+))?"
+)
 _CONTRARY = re.compile(rf"(\w+) is ranked above (\w+), but more users prefer (\w+) of the two{_P}")
 _SHARED = re.compile(rf"(\w+) and (\w+) share a place, but more users prefer (\w+) of the two{_P}")
 Counts = dict[tuple[str, str], tuple[int, int]]
@@ -93,7 +95,8 @@ def test_each_sentence_about_neighbours_follows_from_the_counts(project: Project
             assert known is not None
             assert known >= 0.05
             assert f"{known:.2g}" == p
-            of_draw = "SELECT count(*) FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE r.name = ?"
+            of_draw = """SELECT count(DISTINCT c.user_id) FROM verdicts v JOIN raters r ON r.id = v.rater_id
+                         JOIN cases c ON c.id = v.case_id WHERE r.name = ?"""
             assert int(n.replace(",", "")) == project.db.value(of_draw, (f"r{draw}",))
             ahead, behind = counts[one, other]
             assert (preferred == other and ahead < behind) if turned else ahead >= behind

@@ -80,7 +80,9 @@ def test_raters_and_what_they_are_made_of(project: Project) -> None:
     rows = {row["name"]: row for row in table.rows}
     assert rows["gold"]["recipe"] == "strict of anna, cleo"
     assert (rows["ben"]["verdicts"], rows["ben"]["failed"]) == (1, 1)
-    assert "not a language model" in table.notes[0]
+    about_gold, about_rules = table.notes
+    assert about_gold.startswith("gold is made from other raters: it counts as right")
+    assert about_rules.startswith("rules is not a language model")
 
 
 def test_cases_and_project(project: Project) -> None:
