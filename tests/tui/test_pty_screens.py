@@ -39,7 +39,7 @@ WALK: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((b"G", b"s"), b"Skip this case"),
     ((ESC, ESC, b"y", ESC, b"j", b"\r"), b"To read"),
     ((b"\r",), b"sort: attention"),
-    ((b"j", b"n", b"\r", PAGE_DOWN, b"Q", b"v"), b"Override the verdict"),
+    ((b"j", b"n", b"\r", PAGE_DOWN, PAGE_DOWN, b"Q", b"v"), b"Override the verdict"),
     ((ESC, b"w"), b"A note on this verdict"),
     ((ESC, b"F"), b"Saved filters"),
     ((ESC, b"/", *(bytes([code]) for code in b"judge:")), b"judge:"),
