@@ -57,7 +57,7 @@ ONE_ALIKE = (
     f"no interval: one rater gave fewer than {FEWEST_OF_ONE} users a value other than its most common one"
 )
 _GROUP_CELLS = 4_000_000
-# with more different pairs of values the likeness of a user's rows is not measured
+# with more different pairs of values the similarity of a user's rows is not estimated
 _LIKENESS_CELLS = 200
 _MEANS = ("percent", "bias", "concurrence")
 
