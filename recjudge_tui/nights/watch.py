@@ -60,7 +60,7 @@ def _project_lock(db: Database, project_id: int, project: str) -> Iterator[None]
     if owner is not None and is_alive(owner, heartbeat):
         raise RunError(
             f"project “{project}” is being watched already",
-            f"{process_of(owner)} works on it.",
+            f"{process_of(owner)} is working on it.",
             "Wait until it ends. If that process dies, its lock is released.",
         )
     mine = process_mark()

@@ -100,7 +100,7 @@ def refuse_when_active(db: Database, run_id: int) -> None:
 
 
 def _in_use(run_id: int, owner: str, next_step: str) -> RunError:
-    return RunError(f"run {run_id} is already running", f"{process_of(owner)} works on it.", next_step)
+    return RunError(f"run {run_id} is already running", f"{process_of(owner)} is working on it.", next_step)
 
 
 def stop_and_wait(db: Database, run_id: int, how: Wanted, wait_s: float = 180.0) -> str:

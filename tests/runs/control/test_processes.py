@@ -66,7 +66,7 @@ def test_a_second_process_is_refused_and_says_who_is_at_work(
     first = command("runs", "resume", run, "--db", db.path)
     wait_until(lambda: some_done(db, run))
     code, _, err = ran("runs", "resume", run, "--db", db.path)
-    assert (code, f"Process {first.pid} on {socket.gethostname()} works on it" in err) == (1, True)
+    assert (code, f"Process {first.pid} on {socket.gethostname()} is working on it" in err) == (1, True)
     for words in (["retry", run], ["delete", run, "--yes"]):
         assert ran("runs", *words, "--db", db.path)[0] == 1
     allow(openai_server)
