@@ -28,6 +28,7 @@ class ProjectPanel(NamedTuple):
     """
 
     runs: int
+    imports: int
     judges: tuple[str, ...]
     others: tuple[str, ...]
     prompt: str
@@ -59,6 +60,9 @@ def project_panel(db: Database, project_id: int) -> ProjectPanel:
     assert calls is not None
     return ProjectPanel(
         runs=db.value("SELECT count(*) FROM runs WHERE project_id = ?", (project_id,)),
+        imports=db.value(
+            "SELECT count(*) FROM imports WHERE project_id = ? AND undone_at IS NULL", (project_id,)
+        ),
         judges=judging,
         others=tuple(r["name"] for r in raters if r["name"] not in judging),
         prompt=newest["prompt"] if newest else "",

@@ -52,6 +52,7 @@ def project_overview(db: Database, project_id: int | None = None) -> list[sqlite
           (SELECT count(*) FROM verdicts v
             WHERE v.project_id = p.id AND v.flag_count > 0 AND {about_systems("v.protocol")}) AS flagged,
           (SELECT count(*) FROM runs ru WHERE ru.project_id = p.id) AS runs,
+          (SELECT count(*) FROM imports i WHERE i.project_id = p.id AND i.undone_at IS NULL) AS imports,
           (SELECT max(ru.created_at) FROM runs ru WHERE ru.project_id = p.id) AS last_run,
           (SELECT ru.state FROM runs ru WHERE ru.project_id = p.id ORDER BY ru.id DESC LIMIT 1) AS state,
           (SELECT ru.id FROM runs ru WHERE ru.project_id = p.id AND ru.state = 'running' ORDER BY ru.id DESC LIMIT 1)

@@ -22,9 +22,9 @@ class KeyHint(NamedTuple):
 
 
 class KeyLine(Widget, can_focus=False):
-    """Key and description side by side; a click presses the key. Hints that do not fit are only in the list of keys.
-    It is one widget that draws text: a widget for each key, recreated whenever the focus moves, took a third of the
-    time of every screen.
+    """Key and description side by side; a click presses the key. Hints that do not fit are only in the list of keys; the
+    last one, which leaves the screen, stays. It is one widget that draws text: a widget for each key, recreated
+    whenever the focus moves, took a third of the time of every screen.
     """
 
     ALLOW_SELECT = False
@@ -72,11 +72,12 @@ class KeyLine(Widget, can_focus=False):
 
     def _places(self) -> list[tuple[int, KeyHint]]:
         """The hints that fit, each with the column it begins in."""
+        shown = list(self._hints)
+        while len(shown) > 1 and sum(hint.text.cell_length + 1 for hint in shown) - 1 > self.size.width:
+            shown.pop(-2)
         places = []
         column = 0
-        for hint in self._hints:
-            if column + hint.text.cell_length > self.size.width:
-                break
+        for hint in shown:
             places.append((column, hint))
             column += hint.text.cell_length + 1
         return places

@@ -97,7 +97,7 @@ def _state(figures: StoredRow, active: ActiveRun | None, symbols: Glyphs) -> Tex
     state = stored_state(figures["state"], symbols)
     if state is not None:
         return Text(state.text(), state.style)
-    return Text(f"{symbols.empty} {'no run' if figures['verdicts'] or figures['cases'] else 'empty'}", "dim")
+    return Text(f"{symbols.empty} {'no run' if figures['imports'] or figures['cases'] else 'empty'}", "dim")
 
 
 def panel_content(
@@ -118,7 +118,8 @@ def panel_content(
             f"{symbols.running} run {active.run_id}: {number(active.finished)} of {number(active.calls)} calls"
         )
     if not panel.protocol:
-        lines = ["No verdicts yet. Press i to import lists and labels, r to start a run."]
+        first = "" if panel.imports else "i to import lists and labels, "
+        lines = [f"No verdicts yet. Press {first}r to start a run."]
     return Content("\n").join(Content(part) for line in lines if line for part in wrapped(line, width))
 
 
@@ -138,7 +139,11 @@ def _shares(panel: ProjectPanel, width: int, symbols: Glyphs) -> str:
         return ""
     shown = panel.shares[:5]
     room = max((width - 16) // len(shown) - 14, 3)
-    bars = [f"{one_line(s.label, 12)} {s.share:.0%} {bar(s.share, room, symbols)}" for s in shown]
+    # a label that is a number must not read as part of its share
+    names = [f"{one_line(s.label, 12)}{':' if s.label[-1:].isdigit() else ''}" for s in shown]
+    bars = [
+        f"{name} {s.share:.0%} {bar(s.share, room, symbols)}" for name, s in zip(names, shown, strict=True)
+    ]
     aspect = "" if panel.aspect == OVERALL else f" {one_line(panel.aspect, 20)}"
     return f"{one_line(panel.protocol, 12)}{aspect}  " + "  ".join(bars)
 

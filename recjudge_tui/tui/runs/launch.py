@@ -86,7 +86,7 @@ class LaunchScreen(BaseScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5", "start", "start", id="launch.start"),
-        Binding("t", "test", "test the judge with 3 calls", id="launch.test"),
+        Binding("t", "test", "test with 3 calls", id="launch.test"),
         Binding("plus", "advanced", "advanced", key_display="+", id="launch.advanced"),
         Binding("down", "field(1)", "next", key_display="↑↓", id="launch.down"),
         Binding("up", "field(-1)", "previous field", show=False, id="launch.up"),

@@ -135,7 +135,7 @@ def estimate_facts(watch: RunWatch, look: Glyphs) -> list[Fact]:
     settings, progress, dot = watch.settings, watch.progress, f" {look.dot} "
     how = [at_once(watch, look)]
     if compares_lists(settings.protocol):
-        how.append(f"swap {'on' if settings.swap else 'off'}")
+        how.append("swap" if settings.swap else "no swap")
     if progress.cached:
         how.append(f"cache {progress.cached / max(progress.done, 1):.0%}")
     calls = dot.join([quantity(progress.calls, "call"), *how])

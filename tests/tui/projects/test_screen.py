@@ -5,14 +5,18 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.store.opening import connect
+from recjudge_tui.store.projects.panel import LabelShare, ProjectPanel
 from recjudge_tui.store.projects.projects import create_project, project_names
 from recjudge_tui.tui.home.glance import HomeGlance
 from recjudge_tui.tui.home.reading import HomeReader
 from recjudge_tui.tui.home.screen import HomeScreen
 from recjudge_tui.tui.kit.dialogs import ErrorDialog, Notice
+from recjudge_tui.tui.kit.glyphs import UNICODE
 from recjudge_tui.tui.kit.import_form import ImportForm
 from recjudge_tui.tui.projects.screen import ProjectsScreen, ProjectTable
+from recjudge_tui.tui.projects.text import panel_content
 from tests.support.app.driving import SIZES, press, running, settle, shown, type_text, until
+from tests.support.app.lists import import_lists
 from tests.support.app.projects import end_run, finish_call, make_project, start_run
 
 
@@ -290,3 +294,23 @@ async def test_the_home_beside_the_list_follows_a_run(project_db: Path) -> None:
         await until(pilot, lambda: "██       25%" in shown(pilot))
         end_run(project_db, run)
         await until(pilot, lambda: f"✓ {run} live" in shown(pilot))
+
+
+async def test_a_project_with_imported_lists_is_not_empty(project_db: Path) -> None:
+    import_lists(project_db, "with lists")
+    with connect(project_db) as db:
+        create_project(db, "without")
+    async with running(project_db) as pilot:
+        states = [line.strip("│ ").split()[-2:] for line in shown(pilot).splitlines() if " never " in line]
+        assert states == [["no", "run"], ["·", "empty"]]
+        assert "No verdicts yet. Press r to start a run." in shown(pilot)
+        await press(pilot, "j")
+        assert "Press i to import lists and labels, r to start a run." in shown(pilot)
+
+
+def test_labels_that_are_numbers_stand_apart_from_their_shares() -> None:
+    shares = (LabelShare("5", 1, 0.02), LabelShare("4", 49, 0.98))
+    panel = ProjectPanel(1, 1, ("rules",), (), "p@1", "explanation", "accuracy", shares, 0, 0, 0, 0)
+    text = panel_content(panel, None, None, 80, UNICODE).plain
+    assert "explanation accuracy  5: 2% " in text
+    assert "  4: 98% " in text

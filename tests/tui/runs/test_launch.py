@@ -232,7 +232,7 @@ async def test_a_found_server_is_tested_and_asked(
         await until(pilot, lambda: f"✓ Ollama {place}, 2 models" in shown(pilot))
         await until(pilot, lambda: f"f5  Start: send 6 calls to {place}" in shown(pilot))
         assert "▸ system" in shown(pilot)
-        assert "t test the judge with 3 calls" in shown(pilot)
+        assert "t test with 3 calls" in shown(pilot)
         await press(pilot, "t")
         await until(pilot, lambda: "✓ answers, 0." in shown(pilot))
         await press(pilot, "down", "enter")
