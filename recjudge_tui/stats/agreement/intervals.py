@@ -252,7 +252,7 @@ def figure_interval(
     if stat in CORRELATIONS and abs(value) > 1 - 1e-9:
         return Interval(None, None, PERFECT)
     if spread.users > 1:
-        spread = replace(spread, variance=spread.variance * spread.users / (spread.users - 1))
+        spread = replace(spread, variance=spread.variance * spread.users / (spread.users - 1), split=0)
     fewest = FEWEST_FOR_AC2 if stat.startswith("ac") else FEWEST_USERS
     ends = interval_of(value, spread, bounds, level, fewest)
     if bounds is None or ends.low is None or ends.high is None:

@@ -25,7 +25,8 @@ class Spread:
     on the figure, `apart` counts the users whose influence is not the median one. `undefined`: left-out users without
     whom the figure has no value; the rest is then NaN or 0. `uneven`: why there is no interval where a few users have far
     more rows than the others; else empty. `doubt` is the part of the variance that only the likeness of a user's rows
-    shows, which are then `worth` so many independent rows (`likeness.design`).
+    shows, which are then `worth` so many independent rows (`likeness.design`). `split`: if the influences have only two
+    values, the number of users with the higher one; else 0.
     """
 
     users: int
@@ -37,6 +38,7 @@ class Spread:
     uneven: str = ""
     doubt: float = 0.0
     worth: float = np.inf
+    split: int = 0
 
 
 def uneven(row_counts: FloatArray | IntArray) -> bool:
@@ -141,8 +143,12 @@ def _moments(users: int, squares: float, cubes: float, fourths: float, dust: flo
         return Spread(users, 0.0, users - 1.0, 0.0)
     kurtosis = fourths / users / usual**2
     freedom = 2 * users / (kurtosis - 1) if kurtosis > 1 + _DUST else np.inf
+    skewness = cubes / users / usual**1.5
     variance = squares / (users * (users - 1))
-    return Spread(users, variance, max(1.0, min(users - 1.0, freedom)), cubes / users / usual**1.5, apart)
+    # of two values, and of no others, the kurtosis is 1 more than the squared skewness (Pearson 1916)
+    two = kurtosis - 1 - skewness**2 < _DUST * kurtosis
+    split = round(users * (1 - skewness / (4 + skewness**2) ** 0.5) / 2) if two else 0
+    return Spread(users, variance, max(1.0, min(users - 1.0, freedom)), skewness, apart, split=split)
 
 
 def grouped_users(per_user: FloatArray, resamples: int = RESAMPLES, seed: int = 0) -> FloatArray:
