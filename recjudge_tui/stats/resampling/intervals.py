@@ -59,7 +59,7 @@ def interval_of(
     side cannot err (`_one_sided`). If all users have the same value x, a share of more than u = 1 - (tail)^(1/users)
     of users with another value would have shown in the sample, so the ends are x - u (x - lowest) and x + u (highest
     - x). If the users have only two values, the figure is a share of them, and the exact interval of that share lies
-    within the ends: without this, 92.2 % held the worst share.
+    within the ends: without this, 92.2 % contained the worst share.
 
     Without: Hall's transformation of Student's t, which corrects for skewness (Hall 1992, J. R. Statist. Soc. B
     54:221), with two fifths of the degrees of freedom, because few users of a skewed figure rarely show its tail; at

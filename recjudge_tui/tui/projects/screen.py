@@ -162,8 +162,9 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         return self._current()
 
     def _current(self) -> int | None:
-        table = self.query_one(ProjectTable)
-        if not table.row_count or not table.is_valid_row_index(table.cursor_row):
+        # a key may arrive before the screen has its table
+        table = self.query_one_optional(ProjectTable)
+        if table is None or not table.is_valid_row_index(table.cursor_row):
             return None
         value = table.coordinate_to_cell_key(Coordinate(table.cursor_row, 0)).row_key.value
         return int(value) if value is not None else None

@@ -314,3 +314,7 @@ def test_labels_that_are_numbers_stand_apart_from_their_shares() -> None:
     text = panel_content(panel, None, None, 80, UNICODE).plain
     assert "explanation accuracy  5: 2% " in text
     assert "  4: 98% " in text
+
+
+def test_a_key_before_the_list_is_there_meets_no_project() -> None:
+    assert ProjectsScreen().project_id is None
