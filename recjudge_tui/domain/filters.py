@@ -22,6 +22,7 @@ TRIAGED = ("yes", "no", "accepted", "dismissed", "overridden")
 KEYS: dict[str, str] = {
     "flag": "flag:any or an issue type",
     "judge": "judge:NAME, any part of a rater's name",
+    "rater": "rater:NAME, the whole name",
     "label": "label:poor, label:A, label:tie",
     "aspect": "aspect:accuracy",
     "queue": f"queue:any or queue:{'|'.join(QUEUED)}, verdicts that need a decision and have none",

@@ -35,6 +35,7 @@ OF_RATERS = (
     "flags --raters nobody",
     "passport nobody",
     "verdicts list --filter judge:nobody",
+    "verdicts list --filter rater:nobody",
     "export verdicts -o - --filter disagree:nobody",
 )
 

@@ -196,7 +196,7 @@ def verdict_filter(db: Database, project_id: int, topic: Topic, *raters: str, sy
     """The filter for the verdicts of these raters on a topic, optionally on one system only."""
     terms = [
         *topic_terms(project_topics(db, project_id), topic),
-        *(Term("judge", ":", name) for name in raters),
+        *(Term("rater", ":", name) for name in raters),
     ]
     if system:
         terms.append(Term("system", ":", system))

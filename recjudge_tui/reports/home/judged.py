@@ -70,7 +70,7 @@ class Subject(NamedTuple):
     def cases(self, *terms: Term) -> str:
         """The filter of the rater's verdicts on the question."""
         about = topic_terms(self.context.topics, self.topic)
-        return VerdictFilter((*about, Term("judge", ":", self.rater), *terms)).text()
+        return VerdictFilter((*about, Term("rater", ":", self.rater), *terms)).text()
 
 
 def subject(db: Database, project_id: int, judge: str) -> Subject | None:
@@ -171,7 +171,7 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
     while compare_runs(db):
         pass
     earlier = project_agreements(db).get(project_id)
-    disagree = (Term("judge", ":", people[0]), Term("why", ":", "disagree"))
+    disagree = (Term("rater", ":", people[0]), Term("why", ":", "disagree"))
     return PeopleAgreement(
         label_of(stat),
         about.rater,
@@ -198,7 +198,7 @@ def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
     own = [row for row in rows if row["rater"] == rater]
     kinds: dict[str, dict[str, FlagCount]] = {}
     for row in own:
-        terms = [Term("protocol", ":", str(row["protocol"])), Term("judge", ":", rater)]
+        terms = [Term("protocol", ":", str(row["protocol"])), Term("rater", ":", rater)]
         terms += [Term("flag", ":", str(row["issue"])), Term("system", ":", str(row["system"]))]
         count = FlagCount(
             _maybe(row["share"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from recjudge_tui.domain.filters import ALL_PEOPLE, VerdictFilter
 from recjudge_tui.domain.occasions import OccasionFilter
@@ -28,15 +28,23 @@ def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> 
     check_contexts(db, project_id, OccasionFilter(tuple(named("context"))), step)
     check_systems(db, project_id, named(*_OUTCOMES), step)
     if parts := named("system"):
-        _check_parts("system", parts, known_systems(db, project_id), step)
+        _check("system", parts, known_systems(db, project_id), step, _is_part)
+    if whole := named("rater"):
+        _check("rater", whole, rater_names(db, project_id), step, str.__eq__)
     if parts := [*named("judge"), *(part for part in named("disagree") if part.casefold() != ALL_PEOPLE)]:
-        _check_parts("rater", parts, rater_names(db, project_id), step)
+        _check("rater", parts, rater_names(db, project_id), step, _is_part)
 
 
-def _check_parts(kind: str, parts: Iterable[str], names: Iterable[str], step: str) -> None:
+def _is_part(part: str, name: str) -> bool:
+    return part.casefold() in name.casefold()
+
+
+def _check(
+    kind: str, wanted: Iterable[str], names: Iterable[str], step: str, matches: Callable[[str, str], bool]
+) -> None:
     known = sorted(names)
-    for part in parts:
-        if not any(part.casefold() in name.casefold() for name in known):
+    for part in wanted:
+        if not any(matches(part, name) for name in known):
             raise NotFoundError(
                 f"no {kind} “{one_line(part, 60)}” in this project",
                 f"Available: {', '.join(one_line(name, 60) for name in known) or 'none'}.",

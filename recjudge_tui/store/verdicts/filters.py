@@ -235,5 +235,8 @@ _EXACT: dict[str, Callable[[str], str]] = {
     "won": _outcome(">", "<"),
     "tied": _outcome("=", "="),
     "lost": _outcome("<", ">"),
+    "rater": lambda place: (
+        f"v.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND name = {place})"
+    ),
     "user": lambda place: f"v.case_id IN ({_cases(f'user_id = {place}')})",
 }

@@ -27,7 +27,7 @@ class FlipCount(NamedTuple):
     @property
     def cases(self) -> str:
         """The filter of the verdicts that flip."""
-        about = {"protocol": self.protocol, "aspect": self.aspect, "judge": self.rater, "why": "swap"}
+        about = {"protocol": self.protocol, "aspect": self.aspect, "rater": self.rater, "why": "swap"}
         return VerdictFilter(tuple(Term(key, ":", value) for key, value in about.items())).text()
 
 

@@ -114,7 +114,7 @@ def _own_words(table: Table) -> Table:
 
 def pair_filter(agreement: Agreement, rater_a: str, rater_b: str) -> str:
     """The filter for the cases on which raters disagree, showing the verdicts of two raters."""
-    judges = (Term("judge", ":", rater_a), Term("judge", ":", rater_b))
+    judges = (Term("rater", ":", rater_a), Term("rater", ":", rater_b))
     return VerdictFilter((*_terms(agreement), *judges, Term("why", ":", "disagree"))).text()
 
 
@@ -125,7 +125,7 @@ def board_filter(agreement: Agreement, row: Row, outcome: str = "system") -> str
     """
     terms = [
         Term(term, ":", str(row[key]))
-        for term, key in (("judge", "rater"), (outcome, "system"))
+        for term, key in (("rater", "rater"), (outcome, "system"))
         if key in row
     ]
     return VerdictFilter((*_terms(agreement), *terms)).text()

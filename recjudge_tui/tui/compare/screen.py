@@ -255,7 +255,7 @@ class CompareScreen(OccasionScreen):
             self.notify("No case is listed.", severity="warning", markup=False)
             return
         changes = comparison.changes
-        judges = tuple(Term("judge", ":", side.rater) for side in (changes.first, changes.second))
+        judges = tuple(Term("rater", ":", side.rater) for side in (changes.first, changes.second))
         assert comparison.part is not None
         aspect = Term("aspect", ":", comparison.part.pair.aspect)
         occasions = occasion_terms(comparison.request.occasions)

@@ -146,11 +146,11 @@ async def test_enter_on_a_figure_opens_the_cases_behind_it(rated: Path) -> None:
         await open_screen(pilot)
         await press(pilot, "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
-        assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise judge:rules judge:anna why:disagree"
+        assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise rater:rules rater:anna why:disagree"
         await press(pilot, "q")
         await press(pilot, "tab", "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
-        assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise judge:rules"
+        assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise rater:rules"
         # what a system won, tied and lost is listed apart, as many as the ranking counts
         await press(pilot, "q", "j", "enter")
         assert isinstance(pilot.app.screen, OutcomeChoice)
@@ -161,7 +161,7 @@ async def test_enter_on_a_figure_opens_the_cases_behind_it(rated: Path) -> None:
             await press(pilot, "enter", key)
             assert isinstance(pilot.app.screen, CasesScreen)
             assert (
-                pilot.app.screen.pane.chosen.text() == f"protocol:pairwise judge:rules {term}:{row['system']}"
+                pilot.app.screen.pane.chosen.text() == f"protocol:pairwise rater:rules {term}:{row['system']}"
             )
             assert len(pilot.app.screen.rows.ids) == count
             await press(pilot, "q")
