@@ -21,13 +21,12 @@ TRIAGED = ("yes", "no", "accepted", "dismissed", "overridden")
 # key -> how to write it, for messages and completion
 KEYS: dict[str, str] = {
     "flag": "flag:any or an issue type",
-    "judge": "judge:NAME, any part of a rater's name",
-    "rater": "rater:NAME, the whole name",
+    "judge": "judge:NAME, any part of a rater's name; judge=NAME, the whole name",
     "label": "label:poor, label:A, label:tie",
     "aspect": "aspect:accuracy",
     "queue": f"queue:any or queue:{'|'.join(QUEUED)}, verdicts that need a decision and have none",
     "why": f"why:{'|'.join(WHY)}",
-    "system": "system:NAME, any part of a system's name",
+    "system": "system:NAME, any part of a system's name; system=NAME, the whole name",
     "won": "won:SYSTEM, the whole name: pairs of lists that it won",
     "tied": "tied:SYSTEM, pairs of lists in which it tied",
     "lost": "lost:SYSTEM, pairs of lists that it lost",
@@ -42,7 +41,7 @@ KEYS: dict[str, str] = {
     "conf": "conf<.6, conf>=.9",
     "disagree": f"disagree:NAME, a rater's name or any part of it, or disagree:{ALL_PEOPLE}",
     "triaged": f"triaged:{'|'.join(TRIAGED)}",
-    "tag": "tag:NAME, any part of a tag",
+    "tag": "tag:NAME, any part of a tag; tag=NAME, the whole tag",
     "spread": "spread>=2, between the lowest and the highest score of the question",
     "distance": "distance>=2, from the user's own score",
 }
@@ -50,6 +49,8 @@ COMPARED = {"conf": "conf<.6", "spread": "spread>=2", "distance": "distance>=2"}
 # all keys, shown while the line is empty
 HINT = " ".join(COMPARED.get(key, f"{key}:") for key in KEYS)
 _NUMBERED = ("case", "run")
+# after `:` any part of the value will do, after `=` only the whole
+_IN_PARTS = ("judge", "system", "tag")
 OCCASIONS = ("context", "from", "to")
 OCCASION_HINT = " ".join(f"{key}:" for key in OCCASIONS)
 _WORDS = {"why": WHY, "state": STATES, "triaged": TRIAGED, "queue": ("any", *QUEUED)}
@@ -63,7 +64,7 @@ LONGEST_TERM = 5_000
 
 
 class Term(NamedTuple):
-    """One condition. `key` is one of KEYS, or `text` for free text; `op` is `:` or a comparison."""
+    """One condition. `key` is one of KEYS, or `text` for free text; `op` is `:`, `=` (the whole value) or a comparison."""
 
     key: str
     op: str
@@ -74,6 +75,11 @@ class Term(NamedTuple):
         quoted = not self.value or (_TEXT_SIGNS if self.key == "text" else _SIGNS).search(self.value)
         value = '"' + self.value.replace('"', '""') + '"' if quoted else self.value
         return value if self.key == "text" else f"{self.key}{self.op}{value}"
+
+
+def whole_term(key: str, value: str) -> Term:
+    """The term that only the whole value matches."""
+    return Term(key, "=" if key in _IN_PARTS else ":", value)
 
 
 class VerdictFilter(NamedTuple):
@@ -201,7 +207,7 @@ def _term(key: str, op: str, value: str, *, quoted: bool) -> Term:
         value = value.lower()
         if value not in _WORDS[key]:
             raise UsageError(f"no “{key}:{value}”", next_step=f"Write {KEYS[key]}.")
-    term = Term(key, ":", value)
+    term = Term(key, op if key in _IN_PARTS else ":", value)
     if key in OCCASIONS:
         term_occasions(term)
     return term

@@ -35,7 +35,7 @@ OF_RATERS = (
     "flags --raters nobody",
     "passport nobody",
     "verdicts list --filter judge:nobody",
-    "verdicts list --filter rater:nobody",
+    "verdicts list --filter judge=nobody",
     "export verdicts -o - --filter disagree:nobody",
 )
 
@@ -61,6 +61,7 @@ def visits(project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             (f"verdicts list --filter {term}", says)
             for term, says in (
                 ("system:nobody", NO_SYSTEM),
+                ("system=nobody", NO_SYSTEM),
                 ("won:nobody", NO_SYSTEM),
                 ("context:nowhere", NO_CONTEXT),
             )

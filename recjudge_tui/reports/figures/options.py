@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from recjudge_tui.domain.filters import Term, VerdictFilter
+from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import REFERENCES
@@ -196,10 +196,10 @@ def verdict_filter(db: Database, project_id: int, topic: Topic, *raters: str, sy
     """The filter for the verdicts of these raters on a topic, optionally on one system only."""
     terms = [
         *topic_terms(project_topics(db, project_id), topic),
-        *(Term("rater", ":", name) for name in raters),
+        *(whole_term("judge", name) for name in raters),
     ]
     if system:
-        terms.append(Term("system", ":", system))
+        terms.append(whole_term("system", system))
     return VerdictFilter(tuple(terms)).text()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from recjudge_tui.domain.filters import Term, VerdictFilter
+from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.agreement.by_run import compare_runs, project_agreements
@@ -70,7 +70,7 @@ class Subject(NamedTuple):
     def cases(self, *terms: Term) -> str:
         """The filter of the rater's verdicts on the question."""
         about = topic_terms(self.context.topics, self.topic)
-        return VerdictFilter((*about, Term("rater", ":", self.rater), *terms)).text()
+        return VerdictFilter((*about, whole_term("judge", self.rater), *terms)).text()
 
 
 def subject(db: Database, project_id: int, judge: str) -> Subject | None:
@@ -147,7 +147,7 @@ def _line(about: Subject, row: Row) -> BoardLine:
         _count(row.get("ties")),
         _count(row.get("losses")),
         _count(row["n"]) or 0,
-        about.cases(Term("system", ":", system)),
+        about.cases(whole_term("system", system)),
     )
 
 
@@ -171,7 +171,7 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
     while compare_runs(db):
         pass
     earlier = project_agreements(db).get(project_id)
-    disagree = (Term("rater", ":", people[0]), Term("why", ":", "disagree"))
+    disagree = (whole_term("judge", people[0]), Term("why", ":", "disagree"))
     return PeopleAgreement(
         label_of(stat),
         about.rater,
@@ -198,8 +198,8 @@ def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
     own = [row for row in rows if row["rater"] == rater]
     kinds: dict[str, dict[str, FlagCount]] = {}
     for row in own:
-        terms = [Term("protocol", ":", str(row["protocol"])), Term("rater", ":", rater)]
-        terms += [Term("flag", ":", str(row["issue"])), Term("system", ":", str(row["system"]))]
+        terms = [Term("protocol", ":", str(row["protocol"])), whole_term("judge", rater)]
+        terms += [Term("flag", ":", str(row["issue"])), whole_term("system", str(row["system"]))]
         count = FlagCount(
             _maybe(row["share"]),
             _count(row["count"]) or 0,

@@ -21,15 +21,16 @@ def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> 
     `disagree:` any part of a name will do. The error names those that there are.
     """
 
-    def named(*keys: str) -> list[str]:
-        return [term.value for term in chosen.terms if term.key in keys]
+    def named(*keys: str, op: str = ":") -> list[str]:
+        return [term.value for term in chosen.terms if term.key in keys and term.op == op]
 
     step = "Change that part of the filter, or leave it out."
     check_contexts(db, project_id, OccasionFilter(tuple(named("context"))), step)
     check_systems(db, project_id, named(*_OUTCOMES), step)
     if parts := named("system"):
         _check("system", parts, known_systems(db, project_id), step, _is_part)
-    if whole := named("rater"):
+    check_systems(db, project_id, named("system", op="="), step)
+    if whole := named("judge", op="="):
         _check("rater", whole, rater_names(db, project_id), step, str.__eq__)
     if parts := [*named("judge"), *(part for part in named("disagree") if part.casefold() != ALL_PEOPLE)]:
         _check("rater", parts, rater_names(db, project_id), step, _is_part)

@@ -69,7 +69,6 @@ def filter_values(db: Database, project_id: int) -> dict[str, tuple[str, ...]]:
     return {
         "flag": ("any", *read(_ISSUES)),
         "judge": raters,
-        "rater": raters,
         "disagree": (ALL_PEOPLE, *raters),
         "label": read(_LABELS),
         "aspect": read(_QUESTIONS.format(column="aspect")),

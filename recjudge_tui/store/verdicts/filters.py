@@ -158,6 +158,8 @@ def _condition(term: Term, name: str) -> tuple[str, Parameters]:
         return "v.flag_count > 0", {}
     if term.key == "text":
         return _text(value, name)
+    if term.op == "=":
+        return _WHOLE[term.key](place), {name: value}
     if term.key in _SEARCHED:
         return _SEARCHED[term.key].replace(":value", place), {name: _like(value)}
     return _EXACT[term.key](place), {name: value}
@@ -229,14 +231,23 @@ def _outcome(of_a: str, of_b: str) -> Callable[[str], str]:
     )
 
 
+_WHOLE: dict[str, Callable[[str], str]] = {
+    "judge": lambda place: (
+        f"v.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND name = {place})"
+    ),
+    "system": lambda place: (
+        f"EXISTS (SELECT 1 FROM cases c WHERE c.id = v.case_id AND {place} IN (c.system_a, c.system_b))"
+    ),
+    "tag": lambda place: (
+        f"""v.id IN (SELECT verdict_id FROM v_triage
+      WHERE project_id = :project AND standing AND action = 'tag' AND text = {place})"""
+    ),
+}
 _EXACT: dict[str, Callable[[str], str]] = {
     "disagree": lambda place: _disagree_with().replace(":value", place),
     "label": lambda place: _LABELS.replace(":value", place),
     "won": _outcome(">", "<"),
     "tied": _outcome("=", "="),
     "lost": _outcome("<", ">"),
-    "rater": lambda place: (
-        f"v.rater_id IN (SELECT id FROM raters WHERE project_id = :project AND name = {place})"
-    ),
     "user": lambda place: f"v.case_id IN ({_cases(f'user_id = {place}')})",
 }

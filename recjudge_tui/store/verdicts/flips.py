@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from recjudge_tui.domain.filters import Term, VerdictFilter
+from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import REVIEWED
 from recjudge_tui.store.database import Database
@@ -27,8 +27,9 @@ class FlipCount(NamedTuple):
     @property
     def cases(self) -> str:
         """The filter of the verdicts that flip."""
-        about = {"protocol": self.protocol, "aspect": self.aspect, "rater": self.rater, "why": "swap"}
-        return VerdictFilter(tuple(Term(key, ":", value) for key, value in about.items())).text()
+        protocol, aspect = Term("protocol", ":", self.protocol), Term("aspect", ":", self.aspect)
+        flips = (protocol, aspect, whole_term("judge", self.rater), Term("why", ":", "swap"))
+        return VerdictFilter(flips).text()
 
 
 def flip_counts(db: Database, project_id: int) -> tuple[FlipCount, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms
+from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.selection import CaseSelection
@@ -114,7 +114,7 @@ def _own_words(table: Table) -> Table:
 
 def pair_filter(agreement: Agreement, rater_a: str, rater_b: str) -> str:
     """The filter for the cases on which raters disagree, showing the verdicts of two raters."""
-    judges = (Term("rater", ":", rater_a), Term("rater", ":", rater_b))
+    judges = (whole_term("judge", rater_a), whole_term("judge", rater_b))
     return VerdictFilter((*_terms(agreement), *judges, Term("why", ":", "disagree"))).text()
 
 
@@ -124,8 +124,8 @@ def board_filter(agreement: Agreement, row: Row, outcome: str = "system") -> str
     `outcome`: only `won`, `tied` or `lost` ones.
     """
     terms = [
-        Term(term, ":", str(row[key]))
-        for term, key in (("rater", "rater"), (outcome, "system"))
+        whole_term(term, str(row[key]))
+        for term, key in (("judge", "rater"), (outcome, "system"))
         if key in row
     ]
     return VerdictFilter((*_terms(agreement), *terms)).text()

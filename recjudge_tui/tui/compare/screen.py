@@ -15,7 +15,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms
+from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.database import Database
@@ -255,7 +255,7 @@ class CompareScreen(OccasionScreen):
             self.notify("No case is listed.", severity="warning", markup=False)
             return
         changes = comparison.changes
-        judges = tuple(Term("rater", ":", side.rater) for side in (changes.first, changes.second))
+        judges = tuple(whole_term("judge", side.rater) for side in (changes.first, changes.second))
         assert comparison.part is not None
         aspect = Term("aspect", ":", comparison.part.pair.aspect)
         occasions = occasion_terms(comparison.request.occasions)

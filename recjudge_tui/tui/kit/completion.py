@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from recjudge_tui.domain.filters import COMPARED, KEYS, Term
+from recjudge_tui.domain.filters import COMPARED, KEYS, Term, whole_term
 
 MOST = 50
 _KEYED = re.compile(r'([A-Za-z_]+)(:|=)"?(.*)$')
@@ -36,7 +36,7 @@ def suggestions(
     if line[cursor : cursor + 1].strip() or word.startswith('"'):
         return ()
     if keyed := _KEYED.match(word):
-        suggested = _values(keyed.group(1).lower(), keyed.group(3), values)
+        suggested = _values(keyed.group(1).lower(), keyed.group(2), keyed.group(3), values)
     elif word or anything:
         suggested = _keys(word, keys)
     else:
@@ -71,7 +71,7 @@ def _keys(typed: str, offered: Collection[str]) -> list[tuple[str, str, str]]:
     return keys
 
 
-def _values(key: str, typed: str, values: Values) -> list[tuple[str, str, str]]:
+def _values(key: str, op: str, typed: str, values: Values) -> list[tuple[str, str, str]]:
     wanted = typed.rstrip('"').casefold()
     known = dict.fromkeys((*_words_of(key), *values.get(key, ())))
     first = [value for value in known if value.casefold().startswith(wanted)]
@@ -80,7 +80,7 @@ def _values(key: str, typed: str, values: Values) -> list[tuple[str, str, str]]:
         return []
     values_found = []
     for value in (*first, *within):
-        term = Term(key, ":", value).chip()
+        term = (whole_term(key, value) if op == "=" else Term(key, ":", value)).chip()
         values_found.append((term, "", f"{term} "))
     return values_found
 

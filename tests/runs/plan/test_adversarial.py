@@ -202,7 +202,7 @@ def test_nothing_ordinary_counts_these_pairs(db: Database) -> None:
             agreement_table(db, project, AgreementOptions()).rows,
             agreement_table(db, project, AgreementOptions(protocol="pairwise")).rows,
             position_table(db, project).rows,
-            project_panel(db, project)._replace(runs=0, finished_calls=0),
+            project_panel(db, project)._replace(runs=0, imports=0, finished_calls=0),
             chosen_by_a_run(db),
         ]
 

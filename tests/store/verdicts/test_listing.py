@@ -342,10 +342,12 @@ def test_verdicts_on_cases_are_those_of_every_rater(project_db: Path) -> None:
         assert verdicts_on(db, []) == set()
 
 
-def test_rater_is_the_whole_name_and_judge_any_part_of_it(db: Database) -> None:
-    assert found(db, "rater:qwen2.5:14b") == found(db, "judge:qwen") == list(JUDGED)
-    assert found(db, "rater:qwen") == []
+def test_equals_takes_the_whole_name_and_a_colon_any_part_of_it(db: Database) -> None:
+    assert found(db, "judge=qwen2.5:14b") == found(db, "judge:qwen") == list(JUDGED)
+    assert found(db, "judge=qwen") == []
+    assert found(db, "system=als") == found(db, "system:al") != []
+    assert found(db, "system=al") == []
     # a second rater whose name contains that of the first
     db.execute("UPDATE raters SET name = 'qwen2.5:14b again' WHERE name = 'anna'")
-    assert found(db, "rater:qwen2.5:14b") == list(JUDGED)
+    assert found(db, "judge=qwen2.5:14b") == list(JUDGED)
     assert set(JUDGED) < set(found(db, "judge:qwen2.5:14b"))

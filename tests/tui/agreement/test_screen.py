@@ -146,11 +146,11 @@ async def test_enter_on_a_figure_opens_the_cases_behind_it(rated: Path) -> None:
         await open_screen(pilot)
         await press(pilot, "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
-        assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise rater:rules rater:anna why:disagree"
+        assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise judge=rules judge=anna why:disagree"
         await press(pilot, "q")
         await press(pilot, "tab", "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
-        assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise rater:rules"
+        assert pilot.app.screen.pane.chosen.text() == "protocol:pairwise judge=rules"
         # what a system won, tied and lost is listed apart, as many as the ranking counts
         await press(pilot, "q", "j", "enter")
         assert isinstance(pilot.app.screen, OutcomeChoice)
@@ -160,9 +160,9 @@ async def test_enter_on_a_figure_opens_the_cases_behind_it(rated: Path) -> None:
         for key, (term, count) in zip("1234", counts.items(), strict=True):
             await press(pilot, "enter", key)
             assert isinstance(pilot.app.screen, CasesScreen)
-            assert (
-                pilot.app.screen.pane.chosen.text() == f"protocol:pairwise rater:rules {term}:{row['system']}"
-            )
+            sign = "=" if term == "system" else ":"
+            wanted = f"protocol:pairwise judge=rules {term}{sign}{row['system']}"
+            assert pilot.app.screen.pane.chosen.text() == wanted
             assert len(pilot.app.screen.rows.ids) == count
             await press(pilot, "q")
         await press(pilot, "enter", "j", "enter")

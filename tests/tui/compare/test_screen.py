@@ -153,8 +153,8 @@ async def test_c_opens_all_that_is_listed_with_what_both_said(judged: Path) -> N
         cases = pilot.app.screen
         assert isinstance(cases, CasesScreen)
         await until(pilot, lambda: "30 of" in shown(pilot))
-        assert "rater:v1" in shown(pilot)
-        assert "rater:v2" in shown(pilot)
+        assert "judge=v1" in shown(pilot)
+        assert "judge=v2" in shown(pilot)
         await press(pilot, "q")
         assert pilot.app.screen is screen
 

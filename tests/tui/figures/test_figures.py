@@ -30,8 +30,8 @@ from tests.support.drawn_project import SYSTEMS, USERS, drawn_project
 # key, figure, what the list of cases says of itself
 OPENED = (
     ("2", "q-matrix", "als against text"),
-    ("3", "q-metric", "rater:anna   system:als"),
-    ("4", "ensembles", "rater:bert   rater:anna"),
+    ("3", "q-metric", "judge=anna   system=als"),
+    ("4", "ensembles", "judge=bert   judge=anna"),
     ("5", "label-sets", "sets of 3"),
 )
 
@@ -224,8 +224,8 @@ async def test_enter_opens_the_cases_behind_a_run_a_bin_a_bar_and_a_rank(drawn_d
                 "pairwise",
                 f"confidence {confident['low']:.2f} to {confident['high']:.2f} as given",
             ),
-            ("label-shares", "pointwise", f"rater:good   system:{SYSTEMS[0]}"),
-            ("leaderboard", "pairwise", "rater:good   system:"),
+            ("label-shares", "pointwise", f"judge=good   system={SYSTEMS[0]}"),
+            ("leaderboard", "pairwise", "judge=good   system="),
         ):
             await show(pilot, view, protocol)
             await press(pilot, "enter")

@@ -61,7 +61,7 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         assert board.cursor.opens == ("monitor", "1")
         await press(pilot, "tab", "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
-        assert "system:als" in shown(pilot)
+        assert "system=als" in shown(pilot)
         await press(pilot, "q", "a")
         assert isinstance(pilot.app.screen, AgreementScreen)
         await press(pilot, "q")

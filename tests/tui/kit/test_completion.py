@@ -27,6 +27,7 @@ def taken(line: str, shown: str, cursor: int | None = None) -> tuple[str, int]:
         ("judge:two", 'judge:"two words"', 'judge:"two words" '),
         ('judge:"two w', 'judge:"two words"', 'judge:"two words" '),
         ("label=t", "label:Tie", "label:Tie "),
+        ("judge=two", 'judge="two words"', 'judge="two words" '),
         ('why:swap "some text" la', "label:", 'why:swap "some text" label:'),
     ],
 )
