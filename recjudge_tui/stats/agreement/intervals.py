@@ -27,6 +27,7 @@ from recjudge_tui.stats.agreement.weighted_cells import CellFunction, Cells, mak
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, complete, encode, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
+from recjudge_tui.stats.resampling.design_effect import row_squares
 from recjudge_tui.stats.resampling.intervals import (
     FEW_USERS,
     FEWEST_APART,
@@ -40,7 +41,6 @@ from recjudge_tui.stats.resampling.intervals import (
     unseen_share,
 )
 from recjudge_tui.stats.resampling.jackknife import Spread, mean_spread, spread_of
-from recjudge_tui.stats.resampling.likeness import row_squares
 
 TOO_FEW = "fewer than two items rated by both"
 
@@ -58,7 +58,7 @@ ONE_ALIKE = (
 )
 _GROUP_CELLS = 4_000_000
 # with more different pairs of values the similarity of a user's rows is not estimated
-_LIKENESS_CELLS = 200
+_DESIGN_CELLS = 200
 _MEANS = ("percent", "bias", "concurrence")
 
 
@@ -224,7 +224,7 @@ def _left_out_intervals(
             parts[stat].append(cell_function(stat, mirrored=rows.mirrored)(weights, cells))
     whole = np.bincount(of_row, minlength=cells.a.size).astype(np.float64)[None, :]
     seen = cases_seen(rows.users, cell_kinds(cells, mirrored=rows.mirrored)[of_row])
-    one_fewer = whole - np.eye(cells.a.size) if cells.a.size <= _LIKENESS_CELLS else None
+    one_fewer = whole - np.eye(cells.a.size) if cells.a.size <= _DESIGN_CELLS else None
     ends: dict[str, Interval] = {}
     for stat in stats:
         values = np.concatenate(parts[stat])

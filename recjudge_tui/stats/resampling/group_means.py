@@ -11,6 +11,7 @@ import numpy.typing as npt
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
+from recjudge_tui.stats.resampling.design_effect import mean_squares
 from recjudge_tui.stats.resampling.intervals import (
     NOT_REQUESTED,
     Bounds,
@@ -19,7 +20,6 @@ from recjudge_tui.stats.resampling.intervals import (
     interval_of,
 )
 from recjudge_tui.stats.resampling.jackknife import Spread, spreads
-from recjudge_tui.stats.resampling.likeness import mean_squares
 
 _MOST_CELLS = 20_000_000
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
+from recjudge_tui.stats.resampling.design_effect import mean_squares
 from recjudge_tui.stats.resampling.jackknife import Spread, sums_by_user, sums_spread
-from recjudge_tui.stats.resampling.likeness import mean_squares
 
 FEWEST_USERS = 5
 FEWEST_APART = 3
@@ -151,7 +151,7 @@ def _freedom(place: float, variance: float, spread: Spread) -> float:
 
 def _certain(place: float, spread: Spread, width: float) -> float:
     """The variance of a figure at `place` between bounds `width` apart: rows between bounds vary no more than if each had
-    one of the two values, so what the likeness of a user's rows adds has a limit."""
+    one of the two values, so what the design effect adds has a limit."""
     limit = place * (1 - place) * width**2 / spread.worth
     return (
         max(spread.variance - spread.doubt, min(spread.variance, limit)) if spread.doubt else spread.variance

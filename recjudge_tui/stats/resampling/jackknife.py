@@ -9,11 +9,11 @@ import numpy as np
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
 from recjudge_tui.stats.defaults import RESAMPLES
-from recjudge_tui.stats.resampling.likeness import design, mean_squares
+from recjudge_tui.stats.resampling.design_effect import design, mean_squares
 
 UNEVEN = "no interval: a few users have far more rows than the others"
 # users with very different numbers of rows: see `uneven`
-_EVEN_SHARE, _EVEN_ENOUGH, _ENOUGH_OF_LIKENESS = 1 / 2, 20, 8
+_EVEN_SHARE, _EVEN_ENOUGH, _ENOUGH_BY_DESIGN = 1 / 2, 20, 8
 # a spread below this share of the figure's scale is a rounding error
 _DUST = 1e-10
 
@@ -24,8 +24,8 @@ class Spread:
     figure, `freedom` are the degrees of freedom of the variance, `skewness` is the skewness of the users' influences
     on the figure, `apart` counts the users whose influence is not the median one. `undefined`: left-out users without
     whom the figure has no value; the rest is then NaN or 0. `uneven`: why there is no interval where a few users have far
-    more rows than the others; else empty. `doubt` is the part of the variance that only the likeness of a user's rows
-    shows, which are then `worth` so many independent rows (`likeness.design`). `split`: if the influences have only two
+    more rows than the others; else empty. `doubt` is the part of the variance that only the similarity of a user's rows
+    shows, which are then `worth` so many independent rows (`design_effect.design`). `split`: if the influences have only two
     values, the number of users with the higher one; else 0.
     """
 
@@ -46,7 +46,7 @@ def uneven(row_counts: FloatArray | IntArray) -> bool:
 
     Kish's effective number of users, (sum m)² / sum m² (Kish 1965, Survey Sampling, section 11.7), is then below half of
     the users that have rows, and below 20. If the few happen to be alike, the spread over users does not show how
-    different others like them would be. Where the likeness of a user's rows is measured (`spreads`), 8 are enough.
+    different others like them would be. Where the similarity of a user's rows is measured (`spreads`), 8 are enough.
     """
     return bool(_uneven(row_counts, np.zeros(row_counts.size, dtype=np.int64), 1, _EVEN_ENOUGH)[0])
 
@@ -97,7 +97,7 @@ def spreads(
 
     `scale` (figures,) is the size of each figure, against which a rounding error is judged. `row_counts` (n,) is the user's
     number of rows, None if all have one. `squares` (n,) is the sum of the squared influences of these rows
-    (`likeness.row_squares`): the variance is then at least the one by the design effect (`likeness.design`).
+    (`design_effect.row_squares`): the variance is then at least the one by the design effect (`design_effect.design`).
     """
     count = scale.size
     users = np.bincount(groups, minlength=count)
@@ -120,7 +120,7 @@ def spreads(
     ]
     if row_counts is None:
         return found
-    enough = _EVEN_ENOUGH if squares is None else _ENOUGH_OF_LIKENESS
+    enough = _EVEN_ENOUGH if squares is None else _ENOUGH_BY_DESIGN
     for at in np.flatnonzero(_uneven(row_counts, groups, count, enough)).tolist():
         found[at] = replace(found[at], uneven=UNEVEN)
     if squares is None:
@@ -196,7 +196,7 @@ def sums_spread(
 def mean_spread(
     rows: FloatArray, codes: IntArray, users: int, resamples: int = RESAMPLES, seed: int = 0
 ) -> Spread:
-    """The spread of the mean of the rows (n,) of the users `codes` (n,), with the likeness of each user's rows."""
+    """The spread of the mean of the rows (n,) of the users `codes` (n,), with the design effect of similar rows."""
     sums = sums_by_user(np.stack([rows, np.ones(rows.size)]), codes, users)
     squares = mean_squares(rows, codes, users)
     return sums_spread(sums, lambda s: ratio(s[:, 0], s[:, 1]), resamples, seed, sums[:, 1], squares)

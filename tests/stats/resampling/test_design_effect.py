@@ -1,4 +1,4 @@
-"""Where users have unequal numbers of rows, the likeness of a user's rows widens the interval."""
+"""Where users have unequal numbers of rows, the similarity of a user's rows widens the interval."""
 
 from collections.abc import Callable
 
@@ -15,9 +15,9 @@ from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_inter
 from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling import jackknife
+from recjudge_tui.stats.resampling.design_effect import Design, design, mean_squares, row_squares
 from recjudge_tui.stats.resampling.group_means import group_means, mean_estimates, user_sums
 from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate, share_estimate
-from recjudge_tui.stats.resampling.likeness import Design, design, mean_squares, row_squares
 from recjudge_tui.stats.resampling.two_way import UNEVEN_RATERS, crowd_mean_estimate
 
 HALF = np.repeat(np.arange(20), np.where(np.arange(20) < 10, 10, 1))
@@ -33,7 +33,7 @@ def ends(shown: Estimate | Interval) -> tuple[float, float]:
     return low, high
 
 
-def test_the_likeness_is_the_published_intraclass_correlation() -> None:
+def test_rho_is_the_published_intraclass_correlation() -> None:
     """Shrout and Fleiss (1979, Psychol. Bull. 86:420), six targets rated four times: ICC(1,1) = .17."""
     ratings = np.array([9, 2, 5, 8, 6, 1, 3, 2, 8, 4, 6, 8, 7, 1, 2, 6, 10, 5, 6, 9, 6, 2, 4, 7], dtype=float)
     target, alone = np.repeat(np.arange(6), 4), np.zeros(6, dtype=np.int64)
@@ -105,16 +105,16 @@ SHOWN: dict[str, Callable[[FloatArray, FloatArray, IntArray], Estimate | Interva
 }
 
 
-def without_likeness(*arguments: object) -> Design:
+def without_design_effect(*arguments: object) -> Design:
     return Design(np.full(1, np.nan), np.full(1, np.nan))
 
 
 @pytest.mark.parametrize("figure", SHOWN)
-def test_every_figure_of_uneven_users_knows_the_likeness(
+def test_every_figure_of_uneven_users_has_the_design_effect(
     figure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     low, high = ends(SHOWN[figure](*drawn()))
-    monkeypatch.setattr(jackknife, "design", without_likeness)
+    monkeypatch.setattr(jackknife, "design", without_design_effect)
     inner_low, inner_high = ends(SHOWN[figure](*drawn()))
     assert high - low > 1.01 * (inner_high - inner_low)
 
@@ -128,7 +128,7 @@ def test_users_with_equally_many_rows_keep_their_intervals(
     a = (rng.random(60) < 0.4).astype(np.float64)
     rows = a, np.where(rng.random(60) < 0.7, a, 1 - a), users
     whole = SHOWN[figure](*rows)
-    monkeypatch.setattr(jackknife, "design", without_likeness)
+    monkeypatch.setattr(jackknife, "design", without_design_effect)
     assert SHOWN[figure](*rows) == whole
 
 
@@ -166,6 +166,6 @@ def test_raters_whose_verdicts_are_alike_widen_a_crowds_interval(monkeypatch: py
     users = np.arange(rater.size) % 18
     values = np.isin(rater, (0, 5, 6, 7)).astype(np.float64)
     low, high = ends(crowd_mean_estimate(values, users, rater, SHARE))
-    monkeypatch.setattr(jackknife, "design", without_likeness)
+    monkeypatch.setattr(jackknife, "design", without_design_effect)
     inner_low, inner_high = ends(crowd_mean_estimate(values, users, rater, SHARE))
     assert high - low > 1.01 * (inner_high - inner_low)
