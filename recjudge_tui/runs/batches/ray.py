@@ -1,23 +1,27 @@
-"""Sends a batch file from a Ray cluster: Ray Data distributes its lines to one worker for each node or server."""
+"""Sends a batch file from a Ray cluster, by one worker for each node or server."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import cycle, islice
 from typing import Any
 
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.judges.batch.lines import RequestLine
 from recjudge_tui.runs.batches.lines import Result, Servers, ask_lines
 
 LOCAL = "local"
 ROUNDS_A_BLOCK = 4
+# of a worker whose process or node is lost
+RESTARTS = 3
 CONNECT_S = 10.0
 
 
@@ -27,42 +31,65 @@ def ask_by_ray(
     """Send all lines by workers of a Ray cluster, and pass on the results of each block when it is done.
 
     `address` `local` starts a Ray here, unless RAY_ADDRESS names a cluster. There is one worker for each node, and
-    at least one for each of `servers.urls`. Every worker calls the servers at the given URLs: 127.0.0.1 is each node's
-    own server, and of several servers the least busy one is called. The key is read on the worker's node.
-    Raises UsageError when Ray is missing, RunError when the cluster cannot be reached.
+    at least one for each of `servers.urls`; one that is lost is started again and sends its block again. Every worker
+    calls the servers at the given URLs: 127.0.0.1 is each node's own server, and of several servers the least busy one
+    is called. The key is read on the worker's node. Raises UsageError when Ray is missing, RunError when the cluster
+    cannot be reached or lost a worker too often.
     """
     ray = _ray()
     if not count:
         return
-    _connect(ray, address, len(servers.urls))
-    try:
-        _map(ray, lines, count, servers, take)
-    finally:
-        ray.shutdown()
+    # Ray prints what it has to say of a lost worker to standard output, which is for results
+    with redirect_stdout(sys.stderr):
+        _connect(ray, address)
+        try:
+            _spread(ray, lines, count, servers, take)
+        finally:
+            ray.shutdown()
 
 
-def _map(
+def _spread(
     ray: Any, lines: Iterator[RequestLine], count: int, servers: Servers, take: Callable[[Result], None]
 ) -> None:
-    nodes = sum(bool(node.get("Alive")) for node in ray.nodes())
-    workers = min(count, max(nodes, len(servers.urls)))
+    """Give each worker a block of lines, and the next one when it is done."""
+    nodes = [node["NodeID"] for node in ray.nodes() if node.get("Alive")]
+    workers = min(count, max(len(nodes), len(servers.urls)))
     at_once = -(-servers.calls_at_once() // workers)
-    block = min(at_once * ROUNDS_A_BLOCK, -(-count // workers))
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    results = (
-        ray.data.from_items([line._asdict() for line in lines])
-        .repartition(-(-count // block))
-        .map_batches(
-            _Worker,
-            fn_constructor_args=(servers._replace(concurrency=at_once),),
-            compute=ray.data.ActorPoolStrategy(size=workers),
-            batch_size=block,
-            num_cpus=0,
+    size = min(at_once * ROUNDS_A_BLOCK, -(-count // workers))
+    on_node = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+    worker = ray.remote(num_cpus=0, max_restarts=RESTARTS, max_task_retries=RESTARTS)(_Worker)
+    # a reference kept to each worker, without which Ray ends it
+    idle = [
+        worker.options(scheduling_strategy=on_node(node, soft=True)).remote(
+            servers._replace(concurrency=at_once)
         )
-    )
-    for row in results.iter_rows():
-        take(json.loads(row["result"]))
+        for node in islice(cycle(nodes), workers)
+    ]
+    working: dict[Any, Any] = {}
+    while True:
+        while idle and (block := list(islice(lines, size))):
+            asked = idle.pop()
+            working[asked.ask.remote(block)] = asked
+        if not working:
+            return
+        for done in ray.wait(list(working))[0]:
+            idle.append(working.pop(done))
+            for result in _results(ray, done):
+                take(result)
+
+
+def _results(ray: Any, done: Any) -> list[Result]:
+    try:
+        results: list[Result] = ray.get(done)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        raise RunError(
+            "a worker of the Ray cluster was lost",
+            f"Ray says: {one_line(str(error), 400)}",
+            "Look at the cluster with “ray status”, then repeat the same command. It continues where it stopped.",
+        ) from error
+    return results
 
 
 class _Worker:
@@ -71,36 +98,29 @@ class _Worker:
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
 
-    def __call__(self, block: dict[str, Any]) -> dict[str, list[str]]:
-        lines = map(
-            RequestLine, map(str, block["custom_id"]), map(str, block["path"]), map(bytes, block["body"])
-        )
-        results: list[str] = []
-        asyncio.run(ask_lines(lines, self._servers, lambda result: results.append(json.dumps(result))))
-        return {"result": results}
+    def ask(self, block: list[RequestLine]) -> list[Result]:
+        results: list[Result] = []
+        asyncio.run(ask_lines(iter(block), self._servers, results.append))
+        return results
 
 
 def _ray() -> Any:
     if find_spec("ray") is None:
         raise UsageError(
             "Ray is not installed here",
-            "--ray spreads a batch file over a cluster with Ray Data.",
+            "--ray spreads a batch file over a Ray cluster.",
             'Install it on every node (pip install "recjudge[ray]"), or leave out --ray.',
         )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    import_module("ray.data")
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
     return import_module("ray")
 
 
-def _connect(ray: Any, address: str, servers: int) -> None:
+def _connect(ray: Any, address: str) -> None:
     if address == LOCAL:
         address = os.environ.get("RAY_ADDRESS", LOCAL)
     _check_listening(address)
-    mine: dict[str, Any] = (
-        {"num_cpus": max(2, servers), "include_dashboard": False} if address == LOCAL else {}
-    )
+    # its workers wait for servers and need no share of a core
+    mine: dict[str, Any] = {"num_cpus": 0, "include_dashboard": False} if address == LOCAL else {}
     try:
         ray.init(address=address, log_to_driver=False, logging_level="error", **mine)
     except (ConnectionError, ValueError, RuntimeError) as error:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,16 @@ def answered_by(server: ServerProcess) -> int:
     return sum(slot.get("id_task", -1) >= 0 for slot in slots)
 
 
+def workers_of(cluster: str) -> list[int]:
+    """The processes of the cluster that send calls: children of a raylet that was started with its address."""
+    lines = subprocess.run(
+        ("ps", "axww", "-o", "pid=,ppid=,args="), check=True, capture_output=True, text=True
+    )
+    processes = [line.split(maxsplit=2) for line in lines.stdout.splitlines()]
+    raylets = {pid for pid, _, words in processes if "/raylet" in words and cluster in words}
+    return [int(pid) for pid, parent, words in processes if parent in raylets and "_Worker" in words]
+
+
 def test_two_workers_two_llama_servers_and_the_results_go_in(db: Database, tmp_path: Path) -> None:
     make_project(db, users=6)
     source, out = tmp_path / "calls.jsonl", tmp_path / "results.jsonl"
@@ -47,8 +60,9 @@ def test_two_workers_two_llama_servers_and_the_results_go_in(db: Database, tmp_p
     assert run_row(db, run)["state"] == "done"
 
 
-def test_a_cluster_of_two_nodes_by_its_address_a_key_and_a_header(tmp_path: Path) -> None:
-    source, out, gated = (tmp_path / f"{name}.jsonl" for name in ("calls", "out", "gated"))
+def test_a_cluster_of_two_nodes_by_its_address_a_key_a_header_and_a_worker_killed(tmp_path: Path) -> None:
+    source, out, gated, again = (tmp_path / f"{name}.jsonl" for name in ("calls", "out", "gated", "again"))
+    killed: list[int] = []
     lines = (
         {"custom_id": f"c{n}", "method": "POST", "url": "/v1/chat/completions",
          "body": {"model": "m", "messages": [{"role": "user", "content": f"hello {n}"}]}}
@@ -60,6 +74,13 @@ def test_a_cluster_of_two_nodes_by_its_address_a_key_and_a_header(tmp_path: Path
         start("llama_cpp", "--api-key", "sesame-open-the-door") as server,
         serving(lambda _line, _number: answer(200, completion("you sent sesame-open-the-door"))) as gateway,
     ):
+
+        def kill_a_worker(_line: str, number: int) -> bytes:
+            if number == 1:
+                killed.append(workers_of(cluster.url)[0])
+                os.kill(killed[0], signal.SIGKILL)
+            return answer(200, completion("yes"))
+
         words = ("batch", "run", source, "-o", out, "--base-url", server.url, "--ray", cluster.url)
         code, _, err = ran(*words)
         assert (code, "cannot be used" in err) == (1, True), err
@@ -71,6 +92,12 @@ def test_a_cluster_of_two_nodes_by_its_address_a_key_and_a_header(tmp_path: Path
         assert ["x-gateway: sesame-open-the-door" in head for head in gateway.heads] == [True] * 40
         code, _, err = ran(*words, "--header-env", "x-gateway=NOWHERE", "-o", tmp_path / "missing.jsonl")
         assert (code, "No value for the header x-gateway" in err) == (1, True), err
+        with serving(kill_a_worker) as server:
+            words = ("batch", "run", source, "-o", again, "--base-url", server.url, "--ray", cluster.url)
+            code, said, err = ran(*words)
+        assert (code, said.split(",")[0], len(killed)) == (0, "40 answered", 1), err
+        names = [json.loads(line)["custom_id"] for line in again.read_bytes().splitlines()]
+        assert sorted(names) == sorted(f"c{n}" for n in range(40))
     written = out.read_text(encoding="utf-8") + gated.read_text(encoding="utf-8")
     assert "you sent [DOOR]" in written
     assert "sesame" not in written
