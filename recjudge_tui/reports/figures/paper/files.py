@@ -11,7 +11,7 @@ from recjudge_tui.errors import RecjudgeError, StoreError, UsageError
 from recjudge_tui.files import whole_file
 from recjudge_tui.reports.figures.data import FigureData
 from recjudge_tui.reports.figures.loading import figure_marks
-from recjudge_tui.reports.figures.paper.style import CAPTION_SIZE, HEIGHT, WIDTHS, settings, wrapped
+from recjudge_tui.reports.figures.paper.style import CAPTION_SIZE, DPI, HEIGHT, WIDTHS, settings, wrapped
 from recjudge_tui.reports.figures.registry import figure_kind
 
 if TYPE_CHECKING:
@@ -81,19 +81,30 @@ def _need_matplotlib() -> None:
 
 
 def _bytes(data: FigureData, fmt: str, columns: int, caption: bool) -> bytes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     from recjudge_tui.reports.figures.paper.render import draw
 
-    figure = Figure(figsize=(WIDTHS[columns], HEIGHT), layout="constrained")
-    FigureCanvasAgg(figure)
+    # the resolution at which the file measures its text
+    figure = Figure(figsize=(WIDTHS[columns], HEIGHT), dpi=DPI if fmt == "png" else 72)
+    _canvas(figure, fmt)
     draw(figure, figure_marks(data))
     if caption:
         _write_caption(figure, data.caption)
+    # arranged here, because `savefig` would draw everything once more for it
+    ConstrainedLayoutEngine().execute(figure)
     out = io.BytesIO()
     figure.savefig(out, format=fmt, metadata=_METADATA[fmt])
     return out.getvalue()
+
+
+def _canvas(figure: Figure, fmt: str) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    {"svg": FigureCanvasSVG, "png": FigureCanvasAgg, "pdf": FigureCanvasPdf}[fmt](figure)
 
 
 def _write_caption(figure: Figure, words: str) -> None:
