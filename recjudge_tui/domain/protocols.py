@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL
@@ -81,6 +82,11 @@ class ProtocolFacts:
     @property
     def high(self) -> float:
         return max(self.labels, default=self.ends[1])
+
+    @cached_property
+    def value_of_word(self) -> Mapping[str, float]:
+        """Every way to write a label in a file of labels, in lower case -> value."""
+        return {name.lower(): value for value, name in self.labels.items()} | dict(self.spellings)
 
     @property
     def prompt_protocol(self) -> str:
@@ -215,7 +221,7 @@ def offered() -> tuple[str, ...]:
 
 def with_unit(unit: CaseKind) -> tuple[str, ...]:
     """The offered protocols that judge this unit, in order."""
-    return tuple(name for name in offered() if PROTOCOLS[name].unit == unit)
+    return tuple(name for name, facts in PROTOCOLS.items() if facts.unit == unit and not facts.tests_judges)
 
 
 def decidable() -> tuple[str, ...]:

@@ -113,18 +113,28 @@ class Database:
 
     @contextmanager
     def bulk_writing(self) -> Iterator[None]:
-        """Enlarge the page cache, so that the indexes of a large table fit into it."""
-        before = self.value("PRAGMA cache_size")
-        self.execute(f"PRAGMA cache_size = -{_BULK_CACHE_KIB}")
+        """Enlarge the page cache, so that the indexes of a large table fit into it, and keep temporary files in memory.
+
+        For a statement with a trigger SQLite prepares such a file, which takes as long as to store a verdict.
+        """
+        before = self._bulk_settings(f"-{_BULK_CACHE_KIB}", "MEMORY")
         try:
             yield
         except GeneratorExit:
             # an interrupt came between the block and its end, so the file may be closed by now
             raise
         except BaseException:
-            self.execute(f"PRAGMA cache_size = {before}")
+            self._bulk_settings(*before)
             raise
-        self.execute(f"PRAGMA cache_size = {before}")
+        self._bulk_settings(*before)
+
+    def _bulk_settings(self, cache_size: str, temp_store: str) -> tuple[str, str]:
+        """Set both; the values before. The second cannot change within a transaction, where it stays."""
+        before = str(self.value("PRAGMA cache_size")), str(self.value("PRAGMA temp_store"))
+        self.execute(f"PRAGMA cache_size = {cache_size}")
+        if not self.connection.in_transaction:
+            self.execute(f"PRAGMA temp_store = {temp_store}")
+        return before
 
     @contextmanager
     def one_state(self) -> Iterator[None]:

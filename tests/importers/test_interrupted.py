@@ -49,8 +49,11 @@ def test_interrupt_in_the_middle(db: Database, tmp_path: Path) -> None:
     def progress(rows: int, share: float) -> None:
         raise KeyboardInterrupt
 
-    limit, cache = csv.field_size_limit(), db.value("PRAGMA cache_size")
+    def settings() -> tuple[int, ...]:
+        return csv.field_size_limit(), db.value("PRAGMA cache_size"), db.value("PRAGMA temp_store")
+
+    before = settings()
     with pytest.raises(KeyboardInterrupt):
         import_files(db, "p", [file], "events", progress=progress)
     assert [db.value(f"SELECT count(*) FROM {t}") for t in ("projects", "imports", "events")] == [0, 0, 0]
-    assert (csv.field_size_limit(), db.value("PRAGMA cache_size")) == (limit, cache)
+    assert settings() == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL, adversarial_pair
 from recjudge_tui.domain.material import CaseKind
@@ -81,7 +82,7 @@ def label_of(row: dict[str, str], line: int, notes: Notes, scales: AspectScales 
 def _failed(row: dict[str, str], line: int, notes: Notes) -> bool:
     """Whether the rater was asked but the answer could not be read; its value is then ignored."""
     state = row.get("state", "").strip().lower().replace("_", " ")
-    if state not in (*_OK, *FAILED):
+    if state not in _OK and state not in FAILED:
         notes.warn(line, "unknown state", f"state {shown(state)} is not one of ok, failed; read as ok")
     return state in FAILED
 
@@ -94,14 +95,15 @@ def _protocol(row: dict[str, str], scales: AspectScales, given: GivenScale) -> s
         raise RowFault("half a pair", f"system_a and system_b are both {shown(a)}; left out")
     named = row.get("protocol", "").strip().lower()
     unit = _unit(row)
-    usual = with_unit(unit)[0]
+    fitting = with_unit(unit)
+    usual = fitting[0]
     if named in ("", usual) and a and adversarial_pair(a, b):
         return ADVERSARIAL
     if not named:
-        scored = [name for name in with_unit(unit) if PROTOCOLS[name].scores]
+        scored = [name for name in fitting if PROTOCOLS[name].scores]
         if scored and (given.scale or (scored[0], aspect_of(row)) in scales.stored):
             return scored[0]
-        return _protocol_with(row["value"], unit) or usual
+        return _protocol_with(row["value"], fitting) or usual
     if named not in PROTOCOLS:
         raise RowFault(
             "unknown protocol", f"protocol {shown(named)} is not one of {', '.join(PROTOCOLS)}; left out"
@@ -122,9 +124,9 @@ def _unit(row: dict[str, str]) -> CaseKind:
     return "list" if row.get("system") and not row.get("item_id") else "explanation"
 
 
-def _protocol_with(text: str, unit: CaseKind) -> str:
-    """The first protocol of the unit with this value as a label; empty if there is none."""
-    labelled = (name for name in with_unit(unit) if not PROTOCOLS[name].scores)
+def _protocol_with(text: str, protocols: Sequence[str]) -> str:
+    """The first of the protocols with this value as a label; empty if there is none."""
+    labelled = (name for name in protocols if not PROTOCOLS[name].scores)
     return next((name for name in labelled if _label_value(text, PROTOCOLS[name]) is not None), "")
 
 
@@ -138,9 +140,8 @@ def _own_scale(row: dict[str, str], facts: ProtocolFacts) -> tuple[float, float]
 def _label_value(text: str, facts: ProtocolFacts) -> float | None:
     """The value of a label by its name, one of its other spellings, or its number; None for anything else."""
     word = " ".join(text.lower().split())
-    spelled = {name.lower(): value for value, name in facts.labels.items()} | dict(facts.spellings)
-    if word in spelled:
-        return spelled[word]
+    if word in facts.value_of_word:
+        return facts.value_of_word[word]
     try:
         value = number(text.strip(), "value")
     except RowFault:

@@ -60,9 +60,7 @@ def _value(text: str, facts: ProtocolFacts) -> float:
         answer_value = None if side is None else side * facts.high + 0.0
     else:
         # numbers are not accepted: the keys of the app and the stored values differ
-        answer_value = (
-            {name.lower(): value for value, name in facts.labels.items()} | dict(facts.spellings)
-        ).get(word)
+        answer_value = facts.value_of_word.get(word)
         names = ", ".join(facts.labels.values())
     if answer_value is None or (word.lstrip("-").isdigit() and not facts.of_pairs):
         raise RowFault("unknown value", f"{shown(text)} is not one of {names}; left out")
