@@ -9,12 +9,12 @@ from typing import ClassVar
 from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
-from textual.screen import Screen
 
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.store.projects.projects import project_name
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.kit.background import Background
+from recjudge_tui.tui.kit.fitted_screen import FittedScreen
 from recjudge_tui.tui.kit.host import Host, host_of
 from recjudge_tui.tui.kit.places import to_home, to_projects
 from recjudge_tui.tui.kit.registry import make_screen
@@ -42,7 +42,7 @@ FORM: list[BindingType] = [
 ]
 
 
-class BaseScreen(Screen[None]):
+class BaseScreen(FittedScreen[None]):
     """A screen with a top line (`TopBar`) and a `background` for its queries."""
 
     HUGE: ClassVar[int] = 160  # columns from which a screen has the class -huge beside -wide
@@ -56,7 +56,13 @@ class BaseScreen(Screen[None]):
     def background(self) -> Background:
         return Background(self, self.host.db_path, self.host.show_error)
 
+    def on_compose(self) -> None:
+        self._set_huge()
+
     def on_resize(self) -> None:
+        self._set_huge()
+
+    def _set_huge(self) -> None:
         self.set_class(self.app.size.width >= self.HUGE, "-huge")
 
     def on_screen_suspend(self) -> None:

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.tui.kit.dialog_hint import DialogHint
+from recjudge_tui.tui.kit.fitted_screen import FittedScreen
 from recjudge_tui.tui.kit.key_line import key_hint
 
 _LONGEST = 4000
@@ -34,7 +35,7 @@ def is_on_top(screen: Screen[Any]) -> bool:
     return screen.app.screen_stack[-1:] == [screen]
 
 
-class Dialog(ModalScreen[ScreenResultType]):
+class Dialog(ModalScreen[ScreenResultType], FittedScreen[ScreenResultType]):
     """A window over a screen. It is closed only once: a second key that arrives before it is gone would close the
     screen below.
     """
