@@ -69,28 +69,31 @@ def powered_mean_setting(name: str, noise: float, rows: int, scale: Scale | None
     return Setting(name, draw, truth)
 
 
-def calibration_setting(name: str, off: float, bins: int = 10) -> Setting:
-    """A judge whose confidence exceeds the share of right verdicts by `off`."""
+def calibration_setting(
+    name: str, off: float, sure: tuple[float, float] = (0.55, 0.95), at: int = 7, bins: int = 10
+) -> Setting:
+    """A judge whose confidence, between `sure`, exceeds the share of right verdicts by `off`; the accuracy is that of bin
+    `at`."""
 
     def sample(rng: Rng, users: int) -> tuple[FloatArray, FloatArray]:
-        right = rng.uniform(0.55 - off / 2, 0.95 - off, 2 * users)
+        right = rng.uniform(sure[0] - off / 2, sure[1] - off, 2 * users)
         return right + off, (rng.random(right.size) < right).astype(np.float64)
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
-        sure, right = sample(rng, users)
+        stated, right = sample(rng, users)
         who = owners(users, 2)
         return {
-            "ece": calibration_error(sure, right, who, bins, resamples=500),
-            "overconfidence": overconfidence(sure, right, who),
-            "Brier": brier_score(sure, right, who),
-            "accuracy, a bin": reliability(sure, right, who, bins)[7].accuracy,
+            "ece": calibration_error(stated, right, who, bins, resamples=500),
+            "overconfidence": overconfidence(stated, right, who),
+            "Brier": brier_score(stated, right, who),
+            "accuracy, a bin": reliability(stated, right, who, bins)[at].accuracy,
         }
 
     def truth(rng: Rng) -> Mapping[str, float]:
-        sure, right = sample(rng, 1_000_000)
-        here = (sure >= 0.7) & (sure < 0.8)
+        stated, right = sample(rng, 1_000_000)
+        here = (stated >= at / bins) & (stated < (at + 1) / bins)
         return {
-            "ece": off, "overconfidence": off, "Brier": float(((sure - right) ** 2).mean()),
+            "ece": off, "overconfidence": off, "Brier": float(((stated - right) ** 2).mean()),
             "accuracy, a bin": float(right[here].mean()),
         }  # fmt: skip
 
@@ -289,6 +292,7 @@ def click_setting(name: str, rate: float, impressions: int) -> Setting:
 
 CALIBRATION = (
     calibration_setting("calibrated", 0.0), calibration_setting("too sure by .1", 0.1),
+    calibration_setting("few verdicts wrong", 0.0, (0.92, 0.98), 9),
     calibrated_setting("after temperature scaling", "temperature"),
     calibrated_setting("after isotonic regression", "isotonic"),
     sets_setting("good judge", 0.9, 1), sets_setting("poor judge, 3 rows", 0.6, 3),

@@ -75,18 +75,32 @@ def ragged_setting() -> Setting:
     return Setting("mean, 1 to 12 rows a user", draw, lambda _: {"mean": 0.6})
 
 
+def hits_of(fewer: float, more: float) -> Callable[[Rng, int], FloatArray]:
+    """Values -1 and 1 in these shares, and 0."""
+    return lambda rng, n: rng.choice([-1.0, 0.0, 1.0], n, p=[fewer, 1 - fewer - more, more])
+
+
 def half_of_users(_: Rng, users: int) -> IntArray:
     """Half of the users have 10 rows, the others one."""
     return uneven_rows(users, users // 2, 10)
 
 
-def uneven_mean_setting(
-    name: str, values: Callable[[Rng, int], FloatArray], truth: float, bounds: Bounds | None, alike: float
+def ten_each(_: Rng, users: int) -> IntArray:
+    return np.full(users, 10)
+
+
+def alike_mean_setting(
+    name: str,
+    values: Callable[[Rng, int], FloatArray],
+    truth: float,
+    bounds: Bounds | None,
+    alike: float,
+    rows_of: Callable[[Rng, int], IntArray] = half_of_users,
 ) -> Setting:
-    """Half of the users have 10 rows, the others one; rows of a user have an intraclass correlation of `alike`."""
+    """Rows of a user have an intraclass correlation of `alike`, because each may be a value that the user's rows share."""
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
-        owner = np.repeat(np.arange(users), half_of_users(rng, users))
+        owner = np.repeat(np.arange(users), rows_of(rng, users))
         own = rng.random(owner.size) < math.sqrt(alike)
         rows = np.where(own, values(rng, users)[owner], values(rng, owner.size))
         return {"mean": mean_estimate(rows, owner, bounds)}
@@ -197,6 +211,8 @@ SHARES = (
     uneven_share_setting("half have 10 rows, much alike", half_of_users, 0.2, 0.5),
     uneven_share_setting("half have 10 rows, all equal", half_of_users, 0.2, 1.0),
     uneven_share_setting("half have 10 rows, rare .1", half_of_users, 0.1),
+    uneven_share_setting("10 rows each, much alike, .1", ten_each, 0.1, 0.5),
+    uneven_share_setting("10 rows each, much alike, .165", ten_each, 0.165, 0.5),
     share_setting("unanimous 1", 1.0), share_setting("unanimous 1, 5 rows", 1.0, 5), groups_setting(),
     paired_setting("paired shares", 0.2, 0.15), paired_setting("paired shares, lopsided", 0.15, 0.01),
     paired_setting("paired shares, equal", 0.0, 0.0),
@@ -209,13 +225,17 @@ MEANS = (
     mean_setting("labels 1 to 5, skewed", labels_drawn, 4.38, (1.0, 5.0)),
     mean_setting("labels, all equal", lambda _, n: np.full(n, 3.0), 3.0, (1.0, 5.0)),
     ragged_setting(),
-    uneven_mean_setting("half have 10 rows", lambda rng, n: rng.beta(2, 3, n), 0.4, SHARE, 0.3),
-    uneven_mean_setting("half have 10 rows, all equal", lambda rng, n: rng.beta(2, 3, n), 0.4, SHARE, 1.0),
-    uneven_mean_setting(
+    alike_mean_setting("half have 10 rows", lambda rng, n: rng.beta(2, 3, n), 0.4, SHARE, 0.3),
+    alike_mean_setting("half have 10 rows, all equal", lambda rng, n: rng.beta(2, 3, n), 0.4, SHARE, 1.0),
+    alike_mean_setting(
         "half have 10 rows, difference of hits", lambda rng, n: rng.choice([-1.0, 0.0, 1.0], n, p=[0.2, 0.5, 0.3]),
         0.1, (-1.0, 1.0), 0.3,
     ),
-    uneven_mean_setting("half have 10 rows, unbounded", lambda rng, n: rng.exponential(1, n), 1.0, None, 0.3),
+    alike_mean_setting("half have 10 rows, unbounded", lambda rng, n: rng.exponential(1, n), 1.0, None, 0.3),
+    alike_mean_setting("10 rows each, much alike, hits of .1", hits_of(0.0, 0.1), 0.1, SHARE, 0.5, ten_each),
+    alike_mean_setting("10 rows each, alike, hits of .1", hits_of(0.0, 0.1), 0.1, SHARE, 0.3, ten_each),
+    alike_mean_setting("10 rows each, much alike, paired hits", hits_of(0.01, 0.1), 0.09, (-1.0, 1.0), 0.5, ten_each),
+    alike_mean_setting("10 rows each, alike, paired hits", hits_of(0.02, 0.12), 0.1, (-1.0, 1.0), 0.3, ten_each),
     mean_setting("unbounded, normal", lambda rng, n: rng.normal(3, 1, n), 3.0, None),
     mean_setting("unbounded, exponential", lambda rng, n: rng.exponential(1, n), 1.0, None),
     mean_setting("unbounded, log-normal .7", lambda rng, n: rng.lognormal(0, 0.7, n), math.exp(0.245), None),

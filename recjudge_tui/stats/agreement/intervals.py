@@ -38,9 +38,9 @@ from recjudge_tui.stats.resampling.intervals import (
     Bounds,
     interval_of,
     mean_estimate,
-    unseen_share,
 )
 from recjudge_tui.stats.resampling.jackknife import Spread, mean_spread, spread_of
+from recjudge_tui.stats.resampling.unseen import unseen_share
 
 TOO_FEW = "fewer than two items rated by both"
 

@@ -15,6 +15,7 @@ from recjudge_tui.stats.ranking.battles import UserCounts, incidence
 from recjudge_tui.stats.resampling.intervals import ONE_USER, SHARE, count_interval, interval_of
 from recjudge_tui.stats.resampling.jackknife import Spread, spreads
 from recjudge_tui.stats.resampling.two_way import enough_raters, two_way
+from recjudge_tui.stats.resampling.unseen import Distances, distances, with_unseen
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -133,6 +134,14 @@ class _Shares:
     def value(self) -> FloatArray:
         return np.nan_to_num(ratio(*self.sums()))
 
+    def distances(self) -> Distances:
+        """Of the rows that the share is the mean of: a win is 1, a loss 0, a tie half, or for Q one of each."""
+        halves = self.figure == "win_rate"
+        wins, ties, losses = self.record.T
+        rows = (wins, ties, losses) if halves else (wins + ties, np.zeros(wins.size), losses + ties)
+        values = np.repeat([1.0, 0.5, 0.0], wins.size)
+        return distances(values, np.tile(self.thing, 3), self.things, np.concatenate(rows))
+
     def spreads(self) -> list[Spread]:
         thing, users = self.thing, np.bincount(self.thing, minlength=self.things)
         (total, size), value = self.sums(), self.value()
@@ -166,6 +175,7 @@ def _ratio_intervals(shares: _Shares, level: float) -> list[Interval]:
         shares.value(),
         shares.spreads(),
     )
+    away = shares.distances()
     one_way = (shares.record[:, 1] == 0) & ((above == 0) | (above == below))
     counts = np.bincount(thing[one_way], minlength=things)
     largest = np.zeros(things)
@@ -174,7 +184,9 @@ def _ratio_intervals(shares: _Shares, level: float) -> list[Interval]:
     return [
         count_interval(int(users[at]), float(value[at]), SHARE, level)
         if users[at] > 1 and counts[at] == users[at] and even[at]
-        else interval_of(float(value[at]), spread[at], SHARE, level)
+        else with_unseen(
+            interval_of(float(value[at]), spread[at], SHARE, level), away, at, int(users[at]), level
+        )
         for at in range(things)
     ]
 

@@ -20,6 +20,7 @@ from recjudge_tui.stats.resampling.intervals import (
     interval_of,
 )
 from recjudge_tui.stats.resampling.jackknife import Spread, spreads
+from recjudge_tui.stats.resampling.unseen import Distances, distances, with_unseen
 
 _MOST_CELLS = 20_000_000
 
@@ -49,7 +50,7 @@ def group_means(
     `values`, `users` and `groups` have one entry per row; NaN rows are left out and counted in the note. Equal to
     `intervals.mean_estimate` of each group's rows. `resamples=0` gives no intervals.
 
-    Vectorised: 1,800,000 rows of 1,000 users in 1,800 groups take about half a second.
+    Vectorised: 1,800,000 rows of 1,000 users in 1,800 groups take about a second.
     """
     array = as_floats(values)
     kept = ~np.isnan(array)
@@ -61,7 +62,8 @@ def group_means(
         np.bincount(group, minlength=count), 1
     )
     cells = _cells(codes * count + group, row, (row - means[group]) ** 2, people * count, count)
-    estimates = _estimates(cells, [bounds] * count, resamples, level)
+    away = None if bounds is None else distances(row, group, count)
+    estimates = _estimates(cells, away, [bounds] * count, resamples, level)
     return [
         _with_missing(estimate, int(left_out)) for estimate, left_out in zip(estimates, missing, strict=True)
     ]
@@ -93,24 +95,27 @@ def _with_missing(estimate: Estimate, missing: int) -> Estimate:
 
 
 class UserSums(NamedTuple):
-    """Sums and numbers of the values of each user (users, measures), NaN left out, and the sums of their squared distances
-    from the measure's mean."""
+    """Sums and numbers of the values of each user (users, measures), NaN left out, the sums of their squared distances
+    from the measure's mean, and the distances of each measure's values from their median (measures,)."""
 
     sums: FloatArray
     counts: FloatArray
     squares: FloatArray
+    away: Distances
 
 
 def user_sums(values: Sequence[FloatArray], codes: Sequence[IntArray], users: int) -> UserSums:
     """One column for each of `values` (n,), where `codes` (n,) from 0 to users-1 are the users of the values."""
     sums, counts, squares = (np.zeros((users, len(values))) for _ in range(3))
+    away = []
     for column, (row, owner) in enumerate(zip(values, codes, strict=True)):
         kept = ~np.isnan(row)
         here, known = owner[kept], row[kept]
         sums[:, column] = np.bincount(here, weights=known, minlength=users)
         counts[:, column] = np.bincount(here, minlength=users)
         squares[:, column] = mean_squares(known, here, users)
-    return UserSums(sums, counts, squares)
+        away.append(distances(known, np.zeros(known.size, dtype=np.int64), 1))
+    return UserSums(sums, counts, squares, Distances(*np.concatenate([np.zeros((5, 0)), *away], axis=1)))
 
 
 def mean_estimates(
@@ -121,12 +126,15 @@ def mean_estimates(
     `bounds`: the lowest and the highest value of each measure. Equal to `intervals.mean_estimate` of its rows.
     """
     owner, group = np.nonzero(measured.counts)
-    cells = Cells(group.astype(np.int64), *(part[owner, group] for part in measured))
-    estimates = _estimates(cells, bounds, resamples, level)
+    sums, counts, squares, away = measured
+    cells = Cells(group.astype(np.int64), *(part[owner, group] for part in (sums, counts, squares)))
+    estimates = _estimates(cells, away, bounds, resamples, level)
     return [Estimate(e.value, e.ci_low, e.ci_high, e.n, note=e.note) for e in estimates]
 
 
-def _estimates(cells: Cells, bounds: Sequence[Bounds | None], resamples: int, level: float) -> list[Estimate]:
+def _estimates(
+    cells: Cells, away: Distances | None, bounds: Sequence[Bounds | None], resamples: int, level: float
+) -> list[Estimate]:
     count = len(bounds)
     users = np.bincount(cells.group, minlength=count)
     size = np.bincount(cells.group, weights=cells.size, minlength=count).astype(np.float64)
@@ -150,6 +158,8 @@ def _estimates(cells: Cells, bounds: Sequence[Bounds | None], resamples: int, le
             interval = count_interval(int(users[at]), float(means[at]), known, level)
         else:
             interval = interval_of(float(means[at]), spread[at], known, level)
+            if known is not None and away is not None:
+                interval = with_unseen(interval, away, at, int(users[at]), level)
         estimates.append(
             Estimate(
                 float(means[at]),

@@ -19,6 +19,7 @@ from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
 from recjudge_tui.stats.resampling.design_effect import mean_squares
 from recjudge_tui.stats.resampling.jackknife import Spread, sums_by_user, sums_spread
+from recjudge_tui.stats.resampling.unseen import distances, unseen_share, with_unseen
 
 FEWEST_USERS = 5
 FEWEST_APART = 3
@@ -97,11 +98,6 @@ def student_interval(
 def few_users(fewest: int) -> str:
     """The note that there is no interval with fewer users than this."""
     return ONE_USER if fewest <= 2 else f"no interval: it needs at least {fewest} users"
-
-
-def unseen_share(n: float, level: float = LEVEL) -> float:
-    """The largest share of all users that a sample of n would still show none of, with probability (1 - level) / 2."""
-    return float(1 - _tail(level) ** (1 / n))
 
 
 def _tail(level: float) -> float:
@@ -246,9 +242,10 @@ def mean_estimate(
 ) -> Estimate:
     """Mean over rows with its interval; users, not rows, are treated as independent.
 
-    `bounds`: the lowest and the highest value a row can have, None if there is none. NaN rows are left out and counted
-    in the note. If every user has one row, or equally many equal ones, and every row is one of the bounds, the interval
-    is Clopper and Pearson's.
+    `bounds`: the lowest and the highest value a row can have, None if there is none; with them, the interval allows for
+    users with rare values whom the sample does not show (`unseen.with_unseen`). NaN rows are left out and counted in the
+    note. If every user has one row, or equally many equal ones, and every row is one of the bounds, the interval is
+    Clopper and Pearson's.
     Raises ValueError for a value outside the bounds.
     """
     array = as_floats(values)
@@ -274,6 +271,9 @@ def mean_estimate(
             seed=seed,
             level=level,
         )
+        if bounds is not None:
+            seen = distances(rows, np.zeros(rows.size, dtype=np.int64), 1)
+            interval = with_unseen(interval, seen, 0, count, level)
     return Estimate(value, interval.low, interval.high, rows.size, note=join_notes(interval.note, left_out))
 
 
