@@ -11,7 +11,7 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.resampling.design_effect import design, mean_squares
 
-UNEVEN = "no interval: a few users have far more rows than the others"
+UNEVEN = "no interval: a few users have far more of the counted rows than the others"
 # users with very different numbers of rows: see `uneven`
 _EVEN_SHARE, _EVEN_ENOUGH, _ENOUGH_BY_DESIGN = 1 / 2, 20, 8
 # a spread below this share of the figure's scale is a rounding error
