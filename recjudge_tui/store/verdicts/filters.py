@@ -29,7 +29,7 @@ _NAMED = f"""(name = :value COLLATE NOCASE OR (NOT EXISTS (
     ELSE instr(lower(name), lower(:value)) END))"""
 # A label or its beginning: “poor” matches “Poor Match”. A project has few labels, so they are looked up one
 # by one in their index instead of scanning it.
-_LABELS = """(v.label = '') = 0 AND v.label COLLATE NOCASE IN (
+WITH_LABEL = """(v.label = '') = 0 AND v.label COLLATE NOCASE IN (
   WITH RECURSIVE known(label) AS (
     SELECT min(label COLLATE NOCASE) FROM verdicts
     WHERE project_id = :project AND (label = '') = 0
@@ -245,7 +245,7 @@ _WHOLE: dict[str, Callable[[str], str]] = {
 }
 _EXACT: dict[str, Callable[[str], str]] = {
     "disagree": lambda place: _disagree_with().replace(":value", place),
-    "label": lambda place: _LABELS.replace(":value", place),
+    "label": lambda place: WITH_LABEL.replace(":value", place),
     "won": _outcome(">", "<"),
     "tied": _outcome("=", "="),
     "lost": _outcome("<", ">"),
