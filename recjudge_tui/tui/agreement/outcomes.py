@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.tui.kit.dialog_hint import DialogHint
+from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.glyphs import number
 from recjudge_tui.tui.kit.key_line import key_hint

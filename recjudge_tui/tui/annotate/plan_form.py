@@ -14,7 +14,7 @@ from textual.widgets import Input, Label, Static
 from recjudge_tui.domain.protocols import offered
 from recjudge_tui.tui.annotate.jobs import PlanRequest
 from recjudge_tui.tui.kit.choice import Choice
-from recjudge_tui.tui.kit.dialog_hint import DialogHint
+from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 
 

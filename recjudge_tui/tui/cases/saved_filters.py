@@ -24,7 +24,7 @@ from recjudge_tui.store.projects.saved_filters import (
     saved_filters,
 )
 from recjudge_tui.tui.kit.background import Background
-from recjudge_tui.tui.kit.dialog_hint import DialogHint
+from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.dialogs import AskLine, Confirm, Dialog
 from recjudge_tui.tui.kit.host import host_of
 from recjudge_tui.tui.kit.key_line import key_hint, key_name

@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from recjudge_tui.domain.glossary import TERMS
-from recjudge_tui.tui.kit.dialog_hint import DialogHint
+from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.glyphs import wrapped
 from recjudge_tui.tui.kit.key_line import key_hint

@@ -13,7 +13,7 @@ from textual.widgets import Label
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.tui.kit.choice import Choice
-from recjudge_tui.tui.kit.dialog_hint import DialogHint
+from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 
 _SHOWN = 44

@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.tui.kit.dialog_hint import DialogHint
+from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.fitted_screen import FittedScreen
 from recjudge_tui.tui.kit.key_line import key_hint
 

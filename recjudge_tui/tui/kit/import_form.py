@@ -16,7 +16,7 @@ from textual.widgets import Input, Label, Select, Static
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.settings import user_path
-from recjudge_tui.tui.kit.dialog_hint import DialogHint
+from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 
 # the first choice: import everything that is recognised in the files

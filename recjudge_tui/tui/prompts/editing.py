@@ -18,7 +18,7 @@ from recjudge_tui.prompting.drafts import StoredDraft, store_draft
 from recjudge_tui.store.prompts.prompts import prompt_by_id
 from recjudge_tui.store.prompts.toml import prompt_toml
 from recjudge_tui.tui.kit.base_screen import BaseScreen
-from recjudge_tui.tui.kit.dialog_hint import DialogHint
+from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog, plain
 from recjudge_tui.tui.kit.glyphs import glyphs
 from recjudge_tui.tui.prompts.editor import (

@@ -14,7 +14,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.tui.kit.dialog_hint import DialogHint
+from recjudge_tui.tui.kit.click_text import DialogHint
 from recjudge_tui.tui.kit.dialogs import Dialog
 from recjudge_tui.tui.kit.option_list import Options, move_cursor
 
