@@ -57,10 +57,9 @@ def _spread(
     at_once = -(-servers.calls_at_once() // workers)
     size = min(at_once * ROUNDS_A_BLOCK, -(-count // workers))
     on_node = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
-    worker = ray.remote(num_cpus=0, max_restarts=RESTARTS, max_task_retries=RESTARTS)(_Worker)
-    # a reference kept to each worker, without which Ray ends it
+    actor = ray.remote(num_cpus=0, max_restarts=RESTARTS, max_task_retries=RESTARTS)(_Worker)
     idle = [
-        worker.options(scheduling_strategy=on_node(node, soft=True)).remote(
+        actor.options(scheduling_strategy=on_node(node, soft=True)).remote(
             servers._replace(concurrency=at_once)
         )
         for node in islice(cycle(nodes), workers)
@@ -68,8 +67,8 @@ def _spread(
     working: dict[Any, Any] = {}
     while True:
         while idle and (block := list(islice(lines, size))):
-            asked = idle.pop()
-            working[asked.ask.remote(block)] = asked
+            worker = idle.pop()
+            working[worker.ask.remote(block)] = worker
         if not working:
             return
         for done in ray.wait(list(working))[0]:

@@ -24,8 +24,8 @@ _STORED = {
     "run": "SELECT 1 FROM runs WHERE project_id = :project AND id = :value",
     "user": "SELECT 1 FROM cases WHERE project_id = :project AND user_id = :value",
 }
-# known without a verdict that has one
-_LABELS = {label.casefold() for facts in PROTOCOLS.values() for label in facts.labels.values()}
+# labels of the protocols, which no verdict needs to have
+_USUAL_LABELS = {label.casefold() for facts in PROTOCOLS.values() for label in facts.labels.values()}
 
 
 def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> None:
@@ -50,15 +50,14 @@ def check_filter_names(db: Database, project_id: int, chosen: VerdictFilter) -> 
     _check("protocol", named("protocol"), PROTOCOLS, step, _is_equal)
     for key, sql in _STORED.items():
         for value in named(key):
-            if not (key == "label" and _is_usual_label(value)) and not db.rows(
-                f"{sql} LIMIT 1", {"project": project_id, "value": value}
-            ):
+            stored = db.row(f"{sql} LIMIT 1", {"project": project_id, "value": value})
+            if stored is None and not (key == "label" and _is_usual_label(value)):
                 raise _missing(key, value, filter_values(db, project_id).get(key, ()), step)
 
 
 def _is_usual_label(value: str) -> bool:
-    """A label of a protocol or its first words: no verdict needs to have it."""
-    return any(f"{label} ".startswith(f"{value.casefold()} ") for label in _LABELS)
+    """Whether it is a label of a protocol, or the first words of one."""
+    return any(f"{label} ".startswith(f"{value.casefold()} ") for label in _USUAL_LABELS)
 
 
 def _is_equal(part: str, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on this machine; needs the extra `test-ray`.
+"""A Ray cluster of two nodes on this machine; needs the extra `ray`.
 
 python -m tests.support.servers.ray_cluster
 """
