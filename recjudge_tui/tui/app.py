@@ -30,16 +30,13 @@ from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect, file_identity, file_is_gone
-from recjudge_tui.store.projects.projects import project_name
-from recjudge_tui.store.runs.progress import ActiveRun
+from recjudge_tui.store.projects.projects import only_project, project_id, project_name
+from recjudge_tui.store.runs.progress import ActiveRun, active_runs
 from recjudge_tui.system import share_one_heap
-from recjudge_tui.tui.frame.driver import lenient
-from recjudge_tui.tui.frame.first_project import project_to_open
-from recjudge_tui.tui.frame.late_errors import is_coming, is_ours, is_too_late
 from recjudge_tui.tui.frame.line_filters import Filters
-from recjudge_tui.tui.frame.live_runs import live_runs
 from recjudge_tui.tui.frame.signals import leaving_cleanly, signals_held
 from recjudge_tui.tui.frame.themes import THEMES, ReadableDim, chosen_theme, named_colours, own_theme
+from recjudge_tui.tui.frame.toolkit_errors import is_coming, is_ours, is_too_late, lenient
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen
 from recjudge_tui.tui.kit.dialogs import GONE, Confirm, ErrorDialog
@@ -99,7 +96,7 @@ class RecjudgeApp(App[None]):
         self.db = connect(db_path, notify=_tell)
         self._file = file_identity(db_path)
         try:
-            self._open_first = project_to_open(self.db, project)
+            self._open_first = only_project(self.db) if project is None else project_id(self.db, project)
         except RecjudgeError:
             self.db.close()
             raise
@@ -139,7 +136,7 @@ class RecjudgeApp(App[None]):
         """Check now which runs are active, and keep polling while there are any. Screens that start a run call it,
         too."""
         self._looked_at = time.monotonic()
-        self.background.start("runs", live_runs, self._show_active)
+        self.background.start("runs", _live_runs, self._show_active)
 
     def _show_active(self, active: list[ActiveRun]) -> None:
         changed = bool(active or self.active)
@@ -231,12 +228,9 @@ class RecjudgeApp(App[None]):
         if self.active:
             runs = ", ".join(str(run.run_id) for run in self.active)
             text = f"Run {runs} continues without the app. “recjudge runs stop ID” stops it; the Runs screen shows it."
-            self.push_screen(Confirm("Leave recjudge?", text, "leave", "stay"), self._leave)
+            question = Confirm("Leave recjudge?", text, "leave", "stay")
+            self.push_screen(question, lambda leave: self.exit() if leave else None)
         else:
-            self.exit()
-
-    def _leave(self, sure: bool | None) -> None:
-        if sure:
             self.exit()
 
     def show_error(self, error: RecjudgeError) -> None:
@@ -257,13 +251,10 @@ class RecjudgeApp(App[None]):
 
     def commands(self, screen: Screen[Any]) -> Iterable[Command]:
         """The actions available now, the screens to go to, and the theme."""
-        from recjudge_tui.tui.frame.keys_screen import EVERYWHERE
-        from recjudge_tui.tui.frame.palette import Command, actions, places
+        from recjudge_tui.tui.frame.palette import commands
 
-        yield from actions(self, screen)
-        yield from places(self, screen, self.active)
         of_app = (("Theme", "", self.action_change_theme), ("Quit", "ctrl+q", self.action_leave_app))
-        yield from (Command(EVERYWHERE, *row) for row in of_app)
+        return commands(self, screen, self.active, of_app)
 
     def _run_command(self, command: Command | None) -> None:
         if command is not None:
@@ -393,6 +384,15 @@ def run_app(db_path: Path, project: str | None = None) -> None:
     if app.fault is not None:
         _tell(app.what_remains())
         raise app.fault
+
+
+def _live_runs(db: Database) -> list[ActiveRun]:
+    """The active runs, without those whose process died."""
+    if not (runs := active_runs(db)):
+        return []
+    from recjudge_tui.runs.control.lease import is_active
+
+    return [run for run in runs if is_active(db, run.run_id)]
 
 
 def _tell(text: str) -> None:

@@ -19,7 +19,7 @@ from recjudge_tui.tui.cases import screen as cases
 from recjudge_tui.tui.cases import verdict_list
 from recjudge_tui.tui.cases.case import panel as case_panel
 from recjudge_tui.tui.frame import keys_screen as keys
-from recjudge_tui.tui.frame.late_errors import is_too_late
+from recjudge_tui.tui.frame.toolkit_errors import is_too_late
 from recjudge_tui.tui.kit import dialogs, filter_bar, import_form
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.base_screen import BaseScreen

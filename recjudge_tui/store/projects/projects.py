@@ -41,6 +41,12 @@ def project_id(db: Database, name: str) -> int:
     return identity
 
 
+def only_project(db: Database) -> int | None:
+    """The id of the project of a database with exactly one; else None."""
+    identities = [row[0] for row in db.rows("SELECT id FROM projects LIMIT 2")]
+    return identities[0] if len(identities) == 1 else None
+
+
 def project_overview(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
     """One row per project (of all, or of one), by name: its counts, its newest run (`last_run`, `state`) and its active run
     (`running`)."""

@@ -21,12 +21,11 @@ from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.store.verdicts.listing import next_undecided
 from recjudge_tui.store.verdicts.triage_log import Action
 from recjudge_tui.tui.cases.case.panel import CasePanel, ListsInShort, read_case
-from recjudge_tui.tui.cases.opening_filters import OpeningFilter, opening_filters
+from recjudge_tui.tui.cases.list_filter import OpeningFilter, opening_filters, verdict_filter_bar
 from recjudge_tui.tui.cases.output import EXPORT_HINT, copy_case, export_list, page_case, save_case
 from recjudge_tui.tui.cases.saved_filters import SavedFilters
 from recjudge_tui.tui.cases.strip import CaseStrip
 from recjudge_tui.tui.cases.triage import LogWrite, Triage
-from recjudge_tui.tui.cases.verdict_filter_bar import verdict_filter_bar
 from recjudge_tui.tui.cases.verdict_list import VerdictList
 from recjudge_tui.tui.cases.verdict_pane import VerdictPane
 from recjudge_tui.tui.kit.base_screen import COMMON

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -130,7 +130,19 @@ def _line(command: Command, room: int) -> Content:
     return Content.assemble(f"  {command.title}", " " * gap, (command.key, "bold"))
 
 
-def actions(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
+def commands(
+    app: App[Any],
+    screen: Screen[Any],
+    active: Sequence[ActiveRun],
+    of_app: Iterable[tuple[str, str, Callable[[], object]]],
+) -> Iterator[Command]:
+    """The actions of the screen, the other screens, and the title, key and action of the app's own commands."""
+    yield from _actions(app, screen)
+    yield from _places(app, screen, active)
+    yield from (Command(EVERYWHERE, *command) for command in of_app)
+
+
+def _actions(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
     """Each action of the screen and of the focused widget, once even if it has several keys."""
     seen: set[tuple[str, str]] = set()
     for node, binding, enabled, _ in by_importance(screen):
@@ -144,7 +156,7 @@ def actions(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
         yield Command(group_of(binding), binding.description.capitalize(), key, run)
 
 
-def places(app: App[Any], screen: Screen[Any], active: Sequence[ActiveRun]) -> Iterator[Command]:
+def _places(app: App[Any], screen: Screen[Any], active: Sequence[ActiveRun]) -> Iterator[Command]:
     """The other screens of the project, and a monitor for each active run."""
     if app.current_mode != "projects" or len(app.screen_stack) > 1:
         yield Command(GO, "Go to projects", "", partial(to_projects, app))

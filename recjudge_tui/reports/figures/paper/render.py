@@ -16,10 +16,9 @@ from recjudge_tui.reports.figures.marks import (
     Trend,
 )
 from recjudge_tui.reports.figures.paper.bars import draw_bars
-from recjudge_tui.reports.figures.paper.curves import draw_band, draw_curves
+from recjudge_tui.reports.figures.paper.curves import draw_band, draw_curves, draw_lines
 from recjudge_tui.reports.figures.paper.forest import draw_forest
 from recjudge_tui.reports.figures.paper.grid import draw_grid
-from recjudge_tui.reports.figures.paper.lines import draw_lines
 from recjudge_tui.reports.figures.paper.points import draw_scatter, draw_trend
 
 if TYPE_CHECKING:

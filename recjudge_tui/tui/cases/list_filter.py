@@ -1,12 +1,16 @@
-"""The list on which the cases of a project open when no filter is asked for."""
+"""The filter of the list of verdicts: its bar, and the filters to try when the list opens."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
+from recjudge_tui.domain.filters import HINT, parse_filter
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.listing import newest_judged_run, run_has_confidences
+from recjudge_tui.tui.kit.completion import Values
+from recjudge_tui.tui.kit.filter_bar import FilterBar
 
 
 class OpeningFilter(NamedTuple):
@@ -33,3 +37,17 @@ def opening_filters(db: Database, project_id: int) -> Iterator[OpeningFilter]:
         f"run:{run.id} flag:any", sort, f"queue empty: flagged verdicts of run {run.id}{order}"
     )
     yield OpeningFilter(f"run:{run.id}", sort, f"queue empty: verdicts of run {run.id}{order}")
+
+
+def verdict_filter_bar(project_id: int) -> FilterBar:
+    return FilterBar(_chips, f'{HINT} "free text"', values=partial(_filter_values, project_id=project_id))
+
+
+def _chips(text: str) -> tuple[str, ...]:
+    return parse_filter(text).chips()
+
+
+def _filter_values(db: Database, project_id: int) -> Values:
+    from recjudge_tui.store.verdicts.filter_values import filter_values
+
+    return filter_values(db, project_id)

@@ -1,14 +1,34 @@
-"""Which errors of the toolkit are about a screen or widget that is gone or not there yet, and no fault of the app."""
+"""Errors of the toolkit that do not end the app: bytes that are not UTF-8, and screens or widgets that are gone or not
+there yet.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from traceback import walk_tb
 
 from textual._context import active_message_pump
 from textual.dom import DOMNode
+from textual.driver import Driver
 from textual.message_pump import MessagePump
 from textual.widget import Widget
+
+
+def lenient(driver: type[Driver]) -> type[Driver]:
+    """The driver, but a paste or a mouse report in another encoding is ignored instead of ending the app."""
+    read = getattr(driver, "run_input_thread", None)
+    if read is None:
+        return driver
+
+    class LenientDriver(driver):  # type: ignore[misc, valid-type]
+        def run_input_thread(self) -> None:
+            while True:
+                with suppress(UnicodeDecodeError):
+                    super().run_input_thread()
+                    return
+
+    return LenientDriver
 
 
 def is_ours(error: BaseException) -> bool:
