@@ -33,8 +33,8 @@ from recjudge_tui.store.data.images import item_images, with_images
 from recjudge_tui.store.data.item_views import ItemViews, slate_tops
 from recjudge_tui.store.database import Database
 
-# of shown events and items together: about 15 MB of text
-_SHOWN_A_TRANSACTION = 100_000
+# of shown events and items together: about 3 MB of text, which takes some ten times as much memory before it is stored
+_SHOWN_A_TRANSACTION = 20_000
 JUDGED = "case that the rater has judged already"
 
 
