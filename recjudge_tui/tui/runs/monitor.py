@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import ClassVar
 
@@ -45,13 +44,24 @@ from recjudge_tui.tui.runs.troubles import kind_line, kind_text
 
 POLL_S = 0.3
 SLOWEST_POLL_S = 3.0
-# between two stages there may be no active process, and a short second stage may end before the next poll
-_NEXT_STAGE_S = 10.0
+_OTHER_STAGE_POLL_S = 1.0
 _LONGEST_ERROR = 2000
 
 
+def _next_read_s(view: RunSnapshot) -> float | None:
+    """Seconds until the run is read again, or None when nothing can change without a process that the app sees start.
+
+    The other stage may begin and end between two looks at the running processes, so it is read while it is open.
+    """
+    if view.active or view.other_active:
+        # a large run takes longer to read, so it is read less often
+        return min(max(POLL_S, 4 * view.took_s), SLOWEST_POLL_S)
+    other = view.watch.other
+    return _OTHER_STAGE_POLL_S if other is not None and other.state in ("planned", "running") else None
+
+
 class MonitorScreen(BaseScreen):
-    """Polls the run only while a process works on it."""
+    """Polls the run while a process works on it, and while its other stage is planned or running."""
 
     CSS = """
     MonitorScreen .pane { border: round $primary; border-title-color: $accent; padding: 0 1; height: auto; }
@@ -99,7 +109,6 @@ class MonitorScreen(BaseScreen):
         self._kinds: tuple[tuple[str, int], ...] = ()
         self._presses = 0
         self._opened_at = now()
-        self._active_at = -_NEXT_STAGE_S
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", f"Run {self.run_id}")
@@ -148,20 +157,11 @@ class MonitorScreen(BaseScreen):
         if self._moves_on(before):
             self.action_other()
             return
-        if self.view.active or self.view.other_active:
-            self._active_at = time.monotonic()
-        if self.is_current and time.monotonic() - self._active_at < self._patience_s:
-            # a large run takes longer to read, so it is read less often
+        if self.is_current and (delay_s := _next_read_s(self.view)) is not None:
             self._rest()
-            self._next = self.set_timer(min(max(POLL_S, 4 * self.view.took_s), SLOWEST_POLL_S), self.read_now)
+            self._next = self.set_timer(delay_s, self.read_now)
         if before is None or before.active != self.view.active:
             self.host.check_runs()
-
-    @property
-    def _patience_s(self) -> float:
-        """For how many seconds to keep polling after a process last worked on the run or on the other stage."""
-        other = self.view.watch.other if self.view is not None else None
-        return _NEXT_STAGE_S if other is not None and other.state in ("planned", "running") else POLL_S
 
     def _moves_on(self, before: RunSnapshot | None) -> bool:
         """Whether to move on to the next stage: the watched run ended, its list was being followed, and its process

@@ -406,6 +406,23 @@ async def test_a_second_stage_too_short_to_be_seen_at_work_is_shown_when_it_ends
             await until(pilot, lambda: screen._next is None)
 
 
+async def test_the_monitor_of_a_stage_that_is_over_shows_when_the_other_ends_unseen(project_db: Path) -> None:
+    import_lists(project_db)
+    code, _, err = ran("run", "saer", "-p", "shop", "--judge", "rules", "--db", project_db)
+    assert code == 0, err
+    with connect(project_db) as db:
+        db.execute("UPDATE runs SET state = 'planned' WHERE id = 2")
+        async with running(project_db) as pilot:
+            screen = await open_monitor(pilot, 1)
+            await until(pilot, lambda: "pairwise run 2 · planned" in shown(pilot))
+            assert screen.view is not None
+            assert not screen.view.active
+            assert not screen.view.other_active
+            db.execute("UPDATE runs SET state = 'done' WHERE id = 2")
+            await until(pilot, lambda: "pairwise run 2 ✓ done" in shown(pilot))
+            await until(pilot, lambda: screen._next is None)
+
+
 async def test_a_run_seen_at_work_while_the_monitor_is_being_made(project_db: Path) -> None:
     run_id = judge(project_db, import_lists(project_db))
     async with running(project_db) as pilot:
