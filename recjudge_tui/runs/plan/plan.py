@@ -49,6 +49,8 @@ from recjudge_tui.store.runs.runs import NewRun, PlannedCall, add_calls, add_cas
 
 # a reply of four scores and no reasoning
 SCORES_ONLY_TOKENS = 40
+# a larger page cache takes its whole size of memory and makes planning no faster
+_CACHE_KIB = 12_288
 
 CaseCounter = Callable[[int], None]
 
@@ -160,7 +162,7 @@ def _cases_of(
         cases = cases_shown_before(db, request.shown_before, settings)
     else:
         judged = EarlierCases(rater, _already_judged(db, request, rater, protocol))
-        with db.bulk_writing():
+        with db.bulk_writing(_CACHE_KIB):
             cases = collect_cases(
                 db,
                 request.project_id,
@@ -203,7 +205,7 @@ def store_draft(db: Database, draft: Draft) -> Plan:
 def _store(db: Database, draft: Draft) -> int:
     request, settings, rater = draft.request, draft.request.settings, draft.plan.rater
     aspects = call_aspects(settings, draft.prompt)
-    with db.bulk_writing(), db.transaction():
+    with db.bulk_writing(_CACHE_KIB), db.transaction():
         recipe = {"judge": request.judge.spec}
         if not request.outstanding:
             check_series(db, request.project_id, rater, request.judge, draft.prompt_id, settings)
