@@ -112,12 +112,12 @@ class Database:
             raise
 
     @contextmanager
-    def bulk_writing(self, cache_kib: int = _BULK_CACHE_KIB) -> Iterator[None]:
+    def bulk_writing(self, cache_kib: int | None = None) -> Iterator[None]:
         """Enlarge the page cache, so that the indexes of a large table fit into it, and keep temporary files in memory.
 
         For a statement with a trigger SQLite prepares such a file, which takes as long as to store a verdict.
         """
-        before = self._bulk_settings(f"-{cache_kib}", "MEMORY")
+        before = self._bulk_settings(f"-{cache_kib or _BULK_CACHE_KIB}", "MEMORY")
         try:
             yield
         except GeneratorExit:
