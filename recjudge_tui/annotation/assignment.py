@@ -16,10 +16,10 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
-from recjudge_tui.runs.plan.people import cases_of_users
 from recjudge_tui.runs.plan.plan import default_prompt
 from recjudge_tui.runs.plan.selection import select_cases
 from recjudge_tui.runs.plan.settings import settings_for
+from recjudge_tui.runs.plan.users import cases_of_users
 from recjudge_tui.store.annotation.tasks import (
     NewTask,
     add_tasks,

@@ -124,9 +124,9 @@ class VerdictFilter(NamedTuple):
 def parse_filter(text: str) -> VerdictFilter:
     """Parse a filter. An empty text matches everything.
 
-    Raises UsageError for an unknown key, a missing value, an invalid number, an unknown word after `why:`, `state:` or
-    `triaged:`, a `from:` after a `to:`, more than MOST_TERMS terms or more than LONGEST_TERM characters in one; the message
-    says what is allowed.
+    Raises UsageError for an unknown key, a missing value, an invalid number, an unknown word after `why:`, `state:`,
+    `triaged:` or `queue:`, a `from:` after a `to:`, more than MOST_TERMS terms or more than LONGEST_TERM characters in
+    one; the message says what is allowed.
     """
     # SQLite ends a pattern at this character
     matches = [match.groups() for match in _TOKEN.finditer(text.replace("\0", " "))]

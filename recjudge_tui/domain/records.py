@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
+from recjudge_tui.domain.annotation import AS_GIVEN
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RaterKind
@@ -13,8 +14,6 @@ from recjudge_tui.domain.scales import Scale
 
 ImportKind = Literal["items", "users", "events", "lists", "explanations", "labels"]
 IMPORT_KINDS: tuple[ImportKind, ...] = ("items", "users", "events", "lists", "explanations", "labels")
-
-AS_GIVEN = "as given"
 
 
 class Item(Model):

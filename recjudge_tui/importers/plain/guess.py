@@ -81,9 +81,9 @@ class Guess(NamedTuple):
 
 
 class _Roles(NamedTuple):
-    """Which roles the columns of a table have. A score may be a rating, a prediction or a
-    distance is none; `id` and `name` alone do
-    not say whether of users or of items."""
+    """Which roles the columns of a table have. A `score` may be a rating, a `prediction` cannot. `bare_id` and
+    `bare_name`: columns called `id` or `name` alone, which may be of users or of items.
+    """
 
     user: bool
     item: bool

@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 
 from recjudge_tui.domain.adversarial import ADVERSARIAL, adversarial_pair
+from recjudge_tui.domain.annotation import AS_GIVEN
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts, protocol_facts, with_unit
-from recjudge_tui.domain.records import AS_GIVEN, Label, LabelFlag
+from recjudge_tui.domain.records import Label, LabelFlag
 from recjudge_tui.domain.roles import RATER_KINDS, RaterKind
 from recjudge_tui.importers.files.notes import Notes, RowFault
 from recjudge_tui.importers.files.values import number, occasion_of, plain_number, shown

@@ -36,7 +36,7 @@ class Key:
     def scrub(self, text: str) -> str:
         """The text with the key replaced by the variable's name, in case a server sent the key back.
 
-        The key's base64 and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are not
+        The key's base64, hexadecimal and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are not
         secret and are left in.
         """
         if len(self._secret) < _SHORTEST_SECRET:
@@ -81,8 +81,8 @@ class Key:
 
 @lru_cache(maxsize=16)
 def _forms(secret: str) -> tuple[str, ...]:
-    """The forms in which a key may occur in a text: as it is, percent-encoded, and in base64, alone or within a
-    longer text.
+    """The forms in which a key may occur in a text: as it is, percent-encoded, in hexadecimal, and in base64, alone or
+    within a longer text.
     """
     raw = secret.encode()
     forms = [secret, quote(secret, safe=""), quote(secret), "".join(f"%{byte:02X}" for byte in raw)]

@@ -100,9 +100,9 @@ def latest(user: UserView) -> datetime | None:
 
 
 def is_media(user: UserView) -> bool:
-    """Whether the history shows no shopping: ratings and things watched, played, heard or read, nothing bought.
+    """Whether the user takes each item only once: things rated, watched, played, heard or read, and nothing bought.
 
-    Users then take an item only once, and titles do not name products. Wishes and refusals do not count.
+    Events of an unknown type count as purchases; wishes and refusals do not count.
     """
     actions = {action_of(event.type) for event in (*user.history, *user.others)}
     return bool(actions & {"rated", "consumed"}) and not actions & {"bought", "other"}
@@ -113,8 +113,8 @@ def profile_of(user: UserView) -> Profile:
 
     An event of the history has the weight `1 + 0.75 z` (z: its rating in standard deviations from the user's own
     mean; 0 when it is no rating), limited to -0.5 .. 3, times `0.5 ** (age / 180 days)`; a wish (cart, list)
-    weighs 0.5 and a refusal (return, dislike) -0.5 instead. Clicks, searches and browsed categories add
-    less, and only for what they name. Preferences are ignored, since they repeat the events.
+    weighs 0.5, a refusal (return, dislike) -0.5 and an event of an unknown type 0.5 instead. Clicks, searches and
+    browsed categories add less, and only for what they name. Preferences are ignored, since they repeat the events.
 
     The profile is clear if at least 3 events have a category (media: 10). A shopper's must also be narrow:
     `(sum w)^2 / sum w^2` over the weights w of the fields they shop in is at most 4. A field is the first level of a

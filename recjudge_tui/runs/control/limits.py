@@ -115,7 +115,7 @@ class CallLimits:
     """The checks before an attempt is sent, shared by all calls of a run. Times are monotonic.
 
     `trouble_since` is when the server began to turn calls away; None while it answers. At most `at_once` attempts may
-    be in flight (None: as many as there are workers); `out` are. `retries` are the calls that wait because their
+    be in flight (None: as many as there are workers); `in_flight` are. `retries` are the calls that wait because their
     server cannot be reached. `price` bounds the cost of attempts of unknown cost if there is no budget.
     """
 
@@ -127,10 +127,10 @@ class CallLimits:
     until: float = 0.0
     trouble_since: float | None = None
     rng: random.Random = field(default_factory=random.Random)
-    seen: tuple[float, float] = field(default_factory=lambda: (time.monotonic(), time.time()))
+    last_check: tuple[float, float] = field(default_factory=lambda: (time.monotonic(), time.time()))
     woke_at: float = float("-inf")
     at_once: int | None = None
-    out: int = 0
+    in_flight: int = 0
     freed: asyncio.Event = field(default_factory=asyncio.Event)
     retries: dict[object, Retry] = field(default_factory=dict)
 
@@ -155,18 +155,18 @@ class CallLimits:
             wait = self._turn(size + request.sampling.max_tokens // 4)
             if wait > 0:
                 await self.sleep(wait)
-            await self._go_out()
+            await self._wait_for_place()
             # after a pause that began in the meantime, all calls queue again; otherwise they would all be sent at its
             # end
             if self.until <= time.monotonic():
                 break
-            self._come_back()
+            self._free_place()
         if self.budget is None:
             return 0.0
         try:
             return await self.budget.reserve(most_tokens(request), request.sampling.max_tokens, self.stopping)
         except BaseException:
-            self._come_back()
+            self._free_place()
             raise
 
     def pause_left(self) -> float:
@@ -185,17 +185,17 @@ class CallLimits:
             self.tokens.take(tokens) if self.tokens else 0.0,
         )
 
-    async def _go_out(self) -> None:
+    async def _wait_for_place(self) -> None:
         """Wait until fewer than `at_once` attempts are in flight; there may be more workers than that."""
-        while self.at_once is not None and self.out >= self.at_once:
+        while self.at_once is not None and self.in_flight >= self.at_once:
             self.freed.clear()
             await self.freed.wait()
             if self.stopping.is_set():
                 raise RunStopError
-        self.out += 1
+        self.in_flight += 1
 
-    def _come_back(self) -> None:
-        self.out -= 1
+    def _free_place(self) -> None:
+        self.in_flight -= 1
         self.freed.set()
 
     def allow(self, at_once: int) -> None:
@@ -213,7 +213,7 @@ class CallLimits:
         """End an attempt begun with `enter`, and return the dollars that count as spent. `cost` is in dollars; None
         if unknown: it is then bounded by the reservation, else by the size of the `request`, and is at least `least`.
         """
-        self._come_back()
+        self._free_place()
         if self.budget:
             return self.budget.settle(reserved, cost, least)
         if cost is not None or self.price is None or request is None:
@@ -256,10 +256,10 @@ class CallLimits:
         stopped, both go on, but this method is not called. A clock that jumps back is not a sleep.
         """
         now = (time.monotonic(), time.time())
-        stood = now[0] - self.seen[0]
-        if stood > STALL_S or (now[1] - self.seen[1]) - stood > STALL_S:
+        stood = now[0] - self.last_check[0]
+        if stood > STALL_S or (now[1] - self.last_check[1]) - stood > STALL_S:
             self.woke_at = now[0]
-        self.seen = now
+        self.last_check = now
 
     def was_asleep(self) -> bool:
         """Whether a lost connection or a missed deadline is due to the machine's sleep and not to the server."""

@@ -33,13 +33,13 @@ class PlannedUser(NamedTuple):
     cases: dict[int, Pair]
 
 
-class Watch:
-    """The state of a run's decision. `call_ended` is called for every call that is on disk."""
+class Decision:
+    """Whether a run is decided. `call_ended` is called for every call that is on disk."""
 
     def __init__(
-        self, db: Database, run_id: int, aspect: str, what: StoppingCriterion, cases: list[CaseStatus]
+        self, db: Database, run_id: int, aspect: str, criterion: StoppingCriterion, cases: list[CaseStatus]
     ) -> None:
-        self._db, self._run_id, self._aspect, self._what = db, run_id, aspect, what
+        self._db, self._run_id, self._aspect, self._criterion = db, run_id, aspect, criterion
         self._users: list[PlannedUser] = []
         self._open: list[int] = []
         self._user_of: dict[int, int] = {}
@@ -50,7 +50,7 @@ class Watch:
             self._open.append(sum(case.open for case in mine))
         self._next = 0
         self.decided = False
-        self._followed = initial_state(what.rule)
+        self._state = initial_state(criterion.rule)
         self._advance({case.case_id: case.value for case in cases})
 
     def call_ended(self, case_id: int) -> bool:
@@ -63,7 +63,7 @@ class Watch:
 
     def sentence(self) -> str:
         """The decision so far, as a sentence."""
-        return status_text(stopping_status(self._what, self._followed, len(self._users)))
+        return status_text(stopping_status(self._criterion, self._state, len(self._users)))
 
     def _advance(self, known: dict[int, float | None] | None) -> None:
         """Continue with the users who are finished now, with the `known` values or those in the database."""
@@ -74,17 +74,21 @@ class Watch:
             ready.append({pair: values.get(case) for case, pair in cases.items()})
             self._next += 1
         if ready:
-            self._followed = update_state(self._what.rule, self._followed, user_outcomes(self._what, ready))
-            self.decided = is_decided(self._what.rule, self._followed)
+            self._state = update_state(
+                self._criterion.rule, self._state, user_outcomes(self._criterion, ready)
+            )
+            self.decided = is_decided(self._criterion.rule, self._state)
 
 
-def watch_of(
+def decision_of(
     db: Database, run_id: int, settings: RunSettings, protocol: Protocol, prompt: Prompt
-) -> Watch | None:
-    """The watch of a run that stops when it is decided, up to date with what is stored; None for any other run."""
+) -> Decision | None:
+    """The decision of a run that stops when it is decided, up to date with what is stored; None for any other run."""
     if settings.until != "decided":
         return None
     aspect = deciding_aspect(prompt)
     cases = case_statuses(db, run_id, aspect)
-    what = stopping_criterion(protocol, prompt, settings, ((case.system_a, case.system_b) for case in cases))
-    return None if what is None else Watch(db, run_id, aspect, what, cases)
+    criterion = stopping_criterion(
+        protocol, prompt, settings, ((case.system_a, case.system_b) for case in cases)
+    )
+    return None if criterion is None else Decision(db, run_id, aspect, criterion, cases)

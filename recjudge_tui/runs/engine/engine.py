@@ -42,7 +42,7 @@ from recjudge_tui.store.runs.runs import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.runs.engine.early_stopping import Watch
+    from recjudge_tui.runs.engine.early_stopping import Decision
 
 LOOK_EVERY_S = 0.5
 SHOWN_FROM_S = 5.0  # a shorter pause of the server is not reported
@@ -116,9 +116,9 @@ async def _judge_all(
     row = run_row(db, run_id)
     setup = setup_of(db, row)
     spec, settings, _, _ = setup
-    watch = _watch_of(db, run_id, setup)
-    if watch is not None and watch.decided:
-        return "done", watch.sentence()
+    decision = _decision_of(db, run_id, setup)
+    if decision is not None and decision.decided:
+        return "done", decision.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
     judge, price, before = make_judge(spec), price_of(spec), run_progress(db, run_id)
     concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
@@ -141,12 +141,12 @@ async def _judge_all(
         limits = _limits(price, is_language_model(judge.rater_kind), settings, stopping, before)
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(path, run)) as recorder:
-            job = Job(run, recorder, limits, price, before, concurrency, watch)
-            await _watched(job, on_progress)
+            job = Job(run, recorder, limits, price, before, concurrency, decision)
+            await _judge_and_watch(job, on_progress)
     finally:
         await judge.close()
-    if (watch and watch.decided) or not stopping.is_set() or not outstanding(db, run_id, 0, 1):
-        return "done", watch.sentence() if watch else ""
+    if (decision and decision.decided) or not stopping.is_set() or not outstanding(db, run_id, 0, 1):
+        return "done", decision.sentence() if decision else ""
     return ("paused" if wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
 
 
@@ -155,13 +155,13 @@ def planned_concurrency(settings: RunSettings, judge: Judge) -> int:
     return settings.concurrency or min(judge.concurrency, slots_of(judge) or judge.concurrency)
 
 
-def _watch_of(db: Database, run_id: int, setup: Setup) -> Watch | None:
+def _decision_of(db: Database, run_id: int, setup: Setup) -> Decision | None:
     if setup.settings.until != "decided":
         return None
     # imported here because it imports numpy, which other runs do not need
-    from recjudge_tui.runs.engine.early_stopping import watch_of
+    from recjudge_tui.runs.engine.early_stopping import decision_of
 
-    return watch_of(db, run_id, setup.settings, setup.protocol, setup.prompt)
+    return decision_of(db, run_id, setup.settings, setup.protocol, setup.prompt)
 
 
 def _limits(
@@ -187,7 +187,7 @@ def _limits(
     )
 
 
-async def _watched(job: Job, on_progress: OnProgress | None) -> None:
+async def _judge_and_watch(job: Job, on_progress: OnProgress | None) -> None:
     judging = asyncio.create_task(judge_outstanding(job))
     watching = asyncio.create_task(_watch(job, on_progress))
     tasks: set[asyncio.Task[None]] = {judging, watching}

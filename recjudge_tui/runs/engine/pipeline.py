@@ -27,7 +27,7 @@ from recjudge_tui.runs.prices import Price, cost_at
 from recjudge_tui.store.runs.calls import CallOutcome
 
 if TYPE_CHECKING:
-    from recjudge_tui.runs.engine.early_stopping import Watch
+    from recjudge_tui.runs.engine.early_stopping import Decision
 
 UNSAVED_A_WORKER = 2
 USERS_UNTIL_DECIDED = 4
@@ -48,7 +48,7 @@ class Job:
     price: Price | None
     progress: Progress
     concurrency: int
-    watch: Watch | None = None
+    decision: Decision | None = None
     failed_in_a_row: int = 0
     failure: RecjudgeError | None = None
     stopped_because: str = ""
@@ -145,7 +145,7 @@ def _users_at_once(job: Job) -> int | None:
     """The limit on users started at once: calls about users still open when the run is decided are wasted, and each slot
     of a server remembers one user.
     """
-    most = [] if job.watch is None else [USERS_UNTIL_DECIDED]
+    most = [] if job.decision is None else [USERS_UNTIL_DECIDED]
     most += [] if job.slots is None else [job.slots]
     return min(most, default=None)
 
@@ -232,13 +232,13 @@ async def _record(job: Job, room: _Room) -> None:
             room.give_back()
             _release(job, outcome)
             _count(job, outcome)
-            _watch(job, outcome)
+            _stop_if_decided(job, outcome)
 
 
-def _watch(job: Job, outcome: CallOutcome) -> None:
+def _stop_if_decided(job: Job, outcome: CallOutcome) -> None:
     """Stop if this outcome decides a run that stops when it is decided."""
     try:
-        if job.watch is not None and job.watch.call_ended(outcome.key.case_id):
+        if job.decision is not None and job.decision.call_ended(outcome.key.case_id):
             job.stopping.set()
     except RecjudgeError as failure:
         _fail(job, failure)

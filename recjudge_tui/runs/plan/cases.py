@@ -16,11 +16,11 @@ from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.base import Protocol
 from recjudge_tui.runs.plan.adversarial import adversarial_cases
 from recjudge_tui.runs.plan.estimate import Sample
-from recjudge_tui.runs.plan.people import UserCases, cases_of_users
 from recjudge_tui.runs.plan.planted import planted_cases
 from recjudge_tui.runs.plan.selection import Selection, chosen_systems, select_cases
 from recjudge_tui.runs.plan.shots import Shots, choose_shots
 from recjudge_tui.runs.plan.stratify import drawn_by_level, levels_of
+from recjudge_tui.runs.plan.users import UserCases, cases_of_users
 from recjudge_tui.store.cases.cases import CaseKey, judged_keys
 from recjudge_tui.store.cases.snapshots import (
     FirstShown,
@@ -52,10 +52,9 @@ class EarlierCases(NamedTuple):
 @dataclass
 class RunCases:
     """The cases of a run, with little data each, because a run may have a hundred thousand. `cases` has each case
-    with the ids of its snapshots, `users` the users they belong to; `views` counts the users as of each time that is
-    shown. `strata` counts the users
-    drawn from each activity level, `left_out` the cases not judged, by reason. `undated` counts the events without a
-    time by user, of users whose lists have one.
+    with the ids of its snapshots, `users` the users they belong to; `views` counts the users as of each time shown.
+    `strata` counts the users drawn from each activity level, `left_out` the cases not judged, by reason, and `undated`
+    the events without a time by user, of users whose lists have one.
     """
 
     cases: list[tuple[CaseKey, ShownCase]] = field(default_factory=list)

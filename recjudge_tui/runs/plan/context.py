@@ -104,8 +104,9 @@ def _browsed(events: Sequence[ShownEvent]) -> tuple[str, ...]:
 def preferences(events: Sequence[ShownEvent]) -> tuple[str, ...]:
     """Short statements about the user's preferred categories and brands, from events in newest-first order.
 
-    A category counts when it has at least 3 of the newest 30 events and a fifth of them, a brand with 3 events, and a
-    liked category when its mean of at least 3 ratings is half a point above the user's own mean.
+    A category counts when it has at least 3 of the newest 30 events that show interest, and a fifth of them; a brand with
+    at least 3. With 5 ratings or more, a category is liked when its mean of at least 3 ratings is half a point or more
+    above the user's own mean.
     """
     types = {event.type for event in events}
     interesting = {name for name in types if shows_interest(name)}

@@ -19,11 +19,11 @@ class Labeller(NamedTuple):
 
 
 class DataCounts(NamedTuple):
-    """`users` and `items` count those named by lists, events or texts; `described` ones also have a row of
-    their own.
+    """What is stored in a project.
 
-    `images`: items with an image. `systems` by name. `contexts`: how many occasions have a name; `first_served` and
-    `last_served` are ISO 8601, empty where no list has a time.
+    `users` counts those named by a row of their own, a list, an event or a text; `items_described` those with a row of
+    their own. `images`: items with an image. `systems` by name. `contexts`: how many occasions have a name;
+    `first_served` and `last_served` are ISO 8601, empty where no list has a time.
     """
 
     users: int

@@ -157,7 +157,7 @@ def set_wanted(db: Database, run_id: int, wanted: Wanted) -> None:
 
 
 def wanted(db: Database, run_id: int) -> Wanted | None:
-    """The requested state and concurrency; None when the run no longer exists."""
+    """The requested state; None when the run no longer exists."""
     state: Wanted | None = db.value("SELECT wanted FROM runs WHERE id = ?", (run_id,))
     return state
 

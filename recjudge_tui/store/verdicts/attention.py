@@ -75,7 +75,7 @@ def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterab
 
 
 def _take(db: Database, sql: str, values: dict[str, object], seen: bytearray, ids: array[int]) -> None:
-    """Append the query's ids that were not seen before."""
+    """Append the query's ids that are not marked in `seen`, and mark them."""
     cursor = db.execute(sql, values)
     cursor.row_factory = None
     while chunk := cursor.fetchmany(5000):

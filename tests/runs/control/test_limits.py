@@ -319,13 +319,13 @@ def test_no_more_than_allowed_are_out_and_those_that_are_out_stay() -> None:
         seen.append(int(third.done()))
         gate.leave(second, 0.0)
         await third
-        seen.append(gate.out)
+        seen.append(gate.in_flight)
         fourth = asyncio.create_task(gate.enter(request()))
         await asyncio.sleep(0.01)
         seen.append(int(fourth.done()))
         gate.allow(2)
         await fourth
-        seen.append(gate.out)
+        seen.append(gate.in_flight)
         return seen
 
     assert played(go()) == [0, 0, 1, 0, 2]
@@ -343,7 +343,7 @@ def test_a_waiting_call_is_not_sent_once_the_run_is_to_stop() -> None:
         gate.leave(held, 0.0)
         with pytest.raises(RunStopError):
             await waiting
-        return gate.out
+        return gate.in_flight
 
     assert played(go()) == 0
 
@@ -354,6 +354,6 @@ def test_a_call_without_a_reservation_frees_its_place() -> None:
         for _ in range(2):
             with pytest.raises(BudgetLimitError):
                 await gate.enter(request())
-        return gate.out
+        return gate.in_flight
 
     assert played(go()) == 0

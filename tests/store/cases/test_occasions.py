@@ -11,7 +11,7 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.reports.verdicts.case_page import case_page
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.runs.plan.people import NOT_BEFORE
+from recjudge_tui.runs.plan.users import NOT_BEFORE
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports.imports import undo_import
 from recjudge_tui.store.verdicts.case_detail import case_detail
