@@ -240,9 +240,8 @@ class Project:
 
         `options` are the settings of a run by name (`limit=20`, `seed=7`, `budget_usd=1.0`, ...), and where the judge
         answers: `base_urls`, `api_key_env` and `header_env` (a dict of headers and the NAMES of the variables with their
-        values). `progress` is called
-        some times a second, in another thread where an event loop runs here, as in a notebook. An interrupt stops the
-        run after the calls in flight; it can be resumed.
+        values). `progress` is called a few times a second, in another thread where an event loop runs here, as in a
+        notebook. An interrupt stops the run after the calls in flight; it can be resumed.
 
         Raises UsageError for a project that is opened read-only and for settings that do not fit, JudgeError when
         the judge cannot be reached.

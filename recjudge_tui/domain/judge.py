@@ -139,8 +139,8 @@ class Workload(Model):
 
     `longest_prompt_tokens` is a high estimate over all prompts of the run, `max_tokens` the limit of each
     reply; both must fit into the context of the server. `images`: prompts have images, so a judge that is known not to
-    see raises JudgeError. `known` comes from an earlier probe: parameters that were
-    refused are not sent, and logprobs are requested only where they work.
+    see raises JudgeError. `known` comes from an earlier probe: parameters that were refused are not sent, and logprobs
+    are requested only where they work.
     """
 
     calls: int

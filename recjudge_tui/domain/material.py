@@ -151,8 +151,7 @@ class CaseViews(NamedTuple):
 class Material(Model):
     """Everything shown about one case. `slates` are in the order of the case's systems (a, then b).
 
-    A slate may be shorter than `top_k`. `example` is the scored example of a one-shot
-    question about an explanation.
+    A slate may be shorter than `top_k`. `example` is the scored example of a one-shot question about an explanation.
     """
 
     kind: CaseKind

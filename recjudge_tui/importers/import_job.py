@@ -36,7 +36,7 @@ class ProjectCache:
 @dataclass
 class Counts:
     """`records` counts records of the file; `stored` and `unchanged` count rows, `repeats` votes on a case that the same
-    rater answered earlier in the command, `tasks` answers to exported tasks. `standing` counts other answers to tasks
+    rater answered earlier in the command, `tasks` answers to exported tasks. `answered` counts other answers to tasks
     that have one already, by the import of that one (None: it was given in the app). `examples` are the first stored,
     `event_types` the types of events that a judge may see, `guessed_judges` new raters taken for models by their names."""
 
@@ -45,7 +45,7 @@ class Counts:
     unchanged: int = 0
     repeats: int = 0
     tasks: int = 0
-    standing: Counter[int | None] = field(default_factory=Counter)
+    answered: Counter[int | None] = field(default_factory=Counter)
     examples: list[Record] = field(default_factory=list)
     event_types: set[str] = field(default_factory=set)
     guessed_judges: list[str] = field(default_factory=list)

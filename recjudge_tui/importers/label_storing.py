@@ -21,7 +21,7 @@ from recjudge_tui.store.verdicts.scales import add_scale, scale_source, stored_s
 # votes that were left out, as they are counted
 REPEATED = "repeated vote"
 ANOTHER_VERDICT = "another verdict by the same rater"
-STANDING = "another answer to a task that is answered"
+ANSWERED = "another answer to a task that is answered"
 TELL_APART = "name the session, query or battle of each row in a column context (docs/occasions.md)"
 _SHOWN_NAMES = 5
 
@@ -49,12 +49,12 @@ def store_labels(job: ImportJob, reads: Iterable[tuple[LocatedRecord, Label]]) -
 
 def _add_label(job: ImportJob, line: int, rater: int, case: int, label: Label, *, turned: bool) -> None:
     """Store a label in the orientation of its case; the case has the systems in the other order if it is `turned`."""
-    standing = label
+    of_case = label
     if turned and label.value is not None:
         value = 0.0 - label.value
         names = protocol_facts(label.protocol).labels
-        standing = label.model_copy(update={"value": value, "label": names.get(value, label.label)})
-    clash = add_verdict(job.target, rater, case, standing)
+        of_case = label.model_copy(update={"value": value, "label": names.get(value, label.label)})
+    clash = add_verdict(job.target, rater, case, of_case)
     if clash is None:
         job.counts.stored += 1
         job.counts.keep(label)
@@ -64,8 +64,8 @@ def _add_label(job: ImportJob, line: int, rater: int, case: int, label: Label, *
     repeated = clash.import_id is not None and clash.import_id >= job.target.since
     job.counts.repeats += repeated
     if not clash.same and label.task and not repeated:
-        job.counts.standing[clash.import_id] += 1
-        _note_clash(job, line, label, clash, STANDING)
+        job.counts.answered[clash.import_id] += 1
+        _note_clash(job, line, label, clash, ANSWERED)
     elif not clash.same:
         _note_clash(job, line, label, clash, ANOTHER_VERDICT)
     elif repeated:
@@ -95,10 +95,10 @@ def remark_repeats(job: ImportJob) -> None:
             f"{counts.repeats:,} of {counts.records:,} votes are on a case that the same rater answered above: these rows do"
             f" not tell the cases apart; {TELL_APART}"
         )
-    if counts.standing:
+    if counts.answered:
         job.notes.remark(
-            f"{counts.standing.total():,} of {counts.records:,} answers differ from those that their tasks already have,"
-            f" which are kept; to replace these, {' and '.join(map(_replacement, counts.standing))}"
+            f"{counts.answered.total():,} of {counts.records:,} answers differ from those that their tasks already have,"
+            f" which are kept; to replace these, {' and '.join(map(_replacement, counts.answered))}"
         )
     if counts.unchanged and counts.tasks:
         job.notes.remark(f"{counts.unchanged:,} of {counts.records:,} answers are stored already")
@@ -191,13 +191,13 @@ def _store_scale(job: ImportJob, line: int, label: Label) -> None:
     known = job.known.scales
     if known is None:
         known = job.known.scales = dict(stored_scales(target.db, target.project_id))
-    standing = known.get(key, label.scale)
-    if standing != label.scale:
+    scale = known.get(key, label.scale)
+    if scale != label.scale:
         source = scale_source(target.db, target.project_id, *key)
         origin = "above in this file" if source == target.import_id else f"since import {source}"
         raise InputError(
             f"{job.notes.file}:{line}: {label.aspect} ({label.protocol}) cannot have the scale {label.scale.described()}",
-            f"Its scale is {standing.described()} {origin}, and one aspect has one scale.",
+            f"Its scale is {scale.described()} {origin}, and one aspect has one scale.",
             "Nothing was stored. Give these labels an aspect of their own, turn their values into that scale, or undo that"
             " import.",
         )

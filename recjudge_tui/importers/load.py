@@ -91,9 +91,9 @@ def import_files(
     One transaction: an error in any file, or an interruption, leaves the database unchanged. `system` names the system
     of lists or explanations and overrides a column of that name, `event_type` the type of events; several files that name
     no system are named after themselves. `where`: only the rows with one of these values in each of these
-    columns. If files of one command disagree, the first one counts; a newer command replaces
-    an earlier one. `beside` are other files that a layout may need, `names` replaces a file's path in messages,
-    `fetched` are the images of items fetched from the internet. Raises UsageError, InputError, StoreError.
+    columns. If files of one command disagree, the first one counts; a newer command replaces an earlier one. `beside`
+    are other files that a layout may need, `names` replaces a file's path in messages, `fetched` are the images of
+    items fetched from the internet. Raises UsageError, InputError, StoreError.
     """
     _refuse_unfit(kind, layout, mapping, system, event_type)
     system = _storable(system.strip()) if system else None
@@ -276,7 +276,7 @@ def _import_file(
     reads = command.pace.through(reads, contents.lines)
     images = ItemImages(db, notes, None if path in command.names else path.parent, command.fetched)
     counts = store_records(target, kind, reads, notes, command.known, images)
-    if not counts.stored and not counts.unchanged and not counts.standing:
+    if not counts.stored and not counts.unchanged and not counts.answered:
         raise _nothing(request, layout, counts.records)
     if kind == "labels":
         _refuse_lost_votes(notes, counts)

@@ -47,8 +47,8 @@ def probe(spec: JudgeSpec, timeout_s: float = TIMEOUT_S, *, images: bool = True)
     The schema allows only two odd words, so if a model answers with one of them, the server enforces the schema.
     Temperature 0, a seed and a request for log-probabilities are sent; `refused` lists what the server refuses. A
     judge that is not a language model, or answers from a recording, is prepared and not asked. With `images` a fourth
-    call asks for a word that is written in an image. Raises JudgeError when it cannot be used,
-    or when none of the calls is answered.
+    call asks for a word that is written in an image. Raises JudgeError when it cannot be used, or when none of the
+    calls is answered.
     """
     return asyncio.run(_probe(spec, timeout_s, images))
 

@@ -44,9 +44,9 @@ def make_ensemble(
     verdict; an aspect on which it contradicts the raters is refused (`stats.combining.ensemble_labels`).
     Without a value from at least `quorum` raters (default: all) there is no verdict; missing and failed ones
     are counted, and so are verdicts made without all raters. Raters are compared on the same scale and aspect. An
-    ensemble with the same recipe is updated. Raises UsageError for fewer raters than the
-    rule needs, a quorum that cannot be met or a name that is taken, NotFoundError for an unknown rater, RunError when the
-    raters share no question.
+    ensemble with the same recipe is updated. Raises UsageError for fewer raters than the rule needs, a quorum that
+    cannot be met or a name that is taken, NotFoundError for an unknown rater, RunError when the raters share no
+    question.
     """
     if rule not in RULES:
         raise UsageError(f"no rule “{rule}”", f"Available: {', '.join(RULES)}.")

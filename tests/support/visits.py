@@ -19,8 +19,7 @@ LABELS = ("rater", "user_id", "system", "system_a", "system_b", "value", "contex
 
 def make_visits(db: Database, visits: dict[str, str] = VISITS) -> int:
     """Lists of `a` and `b` for each user and visit, judged alone and in pairs by anna and ben, who flag an item
-    of each poor list; user uN has N events and one
-    held out. The project's name is films."""
+    of each poor list; user uN has N events and one held out. The project's name is films."""
     fill(db, ("visits", *visits.items()), lambda empty: _import_visits(empty, visits))
     return project_id(db, "films")
 

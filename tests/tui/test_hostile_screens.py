@@ -24,7 +24,7 @@ from recjudge_tui.tui.annotate.adjudicate import AdjudicateScreen
 from recjudge_tui.tui.annotate.annotation import AnnotationScreen
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
-from recjudge_tui.tui.frame.line_filters import Harmless
+from recjudge_tui.tui.frame.line_filters import ControlFilter
 from recjudge_tui.tui.kit.dialogs import ErrorDialog, Notice
 from recjudge_tui.tui.kit.registry import make_screen, screen_names
 from recjudge_tui.tui.prompts.editing import DraftDialog
@@ -154,11 +154,11 @@ def unsafe(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was painted and would have harmed a terminal, had the last filter not been there."""
     found: list[str] = []
 
-    def watch(self: Harmless, segments: list[Segment], background: Color) -> list[Segment]:
+    def watch(self: ControlFilter, segments: list[Segment], background: Color) -> list[Segment]:
         found.extend(s.text[:200] for s in segments if not s.control and HIDDEN & set(s.text))
         return segments
 
-    monkeypatch.setattr(Harmless, "apply", watch)
+    monkeypatch.setattr(ControlFilter, "apply", watch)
     return found
 
 

@@ -22,7 +22,7 @@ from recjudge_tui.reports.agreement.human_ceiling import (
 from recjudge_tui.reports.common.comparison import Comparison, Side, compare, estimates, parts
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
 from recjudge_tui.reports.common.few_cases import few_cases
-from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
+from recjudge_tui.reports.common.missing_notes import MissingVerdicts, missing_notes, untimed_notes
 from recjudge_tui.reports.common.orientation import Orientation, orientation_notes
 from recjudge_tui.reports.common.pairing import (
     AgreementOptions,
@@ -97,9 +97,9 @@ def agreement_table(
     """One row per pair of raters, aspect, statistic and level (and system, if requested), interval over users.
 
     `ceiling` is the same figure among the people behind the reference, on the same cases (see `human_ceiling`); None if
-    there are no two of them. `progress` receives the
-    number of pairs compared and their total. Raises UsageError for an unknown statistic, level, protocol or aspect, or
-    a `missing_truth` outside the scale; NotFoundError for an unknown rater.
+    there are no two of them. `progress` receives the number of pairs compared and their total. Raises UsageError for an
+    unknown statistic, level, protocol or aspect, or a `missing_truth` outside the scale; NotFoundError for an unknown
+    rater.
     """
     check_options(db, project_id, options)
     questions, raters = project_questions(db, project_id), project_raters(db, project_id)
@@ -148,10 +148,10 @@ def _comparisons(
     behind: References,
     unordered: Collection[tuple[str, str]],
     progress: Callable[[int, int], None] | None,
-) -> tuple[list[Row], list[MissingInPair], dict[str, Orientation]]:
+) -> tuple[list[Row], list[MissingVerdicts], dict[str, Orientation]]:
     """The rows, the missing verdicts of each pair, and the side from which pairs of lists are seen."""
     rows: list[Row] = []
-    lacks: list[MissingInPair] = []
+    lacks: list[MissingVerdicts] = []
     seen: dict[str, Orientation] = {}
     for at, pair in enumerate(pairs):
         if progress:
@@ -172,7 +172,7 @@ def _comparisons(
             rows += _rows(ratings, pair, labels[pair], compared, options, system, top, unordered)
             if not system:
                 seen[where_of(pair)] = compared.seen
-            lacks.append(MissingInPair(pair, compared.missing, system))
+            lacks.append(MissingVerdicts(pair, compared.missing, system))
     return rows, lacks, seen
 
 

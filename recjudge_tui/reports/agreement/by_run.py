@@ -64,8 +64,8 @@ def compare_runs(db: Database, within_s: float = 1.0) -> bool:
     after `within_s` seconds.
 
     Quadratic weighted kappa over all values that occur on either side, all aspects together, pairs seen as in the agreement
-    report (Pearson's correlation
-    with more than 50 values). Undefined if both sides have a single value throughout; Pearson's also if one side does.
+    report (Pearson's correlation with more than 50 values). Undefined if both sides have a single value throughout;
+    Pearson's also if one side does.
     A result is not stored if labels changed while it was computed, and none is computed for a file that is read only.
     """
     if db.read_only:

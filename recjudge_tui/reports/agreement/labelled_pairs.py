@@ -10,7 +10,7 @@ import numpy as np
 from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.reports.agreement.agreement import compare_pair, nothing, where_of
-from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
+from recjudge_tui.reports.common.missing_notes import MissingVerdicts, missing_notes, untimed_notes
 from recjudge_tui.reports.common.orientation import Orientation, labels_seen, orientation_notes
 from recjudge_tui.reports.common.pairing import (
     AgreementOptions,
@@ -74,7 +74,7 @@ def labelled_pairs(db: Database, project_id: int, options: AgreementOptions) -> 
     check_fill(labels, options)
     labelled: list[LabelledPair] = []
     notes: list[str] = []
-    lacks: list[MissingInPair] = []
+    lacks: list[MissingVerdicts] = []
     seen: dict[str, Orientation] = {}
     for pair in pairs:
         compared = compare_pair(ratings, pair, options)
@@ -90,11 +90,11 @@ def labelled_pairs(db: Database, project_id: int, options: AgreementOptions) -> 
             continue
         if compared.row.size == 0:
             notes.append(f"{where_of(pair)}: {_no_case(pair, options)}")
-            lacks.append(MissingInPair(pair, compared.missing))
+            lacks.append(MissingVerdicts(pair, compared.missing))
             continue
         names = label_names(db, project_id, pair.protocol, pair.aspect, values) or {}
         labelled.append(LabelledPair(pair, a, b, users, values, names, compared.row.size))
-        lacks.append(MissingInPair(pair, compared.missing))
+        lacks.append(MissingVerdicts(pair, compared.missing))
         seen[where_of(pair)] = compared.seen
     notes += combined_notes(raters[name] for pair in pairs for name in (pair.a.rater, pair.b.rater))
     notes += [*orientation_notes(seen), *_TWICE[: any(how.mirrored for how in seen.values())]]

@@ -11,7 +11,7 @@ from recjudge_tui.store.occasions import untimed_note
 from recjudge_tui.store.verdicts.ratings import EarlierLists, Question, Ratings
 
 
-class MissingInPair(NamedTuple):
+class MissingVerdicts(NamedTuple):
     """The missing verdicts in the comparison of one pair, on one system or on all of them (empty)."""
 
     pair: Pair
@@ -19,7 +19,7 @@ class MissingInPair(NamedTuple):
     system: str = ""
 
 
-def missing_notes(lacks: Iterable[MissingInPair]) -> list[str]:
+def missing_notes(lacks: Iterable[MissingVerdicts]) -> list[str]:
     """Notes in the order in which they first occur.
 
     The same sentence about several pairs, protocols or aspects is one note that names them all. Sentences are joined

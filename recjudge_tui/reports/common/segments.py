@@ -62,8 +62,8 @@ def segmented(
     with the group in the first column.
 
     `by` is ACTIVITY, CONTEXT or an attribute of users. `of_lists`: the report is about lists and not about cases. `empty`
-    says what it means that groups have no rows; their names follow. Raises
-    NotFoundError for an unknown context or system, UsageError for an unknown attribute, and whatever the report raises.
+    says what it means that groups have no rows; their names follow. Raises NotFoundError for an unknown context or
+    system, UsageError for an unknown attribute, and whatever the report raises.
     """
     check_contexts(db, project_id, occasions)
     check_systems(db, project_id, systems)

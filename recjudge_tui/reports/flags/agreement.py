@@ -11,7 +11,7 @@ import numpy as np
 from recjudge_tui.domain.protocols import question_of as question_answered
 from recjudge_tui.reports.common.comparison import Comparison, Side, compare
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes, untimed_notes
+from recjudge_tui.reports.common.missing_notes import MissingVerdicts, missing_notes, untimed_notes
 from recjudge_tui.reports.common.pairing import Pair
 from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
@@ -72,12 +72,12 @@ def flag_agreement_table(db: Database, project_id: int, options: FlagOptions) ->
     flagged = load_flagged(db, project_id, options)
     chosen = None if options.issue is None else issue_place(flagged, options.issue)
     rows: list[Row] = []
-    lacks: list[MissingInPair] = []
+    lacks: list[MissingVerdicts] = []
     pairs = _pairs(flagged, options)
     for a, b in pairs:
         compared = _compared(flagged, a, b)
         lacks.append(
-            MissingInPair(Pair(question_of(a), question_of(b), a.protocol, "flags"), compared.missing)
+            MissingVerdicts(Pair(question_of(a), question_of(b), a.protocol, "flags"), compared.missing)
         )
         items = _items(flagged, a, b, compared)
         every = range(len(flagged.lists.issues))

@@ -31,7 +31,7 @@ from recjudge_tui.store.data.catalogue import systems
 from recjudge_tui.store.data.heldout import item_categories, item_titles, lists_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.generations import newest_judged, standing_lists
+from recjudge_tui.store.verdicts.generations import lists_of_generation, newest_judged
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings, newest_lists
 
 ILD, TITLE_ILD, NEAR_DUPLICATES, COVERAGE = "ild", "title_ild", "near_duplicates", "category_coverage"
@@ -158,9 +158,9 @@ def diversity_table(
 
 
 def _lists_of_generation(db: Database, project_id: int, generation: int) -> dict[str, list[RankedList]]:
-    standing = standing_lists(db, project_id, generation)
-    ranked = dict(ranked_slates(db, project_id, [slate for slates in standing.values() for slate in slates]))
-    return {name: [ranked[slate] for slate in slates] for name, slates in standing.items()}
+    by_system = lists_of_generation(db, project_id, generation)
+    ranked = dict(ranked_slates(db, project_id, [slate for slates in by_system.values() for slate in slates]))
+    return {name: [ranked[slate] for slate in slates] for name, slates in by_system.items()}
 
 
 def _list_rows(

@@ -83,8 +83,8 @@ def metrics_table(
     A list is measured against the events held out for its occasion (docs/occasions.md); intervals are over users with
     all their lists. The notes say which neighbours differ, unless `resamples` is 0. Lists for which a metric is
     undefined are left out and counted. `k` is None for AUC, which uses all candidates of the file. `among` names the
-    systems, all if empty. `lists` None: the current lists that are `chosen`. Raises
-    UsageError for an unknown metric and NotFoundError for an unknown system.
+    systems, all if empty. `lists` None: the current lists that are `chosen`. Raises UsageError for an unknown metric
+    and NotFoundError for an unknown system.
     """
     measured = measured_lists(db, project_id, k, metrics, among=among, lists=lists, chosen=chosen)
     rows = list(_rows(measured.systems, len(measured.users), k, metrics, resamples))

@@ -70,7 +70,7 @@ _LOG = (
     Column("judged", "Judged", "float", minor=True),
     *interval_columns(of="judged", minor=True),
     Column("n", "n", "int", minor=True),
-    Column("pointed", "Predicted"),
+    Column("prediction", "Predicted"),
     Column("sure", "Significant", minor=True),
     Column("hit", "Same direction"),
     Column("hits", "Hits", "int", minor=True),
@@ -158,14 +158,14 @@ def outcomes_table(db: Database, project_id: int, options: OutcomeOptions = _USU
     log = prediction_log_table(db, project_id, options)
     rows: list[Row] = []
     for outcome in _wanted(db, project_id, options.name):
-        judged = [r for r in log.rows if r["experiment"] == outcome.name and r["pointed"] is not None]
+        judged = [r for r in log.rows if r["experiment"] == outcome.name and r["prediction"] is not None]
         hits = [row["hit"] for row in judged if row["hit"] is not None]
         counts = {"same_way": sum(map(bool, hits)) if hits else None, "judges": len(judged)}
         rows.append(_online(outcome, options.alpha) | counts)
     notes = [METHODS_NOTE, *log.notes] if rows else ["no experiment yet: add one with “recjudge outcome add”"]
     if options.name is not None:
         notes += [_verdict_text(row) for row in log.rows if row["rater"] is not None]
-    notes += _standing(log)
+    notes += _hit_rate_notes(log)
     return Table("Online outcomes", _ONLINE, tuple(rows), tuple(notes), log.settings)
 
 
@@ -186,11 +186,11 @@ def prediction_log_table(db: Database, project_id: int, options: OutcomeOptions 
         online = _online(outcome, options.alpha)
         head = {name: online[name] for name in ("experiment", "system_a", "system_b", "lift", "p", "winner")}
         predictions = [
-            _log_row(ratings, outcome, online["winner"], pointed, tallies)
-            for pointed in _pointing(ratings, outcome, options)
+            _log_row(ratings, outcome, online["winner"], prediction, tallies)
+            for prediction in _predictions(ratings, outcome, options)
         ]
         if outcome.name in wanted:
-            empty: Row = {"rater": None, "pointed": None, "note": "no rater has compared the two systems"}
+            empty: Row = {"rater": None, "prediction": None, "note": "no rater has compared the two systems"}
             rows += [head | row for row in predictions or [empty]]
     judging = {row["rater"] for row in rows if row["rater"] is not None}
     notes = (
@@ -238,7 +238,7 @@ def _online(outcome: Outcome, alpha: float) -> Row:
     }
 
 
-def _pointing(ratings: Ratings, outcome: Outcome, options: OutcomeOptions) -> Iterator[ExperimentVerdict]:
+def _predictions(ratings: Ratings, outcome: Outcome, options: OutcomeOptions) -> Iterator[ExperimentVerdict]:
     """The raters that judged both systems, judges before people."""
     systems = ratings.cases.systems
     if outcome.system_a not in systems or outcome.system_b not in systems:
@@ -302,12 +302,12 @@ def _log_row(
     ratings: Ratings,
     outcome: Outcome,
     winner: object,
-    pointed: ExperimentVerdict,
+    prediction: ExperimentVerdict,
     tallies: dict[tuple[str, str], _Tally],
 ) -> Row:
-    question, figure = pointed.question, pointed.figure
+    question, figure = prediction.question, prediction.figure
     tally = tallies.setdefault((question.rater, question.protocol), _Tally())
-    way = pointed.way
+    way = prediction.way
     to = None if way is None else {1: outcome.system_a, -1: outcome.system_b}.get(way, _EVEN)
     hit = None if way is None or winner is None else (way > 0) == (winner == outcome.system_a) and way != 0
     if hit is not None:
@@ -318,13 +318,13 @@ def _log_row(
         "rater": question.rater,
         "kind": ratings.raters[question.rater].kind,
         "protocol": question.protocol,
-        "measure": _MEASURES[pointed.of_pairs],
+        "measure": _MEASURES[prediction.of_pairs],
         "judged": figure.value,
         "judged_low": figure.ci_low,
         "judged_high": figure.ci_high,
         "n": figure.n,
-        "pointed": to,
-        "sure": pointed.sure,
+        "prediction": to,
+        "sure": prediction.sure,
         "hit": hit,
         "hits": tally.hits,
         "decided": tally.decided,
@@ -338,23 +338,23 @@ def _log_row(
 def _verdict_text(row: Row) -> str:
     """One rater's verdict on one experiment as a sentence."""
     who = f"{row['rater']} ({row['protocol']}, {row['measure']})"
-    if row["pointed"] is None:
+    if row["prediction"] is None:
         return f"{who}: no verdict, {row['note']}"
     low, high = row["judged_low"], row["judged_high"]
     ends = f" [{low:.3f}, {high:.3f}]" if isinstance(low, float) and isinstance(high, float) else ""
     way = {True: "the same way", False: "the other way", None: "the experiment is undecided"}[
         _truth(row["hit"])
     ]
-    if row["pointed"] == _EVEN and row["hit"] is not None:
+    if row["prediction"] == _EVEN and row["hit"] is not None:
         way = "a miss"
-    return f"{who}: {row['judged']:.3f}{ends}, points to {row['pointed']}: {way}"
+    return f"{who}: {row['judged']:.3f}{ends}, points to {row['prediction']}: {way}"
 
 
 def _truth(value: object) -> bool | None:
     return None if value is None else bool(value)
 
 
-def _standing(log: Table) -> list[str]:
+def _hit_rate_notes(log: Table) -> list[str]:
     """Each rater's hit rate at the end of the log."""
     last = {(row["rater"], row["protocol"]): row for row in log.rows if row.get("hit_rate") is not None}
     return [

@@ -46,7 +46,7 @@ class Pace(NamedTuple):
     p95_s: float | None
 
 
-class Standing(NamedTuple):
+class SystemTally(NamedTuple):
     """The verdicts of a run so far on one system against all others. Ties include position ties."""
 
     system: str
@@ -63,7 +63,7 @@ class RunWatch:
     heard from at `heartbeat_at`; `pace` is of this attempt alone. `concurrency` is the number of simultaneous calls
     (None: not started, chosen for the judge), `wanted_concurrency` the requested number (None: as planned). `other` is
     the run of the other of SAER's two stages. `retry_why`: the server cannot be reached, and the next call tries it at
-    `retry_at`. `standings`: of a run that compares lists, the systems that won most first.
+    `retry_at`. `tallies`: of a run that compares lists, the systems that won most first.
     """
 
     run_id: int
@@ -85,7 +85,7 @@ class RunWatch:
     progress: Progress
     trouble: CallTroubles
     marked: MarkedCounts
-    standings: tuple[Standing, ...]
+    tallies: tuple[SystemTally, ...]
     pace: Pace
     done: tuple[FinishedCall, ...]
     failed: tuple[FinishedCall, ...]
@@ -126,7 +126,7 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
         progress=run_progress(db, run_id),
         trouble=call_troubles(db, run_id),
         marked=marked_counts(db, run_id),
-        standings=standings_of(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
+        tallies=system_tallies(verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
         pace=pace_of(times, moment if row["state"] == "running" else None),
         done=tuple(newest_calls(db, run_id, "done", newest)),
         failed=tuple(newest_calls(db, run_id, "failed", newest)),
@@ -138,15 +138,15 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
     )
 
 
-def standings_of(counts: Sequence[VerdictCount]) -> tuple[Standing, ...]:
+def system_tallies(counts: Sequence[VerdictCount]) -> tuple[SystemTally, ...]:
     """Wins, ties and losses of each system from the counts of its pairs (value 1: the first system won)."""
-    tallies: dict[str, list[int]] = {}
+    by_system: dict[str, list[int]] = {}
     for count in counts:
         sign = (count.value > 0) - (count.value < 0)
-        tallies.setdefault(count.system_a, [0, 0, 0])[1 - sign] += count.verdicts
-        tallies.setdefault(count.system_b, [0, 0, 0])[1 + sign] += count.verdicts
-    standings = [Standing(system, *tally) for system, tally in tallies.items()]
-    return tuple(sorted(standings, key=lambda standing: (standing.lost - standing.won, standing.system)))
+        by_system.setdefault(count.system_a, [0, 0, 0])[1 - sign] += count.verdicts
+        by_system.setdefault(count.system_b, [0, 0, 0])[1 + sign] += count.verdicts
+    tallies = [SystemTally(system, *count) for system, count in by_system.items()]
+    return tuple(sorted(tallies, key=lambda tally: (tally.lost - tally.won, tally.system)))
 
 
 def seconds_until(moment: str) -> float:

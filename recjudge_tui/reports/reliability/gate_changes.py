@@ -128,12 +128,12 @@ def compared_runs(
 ) -> ComparedRuns:
     """The two runs, each on the newest lists that it judged."""
     newest, older = (_generation(cases, side) for side in (later, earlier))
-    sides = _standing(cases, later, newest), _standing(cases, earlier, older)
+    sides = _of_generation(cases, later, newest), _of_generation(cases, earlier, older)
     return _matched(cases, occasions, *sides, may_share=newest == older)
 
 
 def replaced_lists(cases: CaseColumns, occasions: CaseOccasions, verdicts: Verdicts) -> ComparedRuns | None:
-    """A rater's verdicts on its newest lists, and those on the lists that stood before; None if no list that it judged
+    """A rater's verdicts on its newest lists, and those on the lists before them; None if no list that it judged
     was replaced.
     """
     lifetimes = cases.lifetimes
@@ -143,15 +143,15 @@ def replaced_lists(cases: CaseColumns, occasions: CaseOccasions, verdicts: Verdi
     others = verdicts.among(~in_generation(lifetimes, verdicts.row, newest))
     if not others.row.size:
         return None
-    before = _standing(cases, verdicts, _generation(cases, others))
-    return _matched(cases, occasions, _standing(cases, verdicts, newest), before, may_share=False)
+    before = _of_generation(cases, verdicts, _generation(cases, others))
+    return _matched(cases, occasions, _of_generation(cases, verdicts, newest), before, may_share=False)
 
 
 def _generation(cases: CaseColumns, verdicts: Verdicts) -> int:
     return 0 if cases.lifetimes is None else newest_judged(cases.lifetimes, verdicts.row)
 
 
-def _standing(cases: CaseColumns, verdicts: Verdicts, generation: int) -> Verdicts:
+def _of_generation(cases: CaseColumns, verdicts: Verdicts, generation: int) -> Verdicts:
     if cases.lifetimes is None:
         return verdicts
     return verdicts.among(in_generation(cases.lifetimes, verdicts.row, generation))

@@ -37,8 +37,8 @@ class GateOptions:
     only the figure.
 
     `against`: the rater of the earlier run, the run (`run:14`), or the rater itself: its newest run against the one
-    before. `stats`: the figures whose change is tested; empty: agreement with the
-    truth (qwk, else Pearson), the win rate if systems are named, and the failure rate.
+    before. `stats`: the figures whose change is tested; empty: agreement with the truth (qwk, else Pearson), the win
+    rate if systems are named, and the failure rate.
     """
 
     rater: str

@@ -81,8 +81,7 @@ class _Lists(NamedTuple):
 def injected_table(db: Database, project_id: int, options: InjectedOptions | None = None) -> Table:
     """Detected, flagged for another issue and missed by kind of fault and rater, and false alarms; one row each.
 
-    Failed verdicts are not in n. Intervals are over users. Raises
-    NotFoundError for an unknown rater.
+    Failed verdicts are not in n. Intervals are over users. Raises NotFoundError for an unknown rater.
     """
     options = options or InjectedOptions()
     if options.rater is not None:

@@ -33,7 +33,7 @@ class PlannedUser(NamedTuple):
     cases: dict[int, Pair]
 
 
-class Decision:
+class RunDecision:
     """Whether a run is decided. `call_ended` is called for every call that is on disk."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Decision:
 
 def decision_of(
     db: Database, run_id: int, settings: RunSettings, protocol: Protocol, prompt: Prompt
-) -> Decision | None:
+) -> RunDecision | None:
     """The decision of a run that stops when it is decided, up to date with what is stored; None for any other run."""
     if settings.until != "decided":
         return None
@@ -91,4 +91,4 @@ def decision_of(
     criterion = stopping_criterion(
         protocol, prompt, settings, ((case.system_a, case.system_b) for case in cases)
     )
-    return None if criterion is None else Decision(db, run_id, aspect, criterion, cases)
+    return None if criterion is None else RunDecision(db, run_id, aspect, criterion, cases)

@@ -42,7 +42,7 @@ from recjudge_tui.store.runs.runs import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.runs.engine.early_stopping import Decision
+    from recjudge_tui.runs.engine.early_stopping import RunDecision
 
 LOOK_EVERY_S = 0.5
 SHOWN_FROM_S = 5.0  # a shorter pause of the server is not reported
@@ -155,7 +155,7 @@ def planned_concurrency(settings: RunSettings, judge: Judge) -> int:
     return settings.concurrency or min(judge.concurrency, slots_of(judge) or judge.concurrency)
 
 
-def _decision_of(db: Database, run_id: int, setup: Setup) -> Decision | None:
+def _decision_of(db: Database, run_id: int, setup: Setup) -> RunDecision | None:
     if setup.settings.until != "decided":
         return None
     # imported here because it imports numpy, which other runs do not need

@@ -27,7 +27,7 @@ from recjudge_tui.runs.prices import Price, cost_at
 from recjudge_tui.store.runs.calls import CallOutcome
 
 if TYPE_CHECKING:
-    from recjudge_tui.runs.engine.early_stopping import Decision
+    from recjudge_tui.runs.engine.early_stopping import RunDecision
 
 UNSAVED_A_WORKER = 2
 USERS_UNTIL_DECIDED = 4
@@ -48,7 +48,7 @@ class Job:
     price: Price | None
     progress: Progress
     concurrency: int
-    decision: Decision | None = None
+    decision: RunDecision | None = None
     failed_in_a_row: int = 0
     failure: RecjudgeError | None = None
     stopped_because: str = ""

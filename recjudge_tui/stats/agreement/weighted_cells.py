@@ -1,8 +1,8 @@
 """Two raters' answers as weighted cells, and every statistic as a function of the weights.
 
-Rows with the same pair of values are one cell. A statistic is a function of cell weights
-(r, P) -> (r,), so one implementation serves the figure itself (one row of weights: the counts), the
-resampled figures (a row for each resample) and the figures by group (a row for each group).
+Rows with the same pair of values are one cell. A statistic is a function of cell weights (r, P) -> (r,), so one
+implementation serves the figure itself (one row of weights: the counts), the resampled figures (a row for each
+resample) and the figures by group (a row for each group).
 NaN marks an undefined figure; callers outside this package never see it.
 """
 

@@ -61,8 +61,8 @@ def ordinal_scores(position: npt.ArrayLike, mass: FloatArray) -> FloatArray:
     the distance to the nearest label is then subtracted from all steps. A step adds between 0 and 1, less if the judge
     gave more probability to that side: the neighbours of an unsure answer score lower, and a label further away never
     scores lower than a nearer one of any case. So {y: s(y) <= q} is a range of neighbouring labels around the given
-    one. This score needs only a label and its confidence. The choice of score affects the
-    size of the sets, never their coverage. It is not fitted to labels, so all labels can be used for `threshold`.
+    one. This score needs only a label and its confidence. The choice of score affects the size of the sets, never their
+    coverage. It is not fitted to labels, so all labels can be used for `threshold`.
     """
     at = as_floats(position)
     labels = np.arange(mass.shape[1], dtype=np.float64)

@@ -100,8 +100,7 @@ def prediction_powered_mean(
     undefined figure is None with the reason, such as unlabelled cases of fewer than FEWEST_USERS users: lambda would rest
     on their spread. There is no interval with labels of fewer than FEWEST_USERS users, or if
     fewer than FEWEST_APART of them have a label other than the most common one; the mean of one rater alone has an
-    interval even then. Raises
-    ValueError for a score outside `scale` and for arrays that do not match.
+    interval even then. Raises ValueError for a score outside `scale` and for arrays that do not match.
     """
     labels, scores = as_floats(human), as_floats(judge)
     _checked(labels, scores, scale if clip else None, scale)

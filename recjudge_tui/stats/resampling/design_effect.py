@@ -46,10 +46,10 @@ def design(
     their rows (`totals`), their numbers of rows and their sums of squared influences (n,) on the figures `groups` (n,).
 
     With M rows, m of a user and ρ the intraclass correlation by analysis of variance (Donner 1986, Int. Stat. Rev. 54:67),
-    the design effect is D = 1 + (Σ m² / M - 1) ρ (Kish 1987, Statistical Design for Research)
-    and the rows are worth (M - D) / D independent ones. The mean square s² of a row's influence weights a user by
-    e = m / (1 + (m - 1) ρ), so that many rows that are alike count as one. Since the influences are distances from a mean
-    of M rows, s² is too small by 1 - 2 / Σ e + D / M, and the variance is s² D / M divided by that.
+    the design effect is D = 1 + (Σ m² / M - 1) ρ (Kish 1987, Statistical Design for Research) and the rows are worth (M
+    - D) / D independent ones. The mean square s² of a row's influence weights a user by e = m / (1 + (m - 1) ρ), so
+    that many rows that are alike count as one. Since the influences are distances from a mean of M rows, s² is too
+    small by 1 - 2 / Σ e + D / M, and the variance is s² D / M divided by that.
 
     With equal numbers of rows this would be the jackknife's. Where few users have most rows and these happen to be alike,
     the jackknife's is too small: it knows how these few differ, while ρ also knows that the rows of a user are alike.

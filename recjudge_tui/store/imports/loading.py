@@ -262,13 +262,13 @@ def add_verdict(target: Target, rater_id: int, case_id: int, label: Label) -> Cl
     Returns None, or the existing verdict, in which case nothing is stored.
     """
     db = target.db
-    standing = db.row(
+    stored = db.row(
         "SELECT value, label, import_id, run_id FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ?",
         (rater_id, case_id, label.aspect),
     )
-    if standing is not None:
-        same = standing["value"] == label.value and standing["run_id"] is None
-        return Clash(standing["label"], same, standing["import_id"], standing["run_id"])
+    if stored is not None:
+        same = stored["value"] == label.value and stored["run_id"] is None
+        return Clash(stored["label"], same, stored["import_id"], stored["run_id"])
     verdict = db.insert(
         """INSERT INTO verdicts (project_id, rater_id, case_id, aspect, protocol, import_id, state, value, label, rule,
              flag_count, note, created_at, order_consistent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",

@@ -80,10 +80,9 @@ class CaseDetail(NamedTuple):
     `slates` are (system, list) in the order of the case's systems. `run_shown` is the run whose snapshots are shown,
     None if the material comes from the current imports. `run_answers` are the answers of the verdict's run on every aspect.
     `opinions` are those on the questions of this verdict's protocol, and on the case as a whole; `aspects` are the aspects
-    of them, in the order of the prompt. `profile` is the reply with the user's profile (may
-    be empty), `example` the example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are
-    those shown, digest -> JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not
-    shown in this run.
+    of them, in the order of the prompt. `profile` is the reply with the user's profile (may be empty), `example` the
+    example of a one-shot prompt. `triage` are the readers' actions on the verdict. `images` are those shown, digest ->
+    JPEG. `flags_beyond` counts other raters' flags on positions of the lists that were not shown in this run.
     """
 
     verdict_id: int

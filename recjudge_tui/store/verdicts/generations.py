@@ -170,7 +170,7 @@ def in_generation(lifetimes: Lifetimes, rows: IntArray, generation: int) -> Bool
     return stood
 
 
-def standing_lists(db: Database, project_id: int, generation: int) -> dict[str, tuple[int, ...]]:
+def lists_of_generation(db: Database, project_id: int, generation: int) -> dict[str, tuple[int, ...]]:
     """System -> the ids of its lists that were current after the import `generation`, in the order of their users."""
     lifetimes = _lifetimes(db, project_id, LISTS)
     rows = db.rows(
@@ -199,13 +199,13 @@ def _lifetimes(db: Database, project_id: int, content: Replaceable) -> Lifetimes
         for identity, _ in alike[: len(alike) - len(imported)]:
             # its import was undone, and others have replaced it
             until[identity] = 1
-        standing = 0
+        newest = 0
         for identity, source in imported:
-            if identity != standing:
-                if standing:
-                    until[standing] = source
+            if identity != newest:
+                if newest:
+                    until[newest] = source
                 since[identity], until[identity] = source, NEVER
-                standing = identity
+                newest = identity
     return Lifetimes(since, until)
 
 

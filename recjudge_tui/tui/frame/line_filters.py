@@ -33,7 +33,7 @@ _LIKE = {
 }
 
 
-class InOne(LineFilter):
+class FilterChain(LineFilter):
     """Applies filters one after the other. Textual keeps a filtered copy of each line for each filter; this needs one."""
 
     def __init__(self, filters: tuple[LineFilter, ...] = ()) -> None:
@@ -46,7 +46,7 @@ class InOne(LineFilter):
         return segments
 
 
-class Harmless(LineFilter):
+class ControlFilter(LineFilter):
     """Drops control characters from everything painted, including text pasted into an input.
 
     Text from data is already made safe where it is shown; this is a second barrier. It changes no width, because such
@@ -62,7 +62,7 @@ class Harmless(LineFilter):
         ]
 
 
-class AsciiOnly(LineFilter):
+class AsciiFilter(LineFilter):
     """Replaces every non-ASCII character by a similar one, or by as many `?` as the character is wide."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
@@ -85,12 +85,12 @@ class Filters:
 
     def __init__(self, first: tuple[LineFilter, ...]) -> None:
         self._first = first
-        self._last = (Harmless(), *([AsciiOnly()] if ascii_wanted() else []))
-        self._in_one = InOne()
+        self._last = (ControlFilter(), *([AsciiFilter()] if ascii_wanted() else []))
+        self._chain = FilterChain()
 
     def around(self, others: Iterable[LineFilter]) -> tuple[LineFilter]:
         """The same filter as long as the others are the same: Textual remembers lines by it."""
         filters = (*self._first, *others, *self._last)
-        if filters != self._in_one.filters:
-            self._in_one = InOne(filters)
-        return (self._in_one,)
+        if filters != self._chain.filters:
+            self._chain = FilterChain(filters)
+        return (self._chain,)

@@ -23,8 +23,8 @@ from recjudge_tui.tui.home.lines import (
     WARN,
     Block,
     Cell,
+    Destination,
     Line,
-    Opens,
     line,
     pushed_right,
     width_of,
@@ -39,11 +39,11 @@ if TYPE_CHECKING:  # the app starts without NumPy
     from recjudge_tui.store.verdicts.flips import FlipCount
 
 # the screen and key for each remedy
-REMEDIES: dict[str, tuple[str, Opens]] = {
-    "import": ("i", Opens("import")),
-    "judge": ("n", Opens("launch")),
-    "label": ("l", Opens("annotate")),
-    "compare": ("a", Opens("agreement")),
+REMEDIES: dict[str, tuple[str, Destination]] = {
+    "import": ("i", Destination("import")),
+    "judge": ("n", Destination("launch")),
+    "label": ("l", Destination("annotate")),
+    "compare": ("a", Destination("agreement")),
 }
 _STYLES = {"green": GOOD, "yellow": WARN, "red": BAD}
 _RUNS = 4
@@ -69,22 +69,22 @@ def attention(home: Home, width: int, look: Glyphs) -> Block:
     """The queue by reason. Enter on the total opens the queue at its first reasoning."""
     queue = home.queue
     if queue is None:
-        return Block("To read", (line(Cell(" "), Cell("counting the queue", DIM, Opens("cases"))),))
+        return Block("To read", (line(Cell(" "), Cell("counting the queue", DIM, Destination("cases"))),))
     if not queue.total:
         return Block(
             "Needs a reader",
             (
-                line(Cell(" "), Cell(f"{look.done} nothing to read", GOOD, Opens("cases"))),
+                line(Cell(" "), Cell(f"{look.done} nothing to read", GOOD, Destination("cases"))),
                 *wrapped_text([Cell("   ")], Cell("every flip and split has a decision", DIM), [], width),
             ),
         )
     where = "of all runs" if queue.run is None else f"of run {queue.run}"
-    total = Cell(f"{look.marked} {quantity(queue.total, 'verdict')} to read", WARN, Opens("cases"))
+    total = Cell(f"{look.marked} {quantity(queue.total, 'verdict')} to read", WARN, Destination("cases"))
     lines = [line(Cell(" "), total)]
     digits = max(len(number(size.size)) for size in queue.sizes)
     room = width - digits - 27
     for size in queue.sizes:
-        count = Cell(f"{number(size.size):>{digits}} {size.reason}", PLAIN, Opens("cases", size.cases))
+        count = Cell(f"{number(size.size):>{digits}} {size.reason}", PLAIN, Destination("cases", size.cases))
         share = bar(size.size / queue.total, room, look) if room >= 6 else ""
         lines.append(
             line(Cell("   "), count, Cell(" " * max(width - room - 4 - count.width, 1)), Cell(share, DIM))
@@ -100,7 +100,7 @@ def runs(home: Home, active: Sequence[ActiveRun], width: int, look: Glyphs) -> B
     lines = [_run(run, live.get(run.run_id), width, look) for run in home.runs[:_RUNS]]
     more = (home.totals.runs if home.totals else len(home.runs)) - len(lines)
     if more > 0:
-        lines.append(line(Cell("   "), Cell(f"{quantity(more, 'earlier run')}", DIM, Opens("runs"))))
+        lines.append(line(Cell("   "), Cell(f"{quantity(more, 'earlier run')}", DIM, Destination("runs"))))
     return Block("Runs", tuple(lines))
 
 
@@ -118,7 +118,7 @@ def _run(run: NewestRun, active: ActiveRun | None, width: int, look: Glyphs) -> 
         glyph, style = look.running, GOOD
     if run.failed:
         right = [Cell(f"{number(run.failed)} failed ", BAD), *right]
-    who = Cell(f"{run.run_id} {one_line(run.rater, 30)}", PLAIN, Opens("monitor", str(run.run_id)))
+    who = Cell(f"{run.run_id} {one_line(run.rater, 30)}", PLAIN, Destination("monitor", str(run.run_id)))
     left = [Cell(f" {glyph} ", style), who, *([Cell(f" {run.protocol}", DIM)] if _protocol_adds(run) else [])]
     if sum(cell.width for cell in (*left, *right)) >= width:
         # the protocol is dropped before the name of the judge
@@ -139,7 +139,7 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
     if not agreement.judge:
         if not _has_labels(home):
             return [*_missing(Gap("no labels to check it against", "label"), width, look)]
-        return [line(Cell(" "), Cell("people labelled none of its cases", DIM, Opens("agreement")))]
+        return [line(Cell(" "), Cell("people labelled none of its cases", DIM, Destination("agreement")))]
     few = few_cases(agreement.n)
     value = "undefined" if agreement.value is None else f"{agreement.value:.2f}"
     judge = pushed_right(
@@ -148,7 +148,7 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
             Cell(
                 f"{one_line(agreement.judge, 24)}{look.dot}{one_line(agreement.people, 24)}",
                 PLAIN,
-                Opens("cases", agreement.cases),
+                Destination("cases", agreement.cases),
             ),
         ],
         [Cell(value, PLAIN), Cell(f"  n={number(agreement.n)}", WARN if few else DIM)],
@@ -158,13 +158,15 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
     lines = [line(Cell(f" {agreement.stat}", DIM)), judge]
     if agreement.ceiling is not None:
         right = [Cell(f"{agreement.ceiling:.2f}", PLAIN), Cell(f"  n={number(agreement.ceiling_n)}", DIM)]
-        ceiling = Cell(f"people{look.dot}people (ceiling)", PLAIN, Opens("agreement"))
+        ceiling = Cell(f"people{look.dot}people (ceiling)", PLAIN, Destination("agreement"))
         lines.append(pushed_right([Cell(" "), ceiling], right, width, look))
     known = [value for value in agreement.by_run if value is not None]
     if len(known) > 1:
         drawn = spark([max(value, 0.0) for value in known], 8, look, top=1.0)
         lines.append(
-            pushed_right([Cell(" "), Cell("run by run", PLAIN, Opens("compare"))], [Cell(drawn)], width, look)
+            pushed_right(
+                [Cell(" "), Cell("run by run", PLAIN, Destination("compare"))], [Cell(drawn)], width, look
+            )
         )
     if few:
         lines += wrapped_text([Cell(" ")], Cell(few, WARN), [], width)
@@ -181,7 +183,7 @@ def _flips(home: Home, width: int, look: Glyphs) -> list[Line]:
         share = [Cell(f"{flip.share:.0%}", style), Cell(f" of {number(flip.n)}", DIM)]
         protocol = f" {flip.protocol}" if _protocol_adds(flip) else ""
         name = middle(one_line(flip.rater, 40), width - width_of(share) - cell_len(protocol) - 2, look)
-        who = Cell(f"{name}{protocol}", PLAIN, Opens("cases", flip.cases))
+        who = Cell(f"{name}{protocol}", PLAIN, Destination("cases", flip.cases))
         lines.append(pushed_right([Cell(" "), who], share, width, look))
     return lines
 
@@ -197,7 +199,7 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
     if board is None:
         waits = home.totals is not None and home.totals.verdicts
         return (
-            Block("Leaderboard", (line(Cell(" "), Cell("computing", DIM, Opens("agreement"))),))
+            Block("Leaderboard", (line(Cell(" "), Cell("computing", DIM, Destination("agreement"))),))
             if waits
             else None
         )
@@ -212,18 +214,21 @@ def leaderboard(home: Home, width: int, look: Glyphs) -> Block | None:
         if pair is not None:
             more = "" if pair.more is None else f": ~{number(pair.more)} more users"
             words = one_line(pair.why or "not separable", 50)
-            close = Cell(f"{words}{more}", WARN, Opens("agreement"))
+            close = Cell(f"{words}{more}", WARN, Destination("agreement"))
             lines.append(pushed_right([Cell("    "), close], [], width, look))
     if any(alike[pair].more is not None for pair in pairwise(row.system for row in shown) if pair in alike):
         lines.append(
-            line(Cell("    "), Cell(f"~ for this gap, at {POWER:.0%} power", DIM, Opens("agreement")))
+            line(Cell("    "), Cell(f"~ for this gap, at {POWER:.0%} power", DIM, Destination("agreement")))
         )
     if len(board.lines) > len(shown):
         rest = quantity(len(board.lines) - len(shown), "more system")
-        lines.append(line(Cell("    "), Cell(rest, DIM, Opens("agreement"))))
+        lines.append(line(Cell("    "), Cell(rest, DIM, Destination("agreement"))))
     elif board.tested and not board.alike:
         lines.append(
-            line(Cell("    "), Cell(f"{look.done} every neighbour is separable", GOOD, Opens("agreement")))
+            line(
+                Cell("    "),
+                Cell(f"{look.done} every neighbour is separable", GOOD, Destination("agreement")),
+            )
         )
     about = board.topic.protocol if board.topic.aspect == OVERALL else board.topic.text()
     return Block("Leaderboard", tuple(lines), f"{one_line(about, 40)} by {one_line(board.rater, 40)}")
@@ -243,7 +248,7 @@ def _system(row: BoardLine, board: Board, width: int, look: Glyphs) -> Line:
         high = max((line.high for line in board.lines if line.high is not None), default=1.0)
         right.append(Cell(f"{interval(row.low, row.value, row.high, (low, high), room, look)} ", DIM))
     right.append(Cell(counts, DIM))
-    name = Cell(one_line(row.system, 60), PLAIN, Opens("cases", row.cases))
+    name = Cell(one_line(row.system, 60), PLAIN, Destination("cases", row.cases))
     rank = "" if row.rank is None else str(row.rank)
     space = width - width_of(right) - 5
     return pushed_right(
@@ -271,7 +276,7 @@ def flags(home: Home, width: int, look: Glyphs) -> Block | None:
     short = [middle(one_line(name, 40), cells_each - 1, look) for name in shown]
     names = [Cell(" " * (cells_each - cell_len(name)) + name, DIM) for name in short]
     lines: list[Line] = [
-        (Cell(" "), Cell(fit("of lists", kind_width, look), DIM, Opens("figure", "flags")), *names)
+        (Cell(" "), Cell(fit("of lists", kind_width, look), DIM, Destination("figure", "flags")), *names)
     ]
     for kind, by_system in kinds:
         first, *others = wrapped(kind, max(kind_width - 1, 8))
@@ -284,11 +289,13 @@ def flags(home: Home, width: int, look: Glyphs) -> Block | None:
                 text = look.none if count.share is None else f"{count.share:.0%}"
                 cells += [
                     Cell(" " * (cells_each - len(text))),
-                    Cell(text, PLAIN, Opens("cases", count.cases)),
+                    Cell(text, PLAIN, Destination("cases", count.cases)),
                 ]
         lines += [tuple(cells), *(line(Cell(f"   {part}")) for part in others)]
     if more:
-        lines.append(line(Cell(" "), Cell(quantity(more, "more system"), DIM, Opens("figure", "flags"))))
+        lines.append(
+            line(Cell(" "), Cell(quantity(more, "more system"), DIM, Destination("figure", "flags")))
+        )
     return Block(f"Flagged by {middle(one_line(shares.rater, 40), width - 15, look)}", tuple(lines))
 
 
@@ -307,7 +314,7 @@ def trend(home: Home, width: int, look: Glyphs) -> Block | None:
         right = [Cell(f"{drawn} "), Cell(f"{series.values[0]:.2f} to {series.values[-1]:.2f}", DIM)]
         name = middle(one_line(series.system, 60), width - width_of(right) - 2, look)
         lines.append(
-            pushed_right([Cell(" "), Cell(name, PLAIN, Opens("figure", "trend"))], right, width, look)
+            pushed_right([Cell(" "), Cell(name, PLAIN, Destination("figure", "trend"))], right, width, look)
         )
     figure = trends.figure.replace("_", " ").capitalize()
     return Block(f"{figure} by {trends.over}", tuple(lines), f"{trends.periods[0]} to {trends.periods[-1]}")
@@ -335,11 +342,15 @@ def data(home: Home, width: int, look: Glyphs) -> Block:
     for start in range(0, len(figures), across):
         cells: list[Cell] = []
         for count, noun, kind in figures[start : start + across]:
-            figure = Cell(f"{number(count):>{digits}} {noun}", PLAIN if count else DIM, Opens("data", kind))
+            figure = Cell(
+                f"{number(count):>{digits}} {noun}", PLAIN if count else DIM, Destination("data", kind)
+            )
             cells += [Cell("  "), figure, Cell(" " * max(width // across - figure.width - 2, 0))]
         lines.append(tuple(cells))
     if counts.contexts or counts.last_served:
-        lines += wrapped_text([Cell(" ")], Cell(_occasions(home), PLAIN, Opens("data", "lists")), [], width)
+        lines += wrapped_text(
+            [Cell(" ")], Cell(_occasions(home), PLAIN, Destination("data", "lists")), [], width
+        )
     for gap in home.gaps:
         lines += _missing(gap, width, look)
     return Block("Data", tuple(lines))

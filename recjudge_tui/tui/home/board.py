@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from recjudge_tui.tui.home.layout import GAP, Layout
-from recjudge_tui.tui.home.lines import BAD, DIM, GOOD, KEY, TITLE, WARN, Line, Opens, width_of
+from recjudge_tui.tui.home.lines import BAD, DIM, GOOD, KEY, TITLE, WARN, Destination, Line, width_of
 
 
 class Figure(NamedTuple):
@@ -25,7 +25,7 @@ class Figure(NamedTuple):
     y: int
     x: int
     width: int
-    opens: Opens
+    opens: Destination
 
 
 class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
@@ -62,7 +62,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
     ]
 
     class Opened(Message):
-        def __init__(self, opens: Opens) -> None:
+        def __init__(self, opens: Destination) -> None:
             super().__init__()
             self.opens = opens
 
@@ -71,7 +71,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._layout = Layout((), (), 1, Opens("cases"))
+        self._layout = Layout((), (), 1, Destination("cases"))
         self._figures: tuple[Figure, ...] = ()
         self._at = 0
         # until the user moves it, the cursor is on the figure that the layout names

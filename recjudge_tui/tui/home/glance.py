@@ -15,7 +15,7 @@ from recjudge_tui.reports.home.home import Home
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.home.board import Figure, HomeBoard
 from recjudge_tui.tui.home.layout import Layout, laid_out
-from recjudge_tui.tui.home.lines import BAD, KEY, Cell, Line, Opens, line
+from recjudge_tui.tui.home.lines import BAD, KEY, Cell, Destination, Line, line
 from recjudge_tui.tui.home.reading import HomeReader
 from recjudge_tui.tui.kit.background import Background
 from recjudge_tui.tui.kit.glyphs import glyphs
@@ -88,7 +88,7 @@ class HomeGlance(HomeBoard, can_focus=False):
 
     def _show_error(self, error: RecjudgeError) -> None:
         """In the pane: a project that was just deleted is no reason for a dialog."""
-        self.show(Layout((line(Cell(error.title, BAD)),), (), 1, Opens("home")))
+        self.show(Layout((line(Cell(error.title, BAD)),), (), 1, Destination("home")))
 
     def _paint(self) -> None:
         width, height = self.scrollable_content_region.size

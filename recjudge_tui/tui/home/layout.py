@@ -8,7 +8,7 @@ from typing import NamedTuple
 from recjudge_tui.reports.home.home import Home
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.home import blocks
-from recjudge_tui.tui.home.lines import Block, Line, Opens, stacked_blocks
+from recjudge_tui.tui.home.lines import Block, Destination, Line, stacked_blocks
 from recjudge_tui.tui.kit.glyphs import Glyphs
 
 GAP = 2
@@ -25,7 +25,7 @@ class Layout(NamedTuple):
     top: tuple[Line, ...]
     columns: tuple[tuple[Line, ...], ...]
     width: int
-    first: Opens
+    first: Destination
 
     @property
     def height(self) -> int:
@@ -42,7 +42,7 @@ def laid_out(
     steps = home.steps(project)
     spaced = height >= 30
     top: tuple[Line, ...] = ()
-    first = Opens("cases")
+    first = Destination("cases")
     if steps:
         top = (*stacked_blocks([blocks.checklist(steps, across, look)], across, look, spaced=False), ())
         first = blocks.REMEDIES[next(step.remedy for step in steps if not step.done)][1]

@@ -13,7 +13,7 @@ from recjudge_tui.tui.kit.glyphs import Glyphs, fit, wrapped
 TITLE, DIM, GOOD, WARN, BAD, KEY, PLAIN = "title", "dim", "good", "warn", "bad", "key", ""
 
 
-class Opens(NamedTuple):
+class Destination(NamedTuple):
     """The target of `enter`: a screen by name (of the registry, or `import`, `figure`), and its argument: a filter of
     verdicts, the number of a run, a kind of data, or the name of a figure.
     """
@@ -25,7 +25,7 @@ class Opens(NamedTuple):
 class Cell(NamedTuple):
     text: str
     style: str = PLAIN
-    opens: Opens | None = None
+    opens: Destination | None = None
 
     @property
     def width(self) -> int:

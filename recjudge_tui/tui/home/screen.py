@@ -16,7 +16,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.progress import ActiveRun, NewestRun, newest_runs
 from recjudge_tui.tui.home.board import HomeBoard
 from recjudge_tui.tui.home.layout import laid_out
-from recjudge_tui.tui.home.lines import Opens
+from recjudge_tui.tui.home.lines import Destination
 from recjudge_tui.tui.home.reading import HomeReader
 from recjudge_tui.tui.kit.base_screen import COMMON
 from recjudge_tui.tui.kit.glyphs import glyphs
@@ -24,7 +24,7 @@ from recjudge_tui.tui.kit.importing import ImportScreen
 from recjudge_tui.tui.kit.key_line import KeyLine
 from recjudge_tui.tui.kit.top_bar import TopBar
 
-# screen -> the meaning of the argument of `Opens`
+# screen -> the meaning of the argument of `Destination`
 _ARGUMENTS = {"cases": "filter_text", "data": "kind"}
 
 
@@ -128,12 +128,12 @@ class HomeScreen(ImportScreen):
         self._go_to(message.opens)
 
     def action_go(self, screen: str) -> None:
-        self._go_to(Opens(screen))
+        self._go_to(Destination(screen))
 
     def action_verdicts(self) -> None:
         self.open_screen("cases", self.project_id, filter_text="")
 
-    def _go_to(self, opens: Opens) -> None:
+    def _go_to(self, opens: Destination) -> None:
         if opens.screen == "import":
             self.action_import()
         elif opens.screen == "figure":

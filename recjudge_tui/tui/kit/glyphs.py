@@ -52,7 +52,7 @@ def glyphs() -> Glyphs:
     return ASCII if ascii_wanted() else UNICODE
 
 
-class StateLook(NamedTuple):
+class StateStyle(NamedTuple):
     """`style` is a Rich colour, empty for none."""
 
     glyph: str
@@ -63,16 +63,16 @@ class StateLook(NamedTuple):
         return f"{self.glyph} {self.word}"
 
 
-def stored_state(state: str, symbols: Glyphs) -> StateLook | None:
+def stored_state(state: str, symbols: Glyphs) -> StateStyle | None:
     """The look of a state of a run that no process works on; None for an unknown state."""
     return {
         # no process works on it, otherwise it would be among the active ones
-        "running": StateLook(symbols.paused, "interrupted", "yellow"),
-        "done": StateLook(symbols.done, "done", ""),
-        "paused": StateLook(symbols.paused, "paused", "yellow"),
-        "stopped": StateLook(symbols.stopped, "stopped", "yellow"),
-        "failed": StateLook(symbols.failed, "failed", "red"),
-        "planned": StateLook(symbols.empty, "planned", ""),
+        "running": StateStyle(symbols.paused, "interrupted", "yellow"),
+        "done": StateStyle(symbols.done, "done", ""),
+        "paused": StateStyle(symbols.paused, "paused", "yellow"),
+        "stopped": StateStyle(symbols.stopped, "stopped", "yellow"),
+        "failed": StateStyle(symbols.failed, "failed", "red"),
+        "planned": StateStyle(symbols.empty, "planned", ""),
     }.get(state)
 
 

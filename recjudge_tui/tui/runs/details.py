@@ -97,7 +97,7 @@ def _verdicts(details: RunDetails, width: int, look: Glyphs) -> list[tuple[str, 
     rows: list[tuple[str, tuple[int, ...]]]
     if compares_lists(watch.settings.protocol):
         heads = ("won", "tied", "lost")
-        rows = [(s.system, (s.won, s.tied, s.lost)) for s in watch.standings]
+        rows = [(s.system, (s.won, s.tied, s.lost)) for s in watch.tallies]
     elif labels:
         heads = tuple(short_label(name) for name in labels.values())
         rows = _by_label(details.counts, tuple(labels))

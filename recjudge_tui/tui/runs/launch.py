@@ -41,7 +41,7 @@ from recjudge_tui.tui.runs.launch_form import (
 )
 from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
 from recjudge_tui.tui.runs.launch_notes import LaunchNotes
-from recjudge_tui.tui.runs.launch_questions import CaseCount, HowMany
+from recjudge_tui.tui.runs.launch_questions import CaseCount, CaseCountChoice
 from recjudge_tui.tui.runs.launch_request import (
     ExpectedRun,
     LaunchRequest,
@@ -117,7 +117,7 @@ class LaunchScreen(BaseScreen):
         yield JudgeQuestion(FIELD_BY_NAME["judge"].label)
         with Horizontal(classes="row question", id="row-until"):
             yield Label(Content("3 How many"))
-            yield HowMany(field_id="field-until")
+            yield CaseCountChoice(field_id="field-until")
         yield Static(Content.styled("counting", "dim"), id="totals", classes="line")
         yield LaunchNotes()
         with Horizontal(id="middle"):
@@ -150,7 +150,7 @@ class LaunchScreen(BaseScreen):
 
     def _fit(self) -> None:
         """Show what the chosen protocol has."""
-        protocol, how_many = self.protocol, self.query_one(HowMany)
+        protocol, how_many = self.protocol, self.query_one(CaseCountChoice)
         decidable = RUN_OPTIONS["until"].is_taken_by(protocol)
         how_many.fit(decidable=decidable, cases=self._cases_of.get(protocol))
         advanced = self.query_one(AdvancedFields)
@@ -176,7 +176,7 @@ class LaunchScreen(BaseScreen):
         return self.query_one("#field-protocol", Choice).value
 
     def values(self) -> dict[str, str]:
-        how_many, judge = self.query_one(HowMany), self.query_one(JudgeQuestion).judge
+        how_many, judge = self.query_one(CaseCountChoice), self.query_one(JudgeQuestion).judge
         values = self.query_one(AdvancedFields).values()
         if how_many.kind != "decided":
             values |= dict.fromkeys(COUNTS, "")
@@ -193,7 +193,7 @@ class LaunchScreen(BaseScreen):
             return read_form(self.values())
         except FieldError as error:
             # the third question contains the number of cases
-            name = "until" if error.field == self.query_one(HowMany).kind else error.field
+            name = "until" if error.field == self.query_one(CaseCountChoice).kind else error.field
             self.query_one(f"#row-{name}").add_class("-wrong")
             self._complain(error)
             return None

@@ -78,7 +78,7 @@ def _key(judge: KnownJudge) -> str:
     return "\n".join((judge.spec, *judge.base_urls))
 
 
-class HowMany(Choice):
+class CaseCountChoice(Choice):
     """All cases, until the comparison is decided, a sample or the first ones; digits change the number of the last two."""
 
     def __init__(self, *, field_id: str) -> None:

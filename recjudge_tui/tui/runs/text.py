@@ -178,7 +178,7 @@ def short_count(value: int) -> str:
 
 
 def progress_content(watch: RunWatch, width: int, look: Glyphs, *, active: bool) -> Content:
-    """The bar, the counts, the pace or the reason for waiting, and the standings if the run compares lists."""
+    """The bar, the counts, the pace or the reason for waiting, and the tally of each system if the run compares lists."""
     progress = watch.progress
     finished = progress.done + progress.failed
     share = finished / progress.calls if progress.calls else 1.0
@@ -228,9 +228,9 @@ def standings_line(watch: RunWatch, width: int, look: Glyphs) -> Content:
         share = marked.flips / marked.both_orders
         flips = f"   {look.marked if share else look.dot} {share:.0%} of {number(marked.both_orders)} flip with the order"
     room = width - cell_len(flips) - 6
-    for standing in watch.standings:
-        counts = (standing.won, standing.tied, standing.lost)
-        text = f"{one_line(standing.system, 24)} {'/'.join(map(number, counts))}"
+    for tally in watch.tallies:
+        counts = (tally.won, tally.tied, tally.lost)
+        text = f"{one_line(tally.system, 24)} {'/'.join(map(number, counts))}"
         room -= cell_len(text) + 3
         if room < 0 and parts:
             break

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from recjudge_tui.reports.common.comparison import MissingCounts
-from recjudge_tui.reports.common.missing_notes import MissingInPair, missing_notes
+from recjudge_tui.reports.common.missing_notes import MissingVerdicts, missing_notes
 from recjudge_tui.reports.common.pairing import Pair
 from recjudge_tui.store.verdicts.ratings import Question
 
 
-def lack(a: str, b: str, aspect: str, *, of_a: int = 0, of_b: int = 0, system: str = "") -> MissingInPair:
+def lack(a: str, b: str, aspect: str, *, of_a: int = 0, of_b: int = 0, system: str = "") -> MissingVerdicts:
     pair = Pair(Question(a, "explanation", aspect), Question(b, "explanation", aspect), "explanation", aspect)
-    return MissingInPair(
+    return MissingVerdicts(
         pair, MissingCounts(cases=8, not_judged_a=of_a, not_judged_b=of_b, failed_a=0, failed_b=0), system
     )
 

@@ -16,7 +16,7 @@ from recjudge_tui.tui.kit.judge_picker import KnownJudge
 from recjudge_tui.tui.runs.launch import LaunchScreen
 from recjudge_tui.tui.runs.launch_form import FIELDS
 from recjudge_tui.tui.runs.launch_judge import JudgeQuestion
-from recjudge_tui.tui.runs.launch_questions import HowMany
+from recjudge_tui.tui.runs.launch_questions import CaseCountChoice
 from tests.support.app.driving import press, until
 
 FORM = {field.name: "" for field in FIELDS} | {
@@ -49,7 +49,7 @@ async def fill(pilot: Pilot[Any], screen: LaunchScreen, **values: str) -> None:
             screen.query_one(JudgeQuestion).take(KnownJudge(value, "typed"))
             await pilot.pause()
         elif name in ("limit", "sample"):
-            await _answer_how_many(pilot, screen.query_one(HowMany), name if value else "all", value)
+            await _answer_how_many(pilot, screen.query_one(CaseCountChoice), name if value else "all", value)
         else:
             screen.query_one(f"#field-{name}", Input).value = value
     await pilot.pause(0.3)
@@ -58,7 +58,7 @@ async def fill(pilot: Pilot[Any], screen: LaunchScreen, **values: str) -> None:
     await pilot.pause()
 
 
-async def _answer_how_many(pilot: Pilot[Any], question: HowMany, kind: str, count: str) -> None:
+async def _answer_how_many(pilot: Pilot[Any], question: CaseCountChoice, kind: str, count: str) -> None:
     question.focus()
     while question.kind != kind:
         await press(pilot, "right")

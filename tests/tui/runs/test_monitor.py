@@ -14,7 +14,7 @@ from textual.widgets import DataTable, OptionList
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.reports.projects.run_differences import run_differences
-from recjudge_tui.reports.projects.run_progress import standings_of
+from recjudge_tui.reports.projects.run_progress import system_tallies
 from recjudge_tui.runs.control.detach import start_detached
 from recjudge_tui.runs.control.lease import acquire, is_active, stop_and_wait
 from recjudge_tui.runs.plan.plan import RunRequest
@@ -232,11 +232,11 @@ async def test_moving_in_the_list_stops_following_and_f_resumes_it(
         end(project_db, run_id)
 
 
-def test_the_standings_of_the_systems() -> None:
+def test_the_system_tallies_the_systems() -> None:
     counts = [VerdictCount("a", "b", "A", 1.0, 3), VerdictCount("a", "b", "B", -1.0, 1),
               VerdictCount("a", "c", "Tie", 0.0, 2), VerdictCount("b", "c", "B", -1.0, 4)]  # fmt: skip
-    assert standings_of(counts) == (("c", 4, 2, 0), ("a", 3, 2, 1), ("b", 1, 0, 7))
-    assert standings_of([]) == ()
+    assert system_tallies(counts) == (("c", 4, 2, 0), ("a", 3, 2, 1), ("b", 1, 0, 7))
+    assert system_tallies([]) == ()
 
 
 async def test_runs_are_told_apart_by_what_differs(project_db: Path) -> None:
