@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from recjudge_tui.domain.calls import Answer, Flag, Order, ParsedReply, Reply, Request, Sampling
@@ -64,11 +66,13 @@ def _flags(prompt: Prompt, material: Material, raw: object) -> tuple[Flag, ...]:
         return ()
     if not isinstance(raw, list):
         raise ReplyFault("“flagged_items” must be a list of objects with item, issue and reason")
-    ids_by_title = _ids_by_title(material)
+    ids_by_title = cache(partial(_ids_by_title, material))
     return tuple(dict.fromkeys(_flag(prompt, material, ids_by_title, entry) for entry in raw))
 
 
-def _flag(prompt: Prompt, material: Material, ids_by_title: dict[str, str], entry: object) -> Flag:
+def _flag(
+    prompt: Prompt, material: Material, ids_by_title: Callable[[], dict[str, str]], entry: object
+) -> Flag:
     if not isinstance(entry, dict):
         raise ReplyFault("every entry of “flagged_items” must be an object with item, issue and reason")
     issue = " ".join(str(entry.get("issue", "")).casefold().split())
@@ -91,14 +95,14 @@ def _ids_by_title(material: Material) -> dict[str, str]:
     return ids
 
 
-def _flagged_item(material: Material, ids_by_title: dict[str, str], named: object) -> str:
+def _flagged_item(material: Material, ids_by_title: Callable[[], dict[str, str]], named: object) -> str:
     """The id of the item meant by its place in the list, or by its exact title."""
     items = material.slates[0].items
     text = str(named).strip()
     # no place has more than a few digits, and Python refuses to convert thousands of them
     if text.isdecimal() and len(text) < 10 and 1 <= int(text) <= len(items):
         return items[int(text) - 1].item_id
-    if (item_id := ids_by_title.get(text.casefold())) is not None:
+    if (item_id := ids_by_title().get(text.casefold())) is not None:
         return item_id
     raise ReplyFault(f"flagged item “{text[:60]}” is not a place in the list (1 to {len(items)})")
 

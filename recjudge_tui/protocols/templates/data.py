@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from jinja2.runtime import LoopContext
 from jinja2.utils import Namespace
@@ -79,15 +79,27 @@ def plain(value: Any) -> Any:
 def _copy(model: Model) -> Record:
     fields = model.__dict__
     copy = Record(fields)
-    for name, part in fields.items():
-        if type(part) not in _PLAIN:
+    kind = type(model)
+    for name in _nested_fields(kind):
+        part = fields[name]
+        if part is not None:
             # a history has hundreds of items; isinstance is slow on a pydantic class
             copy[name] = _copy(part) if type(part) in _RECORDS else plain(part)
-        elif part is None and name == "image":
+        elif name == "image":
             # items have no images in templates, as in earlier versions
             del copy[name]
-    copy.kind = type(model).__name__
+    copy.kind = kind.__name__
     return copy
+
+
+@lru_cache(maxsize=64)
+def _nested_fields(kind: type[Model]) -> tuple[str, ...]:
+    """The fields of a record whose values may be other than text, numbers, truth values, None, and mappings of these."""
+    return tuple(
+        name
+        for name, field in kind.model_fields.items()
+        if not _PLAIN.issuperset(get_args(field.annotation) or (field.annotation,))
+    )
 
 
 def record(model: Model) -> Record:

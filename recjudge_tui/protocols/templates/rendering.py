@@ -59,7 +59,11 @@ def as_data(value: object) -> str:
     """
     if isinstance(value, Lines):
         return value
-    return _SPACE.sub(" ", safe_text(value)).translate(_TAG_OPENERS)
+    text = safe_text(value)
+    if text.isascii() and text.isprintable() and "  " not in text:
+        # most text is like this, and neither pattern need be searched for
+        return text.replace("<", "‹")
+    return _SPACE.sub(" ", text).translate(_TAG_OPENERS)
 
 
 def as_json(value: object) -> str:
