@@ -65,6 +65,9 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
+    if kind in _RECORDS:
+        # a history has hundreds of items, and isinstance is slow on a pydantic class
+        return _copy(value)
     if kind is dict:
         if _PLAIN.issuperset(map(type, value.values())):
             return value
@@ -83,8 +86,7 @@ def _copy(model: Model) -> Record:
     for name in _nested_fields(kind):
         part = fields[name]
         if part is not None:
-            # a history has hundreds of items; isinstance is slow on a pydantic class
-            copy[name] = _copy(part) if type(part) in _RECORDS else plain(part)
+            copy[name] = plain(part)
         elif name == "image":
             # items have no images in templates, as in earlier versions
             del copy[name]

@@ -169,7 +169,6 @@ class CallQueue(Generic[Call]):
             await asyncio.sleep(LOOK_AGAIN_S)
         if self._before_profiles:
             for worker in self._workers:
-                worker.user = (
-                    0  # the calls about the first user come next, not those about the last profile's
-                )
+                # the calls about the first user come next, not those about the user of the last profile
+                worker.user = 0
         self._has_profiles = self._before_profiles = False
