@@ -272,17 +272,13 @@ def save_verdicts(
         """SELECT count(*) FROM flags f JOIN calls k ON k.id = f.call_id WHERE k.run_id = ? AND k.case_id = ?""",
         (run_id, case_id),
     )
-    db.execute_many(
-        f"""INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {_KEPT} FROM verdicts
-            WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ? AND (state = 'failed' OR ? = 'ok')""",
-        [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts],
+    # none for most calls, which then need neither of the statements on superseded verdicts
+    of_others = db.value(
+        "SELECT EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ? AND case_id = ? AND run_id IS NOT ?)",
+        (rater_id, case_id, run_id),
     )
-    # a reader's decision on an earlier verdict does not apply to this one
-    db.execute_many(
-        """DELETE FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ?
-             AND (state = 'failed' OR ? = 'ok')""",
-        [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts],
-    )
+    if of_others:
+        _supersede(db, rater_id, case_id, run_id, drafts)
     rows = [
         (
             *(rater_id, case_id, d.aspect, protocol, run_id, d.state, d.value, d.label, d.rule),
@@ -297,11 +293,30 @@ def save_verdicts(
             ON CONFLICT (rater_id, case_id, aspect) DO NOTHING""",
         rows,
     )
+    if of_others:
+        db.execute_many(
+            f"""INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {values}
+                WHERE NOT EXISTS (
+                  SELECT 1 FROM verdicts WHERE rater_id = ?1 AND case_id = ?2 AND aspect = ?3 AND run_id = ?5)""",
+            rows,
+        )
+
+
+def _supersede(
+    db: Database, rater_id: int, case_id: int, run_id: int, drafts: Sequence[VerdictDraft]
+) -> None:
+    """Move the verdicts that these drafts replace to the superseded ones."""
+    replaced = [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts]
     db.execute_many(
-        f"""INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {values}
-            WHERE NOT EXISTS (
-              SELECT 1 FROM verdicts WHERE rater_id = ?1 AND case_id = ?2 AND aspect = ?3 AND run_id = ?5)""",
-        rows,
+        f"""INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {_KEPT} FROM verdicts
+            WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ? AND (state = 'failed' OR ? = 'ok')""",
+        replaced,
+    )
+    # a reader's decision on an earlier verdict does not apply to this one
+    db.execute_many(
+        """DELETE FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ?
+             AND (state = 'failed' OR ? = 'ok')""",
+        replaced,
     )
 
 
