@@ -70,6 +70,7 @@ def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
 
     Covers the runs that asked about each pair in one order only, and imported verdicts given in one order.
     """
+    # most projects have no games: from there SQLite need not look at every verdict
     rows = db.rows(
         """SELECT * FROM (SELECT r.name, ru.protocol, iif(k.list_order = 'ab', c.system_a, c.system_b) AS first,
              iif(k.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
@@ -80,7 +81,7 @@ def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
            UNION ALL
            SELECT r.name, v.protocol, iif(g.list_order = 'ab', c.system_a, c.system_b) AS first,
              iif(g.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)
-           FROM games g JOIN verdicts v ON v.id = g.verdict_id JOIN raters r ON r.id = v.rater_id
+           FROM games g CROSS JOIN verdicts v ON v.id = g.verdict_id JOIN raters r ON r.id = v.rater_id
            JOIN cases c ON c.id = v.case_id
            WHERE v.project_id = ? AND v.rule = 'one order'
            GROUP BY r.name, v.protocol, first, second)
