@@ -70,7 +70,7 @@ _LOG = (
     Column("judged", "Judged", "float", minor=True),
     *interval_columns(of="judged", minor=True),
     Column("n", "n", "int", minor=True),
-    Column("prediction", "Predicted"),
+    Column("pointed", "Predicted"),
     Column("sure", "Significant", minor=True),
     Column("hit", "Same direction"),
     Column("hits", "Hits", "int", minor=True),
@@ -158,7 +158,7 @@ def outcomes_table(db: Database, project_id: int, options: OutcomeOptions = _USU
     log = prediction_log_table(db, project_id, options)
     rows: list[Row] = []
     for outcome in _wanted(db, project_id, options.name):
-        judged = [r for r in log.rows if r["experiment"] == outcome.name and r["prediction"] is not None]
+        judged = [r for r in log.rows if r["experiment"] == outcome.name and r["pointed"] is not None]
         hits = [row["hit"] for row in judged if row["hit"] is not None]
         counts = {"same_way": sum(map(bool, hits)) if hits else None, "judges": len(judged)}
         rows.append(_online(outcome, options.alpha) | counts)
@@ -190,7 +190,7 @@ def prediction_log_table(db: Database, project_id: int, options: OutcomeOptions 
             for prediction in _predictions(ratings, outcome, options)
         ]
         if outcome.name in wanted:
-            empty: Row = {"rater": None, "prediction": None, "note": "no rater has compared the two systems"}
+            empty: Row = {"rater": None, "pointed": None, "note": "no rater has compared the two systems"}
             rows += [head | row for row in predictions or [empty]]
     judging = {row["rater"] for row in rows if row["rater"] is not None}
     notes = (
@@ -323,7 +323,7 @@ def _log_row(
         "judged_low": figure.ci_low,
         "judged_high": figure.ci_high,
         "n": figure.n,
-        "prediction": to,
+        "pointed": to,
         "sure": prediction.sure,
         "hit": hit,
         "hits": tally.hits,
@@ -338,16 +338,16 @@ def _log_row(
 def _verdict_text(row: Row) -> str:
     """One rater's verdict on one experiment as a sentence."""
     who = f"{row['rater']} ({row['protocol']}, {row['measure']})"
-    if row["prediction"] is None:
+    if row["pointed"] is None:
         return f"{who}: no verdict, {row['note']}"
     low, high = row["judged_low"], row["judged_high"]
     ends = f" [{low:.3f}, {high:.3f}]" if isinstance(low, float) and isinstance(high, float) else ""
     way = {True: "the same way", False: "the other way", None: "the experiment is undecided"}[
         _truth(row["hit"])
     ]
-    if row["prediction"] == _EVEN and row["hit"] is not None:
+    if row["pointed"] == _EVEN and row["hit"] is not None:
         way = "a miss"
-    return f"{who}: {row['judged']:.3f}{ends}, points to {row['prediction']}: {way}"
+    return f"{who}: {row['judged']:.3f}{ends}, points to {row['pointed']}: {way}"
 
 
 def _truth(value: object) -> bool | None:
