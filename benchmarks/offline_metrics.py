@@ -133,7 +133,8 @@ def _report(users: int) -> Row:
         with connect(Path(folder) / "metrics.db") as db:
             load(db, "big", tables)
             db.execute("UPDATE events SET type = 'heldout_rating' WHERE id % 3 = 0")
-            seconds = _seconds(lambda: metrics_table(db, 1, TOP))
+            with db.one_state():
+                seconds = _seconds(lambda: metrics_table(db, 1, TOP))
     return {
         "name": f"offline metrics of {users:,} users by 3 systems by 10 items, seconds",
         "ours": round(seconds, 2),

@@ -65,9 +65,12 @@ def segmented(
     says what it means that groups have no rows; their names follow. Raises NotFoundError for an unknown context or
     system, UsageError for an unknown attribute, and whatever the report raises.
     """
+    chosen = CaseSelection(occasions, systems=systems)
     check_contexts(db, project_id, occasions)
     check_systems(db, project_id, systems)
-    table = _segmented(db, project_id, report, by, CaseSelection(occasions, systems=systems), of_lists, empty)
+    # the groups together contain the same verdicts, and parts of one report read the same lists
+    with db.one_state():
+        table = _segmented(db, project_id, report, by, chosen, of_lists, empty)
     return about_occasions(about_systems(table, systems), occasions)
 
 
@@ -89,9 +92,7 @@ def _segmented(
     segmentation = segments(db, project_id, by, chosen.occasions, of_lists=of_lists)
     if not segmentation.groups:
         return report(chosen)
-    # the groups together contain the same verdicts
-    with db.one_state():
-        tables = [(group, report(replace(chosen, segment=group))) for group in segmentation.groups]
+    tables = [(group, report(replace(chosen, segment=group))) for group in segmentation.groups]
     first = tables[0][1]
     rows: list[Row] = [{"segment": group.name} | row for group, table in tables for row in table.rows]
     without = [one_line(group.name, 60) for group, table in tables if not table.rows]
