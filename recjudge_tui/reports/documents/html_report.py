@@ -60,10 +60,12 @@ def project_report(
     )
     wanted = [name for name in SECTIONS if not options.sections or name in options.sections]
     parts = {}
-    for done, name in enumerate(wanted):
-        if progress is not None:
-            progress(done, len(wanted))
-        parts[name] = _made(name, section_input)
+    # all sections are about the same verdicts, which are read once
+    with db.one_state():
+        for done, name in enumerate(wanted):
+            if progress is not None:
+                progress(done, len(wanted))
+            parts[name] = _made(name, section_input)
     caveats = tuple(line for part in parts.values() for line in part.lead if line.startswith(_TOLD))
     return TableText(_page(project_name(db, project_id), parts), caveats)
 
