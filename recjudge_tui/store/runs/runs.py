@@ -83,12 +83,16 @@ def run_row(db: Database, run_id: int) -> sqlite3.Row:
 
 
 def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
-    """Rows of v_runs, newest first."""
-    return db.rows(
-        """SELECT v.* FROM v_runs v JOIN runs ru ON ru.id = v.id
-           WHERE ?1 IS NULL OR ru.project_id = ?1 ORDER BY v.id DESC""",
-        (project_id,),
-    )
+    """Rows of v_runs, newest first. They count every call of the runs."""
+
+    def read() -> list[sqlite3.Row]:
+        return db.rows(
+            """SELECT v.* FROM v_runs v JOIN runs ru ON ru.id = v.id
+               WHERE ?1 IS NULL OR ru.project_id = ?1 ORDER BY v.id DESC""",
+            (project_id,),
+        )
+
+    return list(db.kept((list_runs, project_id), read))
 
 
 def run_setups(db: Database, project_id: int) -> list[sqlite3.Row]:
