@@ -405,3 +405,24 @@ def test_data_shared_by_all_groups_is_read_once(project_db: Path, report: str) -
             return sum(part in text for text in statements for part in large)
 
         assert reads("plan") == reads(None) > 1
+
+
+@pytest.mark.parametrize("by", [None, "plan"])
+def test_a_report_reads_one_state_of_the_file(tmp_path: Path, by: str | None) -> None:
+    """Somebody deletes all verdicts while the report is made: its parts still agree with each other."""
+    path = tmp_path / "recjudge.db"
+    with connect(path) as db:
+        make_visits(db)
+        counts: list[int] = []
+
+        def report(_: CaseSelection) -> Table:
+            counts.append(db.value("SELECT count(*) FROM verdicts"))
+            with connect(path) as other:
+                other.execute("DELETE FROM verdicts")
+            counts.append(db.value("SELECT count(*) FROM verdicts"))
+            return Table("t", (), ())
+
+        segmented(db, 1, report, by=by)
+        assert len(set(counts)) == 1
+        assert counts[0] > 0
+        assert db.value("SELECT count(*) FROM verdicts") == 0
