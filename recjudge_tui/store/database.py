@@ -113,7 +113,8 @@ class Database:
 
     @contextmanager
     def bulk_writing(self, cache_kib: int | None = None) -> Iterator[None]:
-        """Enlarge the page cache, so that the indexes of a large table fit into it, and keep temporary files in memory.
+        """Enlarge the page cache, so that the indexes of a large table fit into it (64 MiB, or `cache_kib`), and keep
+        temporary files in memory.
 
         For a statement with a trigger SQLite prepares such a file, which takes as long as to store a verdict.
         """

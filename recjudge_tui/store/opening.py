@@ -53,8 +53,8 @@ def _to_read(path: Path, one_thread: bool) -> Database:
         if not is_current(database):
             raise StoreError(
                 f"{path} has the schema of an older recjudge",
-                "It must be brought up to date, and it is opened read-only.",
-                "Run any command once on it, or on a copy, where it can be written.",
+                "It must be brought up to date, but it is opened read-only.",
+                "Run any command on it, or on a copy that can be written.",
             )
     except BaseException:
         database.close()

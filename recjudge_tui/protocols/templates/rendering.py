@@ -80,12 +80,9 @@ def item_line(item: Record, *attributes: str) -> Lines:
     """`Title | brand: B | category: C` on one line, then the named attributes and the image; unknown or hidden parts
     are left out. A `|` inside a part becomes `/`, so that a title cannot imitate a brand or a category.
     """
-    if type(item) is not Record or item.kind != "ItemView":
-        raise _not_expected("item_line expects an item", item)
-    known: tuple[tuple[str, str], ...] = ()
-    if attributes:
-        more = item["attributes"]
-        known = tuple((name, more[name]) for name in attributes if more.get(name))
+    _check(item, "ItemView", "item_line expects an item")
+    more = item["attributes"]
+    known = tuple((name, more[name]) for name in attributes if more.get(name))
     image = item.get("image")
     return _item_line(item["title"], item["brand"], item["category"], known, image["digest"] if image else "")
 
@@ -110,8 +107,7 @@ def event_line(event: Record, *attributes: str, values: bool = False) -> Lines:
 
     The value of events of other types than `rating` is shown only with `values`; so is the scale, where it is known.
     """
-    if type(event) is not Record or event.kind != "ShownEvent":
-        raise _not_expected("event_line expects an event", event)
+    _check(event, "ShownEvent", "event_line expects an event")
     item = event["item"]
     what = item_line(item, *attributes) if item else f"“{_part(event['text'])}”"
     value = _value(event) if values else _rating(event)
@@ -137,8 +133,9 @@ def event_lines(events: Iterable[Record], *attributes: str, values: bool = False
     return Lines("\n".join(f"- {event_line(event, *attributes, values=values)}" for event in events))
 
 
-def _not_expected(what: str, value: object) -> TypeError:
-    return TypeError(f"{what}, not {described(value)}")
+def _check(value: object, kind: str, what: str) -> None:
+    if type(value) is not Record or value.kind != kind:
+        raise TypeError(f"{what}, not {described(value)}")
 
 
 @lru_cache(maxsize=20_000)

@@ -68,7 +68,7 @@ def segmented(
     chosen = CaseSelection(occasions, systems=systems)
     check_contexts(db, project_id, occasions)
     check_systems(db, project_id, systems)
-    # the groups together contain the same verdicts, and parts of one report read the same lists
+    # so that groups and parts of the report are about the same verdicts, which are read once
     with db.one_state():
         table = _segmented(db, project_id, report, by, chosen, of_lists, empty)
     return about_occasions(about_systems(table, systems), occasions)

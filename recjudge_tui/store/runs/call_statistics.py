@@ -70,7 +70,7 @@ def one_order_counts(db: Database, project_id: int) -> list[OrderCount]:
 
     Covers the runs that asked about each pair in one order only, and imported verdicts given in one order.
     """
-    # most projects have no games: from there SQLite need not look at every verdict
+    # begins with the games, which most projects do not have; SQLite would begin with every verdict
     rows = db.rows(
         """SELECT * FROM (SELECT r.name, ru.protocol, iif(k.list_order = 'ab', c.system_a, c.system_b) AS first,
              iif(k.list_order = 'ab', c.system_b, c.system_a) AS second, count(*)

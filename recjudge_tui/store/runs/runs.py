@@ -83,7 +83,7 @@ def run_row(db: Database, run_id: int) -> sqlite3.Row:
 
 
 def list_runs(db: Database, project_id: int | None = None) -> list[sqlite3.Row]:
-    """Rows of v_runs, newest first. They count every call of the runs."""
+    """Rows of v_runs, newest first. Takes seconds for millions of calls, which are counted."""
 
     def read() -> list[sqlite3.Row]:
         return db.rows(

@@ -56,9 +56,9 @@ def checklist(steps: Sequence[Step], width: int, look: Glyphs) -> Block:
     """The remaining steps, in order, each with its key and command line."""
     lines: list[Line] = []
     for at, step in enumerate(steps, start=1):
-        key, opens = REMEDIES[step.remedy]
+        key, destination = REMEDIES[step.remedy]
         mark = look.done if step.done else str(at)
-        head = Cell(f"{mark} {step.remedy:8}", GOOD if step.done else PLAIN, opens)
+        head = Cell(f"{mark} {step.remedy:8}", GOOD if step.done else PLAIN, destination)
         text = Cell(step.text, DIM if step.done else PLAIN)
         lines += wrapped_text([Cell(" "), head], text, [Cell(key, KEY)], width)
         lines += wrapped_text([Cell(" " * 3)], Cell(step.command, DIM), [], width)
@@ -368,9 +368,9 @@ def _occasions(home: Home) -> str:
 
 
 def _missing(gap: Gap, width: int, look: Glyphs) -> tuple[Line, ...]:
-    key, opens = REMEDIES[gap.remedy]
+    key, destination = REMEDIES[gap.remedy]
     return wrapped_text(
-        [Cell(f" {look.marked} ", WARN)], Cell(gap.text, PLAIN, opens), [Cell(key, KEY)], width
+        [Cell(f" {look.marked} ", WARN)], Cell(gap.text, PLAIN, destination), [Cell(key, KEY)], width
     )
 
 

@@ -25,7 +25,7 @@ class Figure(NamedTuple):
     y: int
     x: int
     width: int
-    opens: Destination
+    destination: Destination
 
 
 class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
@@ -62,9 +62,9 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
     ]
 
     class Opened(Message):
-        def __init__(self, opens: Destination) -> None:
+        def __init__(self, destination: Destination) -> None:
             super().__init__()
-            self.opens = opens
+            self.destination = destination
 
     class Resized(Message):
         """The layout is for another size."""
@@ -85,8 +85,8 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
         before = self.cursor
         self._layout = layout
         self._figures = tuple(_figures(layout))
-        wanted = before.opens if self._moved and before is not None else layout.first
-        places = [at for at, figure in enumerate(self._figures) if figure.opens == wanted]
+        wanted = before.destination if self._moved and before is not None else layout.first
+        places = [at for at, figure in enumerate(self._figures) if figure.destination == wanted]
         if self._moved and before is not None and len(places) > 1:
             # if several figures open the same, take the nearest one
             places.sort(key=lambda at: _distance(self._figures[at], before.x, before.y))
@@ -125,7 +125,11 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
                 if cell.style
                 else Style.null()
             )
-            if cursor is not None and (cursor.column, cursor.y, cursor.x) == (column, y, x) and cell.opens:
+            if (
+                cursor is not None
+                and (cursor.column, cursor.y, cursor.x) == (column, y, x)
+                and cell.destination
+            ):
                 style = self.get_component_rich_style("home--cursor")
             segments.append(Segment(cell.text, base + style))
             x += cell.width
@@ -135,7 +139,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_open(self) -> None:
         if self.cursor is not None:
-            self.post_message(self.Opened(self.cursor.opens))
+            self.post_message(self.Opened(self.cursor.destination))
 
     def action_move(self, right: int, down: int) -> None:
         here = self.cursor
@@ -215,7 +219,7 @@ class HomeBoard(ScrollView, can_focus=True, inherit_bindings=False):
             cells = lines[y]
             if any(cell.style == TITLE for cell in cells):
                 return True
-            opening = [cell for cell in cells if cell.opens]
+            opening = [cell for cell in cells if cell.destination]
             if opening and (y != figure.y - offset or figure.x != _x_of_first(cells)):
                 return False
         return False
@@ -244,13 +248,13 @@ def _figures(layout: Layout) -> Iterator[Figure]:
         for y, cells in enumerate(lines):
             x = 0
             for cell in cells:
-                if cell.opens is not None:
-                    yield Figure(column, y + offset, x, cell.width, cell.opens)
+                if cell.destination is not None:
+                    yield Figure(column, y + offset, x, cell.width, cell.destination)
                 x += cell.width
 
 
 def _x_of_first(cells: Line) -> int:
-    at = next(place for place, cell in enumerate(cells) if cell.opens)
+    at = next(place for place, cell in enumerate(cells) if cell.destination)
     return width_of(cells[:at])
 
 

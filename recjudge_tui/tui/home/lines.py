@@ -25,7 +25,7 @@ class Destination(NamedTuple):
 class Cell(NamedTuple):
     text: str
     style: str = PLAIN
-    opens: Destination | None = None
+    destination: Destination | None = None
 
     @property
     def width(self) -> int:
@@ -73,7 +73,7 @@ def wrapped_text(left: Sequence[Cell], text: Cell, right: Sequence[Cell], width:
     gap = Cell(" " * max(width - start - first.width - width_of(right), 0))
     indent = Cell(" " * start)
     # only the first line is a place for the cursor
-    return ((*left, first, gap, *right), *((indent, part._replace(opens=None)) for part in others))
+    return ((*left, first, gap, *right), *((indent, part._replace(destination=None)) for part in others))
 
 
 def title_line(title: str, width: int, look: Glyphs) -> Line:

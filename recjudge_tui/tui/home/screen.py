@@ -125,7 +125,7 @@ class HomeScreen(ImportScreen):
 
     @on(HomeBoard.Opened)
     def _open(self, message: HomeBoard.Opened) -> None:
-        self._go_to(message.opens)
+        self._go_to(message.destination)
 
     def action_go(self, screen: str) -> None:
         self._go_to(Destination(screen))
@@ -133,16 +133,16 @@ class HomeScreen(ImportScreen):
     def action_verdicts(self) -> None:
         self.open_screen("cases", self.project_id, filter_text="")
 
-    def _go_to(self, opens: Destination) -> None:
-        if opens.screen == "import":
+    def _go_to(self, destination: Destination) -> None:
+        if destination.screen == "import":
             self.action_import()
-        elif opens.screen == "figure":
-            self._open_figure(opens.argument)
-        elif opens.screen == "monitor":
-            self.open_screen("monitor", int(opens.argument))
+        elif destination.screen == "figure":
+            self._open_figure(destination.argument)
+        elif destination.screen == "monitor":
+            self.open_screen("monitor", int(destination.argument))
         else:
-            more = {_ARGUMENTS[opens.screen]: opens.argument} if opens.argument else {}
-            self.open_screen(opens.screen, self.project_id, **more)
+            more = {_ARGUMENTS[destination.screen]: destination.argument} if destination.argument else {}
+            self.open_screen(destination.screen, self.project_id, **more)
 
     def _open_figure(self, name: str) -> None:
         from recjudge_tui.tui.figures.screen import FiguresScreen

@@ -42,13 +42,13 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         assert "only 5 cases: too few to conclude" in text
         assert "not separable" in text
         assert board.cursor is not None
-        assert board.cursor.opens == ("cases", "")
+        assert board.cursor.destination == ("cases", "")
         # each reason opens its part of the queue, and the cursor is there again afterwards
         await press(pilot, "down", "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
         assert "queue:people" in shown(pilot)
         await press(pilot, "q")
-        assert board.cursor.opens[1] == "run:1 queue:people"
+        assert board.cursor.destination[1] == "run:1 queue:people"
         # to the other column and back
         await press(pilot, "right")
         assert board.cursor.column == 1
@@ -56,9 +56,9 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         assert board.cursor.column == 0
         # by parts: trust, runs
         await press(pilot, "tab")
-        assert "disagree" in board.cursor.opens.argument
+        assert "disagree" in board.cursor.destination.argument
         await press(pilot, "tab")
-        assert board.cursor.opens == ("monitor", "1")
+        assert board.cursor.destination == ("monitor", "1")
         await press(pilot, "tab", "enter")
         assert isinstance(pilot.app.screen, CasesScreen)
         assert "system=als" in shown(pilot)
@@ -71,7 +71,7 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
             assert "verdicts to read" in shown(pilot) or size == (40, 12)
             assert all(len(line) <= size[0] for line in shown(pilot).splitlines())
         await press(pilot, "G", "g")
-        assert board.cursor.opens == ("cases", "")
+        assert board.cursor.destination == ("cases", "")
         await press(pilot, "q")
         assert "Projects (1)" in shown(pilot)
 

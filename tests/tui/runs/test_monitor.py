@@ -232,7 +232,7 @@ async def test_moving_in_the_list_stops_following_and_f_resumes_it(
         end(project_db, run_id)
 
 
-def test_the_system_tallies_the_systems() -> None:
+def test_the_tally_of_each_system() -> None:
     counts = [VerdictCount("a", "b", "A", 1.0, 3), VerdictCount("a", "b", "B", -1.0, 1),
               VerdictCount("a", "c", "Tie", 0.0, 2), VerdictCount("b", "c", "B", -1.0, 4)]  # fmt: skip
     assert system_tallies(counts) == (("c", 4, 2, 0), ("a", 3, 2, 1), ("b", 1, 0, 7))
