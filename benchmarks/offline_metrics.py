@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.projects import load, write_tables
 from benchmarks.rows import Row, run_command
-from recjudge_tui.reports.leaderboard.metrics import metrics_table
+from recjudge_tui.reports.metrics import metrics_table
 from recjudge_tui.stats.retrieval import list_arrays, offline_rows
 from recjudge_tui.stats.retrieval.held_out import GroundTruth
 from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, RankedList

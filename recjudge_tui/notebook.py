@@ -179,8 +179,8 @@ class Project:
 
     def metrics(self, k: int = TOP_K, *, metrics: Sequence[str] = (), **chosen: Any) -> Report:
         """Offline metrics, as `recjudge metrics`. `chosen`: by, systems, contexts, served_from, served_to."""
-        from recjudge_tui.reports.leaderboard.measured_lists import METRICS
-        from recjudge_tui.reports.leaderboard.metrics import metrics_table
+        from recjudge_tui.reports.measured_lists import METRICS
+        from recjudge_tui.reports.metrics import metrics_table
 
         wanted, systems = tuple(metrics) or METRICS, tuple(chosen.pop("systems", ()))
         return self._segmented(

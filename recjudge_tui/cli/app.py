@@ -44,6 +44,11 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         place = COMMANDS[cmd_name]
+        if place.module == "declared":
+            from recjudge_tui.cli.declared import report_command
+            from recjudge_tui.reports.declare import REPORTS
+
+            return report_command(REPORTS[place.name])
         command: click.Command = getattr(import_module(f"recjudge_tui.cli.{place.module}"), place.name)
         return command
 

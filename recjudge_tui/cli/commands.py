@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from recjudge_tui.reports.declare import REPORTS
+
 
 class Subcommand(NamedTuple):
     """`module` is under `recjudge_tui.cli` and has the click command `name`; `summary` is the first sentence of its help."""
@@ -46,9 +48,6 @@ SECTIONS = {
         "agreement": Subcommand(
             "results.agreement", "agreement", "Show how well raters agree on the cases that both judged."
         ),
-        "leaderboard": Subcommand(
-            "results.leaderboard", "leaderboard", "Rank the systems by wins, Q or shares of labels."
-        ),
         "metrics": Subcommand("results.metrics", "metrics", "Show offline metrics against held-out events."),
         "flags": Subcommand(
             "results.flags", "flags", "Show which issues are flagged in each system's lists."
@@ -89,4 +88,8 @@ SECTIONS = {
         ),
     },
 }
+# declared reports that belong to no group are commands of their own
+for _report in REPORTS.values():
+    if " " not in _report.name:
+        SECTIONS[_report.section][_report.name] = Subcommand("declared", _report.name, _report.summary)
 COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}

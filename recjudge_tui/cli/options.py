@@ -222,6 +222,8 @@ def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command
         help="Only these columns, in this order, by the names that JSON has or by their headings.",
     )(command)
     command = plain_option(command)
+    for name, attributes in _READING.items():
+        command = click.option(f"--{name}", expose_value=False, callback=_keep_reading, **attributes)(command)
     return click.option(
         "--format",
         "fmt",
@@ -229,6 +231,39 @@ def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command
         callback=_plain_or,
         help="Default: from the file name (.parquet too), else text.",
     )(command)
+
+
+# what of a table people read, unless they ask for more
+_READING: dict[str, dict[str, Any]] = {
+    "notes": {"type": click.Choice(("all", "some", "none")), "default": "some", "help": "Which notes to print.", "show_default": True},
+    "explain": {"is_flag": True, "help": "Print what the figures mean and how they are tested."},
+    "all": {"is_flag": True, "help": "Print every column and row; CSV and JSON have them in any case."},
+}  # fmt: skip
+
+
+def _keep_reading(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
+    ctx.meta[f"recjudge.{parameter.name}"] = value
+
+
+def _as_read(table: Table, fmt: str) -> Table:
+    """The part of a table that people asked to read, with the options that show the rest; data formats have it all."""
+    from recjudge_tui.reports.common.table import definition, note_kind, readable
+
+    meta = click.get_current_context().meta
+    if fmt not in ("text", "plain", "md", "latex", "html"):
+        return table
+    whole = bool(meta.get("recjudge.all") or meta.get(_COLUMNS))
+    explain, notes = bool(meta.get("recjudge.explain")), str(meta.get("recjudge.notes", "all"))
+    seen, left_out = readable(table, whole=whole, explain=explain, notes=notes)
+    if not left_out or fmt not in ("text", "plain"):
+        return seen
+    kinds = [note_kind(note) for note in table.notes]
+    more = [
+        *([] if whole or (table.brief is None and len(table.rows) == len(seen.rows)) else ["--all"]),
+        *(["--explain"] if "definition" in kinds and not explain else []),
+        *(["--notes all"] if notes != "all" and len(seen.notes) < len(kinds) - kinds.count("definition") else []),
+    ]
+    return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
 
 
 def plain_option(command: Command) -> Command:
@@ -282,10 +317,12 @@ def put_table(table: Table, fmt: str | None, out: Path | None) -> None:
     from recjudge_tui.reports.common.table import write_table
 
     (table,) = _chosen_columns(table)
+    known = format_of(fmt, out)
+    table = _as_read(table, known)
     if out is None:
-        write_table(table, format_of(fmt, out))
+        write_table(table, known)
         return
-    for note in save_table(table, format_of(fmt, out), out):
+    for note in save_table(table, known, out):
         narrate(note)
     narrate(f"written to {out}")
 

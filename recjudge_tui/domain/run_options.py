@@ -5,10 +5,11 @@ This module loads nothing heavy, because `recjudge run --help` reads it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
 
+from recjudge_tui.domain.options import CONTEXTS, SERVED_FROM, SERVED_TO, Option
 from recjudge_tui.domain.protocols import PROTOCOLS, SAER, Profile, ProtocolFacts, protocol_facts
 
 Aspects = Literal["multi", "single"]
@@ -47,35 +48,15 @@ def _texts(facts: ProtocolFacts) -> bool:
 
 
 @dataclass(frozen=True)
-class RunOption:
-    """One option; `name` is the setting it sets.
+class RunOption(Option):
+    """An option of a run.
 
-    type: int, float, str, bool, tuple (names) or dict (NAME=WORD). bounds: ge, gt, le and lt, as in pydantic. default:
-    None if it depends on something else; with `by_protocol`, it comes from the protocol's facts. flag, metavar: on the
-    command line; a flag that negates the setting begins with --no-. Empty: not offered there. help: for the command
-    line and the form; `details` follow on the command line only. taken_by: whether a protocol has this option. label:
-    in the form. placeholder: the meaning of an empty field of the form. form_choices: (value, text) to choose from in
-    the form, the default first. repeated: on the command line each name is given by an option of its own, because it
-    may hold a comma. as_json: the values of a dict are JSON (KEY=JSON). decides: what the option affects: what the
-    judge is asked, which cases are judged, how they are drawn, or how the run is executed.
+    by_protocol: the default comes from the protocol's facts. taken_by: whether a protocol has this option. decides: what
+    it affects: what the judge is asked, which cases are judged, how they are drawn, or how the run is executed.
     """
 
-    name: str
-    type: type
-    help: str
-    default: Any = None
     by_protocol: bool = False
-    bounds: Mapping[str, float] = field(default_factory=dict)
-    choices: tuple[str, ...] = ()
-    flag: str = ""
-    metavar: str = ""
-    details: str = ""
     taken_by: Callable[[ProtocolFacts], bool] = _any
-    label: str = ""
-    placeholder: str = ""
-    form_choices: tuple[tuple[str, str], ...] = ()
-    repeated: bool = False
-    as_json: bool = False
     decides: Decides = "question"
 
     def is_taken_by(self, protocol: str) -> bool:
@@ -106,30 +87,14 @@ _DECLARED = (
     RunOption(
         "systems", tuple, "The systems to judge, separated by commas. Default: all.",
         decides="cases", default=(), flag="--systems", metavar="A,B,...", label="systems", placeholder="all",
+        completes="systems",
     ),
     RunOption(
         "baseline", str, "Compare each system with this one only. Default: every pair of systems.",
         decides="cases", default="", flag="--baseline", metavar="SYS", taken_by=_pairs,
-        label="baseline", placeholder="every pair",
+        label="baseline", placeholder="every pair", completes="system",
     ),
-    RunOption(
-        "contexts", tuple, "Only lists and texts of this context.",
-        decides="cases", default=(), flag="--context", metavar="NAME",
-        details="Repeat it for several; --context '' selects those without one.",
-        label="contexts", placeholder="all", repeated=True,
-    ),
-    RunOption(
-        "served_from", str, "Only lists and texts served on this day (UTC) or later, or from this time on.",
-        decides="cases", default="", flag="--from", metavar="TIME",
-        details="Those without a served_at are left out and counted.",
-        label="served from", placeholder="any time",
-    ),
-    RunOption(
-        "served_to", str, "Only lists and texts served by the end of this day (UTC), or up to this time.",
-        decides="cases", default="", flag="--to", metavar="TIME",
-        details="Those without a served_at are left out and counted.",
-        label="served to", placeholder="any time",
-    ),
+    *(RunOption(**vars(option), decides="cases") for option in (CONTEXTS, SERVED_FROM, SERVED_TO)),
     RunOption(
         "top_k", int, "How many items of each list are shown to the judge.",
         default=ProtocolFacts.top_k, by_protocol=True, bounds={"ge": 1, "le": 1000},

@@ -39,3 +39,21 @@ class CaseSelection:
 
 
 EVERY_CASE = CaseSelection()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a figure is counted from: the verdicts of these raters (none: the usual ones; with `readers` everyone) under a
+    protocol, about an aspect, on these cases. `crowd`: these raters' verdicts are one question, CROWD_OF_ALL for all people.
+    """
+
+    protocol: str | None = None
+    aspect: str | None = None
+    raters: tuple[str, ...] = ()
+    readers: bool = False
+    crowd: tuple[str, ...] = ()
+    cases: CaseSelection = EVERY_CASE
+
+    @property
+    def groups(self) -> int:
+        return self.cases.groups

@@ -14,7 +14,7 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.raters.metrics import make_metric_raters
 from recjudge_tui.reports.leaderboard.diversity import diversity_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.leaderboard.metrics import metrics_table
+from recjudge_tui.reports.metrics import metrics_table
 from recjudge_tui.reports.projects.data_export import export
 from recjudge_tui.reports.projects.overview import cases_table
 from recjudge_tui.reports.verdicts.case_page import case_heading

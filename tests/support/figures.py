@@ -8,7 +8,7 @@ from recjudge_tui.reports.agreement.agreement import agreement_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.leaderboard.metrics import metrics_table
+from recjudge_tui.reports.metrics import metrics_table
 from recjudge_tui.store.database import Database
 
 _KEYS = (

@@ -13,7 +13,7 @@ from recjudge_tui.cli.data.figure import figure_options, put_figure, refuse_figu
 from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import db_option, names, narrate, output_option, project_option
 from recjudge_tui.cli.report_command import open_project
-from recjudge_tui.cli.setting_options import occasion_options
+from recjudge_tui.cli.declared import occasion_options
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.occasions import OccasionFilter

@@ -19,7 +19,7 @@ from recjudge_tui.cli.judging.start import (
 from recjudge_tui.cli.names import complete_prompt, complete_raters
 from recjudge_tui.cli.options import ProtocolChoice, address_options, names, narrate, project_option
 from recjudge_tui.cli.report_command import project_report
-from recjudge_tui.cli.setting_options import setting_options
+from recjudge_tui.cli.declared import setting_options
 from recjudge_tui.domain.adversarial import ADVERSARIAL
 from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.domain.protocols import SAER

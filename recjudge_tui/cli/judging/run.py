@@ -22,7 +22,7 @@ from recjudge_tui.cli.options import (
     table_options,
 )
 from recjudge_tui.cli.report_command import open_project
-from recjudge_tui.cli.setting_options import setting_options
+from recjudge_tui.cli.declared import setting_options
 from recjudge_tui.domain.protocols import SAER, decidable, offered, protocol_facts
 from recjudge_tui.domain.run_options import SAER_NAME, summary_of
 

@@ -38,7 +38,7 @@ def work_and_print(database: Database, run_id: int) -> None:
     click.echo(outcome(result))
     print_failures(database, result)
     if RunSettings.model_validate_json(run_row(database, run_id)["settings"]).until:
-        from recjudge_tui.reports.leaderboard.early_stopping import stop_lines
+        from recjudge_tui.reports.early_stopping import stop_lines
 
         for line in stop_lines(database, run_id):
             narrate(line)

@@ -11,7 +11,7 @@ import click
 from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import narrate, project_option
 from recjudge_tui.cli.report_command import project_report
-from recjudge_tui.cli.setting_options import occasion_options
+from recjudge_tui.cli.declared import occasion_options
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.report_command import Report

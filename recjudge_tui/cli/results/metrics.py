@@ -8,7 +8,7 @@ import click
 
 from recjudge_tui.cli.options import names, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
-from recjudge_tui.cli.setting_options import occasion_options
+from recjudge_tui.cli.declared import occasion_options
 from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def metrics(
       recjudge metrics -p shop --metrics ndcg --by activity --from 2024-05-01
     """
     from recjudge_tui.reports.common.segments import segmented
-    from recjudge_tui.reports.leaderboard.measured_lists import METRICS
-    from recjudge_tui.reports.leaderboard.metrics import metric_pairs_table, metrics_table
+    from recjudge_tui.reports.measured_lists import METRICS
+    from recjudge_tui.reports.metrics import metric_pairs_table, metrics_table
 
     build = metric_pairs_table if table == "pairs" else metrics_table
 

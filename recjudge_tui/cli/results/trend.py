@@ -9,7 +9,7 @@ import click
 from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import interval_options, names, project_option
 from recjudge_tui.cli.report_command import project_report
-from recjudge_tui.cli.setting_options import setting_options
+from recjudge_tui.cli.declared import setting_options
 from recjudge_tui.domain.occasions import OVER, Over
 from recjudge_tui.stats.defaults import TOP_K
 

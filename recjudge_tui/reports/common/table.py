@@ -9,15 +9,44 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import StoreError, UsageError
 from recjudge_tui.files import whole_file
 from recjudge_tui.stats.defaults import LEVEL, level_text
 
+if TYPE_CHECKING:
+    from recjudge_tui.domain.steps import Step
+
 Kind = Literal["text", "int", "float", "share", "ci", "usd", "seconds", "time", "statistic"]
 Row = dict[str, object]
+# warning: why the figures may mislead; data: about these data; definition: what a figure is, shown by --explain
+NoteKind = Literal["warning", "data", "definition"]
+# unless more is asked for: notes about the data, and rows
+MOST_NOTES, MOST_ROWS = 3, 40
+
+
+class Note(str):
+    """A sentence below a table, its kind, and the next step it calls for (`domain.steps`), if any."""
+
+    kind: NoteKind
+    step: Step | None
+
+    def __new__(cls, text: str, kind: NoteKind = "data", step: Step | None = None) -> Note:
+        note = super().__new__(cls, text)
+        note.kind, note.step = kind, step
+        return note
+
+
+def definition(text: str) -> Note:
+    """A note that defines a figure."""
+    return Note(text, "definition")
+
+
+def note_kind(note: str) -> NoteKind:
+    """The kind of a note; that of a plain sentence is data."""
+    return note.kind if isinstance(note, Note) else "data"
 
 
 @dataclass(frozen=True)
@@ -48,7 +77,9 @@ class Column:
 class Table:
     """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in `note`).
 
-    `facts` are results that are not about one row, by name; of the formats only JSON has them.
+    `answer`: what the table says, in one sentence, made from its cells. `brief`: the few columns that people read first;
+    `whole` has every column and row, as JSON and CSV do. `facts` are results that are not about one row, by name; of the
+    formats only JSON has them.
     Raises ValueError for a cell that is NaN or infinite, or that has no column.
     """
 
@@ -58,6 +89,8 @@ class Table:
     notes: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     facts: Mapping[str, object] = field(default_factory=dict)
+    answer: str = ""
+    brief: Table | None = None
 
     def __post_init__(self) -> None:
         names = {column.name for column in self.columns}
@@ -67,6 +100,26 @@ class Table:
             for name, value in row.items():
                 if isinstance(value, float) and not math.isfinite(value):
                     raise ValueError(f"{name} is {value}: an undefined figure is None")
+
+
+def readable(table: Table, *, whole: bool = False, explain: bool = False, notes: str = "some") -> tuple[Table, bool]:
+    """The table as people read it, and whether something was left out.
+
+    Its brief form and the first MOST_ROWS rows unless `whole`; definitions only with `explain`; `notes`: all, some (the
+    warnings, and MOST_NOTES in all) or none.
+    """
+    seen = table if whole or table.brief is None else replace(table.brief, answer=table.answer, notes=table.notes)
+    by_kind: dict[NoteKind, list[str]] = {"warning": [], "data": [], "definition": []}
+    for note in table.notes:
+        by_kind[note_kind(note)].append(note)
+    said = [*by_kind["warning"], *by_kind["data"]]
+    kept = {"all": said, "none": []}.get(notes, said[: max(MOST_NOTES, len(by_kind["warning"]))])
+    kept = [*kept, *(by_kind["definition"] if explain else [])]
+    rows = seen.rows if whole else seen.rows[:MOST_ROWS]
+    if len(rows) < len(seen.rows):
+        kept.append(f"{len(rows)} of {len(seen.rows):,} rows")
+    left_out = seen is not table or len(kept) < len(table.notes) or len(rows) < len(seen.rows)
+    return replace(seen, rows=rows, notes=tuple(kept), brief=None), left_out
 
 
 def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, ...]:
@@ -89,7 +142,7 @@ def _with_columns(table: Table, names: Sequence[str]) -> Table:
     if not chosen:
         return table
     left_out = {column.label for column in table.columns} - {column.label for column in chosen}
-    return replace(table, columns=chosen, rows=rows, notes=notes_without(table, left_out))
+    return replace(table, columns=chosen, rows=rows, notes=notes_without(table, left_out), brief=None)
 
 
 def notes_without(table: Table, left_out: Collection[str]) -> tuple[str, ...]:

@@ -167,7 +167,7 @@ def shares(context: SectionInput) -> Part:
 
 def metrics(context: SectionInput) -> Part:
     """Offline metrics of the lists, where there are any."""
-    from recjudge_tui.reports.leaderboard.metrics import metrics_table
+    from recjudge_tui.reports.metrics import metrics_table
 
     selection = context.selection
     table = metrics_table(

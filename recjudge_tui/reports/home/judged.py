@@ -42,7 +42,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import (
     leaderboard_table,
     ranked_questions,
 )
-from recjudge_tui.reports.leaderboard.mean_pairs import unshown_pairs
+from recjudge_tui.reports.mean_pairs import unshown_pairs
 from recjudge_tui.reports.leaderboard.mean_scores import mean_families
 from recjudge_tui.reports.leaderboard.rows import board_rows
 from recjudge_tui.reports.leaderboard.scores import ScoreOptions, q_scores

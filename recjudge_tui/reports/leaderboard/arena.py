@@ -17,7 +17,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import (
 from recjudge_tui.reports.leaderboard.mean_scores import mean_pairs_table
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
 from recjudge_tui.reports.leaderboard.q_metrics import q_metrics_table
-from recjudge_tui.reports.leaderboard.side_by_side import side_by_side_table
+from recjudge_tui.reports.side_by_side import side_by_side_table
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.store.database import Database
 

@@ -16,7 +16,7 @@ from recjudge_tui.reports.common.scales import is_metric, rater_notes, value_bou
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.label_shares import share_table
 from recjudge_tui.reports.leaderboard.leaderboard import ranked_questions
-from recjudge_tui.reports.leaderboard.measured_lists import ListsOfSystems
+from recjudge_tui.reports.measured_lists import ListsOfSystems
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined

@@ -21,7 +21,7 @@ from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.common.usual_raters import UsualQuestions, usual_questions
 from recjudge_tui.reports.leaderboard.battles import battles
 from recjudge_tui.reports.leaderboard.crowd import as_crowd, crowd_notes, crowd_raters
-from recjudge_tui.reports.leaderboard.early_stopping import decided_notes
+from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.leaderboard.label_shares import share_table
 from recjudge_tui.reports.leaderboard.mean_scores import ABOUT, mean_table
 from recjudge_tui.reports.leaderboard.rows import (

@@ -11,7 +11,7 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.missing_notes import earlier_notes, no_verdicts
 from recjudge_tui.reports.common.scales import categories, rater_notes, scale_notes, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.leaderboard.mean_pairs import (
+from recjudge_tui.reports.mean_pairs import (
     PAIR_COLUMNS,
     MeasuredPairs,
     SystemMeans,

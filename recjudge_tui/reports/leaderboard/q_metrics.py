@@ -11,7 +11,7 @@ from recjudge_tui.reports.common.missing_notes import earlier_notes, no_pairs
 from recjudge_tui.reports.common.scales import is_metric, origin_notes, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import battles
-from recjudge_tui.reports.leaderboard.judged_lists import JudgedLists
+from recjudge_tui.reports.judged_lists import JudgedLists
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, board_ratings, ranked_questions
 from recjudge_tui.reports.leaderboard.scores import q_of
 from recjudge_tui.stats.agreement.association import association, orders_agree

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from recjudge_tui.domain.text import money, quantity
 from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.leaderboard.early_stopping import stop_lines
+from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.projects.estimate import reused_words
 from recjudge_tui.reports.projects.run_settings import failure_lines
 from recjudge_tui.reports.verdicts.case_page import case_page

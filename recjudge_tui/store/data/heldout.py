@@ -78,6 +78,12 @@ def held_out(db: Database, project_id: int) -> dict[str, list[HeldOut]]:
     return events
 
 
+def has_held_out(db: Database, project_id: int) -> bool:
+    """Whether any event of an item is held out."""
+    sql = f"SELECT EXISTS (SELECT 1 FROM events WHERE project_id = ? AND item_id <> '' AND {held_out_type()})"
+    return bool(db.value(sql, (project_id,)))
+
+
 def item_categories(db: Database, project_id: int) -> dict[str, str]:
     """item_id -> its categories as text, for every item of the catalogue."""
     rows = db.rows("SELECT item_id, category FROM v_current_items WHERE project_id = ?", (project_id,))

@@ -111,3 +111,42 @@ def _codes(values: Collection[Hashable]) -> IntArray:
     """An integer code for each distinct value, in order of first occurrence."""
     codes: defaultdict[Hashable, int] = defaultdict(count().__next__)
     return np.fromiter(map(codes.__getitem__, values), dtype=np.int64, count=len(values))
+
+
+@dataclass(frozen=True)
+class ReasonCounts:
+    """Reasons of a rater: how many were read, how often the commonest stands among them, and how many stand word for word
+    in the prompt."""
+
+    read: int = 0
+    same: int = 0
+    of_prompt: int = 0
+    commonest: str = ""
+
+
+def reason_counts(db: Database, rater_id: int, protocol: str, aspect: str, most: int = 1000) -> ReasonCounts:
+    """Of the first `most` answers with a reason."""
+    rows = db.rows(
+        """SELECT reasoning, count(*) AS n, max(length(reasoning) >= 20 AND instr(content, reasoning) > 0) AS copied FROM (
+             SELECT trim(a.reasoning) AS reasoning, p.content FROM runs ru JOIN prompts p ON p.id = ru.prompt_id
+             JOIN calls k ON k.run_id = ru.id JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
+             WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND trim(a.reasoning) <> '' LIMIT ?4)
+           GROUP BY reasoning ORDER BY n DESC, reasoning""",
+        (rater_id, protocol, aspect, most),
+    )
+    if not rows:
+        return ReasonCounts()
+    copied = sum(row["n"] for row in rows if row["copied"])
+    return ReasonCounts(sum(row["n"] for row in rows), rows[0]["n"], copied, rows[0]["reasoning"])
+
+
+def first_place_wins(db: Database, rater_id: int, protocol: str, aspect: str) -> tuple[int, int]:
+    """(wins of the list shown first, answers that prefer a list), over the rater's answers on pairs asked in both orders."""
+    row = db.row(
+        """SELECT total(a.value * (CASE k.list_order WHEN 'ab' THEN 1 ELSE -1 END) > 0), total(a.value <> 0)
+           FROM runs ru JOIN calls k ON k.run_id = ru.id AND k.list_order <> ''
+           JOIN answers a ON a.call_id = k.id AND a.aspect = ?3
+           WHERE ru.rater_id = ?1 AND ru.protocol = ?2 AND ifnull(json_extract(ru.settings, '$.swap'), 1)""",
+        (rater_id, protocol, aspect),
+    )
+    return (0, 0) if row is None else (int(row[0]), int(row[1]))

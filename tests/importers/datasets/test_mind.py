@@ -11,7 +11,7 @@ from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.importers.summary import ImportSummary
-from recjudge_tui.reports.leaderboard.metrics import metrics_table
+from recjudge_tui.reports.metrics import metrics_table
 from recjudge_tui.store.data.histories import read_history
 from recjudge_tui.store.database import Database
 from tests.support import samples

@@ -15,7 +15,7 @@ from recjudge_tui.reports.documents.cited_text import Citation, references
 from recjudge_tui.reports.documents.methods import methods, methods_page, methods_text
 from recjudge_tui.reports.documents.statistic_sentences import PROCEDURES, SENTENCES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS as BOARDS
-from recjudge_tui.reports.leaderboard.measured_lists import METRICS
+from recjudge_tui.reports.measured_lists import METRICS
 from recjudge_tui.reports.projects.run_settings import run_settings_table
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.reports.leaderboard.early_stopping import decided_notes, run_stopping_status
+from recjudge_tui.reports.early_stopping import decided_notes, run_stopping_status
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import run_row

@@ -14,8 +14,8 @@ from recjudge_tui.domain.records import Event, RankedItem, Slate
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.leaderboard.arena import arena_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.leaderboard.mean_pairs import SystemMeans, compared, unshown_pairs
-from recjudge_tui.reports.leaderboard.metrics import metric_pairs_table, metrics_table
+from recjudge_tui.reports.mean_pairs import SystemMeans, compared, unshown_pairs
+from recjudge_tui.reports.metrics import metric_pairs_table, metrics_table
 from recjudge_tui.store.imports.loading import add_events, add_slate
 from tests.support.verdicts import Project, give, import_target, new_project, text_case
 

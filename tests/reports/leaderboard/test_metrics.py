@@ -10,7 +10,7 @@ import pytest
 from recjudge_tui.domain.records import Event, Item, RankedItem, Slate
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.leaderboard.metrics import metrics_table
+from recjudge_tui.reports.metrics import metrics_table
 from recjudge_tui.store.imports.loading import add_events, add_items, add_slate
 from tests.support.verdicts import Project, import_target, new_project
 

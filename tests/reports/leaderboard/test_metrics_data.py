@@ -14,8 +14,8 @@ from sklearn.metrics import roc_auc_score
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.leaderboard.measured_lists import METRICS
-from recjudge_tui.reports.leaderboard.metrics import metrics_table
+from recjudge_tui.reports.measured_lists import METRICS
+from recjudge_tui.reports.metrics import metrics_table
 from tests.support.trec_eval import trec_eval
 from tests.support.verdicts import Project, new_project
 

@@ -61,6 +61,8 @@ def document(title: str, body: str) -> str:
 def section(table: Table, heading: str = "h1") -> str:
     """The table with its title as caption and its notes, as part of a page."""
     title = f"<{heading}>{safe(table.title)}</{heading}>"
+    if table.answer:
+        title += f"<p><strong>{safe(table.answer)}</strong></p>"
     if not table.rows:
         return f"{title}\n<p>no rows</p>\n{_notes(table)}"
     head = "".join(f'<th scope="col"{_class(c)}>{safe(c.label)}</th>' for c in table.columns)

@@ -18,12 +18,13 @@ def write(table: Table, _: Screen) -> TableText:
 
 
 def content(table: Table) -> dict[str, object]:
-    """The shape scripts rely on: title, columns, rows, notes, settings, and facts if any; every row has every column."""
+    """The shape scripts rely on: title, columns, rows, answer, notes, settings, and facts if any; every row has every column."""
     names = [column.name for column in table.columns]
     whole: dict[str, object] = {
         "title": table.title,
         "columns": [{"name": c.name, "label": c.label, "kind": _kind(c)} for c in table.columns],
         "rows": [{name: row.get(name) for name in names} for row in table.rows],
+        "answer": table.answer,
         "notes": list(table.notes),
         "settings": dict(table.settings),
     }

@@ -16,7 +16,8 @@ def write(table: Table, _: Screen) -> TableText:
     def line(cells: list[str]) -> str:
         return f"| {' | '.join(cells)} |"
 
-    lines = [f"**{escaped(table.title)}**", ""]
+    lines = [escaped(table.answer), ""] if table.answer else []
+    lines += [f"**{escaped(table.title)}**", ""]
     lines.append(line([escaped(column.label) for column in table.columns]))
     lines.append(line(["---:" if is_number(column) else "---" for column in table.columns]))
     for row in table.rows:

@@ -53,7 +53,9 @@ def write(table: Table, screen: Screen) -> TableText:
     console = _console(out, screen)
     columns, footnotes = _columns(table)
     layout = _layout(columns, screen.width)
-    console.print(Text(one_line(table.title, _LONGEST_TITLE), style="bold"))
+    if table.answer:
+        console.print(Text(one_line(table.answer, _LONGEST_NOTE), style="bold"))
+    console.print(Text(one_line(table.title, _LONGEST_TITLE), style="dim" if table.answer else "bold"))
     if not table.rows:
         console.print(Text("no rows"))
     if layout.common:

@@ -23,7 +23,8 @@ _WORD = re.compile(r"\w")
 
 def write(table: Table, _: Screen) -> TableText:
     """Title, the number of rows, the rows, the notes; empty columns are left out."""
-    blocks = [f"{_text(table.title)}\n{_count(len(table.rows))}"]
+    answer = f"{_text(table.answer)}\n" if table.answer else ""
+    blocks = [f"{answer}{_text(table.title)}\n{_count(len(table.rows))}"]
     columns = [column for column in table.columns if _says_something(table, column)]
     blocks += ["\n".join(_lines(row, columns)) for row in table.rows]
     if table.notes:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, combinations
-from math import comb
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.table import Column, Row
+from recjudge_tui.reports.common.table import Column, Note, Row, definition
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import join_notes
-from recjudge_tui.stats.ranking.mean_tests import MeanTest, Pair, adjusted, mean_tests, ranked_pairs
-from recjudge_tui.stats.resampling.intervals import Bounds
-from recjudge_tui.stats.resampling.sign_flips import STEPS
+from recjudge_tui.stats.hypotheses import MeanTest, Pair, mean_tests, ranked_pairs
+from recjudge_tui.stats.intervals import Bounds
 
 PAIR_COLUMNS = (
     Column("users", "Users", "int"),
@@ -30,8 +28,10 @@ PAIR_COLUMNS = (
     Column("note", "Note"),
 )
 _MOST_NAMED = 10
-# with more pairs than this, p is computed on a coarser grid, in a tenth of the time
-_MANY = 1000
+_TEST = (
+    "above: the mean over the users who have both is higher, by sign flips of the users' means, each user counted once,"
+    f" p < {ALPHA:g} after Holm's correction over the pairs of systems of one figure"
+)
 
 
 class SystemMeans(NamedTuple):
@@ -71,15 +71,9 @@ def occasions(rows: Sequence[tuple[IntArray, FloatArray]], owners: IntArray) -> 
 
 
 def compared(measured: Sequence[SystemMeans], groups: int) -> list[MeasuredPairs]:
-    """The tests of all pairs of systems of several figures, Holm-adjusted over all of them; `groups` is the number of
-    such tables examined. 70,000 tests of 1,000 users take about 25 s.
-    """
-    many = sum(comb(len(m.systems), 2) for m in measured) > _MANY
-    steps = STEPS // 8 if many else STEPS
-    families = adjusted([mean_tests(m.values, m.users, m.bounds, steps) for m in measured], groups)
+    """The tests of all pairs of systems, Holm-adjusted within each figure; `groups` is the number of such tables examined."""
     return [
-        MeasuredPairs(m.name, m.systems, _order(m), tests)
-        for m, tests in zip(measured, families, strict=True)
+        MeasuredPairs(m.name, m.systems, _order(m), mean_tests(m.values, m.users, m.bounds, groups)) for m in measured
     ]
 
 
@@ -101,7 +95,7 @@ def pair_rows(pairs: MeasuredPairs) -> Iterator[Row]:
             "p_holm": test.p_holm,
             "p": test.p,
             "separable": None if test.p_holm is None else test.separable,
-            "note": join_notes(test.note or test.difference.note, _fragile(test)),
+            "note": join_notes(test.note or test.difference.note),
         }
 
 
@@ -114,48 +108,20 @@ def _seen_from(test: MeanTest, system: int) -> Row:
     return {name: -number if isinstance(number, float) else None for name, number in numbers.items()}
 
 
-def pair_notes(families: Sequence[Sequence[MeasuredPairs]], figures: str) -> list[str]:
-    """A line about the neighbours in the ranking by each figure, then a line on the test; `figures` is the name of
-    the figures.
-
-    The p values of each family are adjusted together.
-    """
-    lines = [sentence for pairs in chain.from_iterable(families) if (sentence := pair_sentence(pairs))]
-    counts = [
-        sum(test.p is not None for pairs in family for test in pairs.tests.values()) for family in families
-    ]
-    if not lines or not any(counts):
-        return lines
-    most = f"{'up to ' if len({*counts}) > 1 else ''}{quantity(max(counts), 'pair')}"
-    about = (
-        "above: the mean over the users who have both is higher. Exact sign-flip test over users, each counted once,"
-        f" p < {ALPHA:g} after Holm's correction for {most} of systems and {figures}, and the interval of "
-        f"the difference does not contain 0"
-    )
-    return [*lines, about]
-
-
-def unshown_pairs(pairs: MeasuredPairs) -> Iterator[tuple[str, str, str]]:
-    """The neighbours whose order is not shown for certain, with the reason in a few words: "" if a test just does not
-    separate them."""
-    for upper, lower, test in ranked_pairs(pairs.order, pairs.tests):
-        names = pairs.systems[upper], pairs.systems[lower]
-        if not test.separable:
-            yield (*names, "")
-        elif not _leads(test, upper):
-            yield (*names, f"{names[1]} is higher among users with both")
-        elif test.fragile:
-            yield (*names, "one more user would undo their order")
+def pair_notes(measured: Sequence[MeasuredPairs]) -> list[Note]:
+    """A sentence about the neighbours in the ranking by each figure, and the definition of the test."""
+    lines = [Note(sentence) for pairs in measured if (sentence := pair_sentence(pairs))]
+    return [*lines, definition(_TEST)] if lines else []
 
 
 def pair_sentence(pairs: MeasuredPairs) -> str:
-    """The note on the neighbours in a ranking by one figure; "" with fewer than two systems."""
+    """The neighbours in a ranking by one figure; "" with fewer than two systems."""
     words = [
         _words(pairs.systems[upper], pairs.systems[lower], test, upper)
         for upper, lower, test in ranked_pairs(pairs.order, pairs.tests)
     ]
-    more = [f"{len(words) - _MOST_NAMED} more pairs of neighbours: see the table of pairs"]
-    named = words[:_MOST_NAMED] + (more if len(words) > _MOST_NAMED else [])
+    more = len(words) - _MOST_NAMED
+    named = words[:_MOST_NAMED] + ([f"{quantity(more, 'more pair')} of neighbours"] if more > 0 else [])
     return f"{pairs.name}: {'; '.join(named)}" if named else ""
 
 
@@ -164,25 +130,10 @@ def _words(upper: str, lower: str, test: MeanTest, first: int) -> str:
         return f"{upper} and {lower} cannot be compared, {test.note}"
     p = f"p = {test.p_holm:.2g}" if test.p_holm >= _SMALLEST else f"p < {_SMALLEST:g}"
     if not test.separable:
-        why = ", but the interval of their difference contains 0" if test.p_holm < ALPHA else ""
-        return f"{upper} and {lower} are not separable ({p}{why})"
-    p = "; ".join(part for part in (p, _fragile(test)) if part)
-    if _leads(test, first):
+        return f"{upper} and {lower} are not separable ({p})"
+    if ((test.difference.value or 0.0) > 0) == (first == test.first):
         return f"{upper} above {lower} ({p})"
     return f"{lower} above {upper} among the users who have both ({p})"
-
-
-def _leads(test: MeanTest, system: int) -> bool:
-    """Whether the mean of `system` over the users who have both is the higher one."""
-    return ((test.difference.value or 0.0) > 0) == (system == test.first)
-
-
-def _fragile(test: MeanTest) -> str:
-    """Whether one more user would undo the claim; "" if not."""
-    if not test.fragile:
-        return ""
-    where = "as far apart the other way" if test.reach is None else "at the other end of the scale"
-    return f"one more user {where} would undo it"
 
 
 _SMALLEST = 0.0001

@@ -11,8 +11,8 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.leaderboard.mean_pairs import PAIR_COLUMNS, pair_notes, pair_rows
-from recjudge_tui.reports.leaderboard.measured_lists import (
+from recjudge_tui.reports.mean_pairs import PAIR_COLUMNS, pair_notes, pair_rows
+from recjudge_tui.reports.measured_lists import (
     COVERAGE,
     METRICS,
     ListsOfSystems,

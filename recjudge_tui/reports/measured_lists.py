@@ -11,7 +11,7 @@ import numpy as np
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Segment
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.leaderboard.mean_pairs import MeasuredPairs, SystemMeans, compared, occasions
+from recjudge_tui.reports.mean_pairs import MeasuredPairs, SystemMeans, compared, occasions
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.retrieval import offline
 from recjudge_tui.stats.retrieval.held_out import TruthKey

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import groupby, takewhile
 
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings
@@ -18,12 +17,13 @@ from recjudge_tui.protocols.early_stopping import (
     user_outcomes,
 )
 from recjudge_tui.protocols.registry import protocol as protocol_named
+from recjudge_tui.reports.common.table import Note
+from recjudge_tui.shapes import Base
 from recjudge_tui.stats.experiments.stopping import initial_state, update_state
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts.prompts import prompt_by_id
 from recjudge_tui.store.runs.early_stopping import case_statuses, runs_until_decided
 from recjudge_tui.store.runs.runs import run_progress, run_row
-from recjudge_tui.store.verdicts.ratings import Question
 
 MOST_PAIRS = 10
 
@@ -51,17 +51,18 @@ def run_stopping_status(db: Database, run: StoredRow) -> StoppingStatus | None:
     )
 
 
-def decided_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
-    """One line for each run behind these questions that was to stop when decided: where it stopped, and the interval
-    that is valid although the run was checked after every user."""
-    ranked = {(question.rater, question.protocol) for question in questions}
-    notes = []
-    for run in runs_until_decided(db, project_id):
+def decided_notes(chosen: Base) -> list[Note]:
+    """One line for each run behind a base that was to stop when decided: where it stopped, and the interval that is valid
+    although the run was checked after every user."""
+    db, notes = chosen.project.db, []
+    ranked = {(question.rater, question.protocol) for question in chosen.ratings.single_questions}
+    for run in runs_until_decided(db, chosen.project.id):
         if (run["rater"], run["protocol"]) in ranked and (status := run_stopping_status(db, run)) is not None:
-            notes.append(
+            text = (
                 f"{run['rater']}: run {run['id']} was checked after every user, to stop when decided; the valid"
-                f" result ({_holds(status)}):  {_shortened(status)}. The table's own intervals are too narrow for that"
+                f" result ({_holds(status)}): {_shortened(status)}. The table's own intervals are too narrow for that"
             )
+            notes.append(Note(text, "warning"))
     return notes
 
 

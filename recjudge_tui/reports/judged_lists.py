@@ -8,11 +8,14 @@ from functools import cached_property
 import numpy as np
 
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.leaderboard.measured_lists import ListsOfSystems
-from recjudge_tui.reports.leaderboard.metrics import metrics_table
+from recjudge_tui.reports.measured_lists import ListsOfSystems
+from recjudge_tui.reports.metrics import metrics_table
+from recjudge_tui.shapes import Base
 from recjudge_tui.stats.arrays import IntArray
+from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.retrieval.list_metrics import RankedList
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
+from recjudge_tui.store.data.heldout import has_held_out
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import judged_content
 from recjudge_tui.store.verdicts.ratings import CaseColumns
@@ -44,6 +47,20 @@ class JudgedLists:
                 ids = np.unique(slate[(system == code) & (slate > 0)]).tolist()
                 by_system.setdefault(self._cases.systems[code], set()).update(ids)
         return {system: tuple(sorted(ids)) for system, ids in sorted(by_system.items())}
+
+    @classmethod
+    def where_held_out(cls, chosen: Base) -> JudgedLists | None:
+        """The lists of a base's cases; None where no event is held out, so that no metric is defined."""
+        db, project_id = chosen.project.db, chosen.project.id
+        return cls(db, project_id, chosen.ratings.cases) if has_held_out(db, project_id) else None
+
+    def values(self, rows: IntArray, metric: str, k: int = TOP_K) -> dict[str, float | None]:
+        """System -> the mean of a metric over the lists of these cases."""
+        found = {}
+        for row in self.metrics(rows, k, (metric,)).rows:
+            value = row["value"]
+            found[str(row["system"])] = value if isinstance(value, float) else None
+        return found
 
     def metrics(self, rows: IntArray, k: int, metrics: Sequence[str]) -> Table:
         """The table of metrics, without intervals, over the lists of these cases."""

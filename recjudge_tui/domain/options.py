@@ -1,0 +1,97 @@
+"""What every option is, of a run and of a report: declared once; the command line, the app's form, the notebook and the
+docs derive from the declaration. Loads nothing heavy, because the help of a command reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+Completes = Literal["", "rater", "raters", "system", "systems", "prompt"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option; `name` is the setting or the argument that it sets.
+
+    type: int, float, str, bool, tuple (names) or dict (NAME=WORD). bounds: ge, gt, le and lt, as in pydantic. default:
+    None if it depends on something else. flag, metavar: on the command line; a flag that negates the setting begins with
+    --no-; no flag: not offered there; `argument`: given by its place. help: for the command line and the form; `details`
+    follow on the command line only. label: in the form. placeholder: the meaning of an empty field of the form.
+    form_choices: (value, text) to choose from in the form, the default first. repeated: on the command line each name is
+    given by an option of its own, because it may hold a comma. as_json: the values of a dict are JSON (KEY=JSON).
+    completes: what a shell and a form offer. rare: only shown by --help-all.
+    """
+
+    name: str
+    type: type
+    help: str
+    default: Any = None
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    choices: tuple[str, ...] = ()
+    flag: str = ""
+    metavar: str = ""
+    details: str = ""
+    label: str = ""
+    placeholder: str = ""
+    form_choices: tuple[tuple[str, str], ...] = ()
+    repeated: bool = False
+    as_json: bool = False
+    completes: Completes = ""
+    required: bool = False
+    argument: bool = False
+    rare: bool = False
+
+    def but(self, **changes: Any) -> Option:
+        """The same option with other words, default or choices in one report."""
+        return replace(self, **changes)
+
+
+PROTOCOL = Option("protocol", str, "pointwise, pairwise, arena, absolute or explanation.", flag="--protocol", metavar="P")
+ASPECT = Option("aspect", str, "Only this aspect.", flag="--aspect", metavar="A")
+RATER = Option("rater", str, "Only this rater.", flag="--rater", metavar="R", completes="rater")
+RATERS = Option(
+    "raters", tuple, "Only these raters. Default: see --readers.", (), flag="--raters", metavar="A,B,...", completes="raters"
+)
+READERS = Option(
+    "readers", bool, "Include readers, who overrode single verdicts in the app, and people with only a few labels.", False,
+    flag="--readers",
+)  # fmt: skip
+TRUTH = Option(
+    "truth", str, "Compare everyone with this rater. Default: all pairs of raters.", flag="--truth", metavar="RATER",
+    completes="rater",
+)  # fmt: skip
+SYSTEMS = Option(
+    "systems", tuple, "Only these systems; for pairs, both must be among them. Default: all.", (), flag="--systems",
+    metavar="A,B,...", completes="systems",
+)  # fmt: skip
+CONTEXTS = Option(
+    "contexts", tuple, "Only lists and texts of this context.", (), flag="--context", metavar="NAME", repeated=True,
+    details="Repeat it for several; --context '' selects those without one.", label="contexts", placeholder="all",
+)  # fmt: skip
+SERVED_FROM = Option(
+    "served_from", str, "Only lists and texts served on this day (UTC) or later, or from this time on.", "", flag="--from",
+    metavar="TIME", details="Those without a served_at are left out and counted.", label="served from",
+    placeholder="any time",
+)  # fmt: skip
+SERVED_TO = Option(
+    "served_to", str, "Only lists and texts served by the end of this day (UTC), or up to this time.", "", flag="--to",
+    metavar="TIME", details="Those without a served_at are left out and counted.", label="served to",
+    placeholder="any time",
+)  # fmt: skip
+BY = Option(
+    "by", str,
+    "Any attribute of users, such as plan: the report for each of its values; “activity”: for thirds of the users by"
+    " number of events; “context”: for the contexts with the most cases, and for the rest.",
+    flag="--by", metavar="NAME",
+)  # fmt: skip
+SEED = Option("seed", int, "The seed of what is drawn.", 0, flag="--seed")
+# the cases and lists that a report is about
+OCCASIONS = (CONTEXTS, SERVED_FROM, SERVED_TO)
+CASES = (SYSTEMS, BY, *OCCASIONS)
+
+
+def defaults(options: Sequence[Option]) -> dict[str, Any]:
+    """Every option's default by name."""
+    return {option.name: option.default for option in options}

@@ -1,0 +1,22 @@
+"""What can be done next, as data: errors and notes carry a step, and each surface says it in its own words, the command
+line as a command and the app as a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Action = Literal[
+    "import", "import lists", "import items", "import events", "import labels", "judge", "label", "retry", "resume", "more labels",
+    "robustness", "position", "planted", "include readers", "choose", "raise cap", "price", "whole",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """An action and what it is about, by the names that options have (`rater`, `protocol`, `run`)."""
+
+    action: Action
+    about: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,82 @@
+"""Whether a judge's verdicts say anything: looked at before any ranking, because a judge that always says Tie, follows the
+place of a list, or gives every list the same reason ranks nobody.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from recjudge_tui.domain.protocols import compares_lists
+from recjudge_tui.domain.roles import BUILT_IN
+from recjudge_tui.reports.common.scales import label_names
+from recjudge_tui.shapes import Base
+from recjudge_tui.store.verdicts.answers import first_place_wins, reason_counts
+from recjudge_tui.store.verdicts.ratings import Question
+
+# fewer verdicts than this can agree by chance
+_FEWEST, _FEWEST_IN_ORDERS = 5, 10
+# shares from which position, or one reason, decides
+_BY_PLACE, _ONE_REASON = 0.8, 0.9
+_RUN_BY_MODEL = ("judge",)
+_RUN = ("judge", "rules")
+
+
+class Sanity(NamedTuple):
+    """`reason`: why the verdicts say nothing, empty if they do; `lines`: what to warn of; `kind_words`: what the rater is, for
+    built-in ones."""
+
+    reason: str = ""
+    lines: tuple[str, ...] = ()
+    kind_words: str = ""
+
+    @property
+    def worthless(self) -> bool:
+        return bool(self.reason)
+
+
+def sanity(chosen: Base, question: Question) -> Sanity:
+    """What is wrong with the verdicts of a judge on one question; nothing is said of people, metrics and chance."""
+    rater = chosen.rater(question)
+    words = {"rules": "not a language model", "random": "by chance"}.get(rater.kind, "") if rater.kind in BUILT_IN else ""
+    if rater.kind not in _RUN or question in chosen.ratings.crowds:
+        return Sanity(kind_words=words)
+    verdicts = chosen.ratings.verdicts[question]
+    known = verdicts.value[~np.isnan(verdicts.value)]
+    found = _always_the_same(chosen, question, known) or _by_place(chosen, question, verdicts.flipped, known.size)
+    if not found and rater.kind in _RUN_BY_MODEL:
+        found = _same_reasons(chosen, question)
+    return Sanity(found, (f"{question.rater}, {question.aspect}: {found}",) if found else (), words)
+
+
+def _always_the_same(chosen: Base, question: Question, known: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
+    if known.size < _FEWEST or (known != known[0]).any():
+        return ""
+    db, project = chosen.project.db, chosen.project.id
+    names = label_names(db, project, question.protocol, question.aspect, known) or {}
+    label = names.get(float(known[0]), f"{known[0]:g}")
+    return f"{known.size:,} of {known.size:,} verdicts are {label}: no information"
+
+
+def _by_place(chosen: Base, question: Question, flipped: np.ndarray[tuple[int], np.dtype[np.bool_]], n: int) -> str:
+    if not compares_lists(question.protocol) or n < _FEWEST_IN_ORDERS or flipped.sum() < _BY_PLACE * n:
+        return ""
+    rater = chosen.rater(question)
+    first, decided = first_place_wins(chosen.project.db, rater.id, question.protocol, question.aspect)
+    if max(first, decided - first) < _BY_PLACE * decided or not decided:
+        return f"{int(flipped.sum()):,} of {n:,} answers flip with the order: position decides"
+    place, wins = ("first", first) if 2 * first >= decided else ("second", decided - first)
+    return f"the {place} list wins {wins:,} of {decided:,}: position decides"
+
+
+def _same_reasons(chosen: Base, question: Question) -> str:
+    rater = chosen.rater(question)
+    counts = reason_counts(chosen.project.db, rater.id, question.protocol, question.aspect)
+    if counts.read < _FEWEST:
+        return ""
+    if counts.of_prompt >= _ONE_REASON * counts.read:
+        return f"{counts.of_prompt:,} of {counts.read:,} reasons are copied from the prompt"
+    if counts.same >= _ONE_REASON * counts.read:
+        return f"{counts.same:,} of {counts.read:,} reasons are the same sentence"
+    return ""

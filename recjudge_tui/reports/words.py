@@ -1,0 +1,113 @@
+"""What several reports say in the same words: what was left out, who the raters are, where verdicts come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from recjudge_tui.domain.steps import Step
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.reports.common.scales import origin_notes as _origins
+from recjudge_tui.reports.common.scales import rater_notes as _raters
+from recjudge_tui.reports.common.table import Note, Row
+from recjudge_tui.shapes import FEWEST_CASES, Base
+from recjudge_tui.stats.arrays import IntArray
+from recjudge_tui.store.occasions import untimed_note
+from recjudge_tui.store.verdicts.ratings import EarlierLists, Question
+
+_NAMED = 8
+
+
+def about_base(chosen: Base) -> list[Note]:
+    """What a selection left out: earlier lists, cases without a time, readers and people with few labels; and crowds."""
+    notes = []
+    if chosen.left_out.readers:
+        notes.append(Note(f"without the overrides of {', '.join(chosen.left_out.readers)}", "data", Step("include readers")))
+    if chosen.left_out.few:
+        names = ", ".join(chosen.left_out.few)
+        notes.append(Note(f"without {names}: fewer than {FEWEST_CASES} labels", "data", Step("include readers")))
+    if chosen.ratings.untimed:
+        notes.append(Note(untimed_note(chosen.ratings.untimed, "cases")))
+    return [*notes, *_earlier(chosen), *_crowds(chosen)]
+
+
+def generation_notes(earlier: int, later: int) -> list[str]:
+    """How many cases are left out because their lists are not those that the figure is about."""
+    notes = [f"{quantity(earlier, 'case')} of earlier lists left out"] if earlier else []
+    return notes + (
+        [f"{quantity(later, 'case')} of later lists, which not all of them judged, left out"] if later else []
+    )
+
+
+def _earlier(chosen: Base) -> list[Note]:
+    """Notes on raters who judged earlier lists; the same sentence about several questions of a rater is one note."""
+    by_rater: dict[str, dict[EarlierLists, list[Question]]] = {}
+    for question in chosen.questions:
+        if (earlier := chosen.ratings.earlier.get(question)) is not None:
+            by_rater.setdefault(question.rater, {}).setdefault(earlier, []).append(question)
+    notes = []
+    for rater, by_counts in by_rater.items():
+        for earlier, alike in by_counts.items():
+            named = "; ".join(f"{question.protocol}, {question.aspect}" for question in alike)
+            who = rater if len(by_counts) == 1 else f"{rater} ({named})"
+            sentences = generation_notes(earlier.left_out, 0)
+            if earlier.replaced:
+                sentences.append(
+                    f"{earlier.replaced:,} of {earlier.n:,} cases are about lists that were imported again since"
+                )
+            notes += [Note(f"{who}: {sentence}") for sentence in sentences]
+    return notes
+
+
+def _crowds(chosen: Base) -> list[Note]:
+    notes = []
+    for question, crowd in chosen.ratings.crowds.items():
+        names = sorted({single.rater for single in crowd.questions})
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        notes.append(
+            Note(f"{question.rater}, {question.aspect}: {crowd.rater.size:,} verdicts of {', '.join(names[:_NAMED])}{more}")
+        )
+    if notes:
+        notes.append(Note("a crowd: every verdict counts once; users and raters are both clusters of an interval", "definition"))
+    return notes
+
+
+def rater_notes(chosen: Base) -> list[Note]:
+    """What must stand beside every figure of raters made from others and of the built-in rules."""
+    return [Note(text, "data") for text in _raters(chosen.ratings.raters[q.rater] for q in _singles(chosen))]
+
+
+def origin_notes(chosen: Base) -> list[Note]:
+    """Where verdicts come from, if it limits them: pairs judged in one order, battles known only as counts."""
+    return [Note(text, "data") for text in _origins(chosen.project.db, chosen.project.id, _singles(chosen))]
+
+
+def _singles(chosen: Base) -> Iterable[Question]:
+    for question in chosen.questions:
+        crowd = chosen.ratings.crowds.get(question)
+        yield from (question,) if crowd is None else crowd.questions
+
+
+def no_pairs(chosen: Base) -> str:
+    """Why a report on pairs has no rows; of a selection it says nothing about other cases."""
+    if chosen.ratings.cases.selected is None:
+        return "no pair of lists has been judged yet"
+    return "none of these pairs of lists has been judged"
+
+
+def no_verdicts(chosen: Base) -> str:
+    return "there are no verdicts yet" if chosen.ratings.cases.selected is None else "there are no verdicts on these"
+
+
+def interval_text(row: Row, kind: str) -> str:
+    """Both ends of an interval as a person reads them: `50.1 to 57.4` (percent), `1.21 to 1.80`, `980 to 1043`."""
+    low, high = row.get("ci_low"), row.get("ci_high")
+    if not isinstance(low, float) or not isinstance(high, float):
+        return "–"
+    if kind == "share":
+        return f"{100 * low:.1f} to {100 * high:.1f}"
+    return f"{low:.0f} to {high:.0f}" if kind == "points" else f"{low:.2f} to {high:.2f}"
+
+
+def distinct(codes: IntArray) -> int:
+    """How many distinct codes there are."""
+    return len(set(codes.tolist()))
