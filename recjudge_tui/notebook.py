@@ -8,19 +8,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.stats.defaults import TOP_K
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.table import Table
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.run import Progress
-    from recjudge_tui.domain.selection import CaseSelection
-    from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.store.database import Database
 
 Record = dict[str, Any]
 
@@ -34,7 +32,7 @@ class Report(Sequence[Record]):
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self.title, self.notes = table.title, table.notes
+        self.title, self.answer, self.notes = table.title, table.answer, table.notes
         self.settings = dict(table.settings)
         self.columns = tuple(column.name for column in table.columns)
 
@@ -83,133 +81,65 @@ class RunResult(NamedTuple):
     reason: str
 
 
-def open_project(name: str | None = None, db: str | Path | None = None, *, write: bool = False) -> Project:
+def open_project(name: str | None = None, db: str | Path | None = None, *, write: bool = False) -> NotebookProject:
     """Open a project by name; without a name, the only one there is. Use it in a `with` block, or close it.
 
     `db` is the database file (default: RECJUDGE_DB, else the platform's data folder). Raises NotFoundError for an
-    unknown project, UsageError where a name is needed, StoreError where the file cannot be read, or is of an older
-    version and may not be written.
+    unknown project, UsageError where a name is needed, StoreError where the file cannot be read, or may not be written.
     """
-    from recjudge_tui.settings import database_path
-    from recjudge_tui.store.opening import connect
-    from recjudge_tui.store.projects.projects import project_id, project_names
+    from recjudge_tui import project
 
-    path = database_path(None if db is None else str(db))
-    database = connect(path, must_exist=True, read_only=not write)
-    try:
-        if name is None:
-            names = [known for _, known in project_names(database)]
-            if len(names) != 1:
-                raise UsageError("name the project", f"Available: {', '.join(names) or 'none'}.")
-            name = names[0]
-        return Project(database, name.strip(), project_id(database, name))
-    except BaseException:
-        database.close()
-        raise
+    opened = project.open_project(name, db, write=write)
+    return NotebookProject(opened.db, opened.id, opened.name)
 
 
-class Project:
-    """An open project. Reports take the options of the command of the same name, with its defaults."""
+class NotebookProject(Project):
+    """An open project with every declared report as a method: `project.leaderboard(protocol="pairwise")`. A method takes the
+    options of the command of the same name, by their names in `--help`, with its defaults, and returns a Report."""
 
-    def __init__(self, database: Database, name: str, identity: int) -> None:
-        self.name = name
-        self._db, self._id = database, identity
-
-    def __enter__(self) -> Project:
+    def __enter__(self) -> NotebookProject:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        self._db.close()
+        self.db.close()
 
-    def leaderboard(
-        self,
-        protocol: str,
-        *,
-        raters: Sequence[str] = (),
-        aspect: str | None = None,
-        method: str = "",
-        table: str = "ranking",
-        k: int | None = None,
-        crowd: Sequence[str] = (),
-        **chosen: Any,
-    ) -> Report:
-        """The systems in order, as `recjudge leaderboard`. `k` is the cutoff of the metrics of table `metrics` (default 10).
+    def __getattr__(self, name: str) -> Callable[..., Report]:
+        from recjudge_tui.reports.declare import REPORTS
 
-        `chosen`: by, systems, contexts, served_from, served_to.
-        """
-        from recjudge_tui.reports.leaderboard.arena import arena_table
-        from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
+        declared = REPORTS.get(name.replace("_", " ")) or REPORTS.get(name)
+        if declared is None:
+            raise AttributeError(f"no report “{name}”; there are {', '.join(sorted(REPORTS))}")
+        return partial(self._made, declared.name)
 
-        options = LeaderboardOptions(
-            protocol, raters=tuple(raters), aspect=aspect, method=method, crowd=tuple(crowd)
-        )
-        return self._segmented(
-            lambda cases: arena_table(self._db, self._id, replace(options, selection=cases), table, k),
-            **chosen,
-        )
+    def __dir__(self) -> list[str]:
+        from recjudge_tui.reports.declare import REPORTS
 
-    def agreement(
-        self,
-        protocol: str | None = None,
-        *,
-        raters: Sequence[str] = (),
-        truth: str | None = None,
-        aspect: str | None = None,
-        stats: Sequence[str] = (),
-        levels: Sequence[str] = ("dataset",),
-        by: str | None = None,
-        **chosen: Any,
-    ) -> Report:
-        """How far raters agree, as `recjudge agreement`. `chosen`: systems, contexts, served_from, served_to."""
-        from recjudge_tui.reports.agreement.agreement import agreement_table
-        from recjudge_tui.reports.common.pairing import AgreementOptions
+        return sorted({*super().__dir__(), *(name.replace(" ", "_") for name in REPORTS)})
 
-        options = AgreementOptions(
-            protocol, aspect=aspect, raters=tuple(raters), truth=truth, stats=tuple(stats), levels=tuple(levels),
-            by_system=by == "system",
-        )  # fmt: skip
-        return self._segmented(
-            lambda cases: agreement_table(self._db, self._id, replace(options, selection=cases)),
-            by=None if by == "system" else by,
-            **chosen,
-        )
+    def _made(self, name: str, *positional: Any, **options: Any) -> Report:
+        from recjudge_tui.reports.declare import REPORTS, make
 
-    def metrics(self, k: int = TOP_K, *, metrics: Sequence[str] = (), **chosen: Any) -> Report:
-        """Offline metrics, as `recjudge metrics`. `chosen`: by, systems, contexts, served_from, served_to."""
-        from recjudge_tui.reports.measured_lists import METRICS
-        from recjudge_tui.reports.metrics import metrics_table
-
-        wanted, systems = tuple(metrics) or METRICS, tuple(chosen.pop("systems", ()))
-        return self._segmented(
-            lambda cases: metrics_table(self._db, self._id, k, metrics=wanted, among=systems, chosen=cases),
-            of_lists=True,
-            **chosen,
-        )
-
-    def flags(self, *, raters: Sequence[str] = (), protocol: str | None = None, **chosen: Any) -> Report:
-        """Flagged issues by system, as `recjudge flags`. `chosen`: by, systems, contexts, served_from, served_to."""
-        from recjudge_tui.reports.flags.kinds import kinds_table
-        from recjudge_tui.reports.flags.project_flags import FlagOptions
-
-        options = FlagOptions(protocol, tuple(raters))
-        return self._segmented(
-            lambda cases: kinds_table(self._db, self._id, replace(options, selection=cases)), **chosen
-        )
+        # as on the command line, the first options may be given without their names
+        named = dict(zip((option.name for option in REPORTS[name].options), positional, strict=False))
+        made = make(self, name, **named, **options)
+        if not isinstance(made, Table):
+            raise UsageError(f"{name} is a page, not a table", f"Use “recjudge {name}”.")
+        return Report(made)
 
     def raters(self) -> Report:
         """The raters, as `recjudge rater list`."""
         from recjudge_tui.reports.projects.overview import raters_table
 
-        return Report(raters_table(self._db, self._id))
+        return Report(raters_table(self.db, self.id))
 
     def runs(self) -> Report:
         """The runs, newest first, as `recjudge runs list`."""
         from recjudge_tui.reports.projects.overview import runs_table
 
-        return Report(runs_table(self._db, self._id))
+        return Report(runs_table(self.db, self.id))
 
     def verdicts(self, matching: str = "", *, chunk: int = 10_000) -> Iterator[list[Record]]:
         """The verdicts that match a filter (as on the cases screen), by id: lists of at most `chunk` records.
@@ -221,8 +151,8 @@ class Project:
 
         if chunk < 1:
             raise UsageError("chunk must be at least 1")
-        chosen = project_filter(self._db, self._id, matching)
-        rows = exported_rows(self._db, listed_verdicts(self._db, self._id, chosen).ids)
+        chosen = project_filter(self.db, self.id, matching)
+        rows = exported_rows(self.db, listed_verdicts(self.db, self.id, chosen).ids)
         while part := [dict(zip(EXPORTED, row, strict=True)) for row in islice(rows, chunk)]:
             yield part
 
@@ -254,55 +184,28 @@ class Project:
         from recjudge_tui.runs.plan.settings import settings_for
         from recjudge_tui.store.runs.runs import run_row, set_wanted
 
-        if self._db.read_only:
+        if self.db.read_only:
             raise UsageError(
                 "this project is opened read-only", next_step="Open it with write=True to judge."
             )
         address = JudgeAddress(**{name: options.pop(name) for name in ADDRESS_OPTIONS if name in options})
         settings = settings_for(protocol, **options)
-        request = RunRequest(self._id, address.judge_named(judge), settings, rater, prompt)
-        run_id = start.plan(self._db, [request])[0].run_id
+        request = RunRequest(self.id, address.judge_named(judge), settings, rater, prompt)
+        run_id = start.plan(self.db, [request])[0].run_id
         assert run_id is not None
         if not _loop_is_running():
-            ended = work(self._db.path, run_id, progress)
+            ended = work(self.db.path, run_id, progress)
         else:
             # a loop cannot run inside another one, and notebooks have one
             with ThreadPoolExecutor(1) as other:
-                working = other.submit(work, self._db.path, run_id, progress)
+                working = other.submit(work, self.db.path, run_id, progress)
                 try:
                     ended = working.result()
                 except KeyboardInterrupt:
-                    set_wanted(self._db, run_id, "stop")
+                    set_wanted(self.db, run_id, "stop")
                     ended = working.result()
-        reason = run_row(self._db, run_id)["error"]
+        reason = run_row(self.db, run_id)["error"]
         return RunResult(run_id, ended.state, ended.calls, ended.done, ended.failed, ended.cost_usd, reason)
-
-    def _segmented(
-        self,
-        report: Callable[[CaseSelection], Table],
-        *,
-        by: str | None = None,
-        systems: Sequence[str] = (),
-        contexts: Sequence[str] = (),
-        served_from: str = "",
-        served_to: str = "",
-        of_lists: bool = False,
-    ) -> Report:
-        from recjudge_tui.domain.occasions import occasion_filter
-        from recjudge_tui.reports.common.segments import segmented
-
-        occasions = occasion_filter(contexts, served_from, served_to)
-        return Report(
-            segmented(
-                self._db,
-                self._id,
-                report,
-                by=by,
-                occasions=occasions,
-                systems=tuple(systems),
-                of_lists=of_lists,
-            )
-        )
 
 
 def _loop_is_running() -> bool:
