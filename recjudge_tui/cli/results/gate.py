@@ -50,7 +50,7 @@ MACHINE_FORMATS = ("junit", "github")
     metavar="R",
     help="The rater of an earlier run, or run:ID: check that nothing got worse. The same lists are compared case by"
     " case, other lists of one occasion with each other, and lists of other times user by user. Give the rater itself"
-    " to compare its newest run, such as last night's, with the run before, or new lists with those they replaced.",
+    " to compare its newest run, with the run before, or new lists with those they replaced.",
 )
 @click.option(
     "--stat", "stats", metavar="NAME,...",
