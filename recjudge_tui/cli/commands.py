@@ -83,9 +83,6 @@ SECTIONS = {
         "db": Subcommand("operate.database", "db", "Back up the database file."),
         "config": Subcommand("operate.config", "config", "Show your settings: theme, name, judge and keys."),
         "doctor": Subcommand("operate.doctor", "doctor", "Check the installation, servers, keys and runs."),
-        "completion": Subcommand(
-            "operate.completion", "completion", "Print the completion script of a shell."
-        ),
     },
 }
 COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}
