@@ -80,13 +80,9 @@ SECTIONS = {
     },
     "Operate": {
         "demo": Subcommand("operate.demo", "demo", "Judge the sample data, then open the app."),
-        "watch": Subcommand("operate.watch", "watch", "Import new files and judge new cases, nightly."),
         "db": Subcommand("operate.database", "db", "Back up the database file."),
         "config": Subcommand("operate.config", "config", "Show your settings: theme, name, judge and keys."),
         "doctor": Subcommand("operate.doctor", "doctor", "Check the installation, servers, keys and runs."),
-        "completion": Subcommand(
-            "operate.completion", "completion", "Print the completion script of a shell."
-        ),
     },
 }
 COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}

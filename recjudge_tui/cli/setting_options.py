@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from recjudge_tui.cli.names import complete_systems
 from recjudge_tui.cli.options import Command, FiniteRange, split_names
 
 if TYPE_CHECKING:
@@ -61,8 +60,6 @@ def _setting_option(
         text += f"  [default: {option.defaults_text(protocols)}]"
     settled = option.default not in (None, "", ()) and not option.by_protocol
     attributes: dict[str, Any] = {"metavar": option.metavar or None, "help": text}
-    if option.name in ("systems", "baseline"):
-        attributes["shell_complete"] = complete_systems
     if option.type is bool:
         negates = option.flag.startswith("--no-") and option.default is True
         attributes |= {"is_flag": True, "default": False if negates else option.default}

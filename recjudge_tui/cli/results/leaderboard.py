@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import (
     FiniteRange,
     interval_options,
@@ -33,11 +32,10 @@ if TYPE_CHECKING:
 @click.command()
 @project_option
 @click.option("--protocol", required=True, metavar="P", help="pointwise, pairwise, arena, ...")
-@click.option("--rater", metavar="R", shell_complete=complete_raters, help="Only this rater.")
+@click.option("--rater", metavar="R", help="Only this rater.")
 @click.option(
     "--raters",
     metavar="A,B,...",
-    shell_complete=complete_raters,
     help="Only these raters, with one leaderboard each. Default: see --readers.",
 )
 @readers_option

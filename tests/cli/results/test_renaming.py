@@ -322,8 +322,8 @@ def _key(row: Row) -> str:
 def _one_way(row: Row, words: str, turned: bool) -> Row:
     """The row as seen from the first of its two systems in the order of `SYSTEMS`."""
     row = dict(row)
-    # the rows of a trend are about the system that they name, but for a judge's own drift
-    sided = not words.startswith("trend") or row.get("figure") == "anchor_shift"
+    # the rows of a trend are about the system that they name
+    sided = not words.startswith("trend")
     turned = turned and row.get("protocol") == "pairwise" and sided
     for column in ("system", "of"):
         first, vs, second = str(row.get(column)).partition(" vs ")
@@ -364,7 +364,7 @@ def _turned(row: Row, words: str) -> Row:
     if words.startswith("plan"):
         signed.remove("difference")  # what is to be detected
     rates = ["win_rate"]
-    if row.get("stat") == "bias" or row.get("figure") in ("bias", "anchor_shift") or words == "label-sets":
+    if row.get("stat") == "bias" or row.get("figure") == "bias" or words == "label-sets":
         signed.append("value")
     elif row.get("measure") == "win_rate" or row.get("figure") == "win_rate":
         rates.append("value")
