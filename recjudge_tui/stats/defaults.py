@@ -21,9 +21,6 @@ BINS = 10
 COVERAGE = 0.9
 # the number of items of a list that metrics use
 TOP_K = 10
-# Elo's K, and the number of random orders of the verdicts over which its ratings are averaged
-K_FACTOR = 4.0
-ELO_ORDERS = 100
 
 
 def level_text(level: float = LEVEL) -> str:

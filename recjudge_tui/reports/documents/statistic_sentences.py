@@ -7,7 +7,6 @@ recjudge's own, and then its sentence says all of it.
 from __future__ import annotations
 
 from recjudge_tui.reports.documents.cited_text import Sentence, cite
-from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR
 
 
 def _of(text: str, *keys: str) -> Sentence:
@@ -53,11 +52,6 @@ OF_PAIRS: dict[str, Sentence] = {
     "bt": _of(
         "Ratings are those of the model of Bradley and Terry, 400 points for odds of 10:1, ties by Davidson's extension",
         "bradley1952", "davidson1970",
-    ),
-    "elo": _of(
-        f"Elo's ratings start at 1000 and change by K = {K_FACTOR:g} times the difference of the result and the expected"
-        f" one; they are the means over at most {ELO_ORDERS:,} random orders of the verdicts, because a single order"
-        " favours late verdicts", "elo1978",
     ),
 }  # fmt: skip
 OF_LISTS: dict[str, Sentence] = {

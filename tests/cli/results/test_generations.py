@@ -31,7 +31,6 @@ COMMANDS = (
     "leaderboard --protocol pairwise",
     "leaderboard --protocol pairwise --method winrate",
     "leaderboard --protocol pairwise --method bt",
-    "leaderboard --protocol pairwise --method elo",
     "leaderboard --protocol pairwise --table matrix",
     "leaderboard --protocol pairwise --table metrics",
     "leaderboard --protocol pairwise --table metrics --rater 'random'",

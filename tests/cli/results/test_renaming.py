@@ -65,7 +65,6 @@ REPORTS = (
     "flags",
     "flags --by rank",
     "leaderboard --protocol pairwise --method bt",
-    "leaderboard --protocol pairwise --method elo",
     "leaderboard --protocol pairwise --method q",
     "leaderboard --protocol pairwise --method winrate",
     "leaderboard --protocol pairwise --table matrix",
