@@ -86,7 +86,6 @@ PROCEDURES: dict[str, Sentence] = {
     ),
     "dawid-skene": _of("Ensembles weight their raters by the model of Dawid and Skene", "dawid1979"),
     "estimate": _of("People's figures are estimated from a few labels and all verdicts by PPI++", "angelopoulos2023"),
-    "label-sets": _of("Label sets contain the person's label as often as stated, over users", "lee2023"),
     "calibration": _of("Calibration is described by the Brier score and by the error of confidence in bins", "brier1950"),
     "crowd": _of("Leaderboards of a crowd have intervals over users and raters together", "cameron2011"),
 }  # fmt: skip

@@ -46,8 +46,6 @@ COMMANDS = (
     "compare rules random",
     "compare rules random --table transitions",
     "compare rules people --by system",
-    "calibration --rater random --truth people --show error",
-    "calibration --rater random --truth people --show sets",
     "estimate --rater rules --truth people --protocol pairwise",
     "estimate --rater rules --truth people --protocol pointwise",
     "flags",
