@@ -56,9 +56,6 @@ SECTIONS = {
         "compare": Subcommand(
             "results.compare", "compare", "Show what changed between two raters, case by case."
         ),
-        "calibration": Subcommand(
-            "results.calibration", "calibration", "Check how reliable a judge's confidence is."
-        ),
         "estimate": Subcommand(
             "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
         ),

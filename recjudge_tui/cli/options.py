@@ -142,10 +142,8 @@ def raters_option(command: Command) -> Command:
     )(command)
 
 
-def interval_options(
-    none: str = "", seeds: str = "", *, resamples: int = RESAMPLES
-) -> Callable[[Command], Command]:
-    """`--resamples` and `--seed`; `none` is what else 0 leaves out, `seeds` what else the seed decides."""
+def interval_options(none: str = "", *, resamples: int = RESAMPLES) -> Callable[[Command], Command]:
+    """`--resamples` and `--seed`; `none` is what else 0 leaves out."""
 
     def decorate(command: Command) -> Command:
         seeded = click.option(
@@ -153,7 +151,7 @@ def interval_options(
             type=int,
             default=0,
             show_default=True,
-            help=f"The seed for forming these groups{seeds}.",
+            help="The seed for forming these groups.",
         )(command)
         return click.option(
             "--resamples",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from recjudge_tui.cli.options import (
-    FiniteRange,
     interval_options,
     names,
     project_option,
@@ -18,7 +17,7 @@ from recjudge_tui.cli.options import (
 )
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.setting_options import occasion_options
-from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR, TOP_K
+from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     "--method",
     default="",
     metavar="NAME",
-    help="q, winrate, bt or elo for pairs of lists (default q); share or mean for single lists and texts"
+    help="q, winrate or bt for pairs of lists (default q); share or mean for single lists and texts"
     " (default share, for absolute and explanation mean).",
 )
 @click.option(
@@ -70,21 +69,11 @@ if TYPE_CHECKING:
     help="How bt counts a tie: Davidson's model, or half a win for each.",
 )
 @click.option(
-    "--k-factor", type=FiniteRange(0, min_open=True), default=K_FACTOR, show_default=True, help="Elo's K."
-)
-@click.option(
-    "--orders",
-    type=click.IntRange(0),
-    default=ELO_ORDERS,
-    show_default=True,
-    help="Average Elo over this many random orders of the verdicts, fewer if there are many; 0: use the order of the cases.",
-)
-@click.option(
     "--k",
     type=click.IntRange(1),
     help=f"Cutoff of the offline metrics of --table metrics.  [default: {TOP_K}]",
 )  # fmt: skip
-@interval_options(" and no tests of means", "; also for the random orders of --orders")
+@interval_options(" and no tests of means")
 @systems_option
 @segment_option()
 @occasion_options
@@ -101,8 +90,6 @@ def leaderboard(
     method: str,
     table: str,
     ties: Literal["davidson", "half"],
-    k_factor: float,
-    orders: int,
     k: int | None,
     resamples: int,
     seed: int,
@@ -114,8 +101,8 @@ def leaderboard(
 
     Ties include position ties (the two orders disagreed); failed verdicts are not part of n. The notes say which
     neighbours in the ranking differ significantly, and about how many more cases the others need. Means of scores are
-    tested over the users of both systems. bt is the Bradley-Terry model. elo is Elo ratings, averaged over
-    random orders of the verdicts. On both scales, 400 points are odds of 10:1 and the mean is 1000.
+    tested over the users of both systems. bt is the Bradley-Terry model: 400 points are odds
+    of 10:1 and the mean is 1000.
 
     With more than 10 systems, the text output shows the pairs of the first 4 and the last 4; --systems chooses
     others, and the other formats have all pairs.
@@ -138,8 +125,6 @@ def leaderboard(
     named = (*((rater,) if rater else ()), *names(raters))
     options = LeaderboardOptions(
         protocol, raters=named, aspect=aspect, method=method, resamples=resamples, seed=seed, ties=ties,
-        k_factor=k_factor,
-        orders=orders,
         crowd=names(crowd),
         readers=readers,
     )  # fmt: skip

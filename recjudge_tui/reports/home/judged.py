@@ -44,7 +44,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import (
 from recjudge_tui.reports.leaderboard.mean_pairs import unshown_pairs
 from recjudge_tui.reports.leaderboard.mean_scores import mean_families
 from recjudge_tui.reports.leaderboard.rows import board_rows
-from recjudge_tui.reports.leaderboard.scores import ScoreOptions, q_scores
+from recjudge_tui.reports.leaderboard.scores import q_scores
 from recjudge_tui.reports.leaderboard.separable import more_users, short_reason, tested_neighbours
 from recjudge_tui.reports.trend.judged import FLAGS
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
@@ -119,8 +119,8 @@ def _of_wins(db: Database, project_id: int, about: Subject, options: Leaderboard
     question = next(iter(ranked_questions(ratings, about.topic.protocol)), None)
     if question is None:
         return Board(about.topic, about.rater)
-    contests = battles(ratings, question, options.resamples, options.seed)
-    scores = q_scores(contests, ScoreOptions())
+    contests = battles(ratings, question, options.resamples)
+    scores = q_scores(contests)
     tested = tested_neighbours(contests, scores)
     names = contests.systems
     alike = [

@@ -162,7 +162,7 @@ def _by_pairs(ratings: Ratings, options: LeaderboardOptions) -> dict[tuple[str, 
 
 def _q(ratings: Ratings, question: Question) -> _Figures:
     """System -> Q over all opponents."""
-    contests = battles(ratings, question, 0, 0)
+    contests = battles(ratings, question, 0)
     tallies = contests.counts.total.tallies()
     return {
         name: _Figure(None if np.isnan(q) else float(q), int(counts.sum()))
