@@ -1,4 +1,4 @@
-"""How often each claim is made about equal systems, judges or nights, and whether plans reach the power they promise.
+"""How often each claim is made about equal systems or judges, and whether plans reach the power they promise.
 
     python benchmarks/claims.py [CLAIM...] [--draws 2000] [--users 2,3,5,8,12,20,50,100] [--quick]
 
@@ -45,7 +45,6 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "correlations": systems.CORRELATIONS,
     "gates": judges.GATES,
     "position": judges.POSITION,
-    "trend": judges.TREND,
     "compare": judges.COMPARE,
     "diversity": judges.DIVERSITY,
     "ablation": judges.ABLATION,

@@ -33,16 +33,6 @@ def config_dir() -> Path:
     return user_config_path("recjudge", appauthor=False)
 
 
-def cache_dir() -> Path:
-    """The folder for files that can be fetched again: `RECJUDGE_CACHE`, else the platform's."""
-    chosen = os.environ.get("RECJUDGE_CACHE")
-    if chosen:
-        return user_path(chosen)
-    from platformdirs import user_cache_path
-
-    return user_cache_path("recjudge", appauthor=False)
-
-
 def data_dir(name: str) -> Path:
     """A shipped folder (`migrations`, `prompts`, `sample_data`): in the wheel, else next to the package."""
     installed = _PACKAGE / "_data" / name

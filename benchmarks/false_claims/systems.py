@@ -14,7 +14,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.reports.leaderboard.q_metrics import METRICS, correlation_rows
 from recjudge_tui.reports.leaderboard.rows import COLUMNS, board_rows
-from recjudge_tui.reports.leaderboard.scores import ScoreOptions, win_rate_scores
+from recjudge_tui.reports.leaderboard.scores import win_rate_scores
 from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
 from recjudge_tui.stats.arrays import FloatArray
@@ -61,8 +61,8 @@ def saer(systems: int, baseline: str = "") -> Claim:
             user_counts(a, b, outcome, owner, systems),
             np.zeros((systems, systems), dtype=np.int64),
         )
-        fought = Battles(question, names, a, b, outcome, owner, counts, none, none, 1, 0, 1)
-        scores = win_rate_scores(fought, ScoreOptions())
+        fought = Battles(question, names, counts, none, none, 1, 1)
+        scores = win_rate_scores(fought)
         rows = tuple(board_rows(fought, scores, "winrate"))
         ranked = tuple(
             str(row["system"]) for row in rows if row["opponent"] is None and row["score"] is not None

@@ -1,4 +1,4 @@
-"""Calibration, biases, position, prediction-powered means, label sets, early stopping, clicks, correlations over systems."""
+"""Calibration, biases, position, prediction-powered means, early stopping, clicks, correlations over systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from recjudge_tui.stats.agreement.association import association
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
 from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.confidence import conformal
 from recjudge_tui.stats.confidence.calibration import (
     brier_score,
     calibration_error,
@@ -27,7 +26,7 @@ from recjudge_tui.stats.estimate import Estimate, Interval
 from recjudge_tui.stats.experiments.confidence_sequences import ConfidenceSequence, advance
 from recjudge_tui.stats.experiments.online import Arm, lift
 from recjudge_tui.stats.experiments.prediction_powered import Scale, prediction_powered_mean
-from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
 
 
 def powered_setting(name: str, share: float, right: float) -> Setting:
@@ -219,42 +218,6 @@ def length_setting(name: str, prefers: float, texts: int) -> Setting:
     return Setting(name, figures, lambda rng: estimated(figures(rng, 100_000, 0)))
 
 
-def sets_setting(name: str, right: float, rows: int) -> Setting:
-    """Label sets made to contain the label in 95 %: whether the set of a new user's case does, and the interval of
-    the measured coverage. The true coverage depends on the thresholds, so it is computed for each sample.
-    """
-
-    def sample(rng: Rng, users: int) -> FloatArray:
-        size = users * rows
-        easy = np.repeat(rng.beta(8 * right, 8 * (1 - right), users), rows)
-        hit = rng.random(size) < easy
-        truth = rng.integers(0, 5, size)
-        judged = np.where(hit, truth, np.clip(truth + rng.choice([-2, -1, 1, 2], size), 0, 4))
-        sure = np.clip(rng.normal(easy, 0.15), 0.05, 1)
-        mass = conformal.label_mass(judged, sure, np.arange(size), size, 5)
-        scores: FloatArray = conformal.ordinal_scores(judged, mass)[np.arange(size), truth]
-        return scores
-
-    reference = np.sort(sample(np.random.default_rng(7), 100_000 // rows))
-
-    def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
-        scores, who = sample(rng, users), owners(users, rows)
-        limits = conformal.thresholds(scores, who, 0.95)
-        true = float((np.searchsorted(reference, limits, side="right") / reference.size).mean())
-        held = np.bincount(who, weights=scores <= limits) / rows
-        whole = np.isin(held, (0.0, 1.0)).all()
-        shown = (
-            share_estimate(held, np.arange(users)) if whole else mean_estimate(held, np.arange(users), SHARE)
-        )
-        new = rng.choice(reference) <= conformal.threshold(scores, who, 0.95)
-        return {
-            "a new case": Interval(0, 0) if new else Interval(1, 1),
-            "measured coverage": _moved(shown, true),
-        }
-
-    return Setting(name, draw, lambda _: {"a new case": 0.0, "measured coverage": 0.0})
-
-
 def sequence_setting(name: str, values: Callable[[Rng, int], FloatArray], mean: float) -> Setting:
     """A confidence sequence: its last interval is within all earlier ones, so if it contains the mean, they all do."""
 
@@ -295,7 +258,6 @@ CALIBRATION = (
     calibration_setting("few verdicts wrong", 0.0, (0.92, 0.98), 9),
     calibrated_setting("after temperature scaling", "temperature"),
     calibrated_setting("after isotonic regression", "isotonic"),
-    sets_setting("good judge", 0.9, 1), sets_setting("poor judge, 3 rows", 0.6, 3),
 )  # fmt: skip
 POWERED = (
     powered_setting("balanced", 0.5, 0.8), powered_setting("rare .1", 0.1, 0.8),

@@ -131,7 +131,7 @@ def paired_setting(name: str, only_first: float, only_second: float) -> Setting:
 
 
 def changed_setting(name: str, kept: float, drift: float, bounds: Bounds | None) -> Setting:
-    """The change of the mean of a rater's labels, a share of which stays the same: `compare`, `trend` of anchors,
+    """The change of the mean of a rater's labels, a share of which stays the same: `compare`,
     gates.
     """
 

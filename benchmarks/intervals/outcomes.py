@@ -15,7 +15,6 @@ from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.ranking.battles import crowd_counts, user_counts
 from recjudge_tui.stats.ranking.bradley_terry import MEAN, SCALE, bradley_terry, rating_intervals
 from recjudge_tui.stats.ranking.connectivity import Ties
-from recjudge_tui.stats.ranking.elo import elo, elo_intervals, elo_mean_over_orders
 from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import SHARE
@@ -116,31 +115,8 @@ def crowd_setting(
     return Setting(name, draw, lambda _: {"win rate": win, "q": win / (1 - win), "mean": win, "bt": rating})
 
 
-def elo_setting(name: str, strength: tuple[float, ...], tie: float, users: int) -> Setting:
-    """Elo's rating of the first system. Its true value is the mean over samples of this size and their orders: it depends
-    on the size."""
-    true = np.array(strength)
-
-    def draw(rng: Rng, size: int) -> Mapping[str, Shown]:
-        if size != users:
-            return {}
-        a, b, outcome, owner = battles_drawn(rng, true, tie, size, 1, 0.0)
-        around = elo_mean_over_orders(a, b, outcome, owner, true.size)
-        return {
-            "elo": elo_intervals(a, b, outcome, owner, true.size, around=around)[0],
-            "elo, one order": elo_intervals(a, b, outcome, owner, true.size)[0],
-        }
-
-    def truth(rng: Rng) -> Mapping[str, float]:
-        samples = (battles_drawn(rng, true, tie, users, 1, 0.0) for _ in range(4000))
-        mean = float(np.mean([elo(a, b, outcome, true.size)[0] for a, b, outcome, _ in samples]))
-        return {"elo": mean, "elo, one order": mean}
-
-    return Setting(name, draw, truth)
-
-
 def steady_setting(name: str, elsewhere: float, users: int) -> Setting:
-    """The ratings of a system that a user puts third of four, or, with probability `elsewhere`, first."""
+    """The rating of a system that a user puts third of four, or, with probability `elsewhere`, first."""
     first, second = np.array(list(combinations(range(4), 2))).T
 
     def sample(rng: Rng, size: int) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
@@ -155,23 +131,11 @@ def steady_setting(name: str, elsewhere: float, users: int) -> Setting:
             return {}
         a, b, won, owner = sample(rng, size)
         counts = user_counts(a, b, won, owner, 4)
-        around = elo_mean_over_orders(a, b, won, owner, 4)
-        return {
-            "bt": rating_intervals(counts, bradley_terry(counts.total), "davidson")[0],
-            "elo": elo_intervals(a, b, won, owner, 4, around=around)[0],
-        }
+        return {"bt": rating_intervals(counts, bradley_terry(counts.total), "davidson")[0]}
 
     def truth(rng: Rng) -> Mapping[str, float]:
         a, b, won, owner = sample(rng, 100_000)
-        mixed = []
-        for _ in range(2000):
-            x, y, gained, _ = sample(rng, users)
-            at = rng.permutation(x.size)
-            mixed.append(elo(x[at], y[at], gained[at], 4)[0])
-        return {
-            "bt": float(bradley_terry(user_counts(a, b, won, owner, 4).total).ratings[0]),
-            "elo": float(np.mean(mixed)),
-        }
+        return {"bt": float(bradley_terry(user_counts(a, b, won, owner, 4).total).ratings[0])}
 
     return Setting(name, draw, truth)
 
@@ -191,7 +155,6 @@ STRENGTHS = (
     rating_setting("two lopsided", (0.0, 2.9), 0.01),
     rating_setting("three, tastes differ, 3 rows", (0.0, 0.5, 1.0), 0.3, 3, 1.0),
     rating_setting("three apart, ties as half wins", (0.0, 0.7, 1.5), 0.5, ties="half"),
-    *(elo_setting(f"Elo, three apart, {n}", (0.0, 0.5, 1.0), 0.3, n) for n in (10, 20, 50)),
     *(steady_setting(f"nearly always third, {n}", 0.05, n) for n in (10, 20, 50)),
 )  # fmt: skip
 CROWD = (

@@ -55,9 +55,6 @@ SECTIONS = {
         "compare": Subcommand(
             "results.compare", "compare", "Show what changed between two raters, case by case."
         ),
-        "calibration": Subcommand(
-            "results.calibration", "calibration", "Check how reliable a judge's confidence is."
-        ),
         "estimate": Subcommand(
             "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
         ),
@@ -79,13 +76,9 @@ SECTIONS = {
     },
     "Operate": {
         "demo": Subcommand("operate.demo", "demo", "Judge the sample data, then open the app."),
-        "watch": Subcommand("operate.watch", "watch", "Import new files and judge new cases, nightly."),
         "db": Subcommand("operate.database", "db", "Back up the database file."),
         "config": Subcommand("operate.config", "config", "Show your settings: theme, name, judge and keys."),
         "doctor": Subcommand("operate.doctor", "doctor", "Check the installation, servers, keys and runs."),
-        "completion": Subcommand(
-            "operate.completion", "completion", "Print the completion script of a shell."
-        ),
     },
 }
 # declared reports that belong to no group are commands of their own

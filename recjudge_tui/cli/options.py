@@ -10,13 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
-from click.shell_completion import CompletionItem
 
 from recjudge_tui.cli.names import (
     PROJECT_VARIABLE,
-    complete_project,
-    complete_raters,
-    complete_systems,
     default_project,
 )
 from recjudge_tui.domain.address import ADDRESS_OPTIONS
@@ -82,7 +78,6 @@ def _project_option(explanation: str, **attributes: Any) -> Callable[[Command], 
         "--project",
         required=True,
         metavar="PROJECT",
-        shell_complete=complete_project,
         help=explanation,
         **attributes,
     )
@@ -133,7 +128,6 @@ def systems_option(command: Command) -> Command:
         "--systems",
         metavar="A,B,...",
         callback=split_names,
-        shell_complete=complete_systems,
         help="Only these systems; for pairs, both must be among them. Default: all.",
     )(command)
 
@@ -144,15 +138,12 @@ def raters_option(command: Command) -> Command:
         "--raters",
         metavar="A,B,...",
         callback=split_names,
-        shell_complete=complete_raters,
         help="Only these raters. Default: all.",
     )(command)
 
 
-def interval_options(
-    none: str = "", seeds: str = "", *, resamples: int = RESAMPLES
-) -> Callable[[Command], Command]:
-    """`--resamples` and `--seed`; `none` is what else 0 leaves out, `seeds` what else the seed decides."""
+def interval_options(none: str = "", *, resamples: int = RESAMPLES) -> Callable[[Command], Command]:
+    """`--resamples` and `--seed`; `none` is what else 0 leaves out."""
 
     def decorate(command: Command) -> Command:
         seeded = click.option(
@@ -160,7 +151,7 @@ def interval_options(
             type=int,
             default=0,
             show_default=True,
-            help=f"The seed for forming these groups{seeds}.",
+            help="The seed for forming these groups.",
         )(command)
         return click.option(
             "--resamples",
@@ -395,11 +386,6 @@ class ProtocolChoice(click.ParamType[str]):
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
         return self._choice().get_missing_message(param, ctx)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        return self._choice().shell_complete(ctx, param, incomplete)
 
     def _choice(self) -> click.Choice[str]:
         from recjudge_tui.domain.protocols import offered, with_unit

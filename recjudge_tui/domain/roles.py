@@ -37,8 +37,6 @@ READERS: tuple[RaterKind, ...] = ("reader",)
 PEOPLE: tuple[RaterKind, ...] = ("annotator", "consensus", "ground_truth", "reader")
 # possible references for a judge; figures take the first kind that a project has
 REFERENCES: tuple[RaterKind, ...] = ("ground_truth", "consensus", "annotator")
-# possible references for a single run in the list of runs, which takes the first kind that shares a case with it
-RUN_REFERENCES: tuple[RaterKind, ...] = ("consensus", "ground_truth", "annotator")
 MACHINES: tuple[RaterKind, ...] = tuple(kind for kind in RATER_KINDS if kind not in PEOPLE)
 
 # kinds that a row of labels can name, because they are neither built in nor made by recjudge

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.fetched_images import fetch_images
 from recjudge_tui.importers.files.chosen_rows import Wanted
 from recjudge_tui.importers.files.layout import Layout
 from recjudge_tui.importers.files.reading import bare_name, copy_note, sample_of, table_copies
@@ -51,7 +50,6 @@ def import_paths(
     event_type: str | None = None,
     where: Wanted = MappingProxyType({}),
     names: Mapping[Path, str] | None = None,
-    fetch_limit: int | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> list[ImportSummary]:
@@ -60,16 +58,11 @@ def import_paths(
     From a folder, only files that a layout claims and plain tables are imported; the first summary names the others. One
     transaction for all kinds; returns one summary per kind. Raises the errors of `import_files`, and InputError for a
     file that may hold several kinds. With `dry_run` the transaction is undone at its end, and nothing is stored.
-    `fetch_limit`: fetch the images that items name by address, at most this many; None: fetch none.
     """
     mapped = _mapped_files(paths, kind) if mapping is not None else None
     sorted_files = mapped or find_files(paths, kind, layout, system, project)
     _refuse_unfit(sorted_files.files, kind, system, event_type)
     everything = [path for files in sorted_files.files.values() for path in files] + sorted_files.beside
-    fetched = None
-    if fetch_limit is not None:
-        # before the transaction: the database must not be locked while waiting for the network
-        fetched = fetch_images(sorted_files.files.get("items", ()), layout, mapping, fetch_limit)
     with suppress(_DryRun), db.bulk_writing(), db.transaction():
         summaries = [
             import_files(
@@ -84,7 +77,6 @@ def import_paths(
                 where=where,
                 beside=everything,
                 names=names,
-                fetched=fetched,
                 progress=progress,
             )
             for part, files in sorted_files.files.items()

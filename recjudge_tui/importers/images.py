@@ -38,7 +38,7 @@ class MissingPillow(Exception):  # noqa: N818 - not the image's fault
 
 
 def is_address(reference: str) -> bool:
-    """Whether the image would have to be fetched from the net."""
+    """Whether the image is in the net, from which nothing is fetched."""
     return reference.lower().startswith(("http://", "https://"))
 
 
@@ -50,9 +50,7 @@ def read_local(reference: str, folder: Path | None) -> bytes:
     if reference.lower().startswith("data:"):
         return _of_data(reference)
     if scheme := _SCHEME.match(reference):
-        raise ImageFault(
-            f"“{scheme[0]}” addresses are not supported; give a path, a data: URI or an http(s) address"
-        )
+        raise ImageFault(f"“{scheme[0]}” addresses are not supported; give a path or a data: URI")
     if folder is None:
         raise ImageFault("an image cannot be found by its path when the table comes from standard input")
     return _of_file(reference, folder)

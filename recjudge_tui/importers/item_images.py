@@ -8,7 +8,6 @@ from pathlib import Path
 from recjudge_tui.domain.records import Item
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import InputError
-from recjudge_tui.importers.fetched_images import FetchedImages
 from recjudge_tui.importers.files.notes import Notes
 from recjudge_tui.importers.files.values import shown
 from recjudge_tui.importers.images import (
@@ -21,33 +20,33 @@ from recjudge_tui.importers.images import (
 from recjudge_tui.store.data.images import add_image
 from recjudge_tui.store.database import Database
 
-# an attribute of this name keeps an address that was not fetched
+# an attribute of this name keeps the address of an image
 ADDRESS = "image"
 _LONGEST_KEY = 2_000
 
 
 @dataclass
 class ItemImages:
-    """The images of one file's items. `folder` is the file's own (None: it is the standard input), `fetched` the images
-    from the net (None: none is fetched). `stored`: reference -> digest, of the images met so far."""
+    """The images of one file's items. `folder` is the file's own (None: it is the standard input). `stored`: reference ->
+    digest, of the images met so far. `addresses` counts the images that are only named by an address."""
 
     db: Database
     notes: Notes
     folder: Path | None
-    fetched: FetchedImages | None
     stored: dict[str, str] = field(default_factory=dict)
-    not_fetched: int = 0
+    addresses: int = 0
 
     def store(self, line: int, item: Item) -> Item:
         """The item with the digest of its image, after storing the image.
 
-        If the image's address was not fetched, the item has no image. Call inside a transaction. Raises InputError
-        for an image that cannot be used.
+        Nothing is fetched: an item whose image is an http(s) address keeps it as an attribute. Call inside a
+        transaction. Raises InputError for an image that cannot be used.
         """
         reference = item.image
         if not reference:
             return item
-        if is_address(reference) and not self._is_at_hand(line, reference):
+        if is_address(reference):
+            self.addresses += 1
             return item.model_copy(
                 update={"image": "", "attributes": {**item.attributes, ADDRESS: reference}}
             )
@@ -57,25 +56,10 @@ class ItemImages:
             self.stored[reference] = digest
         return item.model_copy(update={"image": digest})
 
-    def _is_at_hand(self, line: int, address: str) -> bool:
-        if self.fetched is None:
-            self.not_fetched += 1
-            return False
-        failure = self.fetched.failures.get(address)
-        if failure is not None:
-            self.notes.warn(
-                line, "image not fetched", f"image {shown(address)}: {failure}; the item has no image"
-            )
-        return failure is None
-
     def _stored(self, line: int, item: Item) -> str:
         reference = item.image
         try:
-            if is_address(reference) and self.fetched is not None:
-                content = self.fetched.content(reference)
-            else:
-                content = read_local(reference, self.folder)
-            image = prepared(content)
+            image = prepared(read_local(reference, self.folder))
         except ImageFault as fault:
             raise InputError(
                 f"{self.notes.file}:{self.notes.unit}{line}: image {shown(reference)} cannot be used",
@@ -92,10 +76,9 @@ class ItemImages:
         return image.view.digest
 
     def remark(self) -> None:
-        """Add a remark on how many images were not fetched because --fetch-images was not given."""
-        if self.not_fetched:
+        """Add a remark on images that are only named by an address."""
+        if self.addresses:
             self.notes.remark(
-                f"{quantity(self.not_fetched, 'image')} not fetched from the internet: add --fetch-images "
-                f"to fetch them;"
-                f" the addresses are kept as attribute “{ADDRESS}”"
+                f"{quantity(self.addresses, 'image')} named by an http(s) address: nothing is fetched, and the address is"
+                f" kept as attribute “{ADDRESS}”; to show these images, save them as files and give their paths"
             )

@@ -14,7 +14,6 @@ from recjudge_tui.domain.event_types import HELD_OUT
 from recjudge_tui.domain.records import Event, ImportKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
-from recjudge_tui.importers.fetched_images import FetchedImages
 from recjudge_tui.importers.files.chosen_rows import Wanted, where_text
 from recjudge_tui.importers.files.layout import Layout, LocatedRecord, Request
 from recjudge_tui.importers.files.mapping import FileMapping, load_mapping
@@ -83,7 +82,6 @@ def import_files(
     where: Wanted = MappingProxyType({}),
     beside: Sequence[Path] = (),
     names: Mapping[Path, str] | None = None,
-    fetched: FetchedImages | None = None,
     progress: Progress | None = None,
 ) -> ImportSummary:
     """Import files of one kind into a project; creates the project if it is new.
@@ -92,8 +90,8 @@ def import_files(
     of lists or explanations and overrides a column of that name, `event_type` the type of events; several files that name
     no system are named after themselves. `where`: only the rows with one of these values in each of these
     columns. If files of one command disagree, the first one counts; a newer command replaces an earlier one. `beside`
-    are other files that a layout may need, `names` replaces a file's path in messages, `fetched` are the images of
-    items fetched from the internet. Raises UsageError, InputError, StoreError.
+    are other files that a layout may need, `names` replaces a file's path in messages. Raises UsageError, InputError,
+    StoreError.
     """
     _refuse_unfit(kind, layout, mapping, system, event_type)
     system = _storable(system.strip()) if system else None
@@ -111,7 +109,7 @@ def import_files(
         identity = create_project(db, project) if project_id is None else project_id
         command = _Command(
             db, identity, kind, layout, described, system, event_type or "", where, (*paths, *beside),
-            len(paths) > 1, names or {}, fetched, pace, ProjectCache(),
+            len(paths) > 1, names or {}, pace, ProjectCache(),
         )  # fmt: skip
         for path in paths:
             since = next((s.import_id for s, _ in files if s.import_id is not None), None)
@@ -209,7 +207,6 @@ class _Command(NamedTuple):
     files: tuple[Path, ...]
     several: bool
     names: Mapping[Path, str]
-    fetched: FetchedImages | None
     pace: _Pace
     known: ProjectCache
 
@@ -223,7 +220,6 @@ class _Command(NamedTuple):
         """How a file is read, as text: reading the same bytes in another way is another import."""
         how = f"mapping {self.mapping.name} {self.mapping.digest[:8]}" if self.mapping else layout
         how = f"{how}, system {system}" if system else how
-        how = f"{how}, images fetched" if self.fetched is not None and self.kind == "items" else how
         how = f"{how}, type {self.event_type}" if self.event_type else how
         return f"{how}, where {where_text(self.where)}" if self.where else how
 
@@ -274,7 +270,7 @@ def _import_file(
     reads = joined_ids(layout.read(request), again, target, notes)
     reads = _held_out(reads, notes) if held_out else reads
     reads = command.pace.through(reads, contents.lines)
-    images = ItemImages(db, notes, None if path in command.names else path.parent, command.fetched)
+    images = ItemImages(db, notes, None if path in command.names else path.parent)
     counts = store_records(target, kind, reads, notes, command.known, images)
     if not counts.stored and not counts.unchanged and not counts.answered:
         raise _nothing(request, layout, counts.records)

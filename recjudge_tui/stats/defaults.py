@@ -15,15 +15,11 @@ DIFFERENCES = (0.05, 0.1, 0.2)
 RESAMPLES = 2000
 # the same for a page that shows all reports
 PAGE_RESAMPLES = 1000
-# cross-validation folds; bins of confidence; how often a label set should contain the label
+# cross-validation folds; bins of confidence
 FOLDS = 5
 BINS = 10
-COVERAGE = 0.9
 # the number of items of a list that metrics use
 TOP_K = 10
-# Elo's K, and the number of random orders of the verdicts over which its ratings are averaged
-K_FACTOR = 4.0
-ELO_ORDERS = 100
 
 
 def level_text(level: float = LEVEL) -> str:

@@ -5,7 +5,7 @@ They are rendered each time a query is built, so that a protocol registered late
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.event_types import HELD_OUT
@@ -24,12 +24,6 @@ SAME_EVENT = "user_id, type, timestamp, text, value, item_id"
 def sql_list(texts: Iterable[str]) -> str:
     """`('a', 'b')`, for IN. The texts come from the code, never from data."""
     return "(" + ", ".join(f"'{text}'" for text in texts) + ")"
-
-
-def rank_in(column: str, order: Sequence[str]) -> str:
-    """The place of the text in `column` in `order`, to sort by; NULL for another text."""
-    cases = " ".join(f"WHEN '{text}' THEN {place}" for place, text in enumerate(order))
-    return f"CASE {column} {cases} END"
 
 
 def question_of(column: str) -> str:

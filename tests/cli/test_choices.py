@@ -10,7 +10,6 @@ import pytest
 from recjudge_tui.cli import options
 from recjudge_tui.cli.data.export import EXPORTS, export
 from recjudge_tui.cli.people import raters, verdicts
-from recjudge_tui.cli.results.calibration import calibration
 from recjudge_tui.cli.results.cost import cost
 from recjudge_tui.cli.results.estimate import estimate
 from recjudge_tui.cli.results.leaderboard import leaderboard
@@ -24,7 +23,6 @@ from recjudge_tui.reports.papers.zhang_evaluators import LEVELS
 from recjudge_tui.reports.projects.data_export import RANKINGS
 from recjudge_tui.reports.projects.ranking_files import RankingFormat
 from recjudge_tui.reports.reliability.human_estimates import MEASURES
-from recjudge_tui.stats.confidence.calibration import METHODS
 from recjudge_tui.stats.ranking.connectivity import Ties
 from recjudge_tui.stats.text.words import TOKENS
 from recjudge_tui.store.verdicts.listing import SORTS
@@ -33,7 +31,6 @@ from recjudge_tui.store.verdicts.triage_log import Action
 OFFERED = (
     (leaderboard, "table", {*TABLES, PAIRS}),
     (leaderboard, "ties", set(get_args(Ties))),
-    (calibration, "method", set(METHODS)),
     (estimate, "measure", set(MEASURES)),
     (cost, "rule", set(get_args(EnsembleRule))),
     (reproduce, "level", set(LEVELS)),

@@ -68,8 +68,8 @@ def test_every_command_has_help_with_an_example_of_itself() -> None:
 def test_every_command_that_opens_a_database_takes_db() -> None:
     without = {words for words, found in all_commands() if not isinstance(found, click.Group)
                and not any(o.name == "db" for o in found.params)}  # fmt: skip
-    on_files_alone = {"prompt lint", "batch run", "config path", "config show", "config keys", "watch init"}
-    assert without <= on_files_alone | {"completion"}
+    on_files_alone = {"prompt lint", "batch run", "config path", "config show", "config keys"}
+    assert without <= on_files_alone
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ HERE = ("-p", PROJECT)
 # “runs work-group” prints the page of “run saer”
 APART = {"config keys", "config show", "reproduce", "runs work-group"}
 # their rows name nothing of the project, or they have none here
-NAMELESS = {"judge test", "calibration", "flags", "robustness ablation", "robustness injected"}
+NAMELESS = {"judge test", "flags", "robustness ablation", "robustness injected"}
 REFUSED = {"batch status": 2, "robustness adversarial": 1}
 
 # the words after the command
@@ -58,7 +58,6 @@ TABLES: dict[str, tuple[str, ...]] = {
     "compare": (*HERE, QWEN, ANNA),
     "flags": HERE,
     "leaderboard": (*HERE, "--protocol", "pairwise", "--resamples", "50"),
-    "calibration": (*HERE, "--rater", QWEN, "--truth", ANNA, "--show", "error"),
     "estimate": (*HERE, "--rater", QWEN, "--truth", ANNA, "--protocol", "pairwise"),
     "cost": HERE,
     "metrics": HERE,

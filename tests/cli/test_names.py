@@ -1,4 +1,4 @@
-"""Names from the database: the project that is taken without -p, and what a shell completes."""
+"""The project that is taken without -p."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.cli.commands import COMMANDS
-from recjudge_tui.cli.operate.completion import COMPLETION_VARIABLE, SHELLS
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
 from tests.support.app.projects import make_project
@@ -48,42 +47,6 @@ def test_without_a_database_nothing_is_made(tmp_path: Path) -> None:
     code, _, err = ran("rater", "list", "--db", tmp_path / "none.db")
     assert (code, "there is no project yet" in err) == (2, True)
     assert not (tmp_path / "none.db").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("rater list -p ", "movies"),
-        ("leaderboard --rater ", "qwen2.5:14b"),
-        ("agreement -p movies --raters anna,", "anna,bert"),
-        ("run pairwise --systems ", "als"),
-        ("prompt show pairwise-m", "pairwise-media"),
-        ("project delete m", "movies"),
-        ("lead", "leaderboard"),
-    ],
-)
-def test_completion(path: Path, words: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = f"recjudge --db {path} {words}"
-    monkeypatch.setenv(COMPLETION_VARIABLE, "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", whole)
-    monkeypatch.setenv("COMP_CWORD", str(len(whole.split()) - (not whole.endswith(" "))))
-    assert f"plain,{expected}" in ran()[1].splitlines()
-
-
-def test_completion_offers_nothing_from_a_damaged_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "x.db").write_text("no database")
-    monkeypatch.setenv(COMPLETION_VARIABLE, "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", f"recjudge --db {tmp_path / 'x.db'} rater list -p ")
-    monkeypatch.setenv("COMP_CWORD", "6")
-    assert ran()[1:] == ("\n", "")
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_each_shell_has_a_script(shell: str) -> None:
-    code, out, _ = ran("completion", shell)
-    assert (code, COMPLETION_VARIABLE in out) == (0, True)
 
 
 def test_the_help_shows_every_command_with_a_whole_line() -> None:

@@ -12,7 +12,6 @@ from recjudge_tui.cli.judging.run import run
 from recjudge_tui.config_file import SECTIONS
 from recjudge_tui.domain.address import ADDRESS_OPTIONS, AddressError
 from recjudge_tui.domain.judge import JudgeAddress, JudgeSpec
-from recjudge_tui.nights.watch_file import JudgeEntry
 from recjudge_tui.tui.prompts.trial import FIELDS as TRIAL_FIELDS
 from recjudge_tui.tui.runs.launch_form import FIELD_BY_NAME
 
@@ -24,7 +23,6 @@ COMMANDS: tuple[click.Command, ...] = (
 def test_every_place_has_every_option() -> None:
     names = set(ADDRESS_OPTIONS)
     assert set(JudgeAddress.model_fields) == names
-    assert names < set(JudgeEntry.model_fields)
     assert names <= set(FIELD_BY_NAME)
     assert names < {name for name, _, _ in TRIAL_FIELDS}
     assert {option.setting for option in ADDRESS_OPTIONS.values()} < set(SECTIONS["run"])

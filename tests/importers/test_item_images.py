@@ -95,13 +95,11 @@ def test_an_image_that_cannot_be_used_stops_the_import(
     assert (count(db, "items"), count(db, "images"), count(db, "imports")) == (0, 0, 0)
 
 
-def test_an_address_is_not_fetched_unless_asked_for(db: Database, tmp_path: Path) -> None:
+def test_an_address_is_kept_and_not_fetched(db: Database, tmp_path: Path) -> None:
     path = table(tmp_path, "a,A,http://127.0.0.1:9/a.png", "b,B,HTTPS://127.0.0.1:9/b.png")
     summary = import_files(db, "shop", [path], "items")
     assert stored(db) == {"a": None, "b": None}
-    assert any(
-        "2 images not fetched from the internet: add --fetch-images" in r for r in summary.files[0].remarks
-    )
+    assert any("2 images named by an http(s) address" in r for r in summary.files[0].remarks)
     kept = [json.loads(row[0]) for row in db.rows("SELECT attributes FROM items ORDER BY item_id")]
     assert kept == [{"image": "http://127.0.0.1:9/a.png"}, {"image": "HTTPS://127.0.0.1:9/b.png"}]
 

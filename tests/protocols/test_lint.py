@@ -91,7 +91,7 @@ def test_the_pairwise_examples_favour_neither_place(name: str) -> None:
             },
             "the field “flagged_items”",
         ),
-        ({"protocol": "elo"}, "no protocol “elo”"),
+        ({"protocol": "chess"}, "no protocol “chess”"),
     ],
 )
 def test_faults_are_reported(changes: dict[str, Any], said: str) -> None:

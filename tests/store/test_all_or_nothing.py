@@ -24,7 +24,6 @@ from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.runs.batches import end_batch, forget_batch, name_calls, plan_batch
 from tests.support.annotators import assigned, films, judges, tasks
 from tests.support.commands import ran
-from tests.support.nights import Nights
 from tests.support.runs import RULES, calls, intact, make_project, planned, server_judge, verdicts
 
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "COMMIT")
@@ -278,29 +277,4 @@ def test_an_interrupted_batch_ends_like_an_undisturbed_one(db: Database) -> None
     assert {call["state"] for call in calls(db, 2)} == {"done"}
     assert db.value("SELECT state FROM runs WHERE id = 2") == "done"
     assert [row[5:7] for row in verdicts(db, 2)] == [("ok", 2.0)] * 4
-    assert intact(db)
-
-
-def test_an_interrupted_night_is_completed_by_the_next_one(db: Database, tmp_path: Path) -> None:
-    """Lists are imported, judged and noted as seen; each step may have been the last."""
-    watched = Nights(db, tmp_path)
-    watched.describe()
-    watched.lists("a.csv", "2026-05-10")
-    for place in range(0, 400, 3):
-        with pytest.MonkeyPatch.context() as patch:
-            cut_at(patch, place)
-            try:
-                watched.night()
-            except CutError:
-                pass
-            else:
-                break
-        # the process that held them is dead
-        db.execute("UPDATE watches SET owner = NULL")
-        db.execute("UPDATE runs SET lease_owner = NULL")
-    assert place > 3, "there are statements to cut between"
-    watched.night()
-    assert db.value("SELECT count(*) FROM imports WHERE kind = 'lists'") == 1
-    assert db.value("SELECT count(*) FROM verdicts WHERE state = 'ok'") == 3
-    assert db.value("SELECT count(*) FROM runs WHERE state != 'done'") == 0
     assert intact(db)

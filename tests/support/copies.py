@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from recjudge_tui.store.database import Database
 
 _KEPT: dict[Hashable, sqlite3.Connection] = {}
-_EMPTY_AT_FIRST = ("projects", "prompts", "watches", "capabilities")
+_EMPTY_AT_FIRST = ("projects", "prompts", "capabilities")
 
 
 def fill(db: Database, key: Hashable, make: Callable[[Database], object]) -> None:

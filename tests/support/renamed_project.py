@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeVar
 from recjudge_tui.domain.adversarial import ADVERSARIAL, pair_names
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.store.verdicts.anchors import anchor_name, move_anchor_verdicts
 from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
 
 T = TypeVar("T")
@@ -113,8 +112,6 @@ def stored(
         )
     for name, answers in judges.items():
         judge_pairs(made, name, answers)
-    for night, name in enumerate(JUDGES[:2], 1):
-        _anchor_night(made, f"2026-06-0{night}T23:00:00+00:00", judges[name])
     _adversarial(made, rng, project, names)
     by_list = {
         case: list_case(made, case[0], names[case[1]]) for case in _shuffled(rng, list(project.labels))
@@ -160,15 +157,6 @@ def _older_generation(made: Project, rng: random.Random, project: Drawn, names: 
         for name in PEOPLE
     ]
     _load(made, "labels", [_LABELS, *labels])
-
-
-def _anchor_night(
-    made: Project, finished_at: str, answers: Mapping[int, tuple[float | None, float | None]]
-) -> None:
-    """A night on which a judge is asked the same pairs again."""
-    run = judge_pairs(made, anchor_name(JUDGES[0]), answers)
-    made.db.execute("UPDATE runs SET state = 'done', finished_at = ? WHERE id = ?", (finished_at, run))
-    move_anchor_verdicts(made.db, made.db.value("SELECT rater_id FROM runs WHERE id = ?", (run,)))
 
 
 def _adversarial(made: Project, rng: random.Random, project: Drawn, names: Mapping[str, str]) -> None:

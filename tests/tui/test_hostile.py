@@ -130,8 +130,8 @@ def test_a_project_row_is_plain_text(text: str) -> None:
     db.close()
     for active in (None, ActiveRun(1, 1, 0, 0)):
         for cells in (
-            project_cells(text, figures, None, active, UNICODE),
-            project_cells(text, None, None, active, UNICODE),
+            project_cells(text, figures, active, UNICODE),
+            project_cells(text, None, active, UNICODE),
         ):
             assert not FORBIDDEN & set("".join(cell.plain for cell in cells))
 

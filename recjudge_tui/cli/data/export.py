@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.data.figure import figure_options, put_figure, refuse_figure_options
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import db_option, names, narrate, output_option, project_option
 from recjudge_tui.cli.report_command import open_project
 from recjudge_tui.cli.declared import occasion_options
@@ -43,7 +42,6 @@ _FORMATS = ("csv", "jsonl", "json", "parquet", "trec", "ranx")
 @click.option(
     "--raters",
     metavar="A,B,...",
-    shell_complete=complete_raters,
     help="Figures: only these raters. Default: all.",
 )
 @click.option(
@@ -75,7 +73,7 @@ def export(
 
     The judge “replay:FILE” reads calls exported as jsonl; “import” reads exported labels, lists, qrels (the held-out
     events) and images (as items). Cases come with the contents and titles of their lists. As trec or ranx, lists are a run.
-    --figure draws confusion, q-matrix, q-metric, ensembles, label-sets, runs, calibration, label-shares or
+    --figure draws confusion, q-matrix, q-metric, ensembles, runs, calibration, label-shares or
     leaderboard; “--figure list” describes them. It needs the extra “figures” (pip install 'recjudge[figures]').
 
     \b

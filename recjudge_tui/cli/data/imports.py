@@ -52,13 +52,6 @@ KINDS = ("items", "users", "events", "lists", "explanations", "labels")
     metavar="COLUMN=VALUE",
     help="Only rows with this value. Repeat it: values of one column are alternatives, and all columns must match.",
 )
-@click.option("--fetch-images", is_flag=True, help="Fetch the images that items name by http(s) address.")
-@click.option(
-    "--fetch-limit",
-    type=click.IntRange(1),
-    metavar="N",
-    help="With --fetch-images: fetch nothing if it would be more than N images. Default: 1000.",
-)
 @click.option(
     "--dry-run", is_flag=True, help="Show what would be stored, with the first rows, and store nothing."
 )
@@ -72,8 +65,6 @@ def import_(
     system: str | None,
     event_type: str | None,
     conditions: tuple[str, ...],
-    fetch_images: bool,
-    fetch_limit: int | None,
     dry_run: bool,
     db: str | None,
 ) -> None:
@@ -86,17 +77,12 @@ def import_(
       recjudge import items.csv -p movies --as items
       recjudge import lists_a.csv lists_b.csv -p movies --as lists
       recjudge import ml-1m/ -p movies
-      recjudge import shop/ -p shop --fetch-images --fetch-limit 200
       recjudge import esci/examples.parquet -p search --as events --where product_locale=us --where split=test
       zcat lists.csv.gz | recjudge import - -p movies --as lists --system als --dry-run
     """
     from recjudge_tui.cli.progress import reading
-    from recjudge_tui.importers.fetched_images import FETCH_LIMIT
     from recjudge_tui.importers.files.chosen_rows import parse_where
     from recjudge_tui.importers.folders import import_paths
-
-    if fetch_limit is not None and not fetch_images:
-        raise click.UsageError("--fetch-limit is for --fetch-images")
 
     with (
         _input_files(paths) as (files, names),
@@ -114,7 +100,6 @@ def import_(
             event_type=event_type,
             where=parse_where(conditions),
             names=names,
-            fetch_limit=(fetch_limit or FETCH_LIMIT) if fetch_images else None,
             dry_run=dry_run,
             progress=advance,
         )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_project
 from recjudge_tui.cli.options import db_option, narrate, open_db
 from recjudge_tui.cli.report_command import report_command
 
@@ -52,7 +51,7 @@ def new(name: str, db: str | None) -> None:
 
 
 @project.command()
-@click.argument("name", shell_complete=complete_project)
+@click.argument("name")
 @report_command
 def show(database: Database, name: str) -> Table:
     """Show what a project contains: data, systems, raters, runs.
@@ -68,7 +67,7 @@ def show(database: Database, name: str) -> Table:
 
 
 @project.command()
-@click.argument("name", shell_complete=complete_project)
+@click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @db_option
 def delete(name: str, yes: bool, db: str | None) -> None:

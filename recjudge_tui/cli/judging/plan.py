@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import FiniteRange, db_option, names, open_db, put_table, table_options
 from recjudge_tui.domain.protocols import OVERALL, SAER
 from recjudge_tui.stats.defaults import ALPHA, DIFFERENCES, POWER
@@ -67,7 +66,7 @@ _INNER = FiniteRange(0, 1, min_open=True, max_open=True)
     help="Two-sided significance level.",
 )
 @click.option("--systems", metavar="A,B", help="In a project: only these two. --share is that of B.")
-@click.option("--rater", metavar="R", shell_complete=complete_raters, help="In a project: only this rater.")
+@click.option("--rater", metavar="R", help="In a project: only this rater.")
 @click.option("--aspect", default=OVERALL, show_default=True, metavar="A", help="In a project: this aspect.")
 @db_option
 @table_options

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from recjudge_tui.cli.names import complete_prompt
 from recjudge_tui.cli.options import db_option, narrate, open_db, server_options
 from recjudge_tui.cli.report_command import ReportWithExit, report_command
 
@@ -39,7 +38,7 @@ def list_(database: Database) -> Table:
 
 
 @prompt.command()
-@click.argument("name", metavar="NAME[@VERSION]", shell_complete=complete_prompt)
+@click.argument("name", metavar="NAME[@VERSION]")
 @click.option("--case", "case_id", type=int, metavar="ID", help="Render the prompt for this case.")
 @click.option(
     "--as-published", is_flag=True, help="With --case: in the form of “recjudge run --as-published”."
@@ -71,7 +70,7 @@ def show(name: str, case_id: int | None, as_published: bool, db: str | None) -> 
 
 
 @prompt.command()
-@click.argument("name", metavar="NAME[@VERSION]", shell_complete=complete_prompt)
+@click.argument("name", metavar="NAME[@VERSION]")
 @click.argument("file", type=click.Path(path_type=Path))
 @db_option
 def copy(name: str, file: Path, db: str | None) -> None:
@@ -153,7 +152,7 @@ def add(file: Path, db: str | None) -> None:
 
 
 @prompt.command()
-@click.argument("name", metavar="NAME[@VERSION]", shell_complete=complete_prompt)
+@click.argument("name", metavar="NAME[@VERSION]")
 @db_option
 def delete(name: str, db: str | None) -> None:
     """Delete a prompt of your own, or one version of it. Versions that a run used are kept.
@@ -172,7 +171,7 @@ def delete(name: str, db: str | None) -> None:
 
 
 @prompt.command("try")
-@click.argument("name", metavar="NAME[@VERSION]", shell_complete=complete_prompt)
+@click.argument("name", metavar="NAME[@VERSION]")
 @click.option("--case", "case_id", type=int, required=True, metavar="ID", help="The case to ask about.")
 @click.option(
     "--judge",

@@ -16,7 +16,6 @@ from recjudge_tui.cli.judging.start import (
     print_failures,
     work_here,
 )
-from recjudge_tui.cli.names import complete_prompt, complete_raters
 from recjudge_tui.cli.options import ProtocolChoice, address_options, names, narrate, project_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.declared import setting_options
@@ -68,7 +67,6 @@ def _made_case_options(made: str) -> Callable[[Command], Command]:
                 click.option(
                     "--prompt",
                     metavar="NAME[@VERSION]",
-                    shell_complete=complete_prompt,
                     default="",
                     help="The prompt to use. Default: SAER's own for this kind of data.",
                 ),
@@ -78,7 +76,6 @@ def _made_case_options(made: str) -> Callable[[Command], Command]:
                 click.option(
                     "--rater",
                     metavar="R",
-                    shell_complete=complete_raters,
                     help=f"Show all raters on the {made} that R judged. Default with --judge: that judge.",
                 ),
                 click.option(
@@ -210,7 +207,6 @@ def injected(
 @click.option(
     "--raters",
     metavar="A,B,...",
-    shell_complete=complete_raters,
     help="Compare these raters, who have already judged the pairs; no judge is asked.",
 )
 @project_report
@@ -266,7 +262,6 @@ def ablation(
 @click.option(
     "--rater",
     metavar="R",
-    shell_complete=complete_raters,
     help="Only this judge. pairwise: also compare its calls with its verdicts.",
 )
 @click.option(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.judging.start import plan_and_print, work_and_print
-from recjudge_tui.cli.names import complete_prompt
 from recjudge_tui.cli.options import (
     FiniteRange,
     ProtocolChoice,
@@ -81,7 +80,6 @@ Example:
 @click.option(
     "--prompt",
     metavar="NAME[@VERSION]",
-    shell_complete=complete_prompt,
     default="",
     help="The prompt to use. Default: the protocol's own for this kind of data.",
 )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.judging.start import work_and_print
-from recjudge_tui.cli.names import complete_run
 from recjudge_tui.cli.options import FiniteRange, db_option, narrate, open_db, table_options
 from recjudge_tui.cli.report_command import report_command
 
@@ -46,7 +45,7 @@ def list_(database: Database, project: str | None) -> Table:
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
+@click.argument("run_id", metavar="ID", type=int)
 @report_command
 def show(database: Database, run_id: int) -> Table:
     """Show one run: its settings, counts and latest errors.
@@ -61,7 +60,7 @@ def show(database: Database, run_id: int) -> Table:
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
+@click.argument("run_id", metavar="ID", type=int)
 @budget_option
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @db_option
@@ -81,7 +80,7 @@ def resume(run_id: int, budget: float | None, detach: bool, db: str | None) -> N
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
+@click.argument("run_id", metavar="ID", type=int)
 @budget_option
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @db_option
@@ -131,7 +130,7 @@ def work_group(group_id: int, db: str | None, fmt: str | None, out: Path | None)
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
+@click.argument("run_id", metavar="ID", type=int)
 @click.option("--pause", is_flag=True, help="Mark it as paused instead of stopped.")
 @db_option
 def stop(run_id: int, pause: bool, db: str | None) -> None:
@@ -148,7 +147,7 @@ def stop(run_id: int, pause: bool, db: str | None) -> None:
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
+@click.argument("run_id", metavar="ID", type=int)
 @click.argument("calls", metavar="N", type=click.IntRange(1, 1024))
 @db_option
 def concurrency(run_id: int, calls: int, db: str | None) -> None:
@@ -170,7 +169,7 @@ def concurrency(run_id: int, calls: int, db: str | None) -> None:
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
+@click.argument("run_id", metavar="ID", type=int)
 @click.argument("name", metavar="NAME")
 @db_option
 def rename(run_id: int, name: str, db: str | None) -> None:
@@ -188,7 +187,7 @@ def rename(run_id: int, name: str, db: str | None) -> None:
 
 
 @runs.command()
-@click.argument("run_id", metavar="ID", type=int, shell_complete=complete_run)
+@click.argument("run_id", metavar="ID", type=int)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @db_option
 def delete(run_id: int, yes: bool, db: str | None) -> None:

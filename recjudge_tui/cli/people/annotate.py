@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.app import open_adjudication, open_annotation, refuse_dumb_terminal
-from recjudge_tui.cli.names import complete_prompt
 from recjudge_tui.cli.options import (
     FiniteRange,
     ProtocolChoice,
@@ -47,7 +46,6 @@ def annotate() -> None:
 @click.option(
     "--prompt",
     metavar="NAME[@VERSION]",
-    shell_complete=complete_prompt,
     help="The prompt with the guidelines. Default: the prompt of the protocol's newest run.",
 )
 @click.option(

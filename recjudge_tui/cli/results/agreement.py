@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import names, project_option, readers_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.declared import occasion_options
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 @click.option(
     "--raters",
     metavar="A,B,...",
-    shell_complete=complete_raters,
     help="Only these raters. Default: see --readers.",
 )
 @readers_option

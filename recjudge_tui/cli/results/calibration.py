@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import FiniteRange, db_option, project_option, put_table, table_options
 from recjudge_tui.cli.report_command import open_project
 from recjudge_tui.stats.defaults import BINS, COVERAGE
@@ -21,9 +20,7 @@ TABLES = ("error", "reliability", "sets", "cases")
 
 @click.command()
 @project_option
-@click.option(
-    "--rater", required=True, metavar="R", shell_complete=complete_raters, help="The judge to examine."
-)
+@click.option("--rater", required=True, metavar="R", help="The judge to examine.")
 @click.option(
     "--truth", required=True, metavar="T", help="The person (or consensus) whose labels are the reference."
 )

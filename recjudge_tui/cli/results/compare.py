@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import narrate, project_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.declared import occasion_options
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @project_option
-@click.argument("first", metavar="RATER_A", shell_complete=complete_raters)
-@click.argument("second", metavar="RATER_B", shell_complete=complete_raters)
+@click.argument("first", metavar="RATER_A")
+@click.argument("second", metavar="RATER_B")
 @click.option("--protocol", metavar="P", help="pointwise, pairwise, ... Default: all that both judged.")
 @click.option("--aspect", metavar="A", help="Only this aspect.")
 @click.option("--by", type=click.Choice(["system"]), help="One row for each system or pair of systems.")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import names, project_option
 from recjudge_tui.cli.report_command import project_report
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 @click.option(
     "--raters",
     metavar="A,B,...",
-    shell_complete=complete_raters,
     help="The judges to choose among, at most 8. Default: all judges.",
 )
 @click.option("--protocol", metavar="P", help="Only this protocol.")

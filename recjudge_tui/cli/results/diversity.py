@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import project_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.stats.defaults import TOP_K
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 @click.option(
     "--rater",
     metavar="R",
-    shell_complete=complete_raters,
     default="",
     help="Only this rater. Default: all that judged lists.",
 )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import project_option
 from recjudge_tui.cli.report_command import project_report
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     "--rater",
     required=True,
     metavar="JUDGE",
-    shell_complete=complete_raters,
     help="The judge with many verdicts.",
 )
 @click.option("--truth", required=True, metavar="PERSON", help="The person with a few labels.")

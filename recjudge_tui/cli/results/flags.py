@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import interval_options, names, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.declared import occasion_options
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 @click.option(
     "--raters",
     metavar="A,B,...",
-    shell_complete=complete_raters,
     help="Only these raters. Default: all that were asked for flags.",
 )
 @click.option(

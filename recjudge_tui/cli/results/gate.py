@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import FORMATS, FiniteRange, names, project_option
 from recjudge_tui.cli.report_command import ReportWithExit, project_report
 from recjudge_tui.stats.defaults import LEVEL
@@ -27,7 +26,6 @@ MACHINE_FORMATS = ("junit", "github")
     "--rater",
     required=True,
     metavar="R",
-    shell_complete=complete_raters,
     help="The rater that must meet the bounds, or run:ID for one of its runs.",
 )
 @click.option("--truth", metavar="RATER", help="The rater to measure agreement with.")
@@ -50,7 +48,7 @@ MACHINE_FORMATS = ("junit", "github")
     metavar="R",
     help="The rater of an earlier run, or run:ID: check that nothing got worse. The same lists are compared case by"
     " case, other lists of one occasion with each other, and lists of other times user by user. Give the rater itself"
-    " to compare its newest run, such as last night's, with the run before, or new lists with those they replaced.",
+    " to compare its newest run, with the run before, or new lists with those they replaced.",
 )
 @click.option(
     "--stat", "stats", metavar="NAME,...",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import project_option
 from recjudge_tui.cli.report_command import project_report
 
@@ -19,7 +18,7 @@ _PAGES = ("text", "md", "html")
 
 
 @click.command()
-@click.argument("rater", metavar="RATER", shell_complete=complete_raters)
+@click.argument("rater", metavar="RATER")
 @project_option
 @project_report
 def passport(database: Database, project_id: int, rater: str) -> Callable[[str], Report]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import db_option, narrate, open_db, put_table, table_options
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def _score(_context: click.Context, _option: click.Parameter, value: float) -> f
     help="Add this project's raters (zhang2024, arena). Default: the one that has --rater.",
 )  # fmt: skip
 @click.option(
-    "--rater", "raters", multiple=True, metavar="R", shell_complete=complete_raters,
+    "--rater", "raters", multiple=True, metavar="R",
     help="Add this rater of the project to the printed table; repeat for several. Default with -p: all that judge.",
 )  # fmt: skip
 @click.option(

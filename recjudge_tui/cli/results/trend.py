@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import interval_options, names, project_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.declared import setting_options
@@ -32,9 +31,7 @@ if TYPE_CHECKING:
     help="Only these systems, and pairs of two of them; with one system, all its pairs. Default: all.",
 )  # fmt: skip
 @click.option("--protocol", metavar="P", help="Only this protocol. Default: all.")
-@click.option(
-    "--rater", metavar="R", shell_complete=complete_raters, help="Only this rater. Default: all but metrics."
-)
+@click.option("--rater", metavar="R", help="Only this rater. Default: all but metrics.")
 @click.option("--aspect", metavar="A", help="Only this aspect. Default: overall, where a rater gave it.")
 @click.option(
     "--metrics", "metric_names", metavar="A,B,...",

@@ -25,7 +25,7 @@ from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATIS
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
+from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings, project_questions, project_raters
 
 LEVELS = ("dataset", "user", "pair")
 ALL = "all"
@@ -128,6 +128,32 @@ def pairs_of(
                 a, b = b, a
             if a.rater != b.rater and options.truth in (None, b.rater):
                 pairs.append(Pair(a, b, protocol, aspect))
+    return pairs
+
+
+def judge_and_truth(
+    db: Database, project_id: int, rater: str, truth: str, protocol: str | None, aspect: str | None
+) -> list[Pair]:
+    """The questions that a rater and its reference both answered; raises UsageError if there are none, if both are the
+    same rater, and for a metric as reference; NotFoundError for an unknown rater."""
+    wanted = AgreementOptions(protocol=protocol, aspect=aspect, raters=(rater,), truth=truth)
+    check_options(db, project_id, wanted)
+    if rater == truth:
+        raise UsageError(
+            f"{rater} cannot be compared with itself", next_step="Name another rater as --truth."
+        )
+    raters = project_raters(db, project_id)
+    if is_metric(raters[truth]):
+        raise UsageError(f"{truth} is a metric and gives no labels", next_step="Name people as --truth.")
+    questions = project_questions(db, project_id)
+    check_aspect(questions, raters, wanted)
+    pairs = pairs_of(questions, raters, wanted)
+    if not pairs:
+        under = f" under {protocol}" if protocol else ""
+        raise UsageError(
+            f"{rater} and {truth} answered no question in common{under}",
+            next_step="“recjudge rater list” shows who judged what.",
+        )
     return pairs
 
 

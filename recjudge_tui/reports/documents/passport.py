@@ -11,6 +11,7 @@ from recjudge_tui.reports.documents.passport_parts import (
     PassportSource,
     adversarial_rows,
     agreement_rows,
+    confidence_rows,
     consistency_rows,
     failure_rows,
     identity_rows,
@@ -34,6 +35,7 @@ _PARTS = (
     position_rows,
     adversarial_rows,
     consistency_rows,
+    confidence_rows,
     failure_rows,
     preference_rows,
     price_rows,
@@ -45,7 +47,7 @@ def passport_table(
     db: Database, project_id: int, rater: str, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Table:
     """One row per figure: the judge's identity, agreement with people, position, adversarial pairs, self-consistency,
-    failures by reason, preferences, price and latency.
+    confidence, failures by reason, preferences, price and latency.
 
     `unit` says what a value is: share, usd, seconds, text (then it is in `text`), or nothing. A figure that was not
     measured is None, and its note names the command that would measure it. Raises NotFoundError for an unknown rater,

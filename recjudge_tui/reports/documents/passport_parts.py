@@ -18,6 +18,12 @@ from recjudge_tui.reports.documents.methods_facts import SHORT_DIGEST
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
 from recjudge_tui.reports.projects.cost import cost_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
+from recjudge_tui.reports.reliability.calibration import (
+    CALIBRATED,
+    CalibrationOptions,
+    error_table,
+    stated_confidences,
+)
 from recjudge_tui.reports.reliability.length_bias import NO_PEOPLE, feature_preferences
 from recjudge_tui.reports.reliability.position import pair_answers
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
@@ -40,12 +46,18 @@ from recjudge_tui.store.verdicts.ratings import Rater, project_questions, projec
 
 JUDGE, AGREEMENT, POSITION = "Judge", "Agreement with people", "Position"
 ADVERSARIAL, CONSISTENCY, FAILURES = "Adversarial pairs", "Self-consistency", "Failures"
+CONFIDENCE = "Confidence"
 PREFERENCES, PRICE = "Preferences", "Price and latency"
 _FEATURES = {
     ("length", "explanation"): "prefers longer texts",
     ("length", ""): "prefers longer lists",
     ("popularity", ""): "prefers popular items",
 }
+
+
+_CONFIDENCE = {
+    "ece": "calibration error", "overconfidence": "overconfidence", "brier": "Brier score", "accuracy": "right",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -271,6 +283,32 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
 def _equal_pairs(counts: Counter[float]) -> float:
     m = sum(counts.values())
     return sum(c * (c - 1) for c in counts.values()) / (m * (m - 1))
+
+
+def confidence_rows(of: PassportSource) -> Iterator[Row]:
+    """How far the judge's stated confidence can be believed: against the labels of each person."""
+    raters = project_raters(of.db, of.project_id)
+    questions = project_questions(of.db, of.project_id)
+    answered = {q for q in questions if q.rater == of.rater.name and protocol_facts(q.protocol).labels}
+    met = False
+    for name in (name for name, rater in raters.items() if speaks_for_people(rater)):
+        if not any(q._replace(rater=of.rater.name) in answered for q in questions if q.rater == name):
+            continue
+        options = CalibrationOptions(of.rater.name, name, resamples=of.resamples, seed=of.seed)
+        table = error_table(stated_confidences(of.db, of.project_id, options), options)
+        for row in table.rows:
+            if row["value"] is None:
+                continue
+            met = True
+            after = ", calibrated" if row["stage"] == CALIBRATED else ""
+            yield {
+                "part": CONFIDENCE, "figure": _CONFIDENCE[str(row["stat"])] + after, "against": name,
+                "unit": "share" if row["stat"] == "accuracy" else "",
+            } | {key: row[key] for key in ("protocol", "aspect", "value", "ci_low", "ci_high", "n", "note")}  # fmt: skip
+    if not met:
+        why = "no verdict that a person labelled has a confidence"
+        again = of.commands.repeated(of.runs[-1].protocol)
+        yield missing(CONFIDENCE, "calibration error", why, again)
 
 
 def failure_rows(of: PassportSource) -> Iterator[Row]:

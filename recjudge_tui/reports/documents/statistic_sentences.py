@@ -7,7 +7,6 @@ recjudge's own, and then its sentence says all of it.
 from __future__ import annotations
 
 from recjudge_tui.reports.documents.cited_text import Sentence, cite
-from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR
 
 
 def _of(text: str, *keys: str) -> Sentence:
@@ -54,11 +53,6 @@ OF_PAIRS: dict[str, Sentence] = {
         "Ratings are those of the model of Bradley and Terry, 400 points for odds of 10:1, ties by Davidson's extension",
         "bradley1952", "davidson1970",
     ),
-    "elo": _of(
-        f"Elo's ratings start at 1000 and change by K = {K_FACTOR:g} times the difference of the result and the expected"
-        f" one; they are the means over at most {ELO_ORDERS:,} random orders of the verdicts, because a single order"
-        " favours late verdicts", "elo1978",
-    ),
 }  # fmt: skip
 OF_LISTS: dict[str, Sentence] = {
     "share": _of("Systems are described by the share of each label"),
@@ -92,7 +86,6 @@ PROCEDURES: dict[str, Sentence] = {
     ),
     "dawid-skene": _of("Ensembles weight their raters by the model of Dawid and Skene", "dawid1979"),
     "estimate": _of("People's figures are estimated from a few labels and all verdicts by PPI++", "angelopoulos2023"),
-    "label-sets": _of("Label sets contain the person's label as often as stated, over users", "lee2023"),
     "calibration": _of("Calibration is described by the Brier score and by the error of confidence in bins", "brier1950"),
     "crowd": _of("Leaderboards of a crowd have intervals over users and raters together", "cameron2011"),
 }  # fmt: skip

@@ -21,8 +21,14 @@ from recjudge_tui.reports.figures.options import (
     verdict_filter,
 )
 from recjudge_tui.reports.figures.words import CI, INTERVAL, count_text, interval_text, name_text, note_text
-from recjudge_tui.reports.reliability.calibration import CALIBRATED, GIVEN, error_table, reliability_table
-from recjudge_tui.reports.reliability.uncertainty import UncertaintyOptions, uncertainties
+from recjudge_tui.reports.reliability.calibration import (
+    CALIBRATED,
+    GIVEN,
+    CalibrationOptions,
+    error_table,
+    reliability_table,
+    stated_confidences,
+)
 from recjudge_tui.store.database import Database
 
 STAGES = (GIVEN, CALIBRATED)
@@ -39,7 +45,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
 def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
     """One row per stage and non-empty bin, as in `reliability_table`."""
     topic, rater, truth = context.topic, chosen["rater"], chosen["truth"]
-    options = UncertaintyOptions(
+    options = CalibrationOptions(
         rater,
         truth,
         protocol=topic.protocol,
@@ -47,9 +53,9 @@ def content(context: FigureContext, chosen: dict[str, str]) -> FigureContent:
         method=chosen["method"],
         selection=context.selection,
     )
-    uncertain = uncertainties(context.db, context.project_id, options)
-    table = reliability_table(uncertain, options)
-    errors = error_table(uncertain, options)
+    stated = stated_confidences(context.db, context.project_id, options)
+    table = reliability_table(stated, options)
+    errors = error_table(stated, options)
     errors_by_stage = {str(row["stage"]): _error_text(row) for row in errors.rows if row["stat"] == "ece"}
     n = sum(whole(row["n"]) for row in table.rows if row["stage"] == GIVEN)
     notes = (*(f"{stage}: {text}" for stage, text in errors_by_stage.items() if text), *table.notes)
@@ -125,12 +131,12 @@ def cases_of_bin(
     selection: ChosenCases = EVERY_CASE,
 ) -> tuple[int, ...]:
     """The cases behind one row, by id."""
-    options = UncertaintyOptions(
+    options = CalibrationOptions(
         chosen["rater"], chosen["truth"], protocol=str(row["protocol"]), aspect=str(row["aspect"]),
         method=chosen["method"], resamples=0, selection=selection,
     )  # fmt: skip
     ids: list[int] = []
-    for group in uncertainties(db, project_id, options):
+    for group in stated_confidences(db, project_id, options):
         confidence = group.confidence if row["stage"] == GIVEN else group.calibrated
         known = ~np.isnan(group.truth) & ~np.isnan(confidence)
         # equal bins; the last one includes 1

@@ -25,12 +25,11 @@ from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOpt
 from recjudge_tui.store.database import Database
 
 EVERYONE = "everyone"
-EVEN = {"q": 1.0, "winrate": 0.5, "bt": 1000.0, "elo": 1000.0}
+EVEN = {"q": 1.0, "winrate": 0.5, "bt": 1000.0}
 _FORMULAS = {
     "q": "Q = (wins + ties) / (losses + ties)",
     "winrate": "win rate = (wins + ties / 2) / n",
     "bt": "Bradley and Terry's rating, mean 1000",
-    "elo": "Elo from 1000, verdicts in the order of their cases",
     "mean": "mean score",
 }
 

@@ -75,7 +75,7 @@ OPTIONS: dict[str, FigureOption] = {
     "aspect": FigureOption("A", "Figures only. Default: overall."),
     "rater": FigureOption("R", "Figures only. Default: the first judge; leaderboard: all."),
     "truth": FigureOption("T", "Figures only. Default: users, a consensus, an annotator."),
-    "method": FigureOption("NAME", "leaderboard, calibration: as in the command of that name."),
+    "method": FigureOption("NAME", "leaderboard: as in the command; calibration: isotonic or temperature."),
     "stat": FigureOption("NAME", "runs (default qwk, pearson for scores), ensembles (pearson)."),
     "level": FigureOption("NAME", "ensembles: dataset, user or pair."),
     "metric": FigureOption("NAME", "q-metric: auc, ndcg@10, ..."),
@@ -115,12 +115,6 @@ FIGURES: dict[str, FigureKind] = {
         "correlation of the mean of 1 to K raters with a truth",
         {"truth": "truth", "stat": "statistic", "level": "level"},
         "mean",
-    ),
-    "label-sets": FigureKind(
-        "label sets",
-        "how many labels are possible for a verdict",
-        {"rater": "rater", "truth": "against"},
-        "count",
     ),
     "runs": FigureKind(
         "runs",

@@ -13,7 +13,6 @@ METHOD_NAMES = {
     "q": "Q",
     "winrate": "Win rate",
     "bt": "Bradley–Terry",
-    "elo": "Elo",
     "mean": "mean score",
     "share": "Shares of labels",
 }
@@ -56,7 +55,7 @@ def note_text(row: Row, key: str = "") -> str:
 
 
 def interval_text(row: Row, key: str, *, percent: bool = False) -> str:
-    """`1.25 [1.10, 1.42]`, without the interval if there is none; no decimals from 100 on, as for Elo."""
+    """`1.25 [1.10, 1.42]`, without the interval if there is none; no decimals from 100 on, as for ratings."""
 
     def text(value: float) -> str:
         return f"{value:.1%}" if percent else f"{value:.0f}" if abs(value) >= 100 else f"{value:.2f}"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from recjudge_tui.store.verdicts.flips import FlipCount
 
 RUNS_NAMED = 6
-# with fewer verdicts, starting a process takes longer than reading them
-LARGE = 100_000
 
 
 class Totals(NamedTuple):
@@ -77,11 +75,6 @@ class Home:
     def missing_part(self) -> str | None:
         """The next part to read; None if all have been read."""
         return next((name for name in _PARTS if getattr(self, name) is None), None)
-
-    @property
-    def is_read_apart(self) -> bool:
-        """Whether the next part reads so many verdicts that another process should: see `apart`."""
-        return self.totals is not None and self.totals.verdicts >= LARGE and self.flips is not None
 
     @property
     def gaps(self) -> tuple[Gap, ...]:

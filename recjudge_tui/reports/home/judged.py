@@ -12,7 +12,6 @@ from typing import NamedTuple
 from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
-from recjudge_tui.reports.agreement.by_run import compare_runs, project_agreements
 from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.figures.options import (
@@ -45,7 +44,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import (
 from recjudge_tui.reports.mean_pairs import unshown_pairs
 from recjudge_tui.reports.leaderboard.mean_scores import mean_families
 from recjudge_tui.reports.leaderboard.rows import board_rows
-from recjudge_tui.reports.leaderboard.scores import ScoreOptions, q_scores
+from recjudge_tui.reports.leaderboard.scores import q_scores
 from recjudge_tui.reports.leaderboard.separable import more_users, short_reason, tested_neighbours
 from recjudge_tui.reports.trend.judged import FLAGS
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
@@ -120,8 +119,8 @@ def _of_wins(db: Database, project_id: int, about: Subject, options: Leaderboard
     question = next(iter(ranked_questions(ratings, about.topic.protocol)), None)
     if question is None:
         return Board(about.topic, about.rater)
-    contests = battles(ratings, question, options.resamples, options.seed)
-    scores = q_scores(contests, ScoreOptions())
+    contests = battles(ratings, question, options.resamples)
+    scores = q_scores(contests)
     tested = tested_neighbours(contests, scores)
     names = contests.systems
     alike = [
@@ -168,9 +167,6 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
     if not rows or not rows[0]["n"]:
         return PeopleAgreement()
     row = rows[0]
-    while compare_runs(db):
-        pass
-    earlier = project_agreements(db).get(project_id)
     disagree = (whole_term("judge", people[0]), Term("why", ":", "disagree"))
     return PeopleAgreement(
         label_of(stat),
@@ -182,7 +178,6 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
         _count(row["n"]) or 0,
         _maybe(row["ceiling"]),
         _count(row["ceiling_n"]) or 0,
-        () if earlier is None or earlier.judge != about.rater else tuple(run.value for run in earlier.by_run),
         about.cases(*disagree),
         "; ".join(combined_notes([project_raters(db, project_id)[people[0]]])),
     )

@@ -56,7 +56,7 @@ class Board:
 class PeopleAgreement:
     """A judge with people on the project's first question, and people with each other on the same cases.
 
-    `value` and `ceiling` are None where undefined. `by_run` are the judge's runs, oldest first. `cases`: the filter
+    `value` and `ceiling` are None where undefined. `cases`: the filter
     of the cases on which they disagree. `about`: what must stand beside the reference.
     """
 
@@ -69,7 +69,6 @@ class PeopleAgreement:
     n: int = 0
     ceiling: float | None = None
     ceiling_n: int = 0
-    by_run: tuple[float | None, ...] = ()
     cases: str = ""
     about: str = ""
 

@@ -15,29 +15,17 @@ from recjudge_tui.store.verdicts.ratings import Question, Ratings
 
 @dataclass(frozen=True)
 class Battles:
-    """One question's verdicts on pairs, one row each in the order of the cases. `a` and `b` are indexes into `systems`.
-
-    `outcome` is seen from a: 1, 0, -1, NaN if it failed. `counts` leaves failed ones out; `failed` and `position_ties`
-    (systems, systems) count them and are symmetric. `groups` is the number of such tables examined.
+    """One question's verdicts on pairs, as counts. `counts` leaves failed ones out; `failed` and
+    `position_ties` (systems, systems) count them and are symmetric. `groups` is the number of such tables examined.
     """
 
     question: Question
     systems: tuple[str, ...]
-    a: IntArray
-    b: IntArray
-    outcome: FloatArray
-    user: IntArray
     counts: UserCounts
     failed: IntArray
     position_ties: IntArray
     resamples: int
-    seed: int
     groups: int
-
-    @property
-    def n(self) -> int:
-        """The number of verdicts without failed ones."""
-        return int(self.counts.total.counts.sum())
 
     @cached_property
     def tests(self) -> dict[tuple[int, int], PairTest]:
@@ -58,7 +46,7 @@ class Battles:
         return bool(self.grid[system, opponent].any() or self.failed[system, opponent])
 
 
-def battles(ratings: Ratings, question: Question, resamples: int, seed: int, groups: int = 1) -> Battles:
+def battles(ratings: Ratings, question: Question, resamples: int, groups: int = 1) -> Battles:
     """The verdicts of one question on pairs, or of a crowd; only the sign of a value counts.
 
     `groups`: how many such tables are examined; the p values are corrected for this number.
@@ -80,9 +68,9 @@ def battles(ratings: Ratings, question: Question, resamples: int, seed: int, gro
     else:
         counts = crowd_counts(a, b, outcome, user, crowd.rater[order], size)
     return Battles(
-        question, names, a, b, outcome, user, counts,
+        question, names, counts,
         _meetings(a, b, np.isnan(outcome), size), _meetings(a, b, flipped & (outcome == 0), size),
-        resamples, seed, groups,
+        resamples, groups,
     )  # fmt: skip
 
 

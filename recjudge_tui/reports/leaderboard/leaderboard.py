@@ -32,11 +32,9 @@ from recjudge_tui.reports.leaderboard.rows import (
     board_rows,
 )
 from recjudge_tui.reports.leaderboard.scores import (
-    ScoreOptions,
     Scores,
     Scoring,
     bradley_terry_scores,
-    elo_scores,
     q_scores,
     win_rate_scores,
 )
@@ -46,7 +44,7 @@ from recjudge_tui.reports.leaderboard.separable import (
     neighbour_facts,
     separability_notes,
 )
-from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR, RESAMPLES
+from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.ranking.connectivity import Ties
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
@@ -65,8 +63,7 @@ class LeaderboardOptions:
     """`method` empty: q for pairs of lists, mean for scores (absolute, explanation), share for the rest. `raters` empty
     and `aspect` None: all of them, of raters without readers and people with few labels unless `readers`.
 
-    `crowd`: these raters' verdicts make one board, ALL_PEOPLE of all annotators. `ties` is for bt; `k_factor` and `orders`
-    (0: the order of the cases) are for elo.
+    `crowd`: these raters' verdicts make one board, ALL_PEOPLE of all annotators. `ties` is for bt.
     """
 
     protocol: str
@@ -76,8 +73,6 @@ class LeaderboardOptions:
     resamples: int = RESAMPLES
     seed: int = 0
     ties: Ties = "davidson"
-    k_factor: float = K_FACTOR
-    orders: int = ELO_ORDERS
     selection: CaseSelection = EVERY_CASE
     crowd: tuple[str, ...] = ()
     readers: bool = False
@@ -113,8 +108,6 @@ def leaderboard_table(db: Database, project_id: int, options: LeaderboardOptions
             f"method “{name}” does not fit {options.protocol}",
             next_step=f"Use {', '.join(fitting[:-1])} or {fitting[-1]}.",
         )
-    if options.crowd and name == "elo":
-        raise UsageError("elo cannot rank by a crowd", next_step="Use bt, q or winrate.")
     questions = board_questions(db, project_id, options)
     ratings = _ratings_of(db, project_id, options, questions)
     table = METHODS[name].build(db, project_id, ratings, options)
@@ -184,15 +177,14 @@ def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Buil
     """`pairs`: the method also scores a system against each opponent."""
 
     def build(_: Database, __: int, ratings: Ratings, options: LeaderboardOptions) -> Table:
-        chosen = ScoreOptions(options.ties, options.k_factor, options.orders)
         rows: list[Row] = []
         lines: list[str] = []
         facts: list[dict[str, object]] = []
         tested = counted = False
         questions = ranked_questions(ratings, options.protocol)
         for question in questions:
-            contests = battles(ratings, question, options.resamples, options.seed, options.selection.groups)
-            scores = scoring(contests, chosen)
+            contests = battles(ratings, question, options.resamples, options.selection.groups)
+            scores = scoring(contests, options.ties)
             rows += board_rows(contests, scores, method if pairs else None)
             close_calls, some = separability_notes(contests, scores)
             facts += neighbour_facts(contests, scores)
@@ -204,7 +196,7 @@ def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Buil
         notes += earlier_notes(ratings, questions)
         notes += rater_notes(ratings.raters[q.rater] for q in questions)
         settings = {"protocol": options.protocol, "method": method, "resamples": options.resamples}
-        settings |= {"seed": options.seed} | _settings(method, options)
+        settings |= {"seed": options.seed} | ({"ties": options.ties} if method == "bt" else {})
         columns = COLUMNS if method == "q" else WIN_RATE_COLUMNS if pairs else RATING_COLUMNS
         title = f"Leaderboard: {options.protocol}"
         return Table(title, columns, tuple(rows), tuple(notes), settings, {"neighbours": facts})
@@ -214,12 +206,6 @@ def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Buil
 
 def _about(question: Question, scores: Scores) -> list[str]:
     return [f"{question.rater}, {question.aspect}: {scores.about}"] if scores.about else []
-
-
-def _settings(method: str, options: LeaderboardOptions) -> dict[str, object]:
-    if method == "bt":
-        return {"ties": options.ties}
-    return {"k_factor": options.k_factor, "orders": options.orders} if method == "elo" else {}
 
 
 def _by_aspect(make: Callable[..., Table], *, corrected: bool) -> Builder:
@@ -247,18 +233,11 @@ _BT = (
     "score = Bradley and Terry's rating, 400 points for odds of 10:1, mean 1000 over the rated systems, interval over users;"
     " ties by Davidson's model (1970) or as half a win of each, as the settings say"
 )
-_ELO = (
-    "score = Elo from 1000, the mean over random orders of the verdicts (with --orders 0, in the order of the cases, on"
-    " which it then depends); it depends on K, so prefer bt for a fixed set of verdicts; interval over users, each left"
-    " out in turn"
-)
-
 # a new method needs one more line
 METHODS: dict[str, Method] = {
     "q": Method(_Q, True, _by_score("q", q_scores, _Q, pairs=True)),
     "winrate": Method(_WIN_RATE, True, _by_score("winrate", win_rate_scores, _WIN_RATE, pairs=True)),
     "bt": Method(_BT, True, _by_score("bt", bradley_terry_scores, _BT, pairs=False)),
-    "elo": Method(_ELO, True, _by_score("elo", elo_scores, _ELO, pairs=False)),
     "mean": Method(ABOUT, False, _by_aspect(mean_table, corrected=True)),
     "share": Method("shares of the labels of each system", False, _by_aspect(share_table, corrected=False)),
 }

@@ -10,7 +10,7 @@ from recjudge_tui.reports.leaderboard.battles import Battles, battles
 from recjudge_tui.reports.leaderboard.crowd import crowd_notes
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, board_ratings, ranked_questions
 from recjudge_tui.reports.leaderboard.rows import TIES_NOTE, pair_rows
-from recjudge_tui.reports.leaderboard.scores import ScoreOptions, q_scores
+from recjudge_tui.reports.leaderboard.scores import q_scores
 from recjudge_tui.store.database import Database
 
 _COLUMNS = (
@@ -49,7 +49,7 @@ def q_matrix_table(db: Database, project_id: int, options: LeaderboardOptions, _
     questions = ranked_questions(ratings, options.protocol)
     rows: list[Row] = []
     for question in questions:
-        contests = battles(ratings, question, options.resamples, options.seed, options.selection.groups)
+        contests = battles(ratings, question, options.resamples, options.selection.groups)
         rows += _rows(contests)
     notes = [_Q_NOTE, TIES_NOTE, _P_NOTE] if rows else [no_pairs(ratings)]
     notes += earlier_notes(ratings, questions)
@@ -60,7 +60,7 @@ def q_matrix_table(db: Database, project_id: int, options: LeaderboardOptions, _
 
 
 def _rows(battles: Battles) -> list[Row]:
-    places = q_scores(battles, ScoreOptions()).places
+    places = q_scores(battles).places
     order = sorted(
         range(len(battles.systems)),
         key=lambda at: (places[at] is None, places[at] or 0, battles.systems[at]),

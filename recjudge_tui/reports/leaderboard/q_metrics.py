@@ -70,7 +70,7 @@ def q_metrics_table(db: Database, project_id: int, options: LeaderboardOptions, 
     rows: list[Row] = []
     unmeasured: list[str] = []
     for question in questions:
-        contests = battles(ratings, question, 0, 0)
+        contests = battles(ratings, question, 0)
         q = q_of(contests.counts.total.tallies())
         figures = {
             name: None if np.isnan(value) else float(value)

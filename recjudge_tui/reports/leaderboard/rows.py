@@ -10,7 +10,7 @@ import numpy as np
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Row
 from recjudge_tui.reports.leaderboard.battles import Battles
-from recjudge_tui.reports.leaderboard.scores import ELO_DECIMALS, Scores, q_of, win_rate_of
+from recjudge_tui.reports.leaderboard.scores import Scores, q_of, win_rate_of
 from recjudge_tui.stats.arrays import FloatArray, none_if_nan
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.outcome_intervals import pair_intervals
@@ -40,8 +40,7 @@ COLUMNS = (
 _IN_POINTS = ("score", "ci_low", "ci_high")
 WIN_RATE_COLUMNS = tuple(replace(column, minor=column.minor or column.name == "q") for column in COLUMNS)
 RATING_COLUMNS = tuple(
-    replace(column, decimals=ELO_DECIMALS) if column.name in _IN_POINTS else column
-    for column in WIN_RATE_COLUMNS
+    replace(column, decimals=1) if column.name in _IN_POINTS else column for column in WIN_RATE_COLUMNS
 )
 TIES_NOTE = "ties include position ties (the two orders disagreed); failed verdicts are not in n"
 _FIGURES = {"q": q_of, "winrate": win_rate_of}

@@ -12,33 +12,14 @@ import numpy as np
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, ratio
-from recjudge_tui.stats.defaults import ELO_ORDERS, K_FACTOR
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_intervals
-from recjudge_tui.stats.ranking.connectivity import Ties, in_largest_component
-from recjudge_tui.stats.ranking.elo import elo, elo_intervals, elo_mean_over_orders
+from recjudge_tui.stats.ranking.connectivity import Ties
 from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
 from recjudge_tui.stats.ranking.win_rates import NEVER_LOST, NO_CASES, ranks
 
-# ratings that look alike share a place: their order would be that of the random orders
-ELO_DECIMALS = 1
-_REPLAYED_UP_TO = 100_000
 _NAMED_PAIRS = 3
 _NAMED_SYSTEMS = 5
-NOT_JOINED = "not connected to the largest set of systems, even through others, so its Elo is not comparable"
-EQUAL_SETS = (
-    "no Elo: two equally large sets of systems never met, even through others, so neither is preferred"
-)
-
-
-@dataclass(frozen=True)
-class ScoreOptions:
-    """`ties`: how Bradley and Terry's model handles them; `k_factor`: Elo's K; `orders`: the number of random orders
-    over which Elo is averaged; 0 for Elo in the order of the cases."""
-
-    ties: Ties = "davidson"
-    k_factor: float = K_FACTOR
-    orders: int = ELO_ORDERS
 
 
 @dataclass(frozen=True)
@@ -55,7 +36,7 @@ class Scores:
     about: str = ""
 
 
-Scoring = Callable[[Battles, ScoreOptions], Scores]
+Scoring = Callable[[Battles, Ties], Scores]
 
 
 def q_of(counts: FloatArray) -> FloatArray:
@@ -68,7 +49,7 @@ def win_rate_of(counts: FloatArray) -> FloatArray:
     return ratio(counts[..., 0] + counts[..., 1] / 2, counts.sum(axis=-1))
 
 
-def q_scores(battles: Battles, _: ScoreOptions) -> Scores:
+def q_scores(battles: Battles, _: Ties = "davidson") -> Scores:
     """Q of every system. A system that never lost or tied ranks above every finite Q."""
     tallies = battles.counts.total.tallies()
     value, some = q_of(tallies), np.asarray(tallies.any(axis=1))
@@ -82,7 +63,7 @@ def q_scores(battles: Battles, _: ScoreOptions) -> Scores:
     return Scores(value, notes, ranks(ranked), system_intervals(battles.counts, "q"), unmet_pairs(battles))
 
 
-def win_rate_scores(battles: Battles, _: ScoreOptions) -> Scores:
+def win_rate_scores(battles: Battles, _: Ties = "davidson") -> Scores:
     value = win_rate_of(battles.counts.total.tallies())
     notes = tuple(NO_CASES if np.isnan(rate) else "" for rate in value)
     intervals = system_intervals(battles.counts, "win_rate")
@@ -107,9 +88,9 @@ def unmet_pairs(battles: Battles) -> str:
     )
 
 
-def bradley_terry_scores(battles: Battles, options: ScoreOptions) -> Scores:
-    fitted = bradley_terry(battles.counts.total, options.ties)
-    intervals = rating_intervals(battles.counts, fitted, options.ties)
+def bradley_terry_scores(battles: Battles, ties: Ties) -> Scores:
+    fitted = bradley_terry(battles.counts.total, ties)
+    intervals = rating_intervals(battles.counts, fitted, ties)
     places = fitted.places()
     tie = "" if not fitted.tie else f"Davidson's tie parameter {fitted.tie:.3f}"
     about = "; ".join(part for part in (tie, unordered(battles, fitted.connectivity.joined, places)) if part)
@@ -129,31 +110,6 @@ def unordered(battles: Battles, joined: BoolArray, places: Sequence[int | None])
     )
 
 
-def elo_scores(battles: Battles, options: ScoreOptions) -> Scores:
-    """Elo is always finite; for a system not connected to the largest set it is not comparable."""
-    size, k = len(battles.systems), options.k_factor
-    rows = battles.a, battles.b, battles.outcome
-    if options.orders:
-        value = elo_mean_over_orders(*rows, battles.user, size, k=k, orders=options.orders, seed=battles.seed)
-    else:
-        value = elo(*rows, size, k=k)
-    joined, some = (
-        in_largest_component(battles.counts.total),
-        np.asarray(battles.counts.total.tallies().any(axis=1)),
-    )
-    apart = NOT_JOINED if joined.any() else EQUAL_SETS
-    around = value if options.orders else None
-    value = np.where(joined, value, np.nan)
-    notes = tuple(
-        "" if inside else apart if met else NO_CASES for inside, met in zip(joined, some, strict=True)
-    )
-    if battles.n > _REPLAYED_UP_TO:
-        why = f"no interval: Elo is not replayed above {_REPLAYED_UP_TO:,} verdicts"
-        return Scores(value, notes, _by_value(value, ELO_DECIMALS), [Interval(None, None, why)] * size)
-    intervals = elo_intervals(*rows, battles.user, size, k=k, around=around, seed=battles.seed)
-    return Scores(value, notes, _by_value(value, ELO_DECIMALS), intervals)
-
-
-def _by_value(value: FloatArray, decimals: int = 9) -> list[int | None]:
-    """Places; figures that are equal to so many decimals share one."""
-    return ranks([None if np.isnan(number) else round(float(number), decimals) for number in value])
+def _by_value(value: FloatArray) -> list[int | None]:
+    """Places; figures that are equal to nine decimals share one."""
+    return ranks([None if np.isnan(number) else round(float(number), 9) for number in value])

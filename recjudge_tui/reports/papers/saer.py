@@ -13,7 +13,7 @@ from recjudge_tui.reports.common.scales import speaks_for_people
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.battles import Battles, battles
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, board_ratings, leaderboard_table
-from recjudge_tui.reports.leaderboard.scores import ScoreOptions, win_rate_scores
+from recjudge_tui.reports.leaderboard.scores import win_rate_scores
 from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
 from recjudge_tui.stats.defaults import RESAMPLES
@@ -82,8 +82,8 @@ def _findings(db: Database, project_id: int, stages: Stages, resamples: int, see
     numbered: tuple[str, ...] = ()
     tests: Mapping[Pair, PairTest] = {}
     if stages.second is not None and question in ratings.verdicts:
-        fought: Battles = battles(ratings, question, resamples, seed, options.selection.groups)
-        tested = tested_neighbours(fought, win_rate_scores(fought, ScoreOptions()))
+        fought: Battles = battles(ratings, question, resamples, options.selection.groups)
+        tested = tested_neighbours(fought, win_rate_scores(fought))
         numbered, tests = fought.systems, fought.tests
     ranked = tuple(
         str(row["system"]) for row in board.rows if row["opponent"] is None and row["score"] is not None

@@ -1,25 +1,31 @@
-"""How reliable a judge's confidence is, and which labels are possible for its verdicts: four tables based on
-`uncertainties`.
+"""How often a judge is right at each confidence that it states, before and after calibration by labels.
+
+Everything is computed from the verdicts on request; nothing is stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import UsageError
+from recjudge_tui.reports.common.comparison import Side, align, generation_notes
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
+from recjudge_tui.reports.common.pairing import Pair, judge_and_truth, label_sets
+from recjudge_tui.reports.common.scales import combined_notes, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.reliability.uncertainty import (
-    Uncertainty,
-    UncertaintyOptions,
-    uncertain_cases,
-)
-from recjudge_tui.stats.arrays import BoolArray, FloatArray
-from recjudge_tui.stats.confidence import calibration, conformal
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
+from recjudge_tui.stats.confidence import calibration
+from recjudge_tui.stats.defaults import BINS, FOLDS, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate, share_estimate
+from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.verdicts.confidences import Confidences, verdict_confidences
+from recjudge_tui.store.verdicts.ratings import Ratings, load_questions, newest_lists
 
 _WHERE = (Column("protocol", "Protocol"), Column("aspect", "Aspect"))
 _STAGE = Column("stage", "Confidence")
@@ -45,33 +51,166 @@ _RELIABILITY = (
     Column("gap", "Gap", "float"),
     _NOTE,
 )
-_SETS = (
-    *_WHERE,
-    Column("size", "Labels", "int"),
-    Column("cases", "Cases", "int"),
-    Column("share", "Share", "share"),
-    Column("labelled", "Labelled", "int"),
-    Column("coverage", "Covered", "share"),
-    *interval_columns("share"),
-    _NOTE,
-)
-_CASES = (
-    Column("case_id", "Case"),
-    *_WHERE,
-    Column("label", "Verdict"),
-    Column("confidence", "Confidence", "float", decimals=2),
-    Column("calibrated", "Calibrated", "float", decimals=2),
-    Column("labels", "Possible labels"),
-    Column("size", "Labels", "int"),
-    Column("truth", "Reference"),
-)
 GIVEN, CALIBRATED = "as given", "calibrated"
 _UNTOLD = (
     "no labelled verdict with a confidence: use a judge whose server returns probabilities, or --repeats"
 )
 
 
-def error_table(questions: Sequence[Uncertainty], options: UncertaintyOptions) -> Table:
+@dataclass(frozen=True)
+class CalibrationOptions:
+    """The judge's verdicts and the reference labels. `protocol`, `aspect` None: every question that both answered.
+
+    `folds`: the number of parts into which
+    labelled users are split, so that no user is calibrated by their own labels.
+    """
+
+    rater: str
+    truth: str
+    protocol: str | None = None
+    aspect: str | None = None
+    method: str = "isotonic"
+    bins: int = BINS
+    folds: int = FOLDS
+    resamples: int = RESAMPLES
+    seed: int = 0
+    selection: CaseSelection = EVERY_CASE
+
+
+@dataclass(frozen=True)
+class StatedConfidences:
+    """One question's verdicts that did not fail, one per row. `labels` are the scale, lowest first.
+
+    `confidence` is NaN if the judge gave none or its two orders disagreed (`flipped`); `truth` is NaN without a label
+    on the scale; `calibrated` is NaN if it cannot be computed. Labelled verdicts are calibrated by labels of
+    other users. `fitted` is the map learned on all labels.
+    `notes` say which verdicts are left out because of their lists, `about_truth` what to know of the reference.
+    """
+
+    protocol: str
+    aspect: str
+    labels: tuple[float, ...]
+    case: IntArray
+    user: IntArray
+    value: FloatArray
+    truth: FloatArray
+    confidence: FloatArray
+    flipped: BoolArray
+    calibrated: FloatArray
+    fitted: calibration.Calibration
+    off_scale: int
+    notes: tuple[str, ...] = ()
+    about_truth: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> BoolArray:
+        """Labelled verdicts with a confidence, the basis of calibration."""
+        both: BoolArray = ~np.isnan(self.confidence) & ~np.isnan(self.truth)
+        return both
+
+
+def stated_confidences(db: Database, project_id: int, options: CalibrationOptions) -> list[StatedConfidences]:
+    """One for each question with labels that both raters answered, in the order of protocols and aspects.
+
+    Raises NotFoundError for an unknown rater; UsageError for an unknown protocol, aspect or method, the same
+    rater twice, a metric, or raters that share no question with labels.
+    """
+    if options.method not in calibration.METHODS:
+        raise UsageError(f"no method “{options.method}”", f"Available: {', '.join(calibration.METHODS)}.")
+    pairs = judge_and_truth(db, project_id, options.rater, options.truth, options.protocol, options.aspect)
+    ratings = load_questions(
+        db, project_id, [q for pair in pairs for q in (pair.a, pair.b)], options.selection
+    )
+    scales = label_sets(db, project_id, ratings, pairs)
+    questions = [
+        _stated(db, ratings, pair, np.array(sorted(labels)), options)
+        for pair in pairs
+        if (labels := scales[pair]) is not None
+    ]
+    if not questions:
+        raise UsageError(
+            f"{pairs[0].protocol} scores have no labels, so their confidence cannot be right or wrong",
+            next_step="“recjudge agreement” compares scores; “recjudge estimate” estimates their mean.",
+        )
+    return questions
+
+
+def _stated(
+    db: Database, ratings: Ratings, pair: Pair, labels: FloatArray, options: CalibrationOptions
+) -> StatedConfidences:
+    cases = ratings.cases
+    if is_metric(ratings.raters[pair.a.rater]):
+        raise UsageError(f"{options.rater} is a metric and gives no labels", next_step="Name a judge.")
+    rater_id = ratings.raters[pair.a.rater].id
+    stated, flipped = verdict_confidences(db, rater_id, pair.a, cases)
+    if cases.selected is not None:
+        here = cases.selected[stated.row]
+        stated = Confidences(stated.row[here], stated.value[here], stated.confidence[here])
+        flipped = flipped[here]
+    given, wanted = _labels(ratings, pair)
+    kept = wanted[stated.row]
+    left_out = generation_notes(int((~kept).sum()), 0)
+    stated = Confidences(stated.row[kept], stated.value[kept], stated.confidence[kept])
+    flipped = flipped[kept]
+    truth = given[stated.row]
+    on_scale = np.isin(truth, labels)
+    off_scale = int((~np.isnan(truth) & ~on_scale).sum())
+    truth = np.where(on_scale, truth, np.nan)
+    user = cases.user[stated.row]
+    confidence = np.where(flipped, np.nan, stated.confidence)
+    right = np.where(np.isnan(truth), np.nan, stated.value == truth)
+    fitted, calibrated = _calibrated(confidence, right, user, labels.size, options)
+    return StatedConfidences(
+        protocol=pair.protocol,
+        aspect=pair.aspect,
+        labels=tuple(labels.tolist()),
+        case=cases.ids[stated.row],
+        user=user,
+        value=stated.value,
+        truth=truth,
+        confidence=confidence,
+        flipped=flipped,
+        calibrated=calibrated,
+        fitted=fitted,
+        off_scale=off_scale,
+        notes=tuple(left_out),
+        about_truth=tuple(combined_notes([ratings.raters[pair.b.rater]])),
+    )
+
+
+def _labels(ratings: Ratings, pair: Pair) -> tuple[FloatArray, BoolArray]:
+    """By case: the label on the newest lists that both judged, and whether the rater's verdict counts: it has such a
+    label, or is about the newest lists that the rater judged.
+    """
+    cases = ratings.cases
+    met = align(cases, [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in (pair.a, pair.b)])
+    given = np.where((met.status > 0).all(axis=0), met.values[1], np.nan)
+    wanted = ~np.isnan(given)
+    wanted[newest_lists(ratings).verdicts[pair.a].row] = True
+    return given, wanted
+
+
+def _calibrated(
+    confidence: FloatArray, right: FloatArray, user: IntArray, labels: int, options: CalibrationOptions
+) -> tuple[calibration.Calibration, FloatArray]:
+    """The map learned on all labels, and the confidences it gives; those of labelled users are calibrated by labels of
+    others."""
+    known = ~np.isnan(confidence)
+    taught = known & ~np.isnan(right)
+    out = np.full(confidence.size, np.nan)
+    out[known] = calibration.cross_fitted(
+        options.method,
+        confidence[known],
+        right[known],
+        user[known],
+        labels,
+        folds=options.folds,
+        seed=options.seed,
+    )
+    return calibration.fit(options.method, confidence[taught], right[taught], user[taught], labels), out
+
+
+def error_table(questions: Sequence[StatedConfidences], options: CalibrationOptions) -> Table:
     """One row per question, stage (as given, calibrated) and figure: `ece`, `overconfidence`, `brier`, `accuracy`.
 
     Calibrated confidences are cross-fitted: each is based on labels of other users.
@@ -97,7 +236,7 @@ def error_table(questions: Sequence[Uncertainty], options: UncertaintyOptions) -
     )
 
 
-def reliability_table(questions: Sequence[Uncertainty], options: UncertaintyOptions) -> Table:
+def reliability_table(questions: Sequence[StatedConfidences], options: CalibrationOptions) -> Table:
     """One row per question, stage and non-empty bin; `gap` is the share right minus the mean confidence."""
     rows: list[Row] = []
     notes = _about_truth(questions)
@@ -117,75 +256,11 @@ def reliability_table(questions: Sequence[Uncertainty], options: UncertaintyOpti
     )
 
 
-def sets_table(questions: Sequence[Uncertainty], options: UncertaintyOptions) -> Table:
-    """One row per question and size of set, and one for all (size None) with the coverage on labelled cases.
-
-    The coverage is a mean over users, like the guarantee; the set of each labelled case is based on labels of other
-    users.
-    """
-    rows: list[Row] = []
-    notes = [*_about_truth(questions), *no_sets(questions)]
-    for question in questions:
-        if not question.ordered:
-            continue
-        rows += _set_rows(question, options)
-        notes += _set_notes(question, options)
-    return Table(
-        _title("Label sets", options), _SETS, tuple(rows), tuple(dict.fromkeys(notes)), _settings(options)
-    )
-
-
-def cases_table(
-    questions: Sequence[Uncertainty], options: UncertaintyOptions, limit: int | None = None
-) -> Table:
-    """The cases whose set has more than one label, in the order in which a person should check them."""
-    uncertain = uncertain_cases(questions)
-    rows: list[Row] = [
-        {
-            "case_id": case.case_id,
-            "protocol": case.protocol,
-            "aspect": case.aspect,
-            "label": case.label,
-            "confidence": case.confidence,
-            "calibrated": case.calibrated,
-            "labels": ", ".join(case.labels),
-            "size": len(case.labels),
-            "truth": case.truth or None,
-        }
-        for case in uncertain[:limit]
-    ]
-    notes = [
-        *_about_truth(questions),
-        *no_sets(questions),
-        f"{len(uncertain):,} verdicts have more than one possible label",
-        "unlabelled cases first",
-    ]
-    if len(rows) < len(uncertain):
-        notes.append(f"the first {len(rows):,} are shown")
-    return Table(
-        _title("Cases to look at", options),
-        _CASES,
-        tuple(rows),
-        tuple(dict.fromkeys(notes)),
-        _settings(options),
-    )
-
-
-def no_sets(questions: Iterable[Uncertainty]) -> list[str]:
-    """The questions that have no label sets, and why."""
-    return [
-        f"{question.protocol}, {question.aspect}: no label sets, because a set is a span of neighbouring labels, and"
-        " categories have no order"
-        for question in questions
-        if not question.ordered
-    ]
-
-
-def _where(question: Uncertainty) -> Row:
+def _where(question: StatedConfidences) -> Row:
     return {"protocol": question.protocol, "aspect": question.aspect}
 
 
-def _stages(question: Uncertainty) -> Iterator[tuple[str, FloatArray, FloatArray, FloatArray, str]]:
+def _stages(question: StatedConfidences) -> Iterator[tuple[str, FloatArray, FloatArray, FloatArray, str]]:
     """(stage, confidence, right, user, why there is none) of the labelled verdicts that have one."""
     right = (question.value == question.truth).astype(np.float64)
     for stage, sure, reason in (
@@ -197,7 +272,7 @@ def _stages(question: Uncertainty) -> Iterator[tuple[str, FloatArray, FloatArray
 
 
 def _figures(
-    stage: str, sure: FloatArray, right: FloatArray, users: FloatArray, options: UncertaintyOptions
+    stage: str, sure: FloatArray, right: FloatArray, users: FloatArray, options: CalibrationOptions
 ) -> dict[str, Estimate]:
     if sure.size == 0:
         return {"ece": undefined(calibration.NO_CONFIDENCE)}
@@ -227,11 +302,11 @@ def _bin_row(part: calibration.Bin) -> Row:
     }
 
 
-def _about_truth(questions: Iterable[Uncertainty]) -> list[str]:
+def _about_truth(questions: Iterable[StatedConfidences]) -> list[str]:
     return list(dict.fromkeys(note for question in questions for note in question.about_truth))
 
 
-def _notes(question: Uncertainty) -> list[str]:
+def _notes(question: StatedConfidences) -> list[str]:
     """The basis of the calibration, and what was left out."""
     where = f"{question.protocol}, {question.aspect}"
     labelled = ~np.isnan(question.truth)
@@ -263,72 +338,14 @@ def _heat(temperature: float, labels: int) -> str:
     return f"temperature {shown}: calibrated confidences are {way} chance (1 in {labels}) than those given"
 
 
-def _set_rows(question: Uncertainty, options: UncertaintyOptions) -> Iterator[Row]:
-    sizes = question.sets.size
-    labelled = ~np.isnan(question.truth)
-    held = question.sets.holds(question.places)
-    for size in range(1, len(question.labels) + 1):
-        here = sizes == size
-        both = here & labelled
-        if not here.any():
-            continue
-        yield _where(question) | {
-            "size": size,
-            "cases": int(here.sum()),
-            "share": float(here.mean()),
-            "labelled": int(both.sum()),
-            "coverage": float(held[both].mean()) if both.any() else None,
-        }
-    covered = _coverage(held[labelled], question, options)
-    yield _where(question) | {
-        "size": None,
-        "cases": sizes.size,
-        "share": 1.0 if sizes.size else None,
-        "labelled": int(labelled.sum()),
-        "coverage": covered.value,
-        **interval_cells(covered),
-        "note": covered.note,
-    }
-
-
-def _coverage(held: BoolArray, question: Uncertainty, options: UncertaintyOptions) -> Estimate:
-    """Mean over users of the share of their labelled cases whose set contains the label."""
-    users, codes = np.unique(question.user[~np.isnan(question.truth)], return_inverse=True)
-    if users.size == 0:
-        return undefined("no labelled case")
-    shares = np.bincount(codes, weights=held) / np.bincount(codes)
-    if np.isin(shares, (0.0, 1.0)).all():
-        return share_estimate(shares, users, resamples=options.resamples, seed=options.seed)
-    return mean_estimate(shares, users, SHARE, resamples=options.resamples, seed=options.seed)
-
-
-def _set_notes(question: Uncertainty, options: UncertaintyOptions) -> list[str]:
-    where = f"{question.protocol}, {question.aspect}"
-    users = np.unique(question.user[~np.isnan(question.truth)]).size
-    more = int((question.sets.size > 1).sum())
-    notes = [f"{where}: {more:,} of {question.case.size:,} verdicts have more than one possible label"]
-    if np.isinf(question.limit):
-        fewest = conformal.fewest_users(options.coverage)
-        notes.append(
-            f"{where}: {options.coverage:.0%} needs labels of {fewest:,} users, but there are {users:,}, so every"
-            " set has all labels"
-        )
-    notes.append(
-        f"{where}: sets are made to contain the reference label in {options.coverage:.0%} of a new user's cases, based on"
-        f" labels of {quantity(users, 'user')}; each user's coverage is measured with sets based on other users"
-    )
-    return notes
-
-
-def _title(what: str, options: UncertaintyOptions) -> str:
+def _title(what: str, options: CalibrationOptions) -> str:
     return f"{what}: {options.rater} against {options.truth}"
 
 
-def _settings(options: UncertaintyOptions) -> dict[str, object]:
+def _settings(options: CalibrationOptions) -> dict[str, object]:
     return {
         "rater": options.rater,
         "truth": options.truth,
-        "coverage": options.coverage,
         "method": options.method,
         "bins": options.bins,
         "folds": options.folds,

@@ -14,7 +14,7 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.comparison import Side, align
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.pairing import Pair, by_labels, label_sets
+from recjudge_tui.reports.common.pairing import Pair, by_labels, judge_and_truth, label_sets
 from recjudge_tui.reports.common.scales import (
     categories,
     combined_notes,
@@ -23,7 +23,6 @@ from recjudge_tui.reports.common.scales import (
     protocols_meeting,
 )
 from recjudge_tui.reports.common.table import Column, Kind, Row, Table
-from recjudge_tui.reports.reliability.uncertainty import judge_and_truth
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,6 @@ from recjudge_tui.reports.common.scales import (
 )
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.trend.chosen_periods import PeriodRange, period_range
-from recjudge_tui.reports.trend.drift import ABOUT, Drift, drifts, shift_notes
 from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
 from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows
 from recjudge_tui.reports.trend.series import COLUMNS
@@ -33,7 +32,7 @@ from recjudge_tui.store.verdicts.dated import DatedVerdicts, dated_verdicts
 from recjudge_tui.store.verdicts.ratings import Question, Rater, project_questions, project_raters
 
 _INTERVALS = "intervals over users; click_rate and lift as in “recjudge outcome”"
-_NOT_OF_OCCASIONS = "anchor cases and live experiments are about every occasion"
+_NOT_OF_OCCASIONS = "live experiments are about every occasion"
 _FIGURES = (
     "win_rate: (wins + ties / 2) / n; share of a label: of the best label, or of each category; flags: "
     "flagged items per verdict, for pairs on both lists together"
@@ -44,7 +43,7 @@ _FIGURES = (
 class TrendOptions:
     """None or empty: every protocol and system; every rater but metrics; the aspect `overall`, or all aspects of a
     rater that was not asked for it; the metric ndcg if events are held out. `occasions` restrict verdicts and lists,
-    but not anchor cases and live experiments. With `systems`, lists of these count, and pairs of two of them; with
+    but not live experiments. With `systems`, lists of these count, and pairs of two of them; with
     one, all its pairs. `since` and `until` are read by `period_range`.
     """
 
@@ -78,20 +77,16 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
         *judged.rows,
         *metric_rows(db, project_id, metrics, options.k, options.over, draws, options.occasions),
     ]
-    notes, changes = list(judged.notes), list(judged.changes)
+    notes = list(judged.notes)
     if options.over != "import":
-        nights = list(drifts(db, project_id, options.over, options.protocol, draws))
         live = list(outcome_rows(db, project_id, options.over))
-        rows += [*(night.row for night in nights), *live]
-        chosen = [night for night in nights if _is_chosen(night.row, options, periods)]
-        notes += [ABOUT, *shift_notes(chosen)] if nights else []
-        changes += _further_changes(nights, changes)
-        if options.occasions != EVERY_OCCASION and (live or nights):
+        rows += live
+        if options.occasions != EVERY_OCCASION and live:
             notes.append(_NOT_OF_OCCASIONS)
     kept = tuple(row for row in rows if _is_chosen(row, options, periods))
     settings: dict[str, object] = {
         "over": options.over, "k": options.k, "resamples": options.resamples, "seed": options.seed,
-        "changes": [change_cells(change) for change in changes],
+        "changes": [change_cells(change) for change in judged.changes],
     }  # fmt: skip
     return Table(
         f"Trend by {options.over}", COLUMNS, kept, (*_about(kept), *notes, *judged.about_raters), settings
@@ -133,13 +128,6 @@ def _judgements(db: Database, project_id: int, options: TrendOptions, draws: Res
     return _Judgements(
         rows, changes, notes, [*scales, *rater_notes([raters[question.rater] for question in questions])]
     )
-
-
-def _further_changes(nights: Iterable[Drift], known: Collection[JudgeChange]) -> Iterator[JudgeChange]:
-    """The changes that only anchor cases show."""
-    alike = {(change.question, change.change) for change in known}
-    anchors = dict.fromkeys(night.change for night in nights if night.change is not None)
-    return (change for change in anchors if (change.question, change.change) not in alike)
 
 
 def _about(rows: Sequence[Row]) -> list[str]:

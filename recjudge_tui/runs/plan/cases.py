@@ -21,11 +21,9 @@ from recjudge_tui.runs.plan.selection import Selection, chosen_systems, select_c
 from recjudge_tui.runs.plan.shots import Shots, choose_shots
 from recjudge_tui.runs.plan.stratify import drawn_by_level, levels_of
 from recjudge_tui.runs.plan.users import UserCases, cases_of_users
-from recjudge_tui.store.cases.cases import CaseKey, judged_keys
+from recjudge_tui.store.cases.cases import CaseKey
 from recjudge_tui.store.cases.snapshots import (
-    FirstShown,
     ShownCase,
-    load_material,
     save_snapshots,
 )
 from recjudge_tui.store.data.explanations import explanation_view
@@ -35,7 +33,6 @@ from recjudge_tui.store.database import Database
 
 # of shown events and items together: about 3 MB of text, which takes some ten times as much memory before it is stored
 _SHOWN_A_TRANSACTION = 20_000
-JUDGED = "case that the rater has judged already"
 
 
 class EarlierCases(NamedTuple):
@@ -73,14 +70,12 @@ def collect_cases(
     prompt: Prompt,
     settings: RunSettings,
     judged: EarlierCases,
-    unjudged_by: int | None,
     *,
     store: bool,
     progress: Callable[[int], None] | None,
 ) -> RunCases:
     """The cases in the order they are judged. With `store`, snapshots of what is shown are stored; without it
-    (a dry run) nothing is. `unjudged_by`: a rater whose judged cases are left out. `progress` gets the number of
-    cases read so far.
+    (a dry run) nothing is. `progress` gets the number of cases read so far.
     """
     if protocol.name == ADVERSARIAL:
         selection = adversarial_cases(db, project_id, settings, store=store)
@@ -88,8 +83,6 @@ def collect_cases(
         selection = planted_cases(db, project_id, settings, prompt, store=store)
     else:
         selection = select_cases(db, project_id, protocol.facts.unit, settings)
-        if unjudged_by is not None:
-            selection = unjudged(db, selection, unjudged_by)
     pool = tuple(user for user, _ in selection.by_user)
     shots = None
     if settings.shots != "none":
@@ -125,18 +118,6 @@ def collect_cases(
     _add(reader, batch, result, store=store)
     if settings.stratify != "none":
         result.strata = drawn_by_level(levels_of(db, project_id, pool, settings), result.users)
-    return result
-
-
-def cases_shown_before(db: Database, shown: Iterable[FirstShown], settings: RunSettings) -> RunCases:
-    """The cases of earlier runs, with the same snapshots that these showed."""
-    result = RunCases()
-    for first in shown:
-        result.cases.append((first.key, first.shown))
-        result.users.add(first.key.user_id)
-        material = load_material(db, first.run_id, first.case_id, settings.top_k)
-        result.sample.add(CaseViews(*(getattr(material, name) for name in CaseViews._fields)))
-    result.views = len({shown.user for _, shown in result.cases})
     return result
 
 
@@ -231,16 +212,3 @@ class _CaseReader:
             example=self.shots.view(self.db, self.project_id, key) if self.shots else None,
             top_k=self.settings.top_k,
         )
-
-
-def unjudged(db: Database, selection: Selection, rater_id: int) -> Selection:
-    """The cases of a selection on which the rater has no verdict; the others are counted."""
-    judged = judged_keys(db, rater_id)
-    left_out = Counter(selection.left_out)
-    by_user = []
-    for user_id, keys in selection.by_user:
-        kept = [key for key in keys if key not in judged]
-        left_out[JUDGED] += len(keys) - len(kept)
-        if kept:
-            by_user.append((user_id, kept))
-    return Selection(by_user, +left_out)

@@ -22,7 +22,7 @@ from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.templates.rendering import profile_messages
 from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
 from recjudge_tui.runs.plan.call_order import CaseCalls, guidelines_are_shared, ordered_calls
-from recjudge_tui.runs.plan.cases import EarlierCases, RunCases, cases_shown_before, collect_cases
+from recjudge_tui.runs.plan.cases import EarlierCases, RunCases, collect_cases
 from recjudge_tui.runs.plan.domain import (
     domain_words,
     left_out_examples_note,
@@ -37,7 +37,6 @@ from recjudge_tui.runs.plan.series import AlreadyJudgedError, check_series, seri
 from recjudge_tui.runs.plan.settings import check_settings
 from recjudge_tui.runs.prices import require_price
 from recjudge_tui.store.cases.cases import CaseKey, ensure_cases, judged_cases
-from recjudge_tui.store.cases.snapshots import FirstShown
 from recjudge_tui.store.data.catalogue import event_counts, slate_digests
 from recjudge_tui.store.data.held_out_copies import held_out_copies
 from recjudge_tui.store.database import Database
@@ -60,8 +59,7 @@ class RunRequest:
     """A run as the user requests it.
 
     `rater` is the name of the run's rater; empty: the rater that was asked the same before, see `series_name`.
-    `prompt` is NAME[@VERSION]; empty: the protocol's default for the project's kind of data. With `outstanding`, only
-    cases without a verdict of the rater are judged. `shown_before`: judge these cases, shown as they were then.
+    `prompt` is NAME[@VERSION]; empty: the protocol's default for the project's kind of data.
     """
 
     project_id: int
@@ -69,8 +67,6 @@ class RunRequest:
     settings: RunSettings
     rater: str = ""
     prompt: str = ""
-    outstanding: bool = False
-    shown_before: tuple[FirstShown, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -158,24 +154,13 @@ def _cases_of(
 ) -> RunCases:
     """The cases to judge. Raises AlreadyJudgedError or NoCasesError if none is left."""
     settings = request.settings
-    if request.shown_before is not None:
-        cases = cases_shown_before(db, request.shown_before, settings)
-    else:
-        judged = EarlierCases(rater, _already_judged(db, request, rater, protocol))
-        with db.bulk_writing(_CACHE_KIB):
-            cases = collect_cases(
-                db,
-                request.project_id,
-                protocol,
-                prompt,
-                settings,
-                judged,
-                find_rater(db, request.project_id, rater) if request.outstanding else None,
-                store=store,
-                progress=progress,
-            )
-        if not cases.cases and (count := cases.left_out[judged.reason]):
-            raise AlreadyJudgedError(rater, count)
+    judged = EarlierCases(rater, _already_judged(db, request, rater, protocol))
+    with db.bulk_writing(_CACHE_KIB):
+        cases = collect_cases(
+            db, request.project_id, protocol, prompt, settings, judged, store=store, progress=progress
+        )
+    if not cases.cases and (count := cases.left_out[judged.reason]):
+        raise AlreadyJudgedError(rater, count)
     if not cases.cases:
         raise NoCasesError(
             "there are no cases to judge",
@@ -207,8 +192,7 @@ def _store(db: Database, draft: Draft) -> int:
     aspects = call_aspects(settings, draft.prompt)
     with db.bulk_writing(_CACHE_KIB), db.transaction():
         recipe = {"judge": request.judge.spec}
-        if not request.outstanding:
-            check_series(db, request.project_id, rater, request.judge, draft.prompt_id, settings)
+        check_series(db, request.project_id, rater, request.judge, draft.prompt_id, settings)
         rater_id = ensure_rater(db, request.project_id, rater, draft.rater_kind, recipe)
         run_id = create_run(
             db,
@@ -291,8 +275,7 @@ def _rater(db: Database, request: RunRequest, judge: Judge, prompt_id: int) -> s
     where = db, request.project_id
     if not request.rater:
         return series_name(*where, judge.name, request.judge, prompt_id, request.settings)
-    if not request.outstanding:
-        check_series(*where, request.rater, request.judge, prompt_id, request.settings)
+    check_series(*where, request.rater, request.judge, prompt_id, request.settings)
     return request.rater
 
 
@@ -308,7 +291,7 @@ def _undated_note(undated: Counter[str]) -> str:
 def _already_judged(db: Database, request: RunRequest, rater: str, protocol: Protocol) -> set[CaseKey]:
     """The cases with a valid verdict of the rater, unless they are to be judged again."""
     rater_id = find_rater(db, request.project_id, rater)
-    if rater_id is None or request.settings.again or request.outstanding:
+    if rater_id is None or request.settings.again:
         return set()
     return judged_cases(db, rater_id, protocol.name)
 

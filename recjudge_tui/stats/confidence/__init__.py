@@ -1,1 +1,1 @@
-"""Calibration of a judge's confidence, and conformal label sets."""
+"""Calibration of a judge's confidence."""

@@ -69,8 +69,8 @@ class Connectivity:
 def connectivity(pairs: PairCounts, ties: Ties = "davidson") -> Connectivity:
     """Which systems can be rated. A tie counts as half a win of each, so it connects both ways.
 
-    Sets of systems that never met, even through others, have no common ranking: only the largest is ranked, as by
-    Elo. In it, the largest strongly connected set is rated without the other systems: in the limit, battles with them
+    Sets of systems that never met, even through others, have no common ranking: only the largest is
+    ranked. In it, the largest strongly connected set is rated without the other systems: in the limit, battles with them
     carry no information about it. Of sets of equal size, the one with more battles counts, and none if
     they have equally many.
     With Davidson's ties the set must also hold a cycle of results in which wins outnumber ties: otherwise the likelihood

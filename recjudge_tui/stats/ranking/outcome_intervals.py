@@ -51,7 +51,7 @@ def records_alike(users: UserCounts) -> BoolArray:
     every user puts in the middle.
 
     Leaving out a user then hardly changes the rating, although other users might: if one user in 25 puts the system
-    elsewhere, only 34 to 60 % of the intervals of Bradley-Terry and Elo ratings contained the true value with 10 to 20
+    elsewhere, only 34 to 60 % of the intervals of Bradley-Terry ratings contained the true value with 10 to 20
     users.
     """
     systems = users.total.systems

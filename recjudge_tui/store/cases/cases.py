@@ -154,16 +154,6 @@ def _completed(db: Database, project_id: int, key: CaseKey, waiting: dict[Occasi
     return case_id
 
 
-def judged_keys(db: Database, rater_id: int) -> set[CaseKey]:
-    """The cases on which the rater has a verdict, including failed ones."""
-    rows = db.execute(
-        """SELECT kind, user_id, system_a, system_b, item_id, slate_a, slate_b, explanation_id, context, served_at
-           FROM cases WHERE id IN (SELECT case_id FROM verdicts WHERE rater_id = ?)""",
-        (rater_id,),
-    )
-    return {CaseKey(*row) for row in rows}
-
-
 def current_keys(db: Database, project_id: int, key: CaseKey) -> dict[Occasion, CaseKey]:
     """Occasion -> the case of this kind, user and systems with the current lists or text; empty if there are none."""
     bare = key._replace(slate_a=None, slate_b=None, explanation_id=None)

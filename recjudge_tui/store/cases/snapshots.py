@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Literal, NamedTuple
@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.material import CaseKind, ExplanationView, Material, SlateView, UserView, json_text
 from recjudge_tui.errors import NotFoundError
-from recjudge_tui.store.cases.cases import CaseKey
 from recjudge_tui.store.database import Database
 
 _COMPACT = attrgetter("compact_json")
@@ -88,31 +87,6 @@ def _fields(user: UserView) -> Iterator[str]:
     for name in ("browsed", "preferences", "profile"):
         if text := getattr(user, name):
             yield f'"{name}":{json_text(text)}'
-
-
-class FirstShown(NamedTuple):
-    """A case as it was shown in the first run that asked about it."""
-
-    case_id: int
-    run_id: int
-    key: CaseKey
-    shown: ShownCase
-
-
-def first_shown(db: Database, rater_id: int, cases: Collection[int]) -> tuple[FirstShown, ...]:
-    """These cases as the first runs of a rater showed them, by case; without those of runs that were deleted."""
-    rows = db.rows(
-        """SELECT rc.case_id, min(rc.run_id), c.kind, c.user_id, c.system_a, c.system_b, c.item_id, c.slate_a, c.slate_b,
-             c.explanation_id, c.context, c.served_at, rc.user_snapshot, rc.slate_a_snapshot, rc.slate_b_snapshot,
-             rc.explanation_snapshot, rc.example_snapshot
-           FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id JOIN cases c ON c.id = rc.case_id
-           WHERE ru.rater_id = ? AND rc.case_id IN (SELECT value FROM json_each(?))
-           GROUP BY rc.case_id ORDER BY rc.case_id""",
-        (rater_id, json.dumps(sorted(cases))),
-    )
-    return tuple(
-        FirstShown(row[0], row[1], CaseKey(*row[2:12]), ShownCase(*row[12:17])) for row in map(tuple, rows)
-    )
 
 
 def load_material(db: Database, run_id: int, case_id: int, top_k: int) -> Material:

@@ -65,8 +65,6 @@ def change_kind(db: Database, project_id: int, name: str, kind: RaterKind) -> No
         raise UsageError(f"the kind of rater “{name}” cannot be changed", "A run used it, so it is a judge.")
     with db.transaction():
         db.execute("UPDATE raters SET kind = ? WHERE id = ?", (kind, rater["id"]))
-        # the default reference of the judges may have changed
-        db.execute("DELETE FROM run_agreements WHERE project_id = ?", (project_id,))
 
 
 def judged_kinds(db: Database, rater_id: int) -> set[str]:

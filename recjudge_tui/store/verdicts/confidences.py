@@ -1,4 +1,4 @@
-"""Verdicts and answers with their confidence, as NumPy columns."""
+"""Verdicts with their confidence, as NumPy columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recjudge_tui.store.verdicts.ratings import CaseColumns, Question
 
 
 class Confidences(NamedTuple):
-    """Verdicts or answers of one question with their confidence, one row each.
+    """Verdicts of one question with their confidence, one row each.
 
     `row` is the case's index in CaseColumns, `confidence` the judge's probability of its label, NaN if unknown.
     """
@@ -38,19 +38,6 @@ def verdict_confidences(
     stated, known = _confidences(rows, cases)
     flipped = np.fromiter((not row["consistent"] for row in rows), dtype=np.bool_, count=len(rows))
     return stated, flipped[known]
-
-
-def answer_confidences(db: Database, rater_id: int, question: Question, cases: CaseColumns) -> Confidences:
-    """The answers behind the verdicts, one row per order and repeat; none for imported and derived verdicts."""
-    rows = db.rows(
-        """SELECT v.case_id, a.value, a.confidence FROM verdicts v
-           JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id AND k.state = 'done'
-           JOIN answers a ON a.call_id = k.id AND a.aspect = v.aspect
-           WHERE v.rater_id > 0 AND v.rater_id = ? AND v.protocol = ? AND v.aspect = ? AND v.state = 'ok'
-           ORDER BY v.case_id, k.id""",
-        (rater_id, question.protocol, question.aspect),
-    )
-    return _confidences(rows, cases)[0]
 
 
 def _confidences(rows: Sequence[sqlite3.Row], cases: CaseColumns) -> tuple[Confidences, BoolArray]:

@@ -268,7 +268,7 @@ def _count(value: object) -> str:
 
 
 def _score_text(value: object, look: Glyphs) -> str:
-    """A score in a few cells; without decimals from 100 on, as for Elo."""
+    """A score in a few cells; without decimals from 100 on, as for ratings."""
     return f"{value:.0f}" if isinstance(value, float) and abs(value) >= 100 else short_number(value, look)
 
 

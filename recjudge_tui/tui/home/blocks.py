@@ -160,14 +160,6 @@ def _agreement(home: Home, width: int, look: Glyphs) -> list[Line]:
         right = [Cell(f"{agreement.ceiling:.2f}", PLAIN), Cell(f"  n={number(agreement.ceiling_n)}", DIM)]
         ceiling = Cell(f"people{look.dot}people (ceiling)", PLAIN, Destination("agreement"))
         lines.append(pushed_right([Cell(" "), ceiling], right, width, look))
-    known = [value for value in agreement.by_run if value is not None]
-    if len(known) > 1:
-        drawn = spark([max(value, 0.0) for value in known], 8, look, top=1.0)
-        lines.append(
-            pushed_right(
-                [Cell(" "), Cell("run by run", PLAIN, Destination("compare"))], [Cell(drawn)], width, look
-            )
-        )
     if few:
         lines += wrapped_text([Cell(" ")], Cell(few, WARN), [], width)
     if agreement.about:

@@ -48,7 +48,7 @@ class HomeGlance(HomeBoard, can_focus=False):
 
     @cached_property
     def _reader(self) -> HomeReader:
-        return HomeReader(self, self._background, self._take, self._show_error)
+        return HomeReader(self._background, self._take, self._show_error)
 
     @property
     def cursor(self) -> Figure | None:

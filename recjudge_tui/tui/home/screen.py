@@ -66,7 +66,7 @@ class HomeScreen(ImportScreen):
 
     @cached_property
     def _reader(self) -> HomeReader:
-        return HomeReader(self, self.background, self._take_part)
+        return HomeReader(self.background, self._take_part)
 
     def on_screen_resume(self) -> None:
         if self.host.db.change_count() != self._seen:

@@ -15,8 +15,7 @@ from textual.widgets import DataTable, Input, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.agreement.by_run import ProjectAgreement, compare_runs, project_agreements
-from recjudge_tui.store.database import Database, StoredRow
+from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.projects.deletion import delete_project
 from recjudge_tui.store.projects.panel import ProjectPanel, project_panel
 from recjudge_tui.store.projects.projects import create_project, project_names, project_overview
@@ -39,13 +38,6 @@ i  import lists, items, events or labels from a file into a new project
 n  create an empty project
 
 On the command line, “recjudge demo” creates one with sample data."""
-
-
-class Overview(NamedTuple):
-    """Counts of every project, and the agreement of those in which people labelled judged cases."""
-
-    rows: list[StoredRow]
-    agreement: dict[int, ProjectAgreement]
 
 
 class Change(NamedTuple):
@@ -84,12 +76,10 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         super().__init__()
         self._names: dict[int, str] = {}
         self._figures: dict[int, StoredRow] = {}
-        self._agreement: dict[int, ProjectAgreement] = {}
         self._panels: dict[int, ProjectPanel] = {}
         self._active: dict[int, ActiveRun] = {}
         self._wanted = ""
         self._was_live = False
-        self._comparing = False
         self._seen: tuple[int, int] | None = None
 
     def compose(self) -> ComposeResult:
@@ -110,7 +100,6 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         self.query_one(TopBar).show(right=_short_path(str(self.host.db_path)))
 
     def on_screen_resume(self) -> None:
-        self._comparing = False
         self._read_rows()
         if self.host.db.change_count() != self._seen:
             self.query_one(HomeGlance).forget()
@@ -130,7 +119,7 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         """Show the names at once; a worker reads the numbers, because it counts verdicts."""
         self._names = dict(project_names(self.host.db))
         self._show_rows(select)
-        self.background.start("overview", _overview, self._show_overview)
+        self.background.start("overview", project_overview, self._show_overview)
 
     def _show_rows(self, select: str | None = None) -> None:
         table = self.query_one(ProjectTable)
@@ -138,9 +127,7 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         shown = [(key, name) for key, name in self._names.items() if self._wanted in name.casefold()]
         table.clear()
         for key, name in shown:
-            cells = project_cells(
-                name, self._figures.get(key), self._agreement.get(key), self._active.get(key), glyphs()
-            )
+            cells = project_cells(name, self._figures.get(key), self._active.get(key), glyphs())
             table.add_row(*cells, key=str(key))
         keys = [key for key, name in shown]
         goal = next((key for key, name in shown if name == select), stood_on)
@@ -169,31 +156,12 @@ class ProjectsScreen(ExportScreen, ImportScreen):
         value = table.coordinate_to_cell_key(Coordinate(table.cursor_row, 0)).row_key.value
         return int(value) if value is not None else None
 
-    def _show_overview(self, overview: Overview) -> None:
-        self._agreement = overview.agreement
-        self._figures = {row["id"]: row for row in overview.rows}
-        self._names = {row["id"]: row["name"] for row in overview.rows}
+    def _show_overview(self, rows: list[StoredRow]) -> None:
+        self._figures = {row["id"]: row for row in rows}
+        self._names = {row["id"]: row["name"] for row in rows}
         self._panels.clear()
         self._show_rows()
         self._ask_panel()
-        if not self._comparing:
-            self._compare()
-
-    def _compare(self) -> None:
-        """Compare runs with people, one job at a time: it stores its results, and polling the runs must not restart
-        it.
-        """
-        self._comparing = True
-        self.background.start("compare", _compare, self._show_agreement)
-
-    def _show_agreement(self, compared: tuple[dict[int, ProjectAgreement], bool]) -> None:
-        agreement, more_to_compare = compared
-        self._comparing = False
-        if agreement != self._agreement:
-            self._agreement = agreement
-            self._show_rows()
-        if more_to_compare:
-            self._compare()
 
     def runs_changed(self, active: list[ActiveRun]) -> None:
         super().runs_changed(active)
@@ -235,10 +203,9 @@ class ProjectsScreen(ExportScreen, ImportScreen):
             panel.update(Content.styled("no project matches", "dim") if self._names else Content(""))
             return
         # what the home beside the list says is not said twice
-        agreement = None if glance.display else self._agreement.get(key)
         running = None if glance.display else active
         width = max(panel.content_size.width, 40)
-        panel.update(panel_content(self._panels.get(key), agreement, running, width, glyphs()))
+        panel.update(panel_content(self._panels.get(key), running, width, glyphs()))
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._show_panel)
@@ -348,13 +315,3 @@ def _words(text: str) -> tuple[str, ...]:
 def _short_path(path: str) -> str:
     parts = path.split("/")
     return path if len(path) <= 36 else "/".join([glyphs().cut, *parts[-2:]])
-
-
-def _overview(db: Database) -> Overview:
-    return Overview(project_overview(db), project_agreements(db))
-
-
-def _compare(db: Database) -> tuple[dict[int, ProjectAgreement], bool]:
-    """The agreement after comparing some more runs with people, and whether any runs are left."""
-    left = compare_runs(db)
-    return project_agreements(db), left

@@ -7,31 +7,24 @@ from textual.content import Content
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.reports.agreement.by_run import ProjectAgreement, RunFigure
-from recjudge_tui.reports.common.few_cases import few_cases
-from recjudge_tui.stats.agreement.registry import STATISTICS
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.projects.panel import ProjectPanel
 from recjudge_tui.store.runs.progress import ActiveRun
-from recjudge_tui.tui.kit.charts import spark
 from recjudge_tui.tui.kit.glyphs import Glyphs, ago, bar, number, stored_state, wrapped
 
 # numbers are right-aligned: headings and cells are padded to the same width
-PROJECT_COLUMNS = ("name", "  cases", "verdicts", " flagged", "agreement", "last run", "state")
-_RUNS_DRAWN = 4
-_RUNS_NAMED = 8
+PROJECT_COLUMNS = ("name", "  cases", "verdicts", " flagged", "last run", "state")
 
 
 def project_cells(
     name: str,
     figures: StoredRow | None,
-    agreement: ProjectAgreement | None,
     active: ActiveRun | None,
     symbols: Glyphs,
 ) -> list[Text]:
     """Cells of the row; numbers that are not read yet are a dot."""
     if figures is None:
-        wait = [Text(symbols.dot.rjust(len(column)), "dim") for column in PROJECT_COLUMNS[1:5]]
+        wait = [Text(symbols.dot.rjust(len(column)), "dim") for column in PROJECT_COLUMNS[1:4]]
         return [
             Text(one_line(name, 24)),
             *wait,
@@ -43,47 +36,13 @@ def project_cells(
         number(figures["cases"]),
         number(figures["verdicts"]),
         f"{symbols.marked} {flagged}" if figures["flagged"] else flagged,
-        _agreement(agreement, symbols),
     )
     return [
         Text(one_line(name, 24)),
-        *[Text(cell.rjust(len(column))) for cell, column in zip(shown, PROJECT_COLUMNS[1:5], strict=True)],
+        *[Text(cell.rjust(len(column))) for cell, column in zip(shown, PROJECT_COLUMNS[1:4], strict=True)],
         Text(ago(figures["last_run"])),
         _state(figures, active, symbols),
     ]
-
-
-def _agreement(agreement: ProjectAgreement | None, symbols: Glyphs) -> str:
-    """`0.71 ▃▅▆▆`: the newest run, and the last four runs on a scale from 0 to 1; undefined ones leave a gap."""
-    if agreement is None:
-        return symbols.none
-    value = symbols.none if agreement.value is None else f"{agreement.value:.2f}"
-    if few_cases(agreement.n):
-        value = f"n={agreement.n}"
-    runs = agreement.by_run[-_RUNS_DRAWN:]
-    if len(runs) < 2:
-        return value
-    drawn = (" " if run.value is None else spark([run.value], 1, symbols, top=1.0) for run in runs)
-    return f"{value} {''.join(drawn)}"
-
-
-def _agreement_lines(agreement: ProjectAgreement, symbols: Glyphs) -> list[str]:
-    """The statistic, the raters and n; then the values run by run, the newest first."""
-    stat = STATISTICS[agreement.stat].in_text
-    value = "undefined: all labels are the same" if agreement.value is None else f"{agreement.value:.2f}"
-    who = f"{one_line(agreement.judge, 24)} with {one_line(agreement.people, 24)}"
-    few = " (too few)" if few_cases(agreement.n) else ""
-    lines = [f"agreement  {stat} {value}  {who}, n={number(agreement.n)}{few}"]
-    if len(agreement.by_run) > 1:
-        shown = [_run_figure(run, agreement.n, symbols) for run in agreement.by_run[: -_RUNS_NAMED - 1 : -1]]
-        lines.append("by run     " + f" {symbols.dot} ".join(shown))
-    return lines
-
-
-def _run_figure(run: RunFigure, n: int, symbols: Glyphs) -> str:
-    """A run's value, with its number of questions if it differs from `n`."""
-    value = symbols.none if run.value is None else f"{run.value:.2f}"
-    return f"run {run.run_id} {value}" + ("" if run.n == n else f" (n={number(run.n)})")
 
 
 def _progress(active: ActiveRun, symbols: Glyphs) -> str:
@@ -102,7 +61,6 @@ def _state(figures: StoredRow, active: ActiveRun | None, symbols: Glyphs) -> Tex
 
 def panel_content(
     panel: ProjectPanel | None,
-    agreement: ProjectAgreement | None,
     active: ActiveRun | None,
     width: int,
     symbols: Glyphs,
@@ -111,8 +69,6 @@ def panel_content(
     if panel is None:
         return Content.styled("counting", "dim")
     lines = [_who(panel, symbols), _shares(panel, width, symbols), _marks(panel, symbols)]
-    if agreement is not None:
-        lines += _agreement_lines(agreement, symbols)
     if active is not None:
         lines.append(
             f"{symbols.running} run {active.run_id}: {number(active.finished)} of {number(active.calls)} calls"

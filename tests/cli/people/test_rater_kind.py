@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.verdicts.run_agreements import begin_agreement, keep_agreement, stored_agreements
 from tests.support.app.projects import make_project
 from tests.support.runs import load, ran
 
@@ -24,17 +23,6 @@ def test_a_person_with_a_models_name(project_db: Path) -> None:
     words = ("rater", "kind", "judge anna", "annotator", "-p", "films", "--db", project_db)
     assert ran(*words) == (0, "", "rater “judge anna” is of kind annotator\n")
     assert _kind(project_db, "judge anna") == "annotator"
-
-
-def test_figures_of_runs_are_computed_anew(project_db: Path) -> None:
-    make_project(project_db)
-    with connect(project_db) as db:
-        anna = db.value("SELECT id FROM raters WHERE name = 'anna'")
-        assert keep_agreement(db, begin_agreement(db, 1), anna, "qwk", 0.5, 5)
-        name = db.value("SELECT name FROM projects")
-    assert ran("rater", "kind", "anna", "judge", "-p", name, "--db", project_db)[0] == 0
-    with connect(project_db) as db:
-        assert stored_agreements(db) == []
 
 
 @pytest.mark.parametrize(("make", "why"), [("metric", "kind metric"), ("run", "A run used it")])

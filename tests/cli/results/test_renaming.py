@@ -48,7 +48,6 @@ SEEN_FROM_A_SIDE = (
     "diversity",
     "gate --rater good --truth anna --at-least qwk=0.1 --at-least alpha_ordinal=0.1",
     "gate --rater good --against poor --truth anna",
-    "calibration --rater good --truth anna --show error",
     "plan",
     "plan --protocol pointwise --systems {sys-als},{sys-pop}",
     "robustness position --rater good",
@@ -56,8 +55,6 @@ SEEN_FROM_A_SIDE = (
 )
 REPORTS = (
     *SEEN_FROM_A_SIDE,
-    "calibration --rater good --truth anna --show reliability",
-    "calibration --rater good --truth anna --show sets",
     "cost --truth anna",
     "diversity --truth anna",
     "estimate --rater good --truth anna --protocol pairwise --measure win_rate",
@@ -65,7 +62,6 @@ REPORTS = (
     "flags",
     "flags --by rank",
     "leaderboard --protocol pairwise --method bt",
-    "leaderboard --protocol pairwise --method elo",
     "leaderboard --protocol pairwise --method q",
     "leaderboard --protocol pairwise --method winrate",
     "leaderboard --protocol pairwise --table matrix",
@@ -322,8 +318,8 @@ def _key(row: Row) -> str:
 def _one_way(row: Row, words: str, turned: bool) -> Row:
     """The row as seen from the first of its two systems in the order of `SYSTEMS`."""
     row = dict(row)
-    # the rows of a trend are about the system that they name, but for a judge's own drift
-    sided = not words.startswith("trend") or row.get("figure") == "anchor_shift"
+    # the rows of a trend are about the system that they name
+    sided = not words.startswith("trend")
     turned = turned and row.get("protocol") == "pairwise" and sided
     for column in ("system", "of"):
         first, vs, second = str(row.get(column)).partition(" vs ")
@@ -364,7 +360,7 @@ def _turned(row: Row, words: str) -> Row:
     if words.startswith("plan"):
         signed.remove("difference")  # what is to be detected
     rates = ["win_rate"]
-    if row.get("stat") == "bias" or row.get("figure") in ("bias", "anchor_shift") or words == "label-sets":
+    if row.get("stat") == "bias" or row.get("figure") == "bias":
         signed.append("value")
     elif row.get("measure") == "win_rate" or row.get("figure") == "win_rate":
         rates.append("value")

@@ -32,7 +32,6 @@ PAIRS = ("leaderboard", "--protocol", "pairwise", "--resamples", "20")
 # a command, what tells its rows apart, and the counts that add up over groups
 REPORTS = {
     "ranking": (PAIRS, ("system", "rater"), ("wins", "ties", "losses", "failed", "n")),
-    "elo": ((*PAIRS, "--method", "elo"), ("system", "rater"), ("wins", "ties", "losses", "n")),
     "matrix": (
         (*PAIRS, "--table", "matrix"),
         ("system", "opponent", "rater"),
@@ -286,7 +285,7 @@ def test_a_run_over_a_time_without_lists_reports_it(visits: Path, capsys: Captur
 
 
 SYSTEMS_OF = {
-    "ranking": PAIRS, "bt": (*PAIRS, "--method", "bt"), "elo": (*PAIRS, "--method", "elo"),
+    "ranking": PAIRS, "bt": (*PAIRS, "--method", "bt"),
     "matrix": (*PAIRS, "--table", "matrix"), "side-by-side": (*PAIRS, "--table", "side-by-side"),
     "shares": ("leaderboard", "--protocol", "pointwise"), "flags": ("flags",),
     "by context": (*PAIRS, "--by", "context"), "metrics": ("metrics", "--metrics", "ndcg"),

@@ -28,16 +28,15 @@ from recjudge_tui.reports.figures.registry import FIGURES
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.projects.overview import raters_table
 from recjudge_tui.reports.reliability.calibration import (
-    cases_table,
+    CalibrationOptions,
     error_table,
     reliability_table,
-    sets_table,
+    stated_confidences,
 )
 from recjudge_tui.reports.reliability.ensemble_costs import EnsembleCostOptions, ensemble_costs_table
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
 from recjudge_tui.reports.reliability.human_estimates import EstimateOptions, human_estimates_table
-from recjudge_tui.reports.reliability.uncertainty import UncertaintyOptions, uncertainties
 from recjudge_tui.reports.verdicts.export import save_verdicts
 from recjudge_tui.reports.verdicts.listing import verdicts_table
 from recjudge_tui.store.verdicts.ratings import Rater
@@ -58,8 +57,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def uncertain(project: Project, options: UncertaintyOptions, table: Callable[..., Table]) -> Table:
-    return table(uncertainties(project.db, project.id, options), options)
+def calibrated(project: Project, options: CalibrationOptions, table: Callable[..., Table]) -> Table:
+    return table(stated_confidences(project.db, project.id, options), options)
 
 
 def tables(project: Project, truth: str) -> dict[str, Table]:
@@ -67,10 +66,9 @@ def tables(project: Project, truth: str) -> dict[str, Table]:
     db, identity = project.db, project.id
     compared = AgreementOptions(*TOPIC, raters=("good",), truth=truth, resamples=20)
     several = AgreementOptions(*TOPIC, raters=("good", "poor"), truth=truth, resamples=20)
-    sets = UncertaintyOptions("good", truth, *TOPIC, resamples=20)
+    stated = CalibrationOptions("good", truth, *TOPIC, resamples=20)
     by_stage = {
-        table.__name__: uncertain(project, sets, table)
-        for table in (error_table, reliability_table, sets_table, cases_table)
+        table.__name__: calibrated(project, stated, table) for table in (error_table, reliability_table)
     }
     return by_stage | {
         "agreement": agreement_table(db, identity, compared),

@@ -129,15 +129,14 @@ def test_further_statistics_are_defined_and_cited(project_db: Path) -> None:
     cases = {list_case(project, f"u{n}"): 2.0 for n in range(3)}
     judge_lists(project, "judge", cases)
     give(project, "ann", cases)
-    of = methods(project.db, project_id(project.db, "films"), (), ("elo", "alpha_ordinal"))
+    of = methods(project.db, project_id(project.db, "films"), (), ("bt", "alpha_ordinal"))
     text = methods_text(of, "md")
-    assert "K = 4 times the difference of the result and the expected one" in text
-    assert "[@elo1978]" in text
+    assert "[@bradley1952; @davidson1970]" in text
     assert "[@krippendorff2011]" in text
-    assert "@book{elo1978," in text
+    assert "@article{bradley1952," in text
     everything = methods_text(methods(project.db, project_id(project.db, "films"), (), ("all",)), "text")
     assert "(Gwet, 2008)" in everything
-    assert "Elo's" not in everything, "no pair was judged"
+    assert "Bradley and Terry" not in everything, "no pair was judged"
     assert everything.count("Systems are described by the share of each label.") == 1
     with pytest.raises(UsageError, match="no statistic “guess”"):
         methods(project.db, project_id(project.db, "films"), (), ("guess",))

@@ -159,8 +159,6 @@ def test_crowds_that_are_refused(project: Project) -> None:
         board(crowd=("w1", "w1"))
     with pytest.raises(NotFoundError, match="no rater “w9”"):
         board(crowd=("w1", "w9"))
-    with pytest.raises(UsageError, match="elo cannot rank by a crowd"):
-        board(crowd=ALL, method="elo")
     with pytest.raises(UsageError, match="single raters or a crowd, not both"):
         board(crowd=ALL, raters=("w1",))
     with pytest.raises(UsageError, match="is not available for a crowd"):

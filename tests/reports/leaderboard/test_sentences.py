@@ -14,7 +14,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, lea
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
 from tests.support.verdicts import Project, give, new_project, pair_case
 
-METHODS = ("q", "winrate", "bt", "elo")
+METHODS = ("q", "winrate", "bt")
 SYSTEMS = ("als", "bpr", "cooc", "pop")
 DRAWS = 24
 _P = r" \(p = ([^)]+)\)"
@@ -132,7 +132,7 @@ def test_each_sentence_about_neighbours_follows_from_the_counts(project: Project
         kinds["none"] += not text
     assert kinds["alike"]
     assert kinds["all"]
-    assert kinds["contrary" if method in ("elo", "bt") else "shared"] or kinds["contrary"]
+    assert kinds["contrary" if method == "bt" else "shared"] or kinds["contrary"]
 
 
 def test_boards_and_matrix_have_one_p_value_for_a_pair(project: Project) -> None:

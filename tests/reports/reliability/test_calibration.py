@@ -1,23 +1,21 @@
-"""Calibration and label sets on small databases, and the order in which cases are to be looked at."""
+"""Calibration on small databases."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.reports.common.table import Row, Table, render
+from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.reliability.calibration import (
-    cases_table,
+    CalibrationOptions,
     error_table,
     reliability_table,
-    sets_table,
+    stated_confidences,
 )
-from recjudge_tui.reports.reliability.uncertainty import UncertaintyOptions, uncertain_cases, uncertainties
-from recjudge_tui.stats.confidence import calibration, conformal
+from recjudge_tui.stats.confidence import calibration
 from tests.support.verdicts import (
     Project,
     give,
@@ -29,7 +27,7 @@ from tests.support.verdicts import (
     text_case,
 )
 
-OPTIONS = UncertaintyOptions("llm", "anna", protocol="pointwise", resamples=100)
+OPTIONS = CalibrationOptions("llm", "anna", protocol="pointwise", resamples=100)
 
 
 def lists(path: Path, users: int = 60, labelled: int = 40) -> tuple[Project, list[int]]:
@@ -58,9 +56,9 @@ def rows(table: Table, **wanted: object) -> list[Row]:
 
 def test_errors_before_and_after(project_db: Path) -> None:
     project, _ = lists(project_db)
-    table = error_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS)
+    table = error_table(stated_confidences(project.db, project.id, OPTIONS), OPTIONS)
     assert [row["stat"] for row in table.rows] == ["ece", "overconfidence", "brier", "accuracy"] * 2
-    (found,) = uncertainties(project.db, project.id, OPTIONS)
+    (found,) = stated_confidences(project.db, project.id, OPTIONS)
     right = (found.value == found.truth)[found.usable]
     expected = calibration.calibration_error(
         found.confidence[found.usable], right, found.user[found.usable], resamples=100
@@ -74,7 +72,7 @@ def test_errors_before_and_after(project_db: Path) -> None:
 
 def test_reliability_rows_count_every_labelled_verdict(project_db: Path) -> None:
     project, _ = lists(project_db)
-    table = reliability_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS)
+    table = reliability_table(stated_confidences(project.db, project.id, OPTIONS), OPTIONS)
     given = rows(table, stage="as given")
     assert [row["low"] for row in given] == [0.4, 0.6, 0.8, 0.9]
     assert sum(int(str(row["n"])) for row in given) == 80
@@ -83,41 +81,7 @@ def test_reliability_rows_count_every_labelled_verdict(project_db: Path) -> None
         assert row["gap"] == pytest.approx(float(str(row["accuracy"])) - float(str(row["confidence"])))
 
 
-def test_sets_hold_the_label_as_often_as_asked(project_db: Path) -> None:
-    project, _ = lists(project_db, users=200, labelled=150)
-    for coverage in (0.75, 0.9):
-        options = UncertaintyOptions("llm", "anna", coverage=coverage, resamples=100)
-        (total,) = rows(sets_table(uncertainties(project.db, project.id, options), options), size=None)
-        assert (total["cases"], total["labelled"]) == (400, 300)
-        assert coverage - 0.05 < float(str(total["coverage"])) < coverage + 0.08
-    narrow, wide = (
-        uncertainties(project.db, project.id, UncertaintyOptions("llm", "anna", coverage=coverage))[0]
-        for coverage in (0.75, 0.9)
-    )
-    assert narrow.sets.size.mean() < wide.sets.size.mean()
-    sure = wide.confidence > 0.9
-    assert wide.sets.size[sure].mean() < wide.sets.size[~sure].mean()
-
-
-def test_cases_to_look_at_unlabelled_first_then_the_largest_sets(project_db: Path) -> None:
-    project, cases = lists(project_db)
-    found = uncertain_cases(uncertainties(project.db, project.id, OPTIONS))
-    (all_of_them,) = uncertainties(project.db, project.id, OPTIONS)
-    several = all_of_them.case[all_of_them.sets.size > 1]
-    assert sorted(case.case_id for case in found) == sorted(several.tolist())
-    assert all(len(case.labels) > 1 for case in found)
-    labelled = [case.case_id in cases[:80] for case in found]
-    assert labelled == sorted(labelled)
-    fresh = [case for case in found if not case.truth]
-    assert [-len(case.labels) for case in fresh] == sorted(-len(case.labels) for case in fresh)
-    assert all(case.label in case.labels for case in found)
-    assert uncertain_cases(uncertainties(project.db, project.id, OPTIONS), 3) == found[:3]
-    table = cases_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS, 3)
-    assert [row["case_id"] for row in table.rows] == [case.case_id for case in found[:3]]
-    assert json.loads(render(table, "json").text)["rows"][0]["labels"] == ", ".join(found[0].labels)
-
-
-def test_a_position_tie_is_left_out_of_calibration_and_has_the_whole_set(project_db: Path) -> None:
+def test_a_position_tie_is_left_out_of_calibration(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [pair_case(project, f"u{at:02}") for at in range(30)]
     answers = {case: (1.0, -1.0) if at % 10 == 9 else (1.0, 1.0) for at, case in enumerate(cases)}
@@ -127,43 +91,30 @@ def test_a_position_tie_is_left_out_of_calibration_and_has_the_whole_set(project
         protocol_name="pairwise",
     )  # fmt: skip
     project.db.execute("UPDATE verdicts SET confidence = 0.9 WHERE run_id IS NOT NULL")
-    options = UncertaintyOptions("llm", "anna", coverage=0.94, resamples=50)
-    (found,) = uncertainties(project.db, project.id, options)
+    options = CalibrationOptions("llm", "anna", resamples=50)
+    (found,) = stated_confidences(project.db, project.id, options)
     assert found.flipped.sum() == 3
     assert found.usable.sum() == 18
-    assert [int(size) for size in found.sets.size[found.flipped]] == [3, 3, 3]
-    assert {case.case_id for case in uncertain_cases(uncertainties(project.db, project.id, options))} == set(
-        cases[9::10]
-    )
-    notes = error_table(uncertainties(project.db, project.id, options), options).notes
+    notes = error_table(stated_confidences(project.db, project.id, options), options).notes
     assert any("2 labelled verdicts left out because their two orders disagreed" in note for note in notes)
 
 
-def test_without_confidences_sets_rest_on_steps_alone(project_db: Path) -> None:
+def test_without_confidences_there_is_no_figure_and_a_way_to_get_one(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [list_case(project, f"u{at:02}") for at in range(30)]
     truth = [float(at % 3) for at in range(30)]
     judge_lists(project, "llm", dict(zip(cases, truth, strict=True)))
     give(project, "anna", {case: 1.0 if at < 6 else truth[at] for at, case in enumerate(cases)})
-    (found,) = uncertainties(project.db, project.id, OPTIONS)
-    # 4 of 30 are a step away: 26/31 lie below 90 %, so a step belongs to it
-    assert found.limit == 1.0
-    assert set(found.sets.size.tolist()) == {2, 3}
-    table = error_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS)
+    table = error_table(stated_confidences(project.db, project.id, OPTIONS), OPTIONS)
     assert [row["value"] for row in table.rows] == [None, None]
     assert all(row["note"] == calibration.NO_CONFIDENCE for row in table.rows)
-    assert reliability_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS).rows == ()
+    assert reliability_table(stated_confidences(project.db, project.id, OPTIONS), OPTIONS).rows == ()
     assert any("--repeats" in note for note in table.notes)
 
 
-def test_too_few_labelled_users_leave_every_label_possible(project_db: Path) -> None:
+def test_too_few_labelled_users_are_not_calibrated(project_db: Path) -> None:
     project, _ = lists(project_db, users=20, labelled=8)
-    table = sets_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS)
-    assert [row["size"] for row in table.rows] == [3, None]
-    assert any(
-        f"needs labels of {conformal.fewest_users(0.9)} users, but there are 8" in n for n in table.notes
-    )
-    errors = error_table(uncertainties(project.db, project.id, OPTIONS), OPTIONS)
+    errors = error_table(stated_confidences(project.db, project.id, OPTIONS), OPTIONS)
     assert rows(errors, stage="calibrated")[0]["note"] == calibration.FEW_USERS
 
 
@@ -174,7 +125,7 @@ def test_failed_verdicts_are_not_there_and_labels_off_the_scale_are_counted(proj
         (cases[0],),
     )
     project.db.execute("UPDATE verdicts SET value = 1.5 WHERE run_id IS NULL AND case_id = ?", (cases[1],))
-    (found,) = uncertainties(project.db, project.id, OPTIONS)
+    (found,) = stated_confidences(project.db, project.id, OPTIONS)
     assert cases[0] not in found.case.tolist()
     assert found.off_scale == 1
     assert found.usable.sum() == 78
@@ -187,11 +138,10 @@ def test_every_question_both_answered(project_db: Path) -> None:
         for aspect in ("accuracy", "transparency"):
             values: dict[int, float | None] = {case: float(at % 5 + 1) for at, case in enumerate(cases)}
             give(project, name, values, protocol_name="explanation", aspect=aspect)
-    found = uncertainties(project.db, project.id, UncertaintyOptions("llm", "anna"))
+    found = stated_confidences(project.db, project.id, CalibrationOptions("llm", "anna"))
     assert [(one.protocol, one.aspect, one.labels) for one in found] == [
         ("explanation", aspect, (1.0, 2.0, 3.0, 4.0, 5.0)) for aspect in ("accuracy", "transparency")
     ]
-    assert found[0].limit == 0.0
 
 
 def test_invalid_requests(project_db: Path) -> None:
@@ -200,16 +150,15 @@ def test_invalid_requests(project_db: Path) -> None:
     give(project, "scorer", dict.fromkeys(cases, 0.3), protocol_name="absolute")
     give(project, "ben", dict.fromkeys(cases, 0.4), protocol_name="absolute")
     for wrong in (
-        UncertaintyOptions("llm", "llm"),
-        UncertaintyOptions("llm", "rouge"),
-        UncertaintyOptions("llm", "scorer"),
-        UncertaintyOptions("ben", "scorer"),
-        UncertaintyOptions("llm", "anna", protocol="bogus"),
-        UncertaintyOptions("llm", "anna", aspect="bogus"),
-        UncertaintyOptions("llm", "anna", method="magic"),
-        UncertaintyOptions("llm", "anna", coverage=1.0),
+        CalibrationOptions("llm", "llm"),
+        CalibrationOptions("llm", "rouge"),
+        CalibrationOptions("llm", "scorer"),
+        CalibrationOptions("ben", "scorer"),
+        CalibrationOptions("llm", "anna", protocol="bogus"),
+        CalibrationOptions("llm", "anna", aspect="bogus"),
+        CalibrationOptions("llm", "anna", method="magic"),
     ):
         with pytest.raises(UsageError):
-            uncertainties(project.db, project.id, wrong)
+            stated_confidences(project.db, project.id, wrong)
     with pytest.raises(NotFoundError):
-        uncertainties(project.db, project.id, UncertaintyOptions("nobody", "anna"))
+        stated_confidences(project.db, project.id, CalibrationOptions("nobody", "anna"))

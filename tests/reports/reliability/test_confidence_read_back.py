@@ -12,12 +12,11 @@ from scipy.optimize import minimize_scalar
 from sklearn.metrics import brier_score_loss
 
 from recjudge_tui.reports.reliability.calibration import (
-    cases_table,
+    CalibrationOptions,
     error_table,
     reliability_table,
-    sets_table,
+    stated_confidences,
 )
-from recjudge_tui.reports.reliability.uncertainty import UncertaintyOptions, uncertainties
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
 
 Values = npt.NDArray[np.float64]
@@ -79,10 +78,10 @@ def _temperature(sure: Values, right: Values) -> float:
 @pytest.mark.parametrize("draw", range(len(SIZES)))
 def test_calibration_says_what_the_confidences_show(project: Project, draw: int) -> None:
     said, sure, truth = _GIVEN[draw]
-    options = UncertaintyOptions(
+    options = CalibrationOptions(
         f"llm{draw}", f"anna{draw}", "pointwise", method="temperature", resamples=100
     )
-    questions = uncertainties(project.db, project.id, options)
+    questions = stated_confidences(project.db, project.id, options)
     table = error_table(questions, options)
     labelled = ~np.isnan(truth)
     used = labelled & ~np.isnan(sure)
@@ -118,33 +117,6 @@ def test_calibration_says_what_the_confidences_show(project: Project, draw: int)
             assert (row["n"], row["gap"]) == (here.sum(), pytest.approx(float((right - given)[here].mean())))
 
 
-@pytest.mark.parametrize("draw", range(len(SIZES)))
-def test_label_sets_are_counted(project: Project, draw: int) -> None:
-    said, _, truth = _GIVEN[draw]
-    options = UncertaintyOptions(f"llm{draw}", f"anna{draw}", "pointwise", resamples=100)
-    (question,) = uncertainties(project.db, project.id, options)
-    table = sets_table([question], options)
-    by_size = {row["size"]: row for row in table.rows}
-    more = sum(int(str(row["cases"])) for size, row in by_size.items() if size not in (None, 1))
-    assert (
-        f"pointwise, overall: {more} of {said.size} verdicts have more than one possible label" in table.notes
-    )
-    assert f"{more} verdicts have more than one possible label" in cases_table([question], options).notes
-    labelled = ~np.isnan(truth)
-    assert by_size[None]["labelled"] == labelled.sum()
-    users = np.arange(said.size) // 2
-    first, last = question.sets.first, question.sets.last
-    held = (np.array(question.labels)[first] <= truth) & (truth <= np.array(question.labels)[last])
-    assert by_size[None]["coverage"] == pytest.approx(
-        np.mean([held[labelled & (users == user)].mean() for user in np.unique(users[labelled])])
-    )
-    few = np.unique(users[labelled]).size
-    needs = [note for note in table.notes if "needs labels of" in note]
-    assert [re.findall(r"of (\d+) users, but there are (\d+)", note) for note in needs] == (
-        [[("9", str(few))]] if few < 9 else []
-    )
-
-
 @pytest.mark.parametrize(
     ("exponent", "words"), [(0.25, "further from chance"), (1.0, "those given"), (2.0, "nearer to chance")]
 )
@@ -157,8 +129,10 @@ def test_a_temperature_is_explained_by_what_it_does(project_db: Path, exponent: 
     judge_lists(made, "llm", dict.fromkeys(cases, 2.0))
     give(made, "anna", {case: 2.0 if hit else 0.0 for case, hit in zip(cases, right.tolist(), strict=True)})
     _set_confidence(made, cases, np.full(200, stated))
-    options = UncertaintyOptions("llm", "anna", "pointwise", method="temperature", resamples=20)
+    options = CalibrationOptions("llm", "anna", "pointwise", method="temperature", resamples=20)
     (note,) = (
-        n for n in error_table(uncertainties(made.db, made.id, options), options).notes if "temperature" in n
+        n
+        for n in error_table(stated_confidences(made.db, made.id, options), options).notes
+        if "temperature" in n
     )
     assert f"temperature {exponent:g}: calibrated confidences are {words}" in note

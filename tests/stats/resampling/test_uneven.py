@@ -17,7 +17,6 @@ from recjudge_tui.stats.estimate import Estimate, Interval
 from recjudge_tui.stats.experiments.prediction_powered import prediction_powered_mean
 from recjudge_tui.stats.ranking.battles import user_counts
 from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_intervals
-from recjudge_tui.stats.ranking.elo import elo_intervals
 from recjudge_tui.stats.ranking.win_rates import outcome_estimates
 from recjudge_tui.stats.resampling.group_means import group_means
 from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate
@@ -61,7 +60,6 @@ SHOWN: dict[str, Callable[[FloatArray, FloatArray, IntArray], Estimate | Interva
         prediction_powered_mean(np.where(np.arange(a.size) % 2 == 0, a, np.nan), b, users).powered
     ),
     "bt": lambda a, b, users: _rating(a, users),
-    "elo": lambda a, b, users: elo_intervals(*sides(users), signed(a), users, 2)[0],
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from recjudge_tui.cli.app import recjudge
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.deletion import snapshot_references
 from recjudge_tui.store.projects.projects import project_id
-from recjudge_tui.store.verdicts.run_agreements import begin_agreement, keep_agreement
 from recjudge_tui.store.verdicts.triage_log import record
 from tests.support.annotators import judges
 from tests.support.images import illustrated
@@ -119,7 +117,6 @@ def live_in(db: Database, llm: ServerProcess, batches: ServerProcess) -> None:
         recjudge_says("batch", verb, run)
     for line in OTHERS:
         recjudge_says(*line.split(), "-p", "films")
-    watch(db, db.path.parent / f"watched-{project}")
     assert judges(db, "ana", count=2) + judges(db, "bob", count=2) > 2
     recjudge_says(*"annotate adjudicate --protocol pairwise --rule conservative --name both -p films".split())
     pair = db.value(
@@ -129,21 +126,6 @@ def live_in(db: Database, llm: ServerProcess, batches: ServerProcess) -> None:
     record(db, pair, "reader", "tag", text="odd")
     record(db, pair, "reader", "override", label="Tie", value=0.0)
     record(db, pair, "reader", "note", text="Look again.")
-    truth = db.value("SELECT id FROM raters WHERE name = 'ben' AND project_id = ?", (project,))
-    assert keep_agreement(db, begin_agreement(db, int(run)), truth, "qwk", 0.5, 5)
-
-
-def watch(db: Database, folder: Path) -> None:
-    """A night of a watch with anchor cases: a list of a later occasion comes in and is judged."""
-    folder.mkdir()
-    (folder / "later.csv").write_text(
-        "user_id,system,item_id,rank,context\nu00,als,i0,1,later\nu00,als,i1,2,later\n"
-    )
-    (folder / "watch.toml").write_text(
-        'project = "films"\n[[import]]\npaths = ["*.csv"]\nas = "lists"\n'
-        '[[judge]]\nspec = "rules"\nname = "nightly"\nprotocols = ["pointwise"]\nanchor = 2\n'
-    )
-    recjudge_says("watch", str(folder / "watch.toml"))
 
 
 def views_of(db: Database, project: str) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from recjudge_tui.store.prompts.prompts import run_prompts
 from recjudge_tui.store.verdicts.answers import load_answers
-from recjudge_tui.store.verdicts.confidences import answer_confidences, verdict_confidences
+from recjudge_tui.store.verdicts.confidences import verdict_confidences
 from recjudge_tui.store.verdicts.listing import case_verdicts
 from recjudge_tui.store.verdicts.ratings import (
     Question,
@@ -198,11 +198,10 @@ def test_verdicts_of_a_case_judges_first(project_db: Path) -> None:
     assert names == ["zed", "anna"]
 
 
-def test_verdicts_and_answers_of_a_pairwise_run(project_db: Path) -> None:
+def test_verdicts_of_a_pairwise_run(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [pair_case(project, f"u{at}") for at in range(3)]
     judge_pairs(project, "llm", {cases[0]: (1.0, 1.0), cases[1]: (1.0, -1.0), cases[2]: (1.0, None)})
-    project.db.execute("UPDATE answers SET confidence = 0.8 WHERE value = 1")
     project.db.execute("UPDATE verdicts SET confidence = 0.7 WHERE case_id = ?", (cases[0],))
     columns = load_cases(project.db, project.id)
     rater = project_raters(project.db, project.id)["llm"].id
@@ -213,11 +212,6 @@ def test_verdicts_and_answers_of_a_pairwise_run(project_db: Path) -> None:
     assert stated.confidence[0] == 0.7
     assert np.isnan(stated.confidence[1])
     assert flipped.tolist() == [False, True]
-    answers = answer_confidences(project.db, rater, question, columns)
-    assert columns.ids[answers.row].tolist() == [cases[0], cases[0], cases[1], cases[1]]
-    assert answers.value.tolist() == [1.0, 1.0, 1.0, -1.0]
-    assert answers.confidence[:3].tolist() == [0.8, 0.8, 0.8]
-    assert np.isnan(answers.confidence[3])
 
 
 def test_a_person_has_verdicts_without_answers(project_db: Path) -> None:
@@ -230,6 +224,5 @@ def test_a_person_has_verdicts_without_answers(project_db: Path) -> None:
     question = Question("anna", "pointwise", "overall")
     stated, flipped = verdict_confidences(project.db, rater, question, columns)
     assert (stated.value.tolist(), flipped.tolist()) == ([2.0], [False])
-    assert answer_confidences(project.db, rater, question, columns).row.size == 0
     empty = verdict_confidences(project.db, rater, Question("anna", "pairwise", "overall"), columns)[0]
     assert empty.row.size == 0

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 from pathlib import Path
 
-import pytest
-
-from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.home.apart import with_later_parts
-from recjudge_tui.reports.home.home import Home
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.tui.agreement.screen import AgreementScreen
@@ -24,8 +17,6 @@ from recjudge_tui.tui.runs.monitor import MonitorScreen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists, judge
 from tests.support.app.projects import make_project
-from tests.support.homes import project_home
-from tests.support.waiting import HANG_S
 
 
 async def test_a_walk_over_the_figures(project_db: Path) -> None:
@@ -74,33 +65,6 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         assert board.cursor.destination == ("cases", "")
         await press(pilot, "q")
         assert "Projects (1)" in shown(pilot)
-
-
-async def test_a_large_project_is_read_by_another_process(
-    project_db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The figures are the same, and the process ends with the screen."""
-    project = make_project(project_db)
-    with connect(project_db) as db:
-        expected = project_home(db, project)
-    monkeypatch.setattr("recjudge_tui.reports.home.home.LARGE", 1)
-    started: list[subprocess.Popen[bytes]] = []
-    first = subprocess.Popen.__init__
-
-    def kept(process: subprocess.Popen[bytes], *arguments: object, **options: object) -> None:
-        first(process, *arguments, **options)  # type: ignore[arg-type]
-        started.append(process)
-
-    monkeypatch.setattr(subprocess.Popen, "__init__", kept)
-    async with running(project_db, app_class=RecjudgeApp) as pilot:
-        screen = pilot.app.screen
-        assert isinstance(screen, HomeScreen)
-        await until(pilot, lambda: screen.home.missing_part is None)
-        assert screen.home == expected
-        assert [process.wait(HANG_S) for process in started] == [0]
-    with connect(project_db) as db, pytest.raises(RecjudgeError, match="could not be read"):
-        with_later_parts(db, project, Home(), arrived=lambda _: None, left=lambda: True)
-    assert started[1].wait(HANG_S) == -signal.SIGKILL
 
 
 async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:

@@ -31,15 +31,12 @@ async def test_rows_and_panel(project_db: Path, size: tuple[int, int]) -> None:
     async with running(project_db, size=size) as pilot:
         screen = shown(pilot)
     row = next(line for line in screen.splitlines() if "movies" in line and "done" in line)
-    assert row.split()[:7] == ["│", "movies", "6", "18", "▲", "1", "-0.92"] or "movies" in row
     assert "▲ 1" in row
     assert "✓ done" in row
     assert "judges qwen2.5:14b · prompt pairwise@3" in screen
     assert "A 40% █" in screen
     assert "1 flip when the order is swapped" in screen
     assert "1 failed call (8.3%)" in screen
-    assert "quadratic weighted κ" in screen
-    assert "n=5" in screen
 
 
 async def test_the_footer_fits_and_has_at_most_eight_hints(project_db: Path) -> None:
@@ -311,7 +308,7 @@ async def test_a_project_with_imported_lists_is_not_empty(project_db: Path) -> N
 def test_labels_that_are_numbers_stand_apart_from_their_shares() -> None:
     shares = (LabelShare("5", 1, 0.02), LabelShare("4", 49, 0.98))
     panel = ProjectPanel(1, 1, ("rules",), (), "p@1", "explanation", "accuracy", shares, 0, 0, 0, 0)
-    text = panel_content(panel, None, None, 80, UNICODE).plain
+    text = panel_content(panel, None, 80, UNICODE).plain
     assert "explanation accuracy  5: 2% " in text
     assert "  4: 98% " in text
 

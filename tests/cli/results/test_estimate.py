@@ -1,4 +1,4 @@
-"""`recjudge calibration` and `recjudge estimate` as a script calls them."""
+"""`recjudge estimate` as a script calls it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def run(project_db: Path) -> Run:
     project = new_project(project_db)
     cases = [list_case(project, f"u{at:02}") for at in range(60)]
     judge_lists(project, "llm", {case: float(at % 3) for at, case in enumerate(cases)})
-    project.db.execute("UPDATE verdicts SET confidence = 0.5 + 0.1 * (case_id % 5)")
     give(project, "anna", {case: float(at % 4 % 3) for at, case in enumerate(cases[:40])})
     project.db.close()
 
@@ -41,34 +40,6 @@ def run(project_db: Path) -> Run:
 def table(run: Run, *words: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(run(*words, "--format", "json"))
     return found
-
-
-def test_all_tables_as_text(run: Run) -> None:
-    shown = run("calibration", "--rater", "llm", "--truth", "anna")
-    for title in ("Calibration: llm against anna", "Reliability: ", "Label sets: "):
-        assert title in shown
-    assert "Cases to look at" not in shown
-    shown = run("calibration", "--rater", "llm", "--truth", "anna", "--cases", "2", "--method", "temperature")
-    assert "Cases to look at" in shown
-    assert "temperature" in shown
-
-
-@pytest.mark.parametrize(
-    ("name", "keys"),
-    [
-        ("error", {"protocol", "aspect", "stage", "stat", "value", "ci_low", "ci_high", "n", "note"}),
-        ("reliability", {"stage", "low", "high", "n", "confidence", "accuracy", "ci_low", "ci_high", "gap"}),
-        ("sets", {"size", "cases", "share", "labelled", "coverage", "ci_low", "ci_high", "note"}),
-        ("cases", {"case_id", "label", "confidence", "calibrated", "labels", "size", "truth"}),
-    ],
-)
-def test_one_table_as_json(run: Run, name: str, keys: set[str]) -> None:
-    found = table(
-        run, "calibration", "--rater", "llm", "--truth", "anna", "--show", name, "--coverage", "0.8"
-    )
-    assert keys <= {column["name"] for column in found["columns"]}
-    assert found["rows"]
-    assert found["settings"]["coverage"] == 0.8
 
 
 def test_estimate(run: Run) -> None:
@@ -89,9 +60,6 @@ def test_estimate(run: Run) -> None:
 
 def test_invalid_options(run: Run) -> None:
     for words in (
-        ("calibration", "--rater", "llm", "--truth", "anna", "--format", "json"),
-        ("calibration", "--rater", "llm", "--truth", "anna", "--coverage", "1"),
-        ("calibration", "--rater", "llm", "--truth", "anna", "--aspect", "bogus"),
         ("estimate", "--rater", "llm", "--truth", "anna"),
         ("estimate", "--rater", "llm", "--truth", "anna", "--protocol", "bogus"),
     ):
@@ -99,8 +67,7 @@ def test_invalid_options(run: Run) -> None:
             run(*words)
 
 
-@pytest.mark.parametrize("name", ["calibration", "estimate"])
-def test_help_has_an_example_and_a_source(name: str) -> None:
-    shown = CliRunner().invoke(recjudge, [name, "--help"]).stdout
+def test_help_has_an_example_and_a_source() -> None:
+    shown = CliRunner().invoke(recjudge, ["estimate", "--help"]).stdout
     assert "Example:" in shown
     assert "2023" in shown

@@ -1,0 +1,326 @@
+"""Tests over users, and corrections for several of them. A user counts once, however many rows they have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, pairwise
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, complete, encode, rows_of
+from recjudge_tui.stats.defaults import ALPHA, LEVEL
+from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.intervals import Bounds, mean_estimate
+
+Pair = tuple[int, int]
+NO_COMMON_USER = "no user has a value for both"
+NO_DIFFERENCE = "all users have the same value for both"
+NOTHING_CHANGED = "no case changed, so there is nothing to test"
+# up to this many users that differ all 2^n signs are counted, up to the second signs are drawn, above it the sum is normal
+_ENUMERATED, _MOST_DRAWN, _DRAWS = 14, 500, 9999
+_FEWEST_REACHING = 10
+_ROUNDING = 1e-12
+
+
+def sign_flip_test(differences: npt.ArrayLike) -> float | None:
+    """Two-sided p of a mean difference of 0: the share of the assignments of signs to the differences (n,) of the users whose
+    sum is at least as far from 0 (Fisher 1935). NaN and 0 are left out. None if no user differs.
+
+    Up to 14 users all 2^n assignments are counted; up to 500 9,999 are drawn with a fixed seed, and the observed one
+    counts as one more; above, and where fewer than ten reach the observed sum, the normal distribution of the sum is used.
+    """
+    array = as_floats(differences)
+    # sorted and without signs, so that neither the order of users nor the side matters
+    sizes = np.sort(np.abs(array[~np.isnan(array) & (array != 0)]))
+    if not sizes.size:
+        return None
+    # the same sum in another order may differ in its last digit
+    seen = abs(float(array[~np.isnan(array)].sum())) - 1e-9 * float(sizes.sum())
+    if sizes.size <= _ENUMERATED:
+        signs = 1.0 - 2.0 * ((np.arange(2 ** (sizes.size - 1))[:, None] >> np.arange(sizes.size)) & 1)
+        return float((np.abs(signs @ sizes) >= seen).mean())
+    if sizes.size <= _MOST_DRAWN:
+        drawn = np.random.default_rng(0).integers(0, 2, (_DRAWS, sizes.size), dtype=np.int8)
+        reached = int((np.abs(sizes.sum() - 2.0 * (drawn @ sizes)) >= seen).sum())
+        if reached >= _FEWEST_REACHING:
+            return (reached + 1) / (_DRAWS + 1)
+    return min(1.0, math.erfc(max(0.0, seen) / math.sqrt(2.0 * float(sizes @ sizes))))
+
+
+def user_means(differences: FloatArray, users: Ids) -> FloatArray:
+    """The mean difference of each user; `differences` and `users` (n,) are known."""
+    codes, count = encode(users)
+    total = np.bincount(codes, weights=differences, minlength=count)
+    mean = total / np.maximum(np.bincount(codes, minlength=count), 1)
+    # the same two sums in another order differ in their last digits
+    return np.where(np.abs(mean) < _ROUNDING, 0.0, mean)
+
+
+def sign_test(positive: int, negative: int) -> float | None:
+    """Two-sided exact sign test: the probability, if both signs are equally likely, of a split at least
+    as uneven. Zeros must be left out beforehand (Dixon and Mood 1946). None without any sign.
+
+    With one row per user it is McNemar's exact test. Raises ValueError for a negative count.
+    """
+    if min(positive, negative) < 0:
+        raise ValueError("a count cannot be negative")
+    if positive + negative == 0:
+        return None
+    from scipy.special import bdtr
+
+    return min(1.0, 2 * float(bdtr(min(positive, negative), positive + negative, 0.5)))
+
+
+def holm(p_values: Sequence[float | None], groups: int = 1) -> list[float | None]:
+    """P values adjusted for multiple testing by Holm's step-down method (Holm 1979), in their order.
+
+    The k-th smallest of m becomes max over j <= k of min(1, (m - j + 1) p_(j)): the chance of at least one false
+    finding stays below the level, whatever the dependence between the tests. None (not tested) stays
+    None and is not counted. If `groups` such families are examined, each p value is also multiplied by their number
+    (Bonferroni). Raises ValueError for a value outside 0..1.
+    """
+    return _stepped(p_values, lambda rank, m: (m - rank) * groups, falling=False)
+
+
+def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
+    """P values adjusted so that the expected share of false findings stays below the level (Benjamini and Hochberg 1995):
+    the k-th smallest of m becomes min over j >= k of m p_(j) / j. None stays None."""
+    return _stepped(p_values, lambda rank, m: m / (rank + 1), falling=True)
+
+
+def _stepped(
+    p_values: Sequence[float | None], factor: Callable[[int, int], float], *, falling: bool
+) -> list[float | None]:
+    known = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    if any(not 0 <= p <= 1 for p, _ in known):
+        raise ValueError("a p value lies between 0 and 1")
+    raised = np.array([min(1.0, factor(rank, len(known)) * p) for rank, (p, _) in enumerate(known)])
+    raised = np.minimum.accumulate(raised[::-1])[::-1] if falling else np.maximum.accumulate(raised)
+    out: list[float | None] = [None] * len(p_values)
+    for p, (_, at) in zip(raised.tolist(), known, strict=True):
+        out[at] = p
+    return out
+
+
+def holm_claims(shown: Callable[[float], Sequence[bool | None]], level: float) -> list[bool]:
+    """Which of several claims, each based on an interval, can be made together (Holm 1979).
+
+    `shown(confidence)` says for each claim whether its interval at that confidence shows it, None if there is no interval.
+    Of m claims with an interval the first must be shown at 1 - (1 - level) / m, the next ones at 1 - (1 - level) / (m - 1)
+    and so on: the chance of at least one false claim stays below 1 - level, however the intervals depend on each other.
+    """
+    first = shown(level)
+    left = sum(claim is not None for claim in first)
+    made = [False] * len(first)
+    # usually no claim is shown at the plain level, and nothing has to be computed again
+    while left and any(claim and not already for claim, already in zip(first, made, strict=True)):
+        again = first if left == 1 else shown(1 - (1 - level) / left)
+        fresh = [bool(claim) and not already for claim, already in zip(again, made, strict=True)]
+        if not any(fresh):
+            break
+        made = [already or new for already, new in zip(made, fresh, strict=True)]
+        left -= sum(fresh)
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class MeanTest:
+    """The sign-flip test over users of the means of two systems, `first` < `second`.
+
+    `differences` (users,): of each user with values of both, the mean of the first minus that of the second; `reach` are
+    their lowest and highest value. `p` and `p_holm` are None, with the reason in `note`, if nothing could be tested.
+    """
+
+    first: int
+    second: int
+    differences: FloatArray
+    reach: Bounds | None
+    p: float | None
+    p_holm: float | None
+    note: str = ""
+
+    @cached_property
+    def difference(self) -> Estimate:
+        """The mean difference with its interval; computed on demand, because few of many pairs need it."""
+        return mean_estimate(self.differences, np.arange(self.differences.size), self.reach)
+
+    @property
+    def apart(self) -> int:
+        """How many users have a difference other than 0."""
+        return int(np.count_nonzero(self.differences))
+
+    @property
+    def separable(self) -> bool:
+        return self.p_holm is not None and self.p_holm < ALPHA
+
+
+def mean_tests(
+    values: FloatArray, users: IntArray, bounds: Bounds | None = None, groups: int = 1
+) -> dict[Pair, MeanTest]:
+    """The test of every pair of systems by one figure, Holm-adjusted over its pairs and for `groups` such tables.
+
+    `values` (occasions, systems), NaN where a system has none; `users` (occasions,) are the users of the occasions. Two
+    systems are compared on the occasions that have both, and every user counts once.
+    """
+    reach = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+    tests = []
+    for first, second in combinations(range(values.shape[1]), 2):
+        gaps = values[:, first] - values[:, second]
+        known = ~np.isnan(gaps)
+        differences = user_means(gaps[known], users[known])
+        p = sign_flip_test(differences)
+        note = "" if p is not None else NO_DIFFERENCE if differences.size else NO_COMMON_USER
+        tests.append(MeanTest(first, second, differences, reach, p, None, note))
+    adjusted = holm([test.p for test in tests], groups)
+    return {
+        (test.first, test.second): replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)
+    }
+
+
+def ranked_pairs(order: Sequence[int], tests: Mapping[Pair, MeanTest]) -> list[tuple[int, int, MeanTest]]:
+    """Each pair of neighbours in `order`, best first, with its test."""
+    return [(upper, lower, tests[min(upper, lower), max(upper, lower)]) for upper, lower in pairwise(order)]
+
+
+@dataclass(frozen=True)
+class PairedCounts:
+    """A two-by-two table of the same cases under two conditions: the number right under both, one, or neither."""
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+
+    @property
+    def n(self) -> int:
+        return self.both + self.only_first + self.only_second + self.neither
+
+
+def paired_counts(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedCounts:
+    """The table of two arrays of 0 and 1 (right or not) in the same order.
+
+    Cases with a NaN on either side are left out. Raises ValueError for arrays of different lengths and other values.
+    """
+    left, right, _ = complete(first, second)
+    if not np.isin([*left, *right], (0.0, 1.0)).all():
+        raise ValueError("the values must be 1 (right) or 0 (wrong)")
+    return PairedCounts(*np.bincount(((1 - left) * 2 + (1 - right)).astype(np.int64), minlength=4).tolist())
+
+
+def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> tuple[int, int]:
+    """How many users have more rows in which `first` exceeds `second` than the reverse, and how many fewer.
+
+    Rows with a NaN on either side are left out. The exact `sign_test` of these two counts treats users as independent,
+    whatever the number of their rows. Raises ValueError for arrays of different lengths.
+    """
+    left, right, kept = complete(first, second)
+    codes, count = encode(rows_of(users, kept))
+    net = np.bincount(codes, weights=np.sign(left - right), minlength=count)
+    return int((net > 0).sum()), int((net < 0).sum())
+
+
+def share_difference(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids, level: float = LEVEL) -> Estimate:
+    """Share right of the first minus that of the second over the cases that both have, with an interval over users.
+
+    Arrays of 0 and 1, NaN where missing, in the same order as `users`. Undefined without a common case.
+    """
+    left, right, kept = complete(first, second)
+    if not left.size:
+        return undefined("no case in common")
+    return mean_estimate(left - right, rows_of(users, kept), (-1.0, 1.0), level=level)
+
+
+@dataclass(frozen=True)
+class ChiSquared:
+    """A statistic, its degrees of freedom and its p value; all None, with the reason in `note`, if undefined.
+
+    `changed` counts the cases off the diagonal, on which the test rests.
+    """
+
+    statistic: float | None
+    df: int | None
+    p: float | None
+    changed: int
+    note: str = ""
+
+
+def stuart_maxwell(table: npt.ArrayLike) -> ChiSquared:
+    """Stuart and Maxwell's test of marginal homogeneity.
+
+    `table` (k, k) counts the cases with label i from one rater and label j from the other. With d the differences
+    of the margins, d_i = n_i. - n_.i, and S their covariance if the margins are equal, S_ii = n_i. + n_.i - 2 n_ii and
+    S_ij = -(n_ij + n_ji), the statistic is d' S^- d, compared with chi-squared; df is the rank of S: the number of labels
+    that occur in a change, minus the number of groups of labels connected by changes. With two labels it is McNemar's test
+    without continuity correction, (b - c)² / (b + c).
+    Asymptotic. Undefined if nothing changed. Raises ValueError for a table that is not square or holds no counts.
+    Source: Stuart 1955, Biometrika 42:412; Maxwell 1970, British Journal of Psychiatry 116:651.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    counts = _square(table)
+    changed = counts - np.diag(np.diag(counts))
+    total = round(float(changed.sum()))
+    if total == 0:
+        return ChiSquared(None, None, None, 0, NOTHING_CHANGED)
+    either = changed + changed.T
+    covariance = np.diag(either.sum(axis=1)) - either
+    difference = changed.sum(axis=1) - changed.sum(axis=0)
+    # one label of each connected group is left out
+    _, group = connected_components(either > 0, directed=False)
+    kept: BoolArray = np.ones(group.size, dtype=np.bool_)
+    kept[np.unique(group, return_index=True)[1]] = False
+    d = difference[kept]
+    return _tested(float(d @ np.linalg.solve(covariance[np.ix_(kept, kept)], d)), int(kept.sum()), total)
+
+
+def bowker(table: npt.ArrayLike) -> ChiSquared:
+    """Bowker's test of symmetry: is every change as frequent as the change back?
+
+    Sum over i < j of (n_ij - n_ji)² / (n_ij + n_ji), df the number of pairs of labels between which any case changed.
+    Margins may be equal although the table is not symmetric; with two labels it is McNemar's test without continuity
+    correction. Asymptotic. Undefined if nothing changed. Raises ValueError as `stuart_maxwell` does.
+    Source: Bowker 1948, Journal of the American Statistical Association 43:572.
+    """
+    counts = _square(table)
+    above = np.triu_indices(counts.shape[0], 1)
+    there, back = counts[above], counts.T[above]
+    met = there + back > 0
+    if not met.any():
+        return ChiSquared(None, None, None, 0, NOTHING_CHANGED)
+    there, back = there[met], back[met]
+    statistic = float(((there - back) ** 2 / (there + back)).sum())
+    return _tested(statistic, int(met.sum()), round(float((there + back).sum())))
+
+
+def _tested(statistic: float, df: int, changed: int) -> ChiSquared:
+    from scipy.special import chdtrc
+
+    # with equal margins, rounding may make the quadratic form slightly negative
+    positive = max(statistic, 0.0)
+    return ChiSquared(positive, df, float(chdtrc(df, positive)), changed)
+
+
+def _square(table: npt.ArrayLike) -> FloatArray:
+    counts = np.asarray(table, dtype=np.float64)
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
+        raise ValueError(f"a table of shape {counts.shape} is not square")
+    if not np.isfinite(counts).all() or (counts < 0).any() or (counts != np.rint(counts)).any():
+        raise ValueError("a table of changes holds counts")
+    return counts
+
+
+def units_for_power(effect: float, error: float, units: float, *, alpha: float = ALPHA, power: float = 0.8) -> int | None:
+    """How many users a two-sided test needs to show `effect` with this power, if with `units` users its standard error, over
+    users, is `error`: n ((z_(1-alpha/2) + z_power) error / effect)². The error holds the design effect of users with several
+    rows. None if the effect is 0 or more than ten million users would be needed."""
+    if effect == 0:
+        return None
+    normal = NormalDist()
+    reach = (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)) * error / abs(effect)
+    needed = units * reach * reach
+    return None if not needed <= 10_000_000 else max(1, math.ceil(needed - 1e-9))

@@ -1,0 +1,387 @@
+"""Intervals over users: the delete-one jackknife with Student's t on a figure's natural scale, and Korn and Graubard's.
+
+Users are independent, rows are not: a user's rows are left out together. Undefined figures are NaN inside `stats` and
+None, with the reason, in an `Estimate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.defaults import LEVEL
+from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
+
+Bounds = tuple[float, float]
+SHARE: Bounds = (0.0, 1.0)
+ONE_USER = "no interval: it needs at least two users"
+ALL_EQUAL = "no interval: all users have the same value"
+AT_END = "no interval: the figure is at the end of its range in this sample"
+# a share has Korn and Graubard's interval where fewer users have any hit, or any miss
+FEWEST_HITS = 10
+# above this many users they are left out in so many groups
+MOST_GROUPS = 2000
+_CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A monotone transformation `to` a scale without ends, and `back`: an interval made there stays in the figure's range."""
+
+    to: Callable[[FloatArray], FloatArray]
+    back: Callable[[FloatArray], FloatArray]
+
+    @staticmethod
+    def between(bounds: Bounds | None) -> Scale:
+        """The logit between two bounds; the identity without bounds."""
+        if bounds is None:
+            return IDENTITY
+        low, width = bounds[0], bounds[1] - bounds[0]
+        return Scale(lambda x: _logit((x - low) / width), lambda z: low + width / (1 + np.exp(-z)))
+
+
+def _logit(share: FloatArray) -> FloatArray:
+    return np.log(share) - np.log1p(-share)
+
+
+IDENTITY = Scale(lambda x: x, lambda z: z)
+LOG = Scale(np.log, np.exp)
+LOGIT = Scale.between(SHARE)
+FISHER = Scale(np.arctanh, np.tanh)
+
+
+class Jackknife(NamedTuple):
+    """A figure and the ends of its interval; None, with the reason in `note`, where undefined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    note: str = ""
+
+
+def t_quantile(freedom: npt.ArrayLike, level: float = LEVEL) -> FloatArray:
+    """Student's two-sided quantile at this level of confidence. Raises ValueError unless 0 < level < 1."""
+    from scipy.special import stdtrit
+
+    if not 0 < level < 1:
+        raise ValueError(f"a confidence level lies between 0 and 1, not at {level}")
+    return np.asarray(stdtrit(freedom, (1 + level) / 2), dtype=np.float64)
+
+
+def jackknife_interval(
+    value: float, left_out: FloatArray, scale: Scale = IDENTITY, level: float = LEVEL
+) -> Interval:
+    """The interval of a figure from its values (G,) without each of G users or groups of users.
+
+    On the scale z the variance is (G - 1) / G sum (z_i - mean z)² (Quenouille 1956; Tukey 1958); Student's t has G - 1
+    degrees of freedom. Source: Efron and Tibshirani 1993, chapter 11. None, with the reason, if undefined without some user.
+    """
+    size, missing = left_out.size, int(np.isnan(left_out).sum())
+    if size < 2:
+        return Interval(None, None, ONE_USER)
+    if missing:
+        return Interval(None, None, f"no interval: undefined without {missing} of {size} users")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z, parts = scale.to(np.array([value])), scale.to(left_out)
+        error = float(np.sqrt((size - 1) / size * np.square(parts - parts.mean()).sum()))
+    if not np.isfinite(z[0] + error):
+        return Interval(None, None, AT_END)
+    if error <= 1e-12 * max(1.0, abs(float(z[0]))):
+        return Interval(None, None, ALL_EQUAL)
+    half = float(t_quantile(size - 1, level)) * error
+    low, high = scale.back(z + np.array([-half, half])).tolist()
+    return Interval(low, high)
+
+
+def jackknife(
+    figure: Callable[[FloatArray], FloatArray],
+    users: int,
+    scale: Scale = IDENTITY,
+    level: float = LEVEL,
+    *,
+    apart: FloatArray | None = None,
+    most: int = MOST_GROUPS,
+) -> Jackknife:
+    """`figure`, a function of weights (m, users) -> (m,), with its interval by leaving out one user at a time.
+
+    Above `most` users groups of them are left out (delete-a-group: Kott 2001, J. Official Statist. 17:521). They are drawn
+    with a fixed seed from the users in the order of `apart` (users, k), numbers that tell them apart whatever their
+    names and the order of rows; without it, in the given order.
+    """
+    value = float(figure(np.ones((1, users)))[0]) if users else np.nan
+    if np.isnan(value):
+        return Jackknife(None, None, None, "undefined")
+    group = user_groups(users, apart, most)
+    count = min(users, most)
+    step = max(1, _CELLS // users)
+    left_out = [
+        figure((group[None, :] != np.arange(first, min(first + step, count))[:, None]).astype(np.float64))
+        for first in range(0, count, step)
+    ]
+    ends = jackknife_interval(value, np.concatenate(left_out), scale, level)
+    note = join_notes(ends.note, f"users left out in {count:,} groups" if count < users else "")
+    return Jackknife(value, ends.low, ends.high, note)
+
+
+def user_groups(users: int, apart: FloatArray | None = None, most: int = MOST_GROUPS) -> IntArray:
+    """The group (users,) with which each user is left out: every user alone, or `most` random groups of equal size."""
+    if users <= most:
+        return np.arange(users)
+    order = np.arange(users) if apart is None else np.lexsort(apart.T)
+    group = np.empty(users, dtype=np.int64)
+    group[order[np.random.default_rng(0).permutation(users)]] = np.arange(users) % most
+    return group
+
+
+class UserSums(NamedTuple):
+    """Sums over a user's rows of one figure, one entry for each user and figure: the ratio's numerator and denominator,
+    the number of rows and the figure (n,)."""
+
+    above: FloatArray
+    below: FloatArray
+    rows: FloatArray
+    figure: IntArray
+
+
+def ratios(
+    sums: UserSums, figures: int, bounds: Sequence[Bounds | None] | Bounds | None = None, level: float = LEVEL
+) -> list[Estimate]:
+    """The ratio of sums over users of each figure, with its interval: means, shares, win rates, s = Q / (1 + Q).
+
+    `bounds`: the lowest and the highest value of a figure or of each. Without them Student's t. With them the jackknife on
+    the logit scale, and where fewer than FEWEST_HITS users are above the lowest or below the highest value Korn and
+    Graubard's interval (1998, Survey Methodology 24:193): Clopper and Pearson's for the effective number of rows, n over the
+    design effect, times the squared ratio of t quantiles with n - 1 and users - 1 degrees of freedom. At the bounds the
+    design effect is unknown, and the number of users is taken. All is closed-form: no pass over rows for each user.
+    """
+    at, count = sums.figure, figures
+    each = [bounds] * count if bounds is None or isinstance(bounds[0], float | int) else bounds
+    ends = np.array([(np.nan, np.nan) if known is None else known for known in each], dtype=np.float64)
+    low_end, width = ends.reshape(-1, 2)[:, 0], np.diff(ends.reshape(-1, 2), axis=1)[:, 0]
+    bounded = ~np.isnan(low_end)
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(at, weights=values, minlength=count).astype(np.float64)
+
+    users = np.bincount(at, minlength=count)
+    hits = np.where(bounded[at], (sums.above - low_end[at] * sums.below) / width[at], sums.above)
+    whole, size = total(hits), total(sums.below)
+    place = ratio(whole, size)
+    place = np.where(bounded, np.clip(place, 0, 1), place)
+    without = ratio(whole[at] - hits, size[at] - sums.below)
+    error, undefined_without = _errors(without, at, users)
+    few = np.minimum(total((hits > 1e-9 * sums.below).astype(float)), total((hits < (1 - 1e-9) * sums.below).astype(float)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(bounded, _logit(place), place)
+        logit_error, _ = _errors(np.where(bounded[at], _logit(np.clip(without, 0, 1)), without), at, users)
+        half = t_quantile(np.maximum(users - 1, 1), level) * logit_error
+        low, high = z - half, z + half
+        low, high = (np.where(bounded, 1 / (1 + np.exp(-end)), end) for end in (low, high))
+        binomial = bounded & ((few < FEWEST_HITS) | ~np.isfinite(z + half))
+        if binomial.any():
+            exact = korn_graubard(place[binomial], error[binomial], size[binomial], users[binomial], level)
+            low[binomial], high[binomial] = exact
+    value, low, high = (np.where(bounded, low_end + width * x, x) for x in (place, low, high))
+    n = total(sums.rows)
+    out = []
+    for f in range(count):
+        if not users[f] or np.isnan(value[f]):
+            out.append(undefined("no values", int(n[f])))
+            continue
+        note = ONE_USER if users[f] < 2 else ""
+        if not note and undefined_without[f]:
+            note = f"no interval: undefined without {undefined_without[f]} of {users[f]} users"
+        if not note and not bounded[f] and error[f] <= 1e-12 * max(1.0, abs(value[f])):
+            note = ALL_EQUAL
+        shown = (None, None) if note else (min(float(low[f]), float(value[f])), max(float(high[f]), float(value[f])))
+        out.append(Estimate(float(value[f]), *shown, int(n[f]), int(users[f]), note=note))
+    return out
+
+
+def _errors(without: FloatArray, at: IntArray, users: IntArray) -> tuple[FloatArray, IntArray]:
+    """The jackknife's standard error of each figure from its values without each user, and the undefined ones' number."""
+    many = np.maximum(users, 1)
+    missing = np.bincount(at[np.isnan(without)], minlength=users.size)
+    apart = without - (np.bincount(at, weights=without, minlength=users.size) / many)[at]
+    squares = np.bincount(at, weights=apart * apart, minlength=users.size)
+    return np.sqrt(np.maximum(users - 1, 0) / many * squares), missing
+
+
+def korn_graubard(
+    share: FloatArray, error: FloatArray, n: FloatArray, users: IntArray, level: float = LEVEL
+) -> tuple[FloatArray, FloatArray]:
+    """Both ends for shares (m,) of `n` rows of `users` with this standard error; see `ratios`."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.minimum(n, n / np.maximum(n - 1, 1) * share * (1 - share) / error**2)
+        known = (t_quantile(np.maximum(n - 1, 1), level) / t_quantile(np.maximum(users - 1, 1), level)) ** 2
+        inside = (share > 1e-12) & (share < 1 - 1e-12) & np.isfinite(effective)
+        size = np.where(inside, np.minimum(n, effective * known), np.minimum(n, users))
+    return _clopper_pearson(share, size, level)
+
+
+def _clopper_pearson(share: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    from scipy.special import betaincinv
+
+    tail = (1 - level) / 2
+    hits, misses = np.maximum(share * n, 0), np.maximum((1 - share) * n, 0)
+    some, short = hits > 1e-9, misses > 1e-9
+    low = np.where(some, betaincinv(np.where(some, hits, 1), misses + 1, tail), 0.0)
+    high = np.where(short, betaincinv(hits + 1, np.where(short, misses, 1), 1 - tail), 1.0)
+    return low, high
+
+
+def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Estimate:
+    """A share of n independent cases with the exact interval of Clopper and Pearson (1934).
+
+    Undefined for n = 0. For several cases of one user use `share_estimate`. Raises ValueError unless
+    0 <= successes <= n and 0 < level < 1.
+    """
+    if not (0 <= successes <= n and 0 < level < 1):
+        raise ValueError(f"{successes} successes of {n} cases at level {level} is not possible")
+    if n == 0:
+        return undefined("no cases")
+    low, high = _clopper_pearson(np.array([successes / n]), np.array([float(n)]), level)
+    return Estimate(successes / n, float(low[0]), float(high[0]), n)
+
+
+def sums_by_user(columns: FloatArray, codes: IntArray, users: int) -> FloatArray:
+    """Sums (users, k) of the columns (k, n) over each user's rows."""
+    return np.stack([np.bincount(codes, weights=column, minlength=users) for column in columns], axis=1)
+
+
+def ratio_of_sums(
+    above: npt.ArrayLike, below: npt.ArrayLike, users: Ids, bounds: Bounds | None = None, *, level: float = LEVEL
+) -> Estimate:
+    """sum(above) / sum(below) over rows (n,) with its interval; rows with NaN are left out, users with 0 below too."""
+    upper, lower = as_floats(above), as_floats(below)
+    kept = ~(np.isnan(upper) | np.isnan(lower))
+    codes, count = encode(rows_of(users, kept))
+    sums = sums_by_user(np.stack([upper[kept], lower[kept], np.ones(int(kept.sum()))]), codes, count)
+    some = sums[:, 1] != 0
+    return ratios(UserSums(*sums[some].T, np.zeros(int(some.sum()), dtype=np.int64)), 1, bounds, level)[0]
+
+
+def group_means(
+    values: npt.ArrayLike,
+    users: Ids,
+    groups: IntArray,
+    count: int,
+    bounds: Sequence[Bounds | None] | Bounds | None = None,
+    *,
+    level: float = LEVEL,
+) -> list[Estimate]:
+    """Mean over the rows of each group 0..count-1 with its interval; `Estimate.groups` counts the group's users.
+
+    `values`, `users` and `groups` (n,); NaN rows are left out and counted in the note. `bounds`: lowest and highest value of a
+    row, or of each group's. Raises ValueError for a value outside the bounds.
+    """
+    array, group = as_floats(values), np.asarray(groups)
+    kept = ~np.isnan(array)
+    rows, here = array[kept], group[kept]
+    _check_bounds(rows, here, bounds)
+    codes, _ = encode(rows_of(users, kept))
+    cell, cells = encode(codes * max(count, 1) + here)
+    owner = np.zeros(cells, dtype=np.int64)
+    owner[cell] = here
+    size = np.bincount(cell, minlength=cells).astype(np.float64)
+    total = np.bincount(cell, weights=rows, minlength=cells).astype(np.float64)
+    missing = np.bincount(group[~kept], minlength=count)
+    return [
+        _noted(estimate, f"{left_out} missing left out" if left_out else "")
+        for estimate, left_out in zip(ratios(UserSums(total, size, size, owner), count, bounds, level), missing, strict=True)
+    ]
+
+
+def _check_bounds(rows: FloatArray, groups: IntArray, bounds: Sequence[Bounds | None] | Bounds | None) -> None:
+    if bounds is None or not rows.size:
+        return
+    ends = np.array([(-np.inf, np.inf) if known is None else known for known in bounds] if isinstance(bounds[0], tuple | None) else bounds, dtype=np.float64)
+    low, high = ends[groups].T if ends.ndim == 2 else ends
+    strange: BoolArray = (rows < low - 1e-9 * (high - low)) | (rows > high + 1e-9 * (high - low))
+    if strange.any():
+        raise ValueError(f"a value of {rows[strange][0]:g} lies outside its bounds")
+
+
+def _noted(estimate: Estimate, note: str) -> Estimate:
+    return Estimate(estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, estimate.groups, note=join_notes(estimate.note, note))
+
+
+def mean_estimate(
+    values: npt.ArrayLike, users: Ids, bounds: Bounds | None = None, *, level: float = LEVEL
+) -> Estimate:
+    """Mean over rows with its interval over users; as one group of `group_means`."""
+    estimate = group_means(values, users, np.zeros(np.size(values), dtype=np.int64), 1, bounds, level=level)[0]
+    return Estimate(estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, note=estimate.note)
+
+
+def share_estimate(hits: npt.ArrayLike, users: Ids, *, level: float = LEVEL) -> Estimate:
+    """Share of rows that are 1 among rows of 0 and 1; NaN rows are left out. Raises ValueError for another value."""
+    array = as_floats(hits)
+    rows = array[~np.isnan(array)]
+    if rows.size == 0:
+        return undefined("no values")
+    if not np.isin(rows, SHARE).all():
+        raise ValueError("a share is counted over rows of 0 and 1")
+    estimate = mean_estimate(array, users, SHARE, level=level)
+    note = estimate.note if estimate.ci_low is None else ""
+    return Estimate(estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, note=note)
+
+
+def difference_of_means(
+    values: npt.ArrayLike, first: npt.ArrayLike, users: Ids, *, level: float = LEVEL
+) -> Estimate:
+    """Mean of the rows marked `first` minus the mean of the others; NaN rows are left out.
+
+    A user's rows on both sides are left out together, so what a user does to both cancels.
+    """
+    array = as_floats(values)
+    kept = ~np.isnan(array)
+    rows, left = array[kept], rows_of(first, kept).astype(np.float64)
+    if not left.any() or left.all():
+        return undefined("one of the two has no verdicts", rows.size)
+    codes, count = encode(rows_of(users, kept))
+    sums = sums_by_user(np.stack([rows * left, left, rows * (1 - left), 1 - left]), codes, count)
+    whole = sums.sum(axis=0)
+
+    def finish(parts: FloatArray) -> FloatArray:
+        return ratio(parts[:, 0], parts[:, 1]) - ratio(parts[:, 2], parts[:, 3])
+
+    value = float(finish(whole[None, :])[0])
+    ends = jackknife_interval(value, finish(whole - sums), IDENTITY, level)
+    return Estimate(value, ends.low, ends.high, rows.size, note=ends.note)
+
+
+def quantile_estimate(values: npt.ArrayLike, p: float, *, level: float = LEVEL) -> Estimate:
+    """The p-quantile of independent values (linear between order statistics), with a distribution-free interval.
+
+    With B binomial (n, p), the l-th and u-th smallest values enclose the quantile with probability
+    P(l <= B < u). l is the largest with P(B < l) <= a/2, u the smallest with P(B >= u) <= a/2, a = 1 - level, so the
+    coverage is at least `level` whatever the distribution. Without such a pair (few values, or p near 0 or 1) there
+    is no interval. NaN rows are left out; undefined without values. Raises ValueError unless 0 < p < 1 and
+    0 < level < 1. Sources: Thompson (1936); Hahn and Meeker (1991), section 5.2.
+    """
+    from scipy.special import bdtr
+
+    if not (0 < p < 1 and 0 < level < 1):
+        raise ValueError(f"a quantile and a level lie between 0 and 1, not at {p} and {level}")
+    array = as_floats(values)
+    ordered = np.sort(array[~np.isnan(array)])
+    n = ordered.size
+    if n == 0:
+        return undefined("no values")
+    value = float(np.quantile(ordered, p))
+    tail = (1 - level) / 2
+    # P(B <= 0), P(B <= 1), ...: P(B < l) is entry l - 1, and P(B >= u) is 1 less entry u - 1
+    up_to = bdtr(np.arange(n + 1), n, p)
+    low = int(np.searchsorted(up_to, tail, side="right"))
+    high = int(np.searchsorted(up_to, 1 - tail, side="left")) + 1
+    if low < 1 or high > n:
+        return Estimate(value, None, None, n, note=f"no interval: {n} values are too few")
+    if ordered[low - 1] == ordered[high - 1]:
+        return Estimate(value, None, None, n, note="no interval: the values around the quantile are equal")
+    return Estimate(value, float(ordered[low - 1]), float(ordered[high - 1]), n)
