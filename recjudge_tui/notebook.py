@@ -81,7 +81,9 @@ class RunResult(NamedTuple):
     reason: str
 
 
-def open_project(name: str | None = None, db: str | Path | None = None, *, write: bool = False) -> NotebookProject:
+def open_project(
+    name: str | None = None, db: str | Path | None = None, *, write: bool = False
+) -> NotebookProject:
     """Open a project by name; without a name, the only one there is. Use it in a `with` block, or close it.
 
     `db` is the database file (default: RECJUDGE_DB, else the platform's data folder). Raises NotFoundError for an

@@ -19,7 +19,8 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
-from recjudge_tui.stats.ranking import Pair, PairTest, UserCounts, pair_tests, user_counts
+from recjudge_tui.stats.hypotheses import Pair
+from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import (
     Crowd,
@@ -86,20 +87,22 @@ def _asked(
 ) -> tuple[list[Question], Collection[str]]:
     """The questions of the selection, and the raters it names."""
     if selection.raters and selection.crowd:
-        raise UsageError("a figure is about single raters or a crowd, not both", next_step="Leave out one of them.")
+        raise UsageError(
+            "a figure is about single raters or a crowd, not both", next_step="Leave out one of them."
+        )
     for name in selection.raters:
         rater_row(project.db, project.id, name)
     named = selection.raters or _crowd_members(project, selection.crowd, raters)
     protocols = protocols_meeting(selection.protocol)
-    every = [q for q in project_questions(project.db, project.id) if protocols is None or q.protocol in protocols]
+    every = [
+        q for q in project_questions(project.db, project.id) if protocols is None or q.protocol in protocols
+    ]
     aspects = sorted({question.aspect for question in every})
     if selection.aspect is not None and aspects and selection.aspect not in aspects:
         raise UsageError(
             f"there are no verdicts on an aspect “{selection.aspect}”", f"Available: {', '.join(aspects)}."
         )
-    asked = [
-        q for q in every if selection.aspect in (None, q.aspect) and (not named or q.rater in named)
-    ]
+    asked = [q for q in every if selection.aspect in (None, q.aspect) and (not named or q.rater in named)]
     return asked, named
 
 
@@ -169,7 +172,9 @@ def _crowd_members(project: Project, named: tuple[str, ...], raters: Mapping[str
         chosen = list(dict.fromkeys(str(rater_row(project.db, project.id, name)["name"]) for name in named))
     if len(chosen) < 2:
         known = f"There {'is' if len(chosen) == 1 else 'are'} {quantity(len(chosen), 'annotator')}."
-        raise UsageError("a crowd needs at least two raters", known if everyone else "", "Name them: --crowd A,B,...")
+        raise UsageError(
+            "a crowd needs at least two raters", known if everyone else "", "Name them: --crowd A,B,..."
+        )
     for name in chosen:
         if raters[name].of_metrics:
             raise UsageError(f"{name} is a metric, and a crowd is made of raters on one scale")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from recjudge_tui.cli.names import complete_raters, complete_systems
 from recjudge_tui.cli.options import Command, FiniteRange, names, project_option, split_names
 from recjudge_tui.cli.report_command import project_report
 
@@ -17,13 +16,6 @@ if TYPE_CHECKING:
     from recjudge_tui.domain.options import Option
     from recjudge_tui.reports.declare import Report
     from recjudge_tui.store.database import Database
-
-_COMPLETIONS = {
-    "rater": complete_raters,
-    "raters": complete_raters,
-    "system": complete_systems,
-    "systems": complete_systems,
-}
 
 
 def report_commands(group: str = "") -> dict[str, click.Command]:
@@ -60,7 +52,9 @@ def _examples(examples: Iterable[str]) -> str:
     return "\n".join(["\b", "Example:", *lines]) if lines else ""
 
 
-def with_options(options: Sequence[Option], protocols: Sequence[str] = (), **helps: str) -> Callable[[Command], Command]:
+def with_options(
+    options: Sequence[Option], protocols: Sequence[str] = (), **helps: str
+) -> Callable[[Command], Command]:
     """The options on a command, in this order; those without a flag are not offered. `helps` replaces a help by name."""
 
     def decorate(command: Command) -> Command:
@@ -72,7 +66,9 @@ def with_options(options: Sequence[Option], protocols: Sequence[str] = (), **hel
     return decorate
 
 
-def setting_options(*wanted: str, protocols: Sequence[str] = (), **helps: str) -> Callable[[Command], Command]:
+def setting_options(
+    *wanted: str, protocols: Sequence[str] = (), **helps: str
+) -> Callable[[Command], Command]:
     """These options of a run, passed on under the names of the settings.
 
     Without `wanted`, all of them. The help shows the defaults of `protocols` (empty: of all). `helps` replaces the
@@ -90,7 +86,9 @@ def occasion_options(command: Command) -> Command:
     from recjudge_tui.domain.options import OCCASIONS
 
     @wraps(command)
-    def run(*arguments: Any, contexts: tuple[str, ...], served_from: str, served_to: str, **options: Any) -> Any:
+    def run(
+        *arguments: Any, contexts: tuple[str, ...], served_from: str, served_to: str, **options: Any
+    ) -> Any:
         from recjudge_tui.domain.occasions import occasion_filter
 
         chosen = occasion_filter(contexts, served_from, served_to)
@@ -104,17 +102,18 @@ def _click_option(option: Option, protocols: Sequence[str], own_help: str) -> Ca
 
     if option.argument:
         return click.argument(
-            option.name, metavar=option.metavar or option.name.upper(), required=option.required,
-            shell_complete=_COMPLETIONS.get(option.completes),
-        )  # fmt: skip
+            option.name, metavar=option.metavar or option.name.upper(), required=option.required
+        )
     text = own_help or " ".join(filter(None, (option.help, option.details)))
     by_protocol = isinstance(option, RunOption) and option.by_protocol
     if isinstance(option, RunOption) and option.by_protocol:
         text += f"  [default: {option.defaults_text(protocols)}]"
     settled = option.default not in (None, "", ()) and not by_protocol
-    attributes: dict[str, Any] = {"metavar": option.metavar or None, "help": text, "required": option.required}
-    if option.completes in _COMPLETIONS:
-        attributes["shell_complete"] = _COMPLETIONS[option.completes]
+    attributes: dict[str, Any] = {
+        "metavar": option.metavar or None,
+        "help": text,
+        "required": option.required,
+    }
     if option.type is bool:
         negates = option.flag.startswith("--no-") and option.default is True
         attributes |= {"is_flag": True, "default": False if negates else option.default}

@@ -48,11 +48,19 @@ class Option:
         return replace(self, **changes)
 
 
-PROTOCOL = Option("protocol", str, "pointwise, pairwise, arena, absolute or explanation.", flag="--protocol", metavar="P")
+PROTOCOL = Option(
+    "protocol", str, "pointwise, pairwise, arena, absolute or explanation.", flag="--protocol", metavar="P"
+)
 ASPECT = Option("aspect", str, "Only this aspect.", flag="--aspect", metavar="A")
 RATER = Option("rater", str, "Only this rater.", flag="--rater", metavar="R", completes="rater")
 RATERS = Option(
-    "raters", tuple, "Only these raters. Default: see --readers.", (), flag="--raters", metavar="A,B,...", completes="raters"
+    "raters",
+    tuple,
+    "Only these raters. Default: see --readers.",
+    (),
+    flag="--raters",
+    metavar="A,B,...",
+    completes="raters",
 )
 READERS = Option(
     "readers", bool, "Include readers, who overrode single verdicts in the app, and people with only a few labels.", False,

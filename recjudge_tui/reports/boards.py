@@ -98,7 +98,9 @@ def leaderboard(project: Project, choose: Options) -> Table:
     method = choose.method or _USUAL[protocol_facts(choose.protocol).leaderboard]
     _check(choose, method, of_pairs)
     if not of_pairs:
-        return means.pairs(project, choose) if choose.table == "pairs" else means.board(project, choose, method)
+        return (
+            means.pairs(project, choose) if choose.table == "pairs" else means.board(project, choose, method)
+        )
     tables: dict[str, Callable[[Project, Options], Table]] = {
         "matrix": matrix,
         "pairs": matrix,
@@ -115,16 +117,22 @@ def _check(choose: Options, method: str, of_pairs: bool) -> None:
         raise UsageError(f"no method “{method}”", f"Available: {', '.join(known)}.")
     if (method in METHODS) != of_pairs:
         fitting = tuple(METHODS) if of_pairs else _ALONE
-        raise UsageError(f"method “{method}” does not fit {choose.protocol}", f"Available: {', '.join(fitting)}.")
+        raise UsageError(
+            f"method “{method}” does not fit {choose.protocol}", f"Available: {', '.join(fitting)}."
+        )
     if choose.k is not None and choose.table != "metrics":
         raise UsageError(
             f"k is the cutoff of offline metrics, which table “{choose.table}” does not have",
             "Leave k out, or choose the table “metrics”.",
         )
     if choose.table in ("matrix", "metrics", "side-by-side") and not of_pairs:
-        raise UsageError(f"table “{choose.table}” needs verdicts on two lists, which {choose.protocol} does not give")
+        raise UsageError(
+            f"table “{choose.table}” needs verdicts on two lists, which {choose.protocol} does not give"
+        )
     if choose.crowd and choose.table in ("metrics", "side-by-side"):
-        raise UsageError(f"table “{choose.table}” is not available for a crowd", "Use the ranking or the matrix.")
+        raise UsageError(
+            f"table “{choose.table}” is not available for a crowd", "Use the ranking or the matrix."
+        )
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
@@ -147,7 +155,7 @@ def scores(
 ) -> Scores:
     """The systems of one question by a method of METHODS."""
     tallies = contests.counts.total.tallies()
-    met = tallies.any(axis=1)
+    met = np.asarray(tallies.any(axis=1))
     if method == "bt":
         fit = bradley_terry(contests.counts.total, ties)
         intervals = rating_intervals(contests.counts, fit)
@@ -155,13 +163,25 @@ def scores(
         return Scores(fit.ratings, fit.connectivity.notes, fit.places(), intervals, tie)
     if method == "q":
         value = q_of(tallies)
-        ranked = [float(q) if not np.isnan(q) else np.inf if some else None for q, some in zip(value, met, strict=True)]
-        notes = ["" if not np.isnan(q) else NEVER_LOST if some else NO_CASES for q, some in zip(value, met, strict=True)]
+        ranked = [
+            float(q) if not np.isnan(q) else np.inf if some else None
+            for q, some in zip(value, met, strict=True)
+        ]
+        notes = [
+            "" if not np.isnan(q) else NEVER_LOST if some else NO_CASES
+            for q, some in zip(value, met, strict=True)
+        ]
         return Scores(value, notes, ranks(ranked), system_intervals(contests.counts, "q"), unmet(contests))
     value = win_rate_of(tallies, count_ties)
     notes = ["" if not np.isnan(rate) else NO_CASES for rate in value]
     places = ranks([None if np.isnan(rate) else round(float(rate), 9) for rate in value])
-    return Scores(value, notes, places, system_intervals(contests.counts, "win_rate", count_ties=count_ties), unmet(contests))
+    return Scores(
+        value,
+        notes,
+        places,
+        system_intervals(contests.counts, "win_rate", count_ties=count_ties),
+        unmet(contests),
+    )
 
 
 def unmet(contests: Battles) -> str:
@@ -237,19 +257,26 @@ def ranking(project: Project, choose: Options) -> Table:
     lines += [*about_base(chosen), *decided_notes(chosen), *origin_notes(chosen), *rater_notes(chosen)]
     lines += [definition(f"score: {method.about}"), *_DEFINITIONS] if rows else []
     facts = {"neighbours": [fact for board in ranked for fact in neighbour_facts(board)]}
-    columns = [replace(c, decimals=1) if choose.method == "bt" and c.name in ("score", "ci_low", "ci_high") else c for c in COLUMNS]
+    columns = [
+        replace(c, decimals=1) if choose.method == "bt" and c.name in ("score", "ci_low", "ci_high") else c
+        for c in COLUMNS
+    ]
     title = f"Leaderboard: {choose.protocol}"
     table = Table(title, tuple(columns), tuple(rows), tuple(lines), {}, facts, answer(ranked, beside))
     return replace(table, brief=_brief(table, ranked, method))
 
 
 _DEFINITIONS = (
-    definition("ties include position ties ⇄ (the two orders disagreed); failed verdicts are not in n; intervals are over users"),
+    definition(
+        "ties include position ties ⇄ (the two orders disagreed); failed verdicts are not in n; intervals are over users"
+    ),
     definition(
         f"separable: two systems by sign flips of the users' means; more by a Wald test of neighbours in the Bradley-Terry fit"
         f" with a sandwich variance over users; p < {ALPHA:g} after Holm's correction over neighbours"
     ),
-    definition(f"more users: the normal formula of the same test at power {POWER:.0%}, if the observed difference is the true one"),
+    definition(
+        f"more users: the normal formula of the same test at power {POWER:.0%}, if the observed difference is the true one"
+    ),
     definition("rank range: the ranks that the tests of all pairs cannot rule out"),
 )
 
@@ -274,7 +301,12 @@ def _row(board: Board, at: int, ndcg: dict[str, float | None]) -> Row:
             "ndcg": ndcg.get(contests.systems[at]),
         }
         | _counts(counts, contests.position_ties[at, others].sum(), contests.failed[at, others].sum())
-        | _score(counts, value, interval, board.sanity.reason or (scored.notes[at] if value is None else interval.note))
+        | _score(
+            counts,
+            value,
+            interval,
+            board.sanity.reason or (scored.notes[at] if value is None else interval.note),
+        )
     )
 
 
@@ -292,7 +324,9 @@ def pair_rows(
             counts = contests.grid[system, other]
             value = none_if_nan(float(q_of(counts) if method == "q" else win_rate_of(counts, ties)))
             at = column.get((min(system, other), max(system, other)))
-            interval = Interval(None, None) if value is None or at is None else intervals[at][int(system > other)]
+            interval = (
+                Interval(None, None) if value is None or at is None else intervals[at][int(system > other)]
+            )
             reason = interval.note if value is not None else NEVER_LOST if counts.any() else NO_CASES
             yield (
                 {
@@ -345,7 +379,7 @@ def _brief(table: Table, ranked: Sequence[Board], method: Method) -> Table:
             "system": row["system"],
             "rater": row["rater"],
             "aspect": row["aspect"],
-            "score": row["score"],
+            "score": _scaled(row["score"], method),
             "interval": interval_text(row, method.kind),
             "wins": row["wins"],
             "ties": f"{row['ties']} ({row['position_ties']})",
@@ -356,13 +390,13 @@ def _brief(table: Table, ranked: Sequence[Board], method: Method) -> Table:
         for row in table.rows
         if row["opponent"] is None
     )
-    kind, decimals = ("share", 1) if method.kind == "share" else ("float", 0 if method.kind == "points" else 3)
+    decimals = {"share": 1, "points": 0}.get(method.kind, 3)
     columns = (
         Column("place", "rank"),
         Column("system", "system"),
         Column("rater", "rater"),
         Column("aspect", "aspect"),
-        Column("score", method.label, "share" if kind == "share" else "float", decimals=decimals),
+        Column("score", method.label, "float", decimals=decimals),
         Column("interval", "95 % CI"),
         Column("wins", "W", "int"),
         Column("ties", "T (⇄)"),
@@ -375,6 +409,11 @@ def _brief(table: Table, ranked: Sequence[Board], method: Method) -> Table:
     kept = tuple(column for column in columns if not (one and column.name in ("rater", "aspect")))
     names = {column.name for column in kept}
     return Table(about, kept, tuple({k: v for k, v in row.items() if k in names} for row in rows))
+
+
+def _scaled(score: object, method: Method) -> object:
+    """A share in percent."""
+    return 100 * score if method.kind == "share" and isinstance(score, float) else score
 
 
 def about_rater(table: Table, board: Board) -> str:
@@ -411,7 +450,9 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[dict[str, float | None]]) -> 
     if first.separable:
         text = f"{leader} leads, ahead of {names[first.lower]} on {users} (p {p_text(first.p_holm)})."
     else:
-        others = ", ".join(names[at] for at in close[:_MOST_NAMED]) + (" and others" if len(close) > _MOST_NAMED else "")
+        others = ", ".join(names[at] for at in close[:_MOST_NAMED]) + (
+            " and others" if len(close) > _MOST_NAMED else ""
+        )
         more = f"; about {more_users(first):,} more users would tell" if first.more is not None else ""
         p = f" (p {p_text(first.p_holm)}{more})" if first.p_holm is not None else f" ({first.note})"
         text = f"{leader} leads, not separable from {others} on {users}{p}."
@@ -481,7 +522,11 @@ def neighbour_facts(board: Board) -> list[dict[str, object]]:
 # ---- the matrix ------------------------------------------------------------------------------------------------------
 
 _MATRIX = (
-    *(column for column in COLUMNS if column.name not in ("rank", "rank_low", "rank_high", "score", "ndcg", "note")),
+    *(
+        column
+        for column in COLUMNS
+        if column.name not in ("rank", "rank_low", "rank_high", "score", "ndcg", "note")
+    ),
     Column("lead", "Lead", "float", minor=True),
     Column("p_holm", "p (Holm)", "float", decimals=4),
     Column("p", "p", "float", minor=True, decimals=4),
@@ -498,7 +543,8 @@ def matrix(project: Project, choose: Options) -> Table:
         contests = battles(chosen.ratings, question, chosen.selection.groups)
         places = scores(contests, "q").places
         order = sorted(
-            range(len(contests.systems)), key=lambda at: (places[at] is None, places[at] or 0, contests.systems[at])
+            range(len(contests.systems)),
+            key=lambda at: (places[at] is None, places[at] or 0, contests.systems[at]),
         )
         tested = {}
         for test in contests.tests.values():
@@ -511,11 +557,12 @@ def matrix(project: Project, choose: Options) -> Table:
     lines = [] if rows else [Note(no_pairs(chosen))]
     lines += [*about_base(chosen), *origin_notes(chosen), *rater_notes(chosen)]
     lines += [
-        definition("Q = (wins + ties) / (losses + ties) of the first system against the second, interval over users"),
+        definition(
+            "Q = (wins + ties) / (losses + ties) of the first system against the second, interval over users"
+        ),
         definition(
             "lead: of two systems the mean of the users' outcomes (1 win, -1 loss), of more the difference of the ratings; p:"
             " its test, Holm's correction over all pairs of one rater and aspect"
         ),
     ]
     return Table(f"Q matrix: {choose.protocol}", _MATRIX, tuple(rows), tuple(lines))
-

@@ -116,8 +116,9 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
         by = None
     occasions = _occasions(values)
 
-    def of(cases: CaseSelection) -> Any:
-        return build(project, Options(values, cases))
+    def of(cases: CaseSelection) -> Table:
+        made: Table = build(project, Options(values, cases))
+        return made
 
     if declared.option("by") is None and declared.option("systems") is None and not occasions:
         with project.one_state():
@@ -177,7 +178,9 @@ def _within(value: Any, bounds: Mapping[str, float]) -> bool:
 
 def _function(place: str) -> Callable[[Project, Options], Any]:
     module, _, name = place.partition(":")
-    function: Callable[[Project, Options], Any] = getattr(import_module(f"recjudge_tui.reports.{module}"), name)
+    function: Callable[[Project, Options], Any] = getattr(
+        import_module(f"recjudge_tui.reports.{module}"), name
+    )
     return function
 
 
@@ -195,13 +198,17 @@ def _occasions(values: Mapping[str, Any]) -> Any:
 _SAID_ELSEWHERE = frozenset({"systems", "by", *(option.name for option in OCCASIONS)})
 
 
-def _with_settings(made: Any, report: Report, values: Mapping[str, Any]) -> Any:
+def _with_settings(made: Table | Page | str, report: Report, values: Mapping[str, Any]) -> Table | Page | str:
     """A table with the values of its report's options among its settings."""
     from recjudge_tui.reports.common.table import Table
 
     if not isinstance(made, Table):
         return made
-    plain = {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if name not in _SAID_ELSEWHERE}
+    plain = {
+        name: list(v) if isinstance(v, tuple) else v
+        for name, v in values.items()
+        if name not in _SAID_ELSEWHERE
+    }
     plain = {name: value for name, value in plain.items() if value not in (None, "", [], False)}
     return replace(made, settings={**plain, **made.settings})
 
@@ -214,7 +221,7 @@ CROWD = Option(
 
 _DECLARED = (
     Report(
-        "leaderboard", "Rank the systems by wins, Q, ratings, means or shares of labels.", "leaderboard.board:leaderboard",
+        "leaderboard", "Rank the systems by wins, Q, ratings, means or shares of labels.", "boards:leaderboard",
         (
             PROTOCOL.but(required=True), RATER, RATERS, READERS, CROWD, ASPECT,
             Option(

@@ -61,9 +61,14 @@ def board(project: Project, choose: Options, method: str) -> Table:
     """The systems by `mean` or by `share` of labels."""
     chosen = base(project, choose.selection())
     table = _by_mean(chosen) if method == "mean" else _by_share(chosen)
-    warnings = [Note(line, "warning") for question in chosen.questions for line in sanity(chosen, question).lines]
+    warnings = [
+        Note(line, "warning") for question in chosen.questions for line in sanity(chosen, question).lines
+    ]
     empty = [] if table.rows or table.notes else [Note(no_verdicts(chosen))]
-    scales = [Note(text) for text in scale_notes(project.db, project.id, ((q.protocol, q.aspect) for q in chosen.questions))]
+    scales = [
+        Note(text)
+        for text in scale_notes(project.db, project.id, ((q.protocol, q.aspect) for q in chosen.questions))
+    ]
     notes = (*warnings, *table.notes, *empty, *about_base(chosen), *scales, *rater_notes(chosen))
     return replace(table, notes=notes)
 
@@ -85,10 +90,19 @@ def _by_mean(chosen: Base) -> Table:
     tested = [] if chosen.ratings.crowds else tested_means(chosen, ordered)
     notes = [*pair_notes(tested), *others]
     if rows:
-        notes.append(definition("score: the mean over the cases of a system, interval over users; failed verdicts are not in n"))
+        notes.append(
+            definition(
+                "score: the mean over the cases of a system, interval over users; failed verdicts are not in n"
+            )
+        )
     said = pair_sentence(tested[0]) if tested else ""
-    table = Table(f"Mean scores: {chosen.selection.protocol}", _MEANS, tuple(rows), tuple(notes), {}, {}, said)
-    brief = tuple({name: row[name] for name in ("rank", *_KEPT)} | {"interval": interval_text(row, "float")} for row in rows)
+    table = Table(
+        f"Mean scores: {chosen.selection.protocol}", _MEANS, tuple(rows), tuple(notes), {}, {}, said
+    )
+    brief = tuple(
+        {name: row[name] for name in ("rank", *_KEPT)} | {"interval": interval_text(row, "float")}
+        for row in rows
+    )
     columns = (
         Column("rank", "rank", "int"), *_WHO, Column("score", "mean", "float", decimals=2),
         Column("interval", "95 % CI"), Column("n", "n", "int"), Column("note", "Note"),
@@ -179,7 +193,11 @@ def _by_share(chosen: Base) -> Table:
             continue
         for question in alike:
             if _unlabelled(chosen, question, names):
-                notes.append(Note(f"{question.rater}, {aspect}: scores lie between the labels, so there is nothing to count"))
+                notes.append(
+                    Note(
+                        f"{question.rater}, {aspect}: scores lie between the labels, so there is nothing to count"
+                    )
+                )
                 continue
             labels |= dict.fromkeys(names.values())
             rows += _share_rows(chosen, question, names)
@@ -187,9 +205,15 @@ def _by_share(chosen: Base) -> Table:
     failed = {(r["rater"], r["system"], r["aspect"]): r["failed"] for r in rows if r["failed"]}
     notes += [Note(f"{a}, {b}, {c}: {count} failed and are not in n") for (a, b, c), count in failed.items()]
     if rows:
-        notes.append(definition("share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard where rare)"))
+        notes.append(
+            definition(
+                "share: of the lists that were judged, by label; interval over users (logit jackknife, Korn and Graubard where rare)"
+            )
+        )
     table = Table(f"Shares of labels: {chosen.selection.protocol}", _SHARES, tuple(rows), tuple(notes))
-    return replace(table, brief=_shares_side_by_side(table, list(labels)), answer=_best_share(rows, list(labels)))
+    return replace(
+        table, brief=_shares_side_by_side(table, list(labels)), answer=_best_share(rows, list(labels))
+    )
 
 
 def _unlabelled(chosen: Base, question: Question, names: dict[float, str]) -> bool:
@@ -228,13 +252,24 @@ def _shares_side_by_side(table: Table, labels: list[str]) -> Table:
     rows: dict[tuple[object, ...], Row] = {}
     for row in table.rows:
         key = row["system"], row["rater"], row["aspect"]
-        line = rows.setdefault(key, {"system": key[0], "rater": key[1], "aspect": key[2], "n": row["n"], "note": row["note"]})
+        line = rows.setdefault(
+            key, {"system": key[0], "rater": key[1], "aspect": key[2], "n": row["n"], "note": row["note"]}
+        )
         share = row["share"]
-        line[str(row["label"])] = f"{100 * share:.1f} [{interval_text(row, 'share')}]" if isinstance(share, float) else "–"
+        line[str(row["label"])] = (
+            f"{100 * share:.1f} [{interval_text(row, 'share')}]" if isinstance(share, float) else "–"
+        )
     names = [label for label in labels if any(label in row for row in rows.values())]
-    columns = (*_WHO, *(Column(name, f"{name} %") for name in names), Column("n", "n", "int"), Column("note", "Note"))
+    columns = (
+        *_WHO,
+        *(Column(name, f"{name} %") for name in names),
+        Column("n", "n", "int"),
+        Column("note", "Note"),
+    )
     known = {column.name for column in columns}
-    return Table(table.title, columns, tuple({k: v for k, v in row.items() if k in known} for row in rows.values()))
+    return Table(
+        table.title, columns, tuple({k: v for k, v in row.items() if k in known} for row in rows.values())
+    )
 
 
 def _best_share(rows: Sequence[Row], labels: list[str]) -> str:
@@ -242,7 +277,11 @@ def _best_share(rows: Sequence[Row], labels: list[str]) -> str:
     if not rows or not labels:
         return ""
     first = rows[0]["rater"], rows[0]["aspect"]
-    best = [r for r in rows if (r["rater"], r["aspect"]) == first and r["label"] == labels[0] and isinstance(r["share"], float)]
+    best = [
+        r
+        for r in rows
+        if (r["rater"], r["aspect"]) == first and r["label"] == labels[0] and isinstance(r["share"], float)
+    ]
     if len(best) < 2:
         return ""
     best.sort(key=lambda row: (-float(str(row["share"])), str(row["system"])))

@@ -90,7 +90,7 @@ def metrics_table(
     rows = list(_rows(measured.systems, len(measured.users), k, metrics, resamples))
     tested = metric_pairs(measured, metrics, chosen.groups) if resamples else []
     notes = [
-        *pair_notes([tested], "metrics"),
+        *pair_notes(tested),
         RELEVANCE,
         GAINS,
         DISCOUNT,
@@ -130,7 +130,7 @@ def metric_pairs_table(
         for pairs in tested
         for row in pair_rows(pairs)
     ]
-    notes = pair_notes([tested], "metrics") if rows else ["fewer than two systems have lists"]
+    notes = pair_notes(tested) if rows else ["fewer than two systems have lists"]
     return Table(
         f"Pairs of systems by offline metrics at {k}", _PAIR_COLUMNS, tuple(rows), tuple(notes), {"k": k}
     )

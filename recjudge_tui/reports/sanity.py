@@ -39,19 +39,27 @@ class Sanity(NamedTuple):
 def sanity(chosen: Base, question: Question) -> Sanity:
     """What is wrong with the verdicts of a judge on one question; nothing is said of people, metrics and chance."""
     rater = chosen.rater(question)
-    words = {"rules": "not a language model", "random": "by chance"}.get(rater.kind, "") if rater.kind in BUILT_IN else ""
+    words = (
+        {"rules": "not a language model", "random": "by chance"}.get(rater.kind, "")
+        if rater.kind in BUILT_IN
+        else ""
+    )
     if rater.kind not in _RUN or question in chosen.ratings.crowds:
         return Sanity(kind_words=words)
     verdicts = chosen.ratings.verdicts[question]
     known = verdicts.value[~np.isnan(verdicts.value)]
-    found = _always_the_same(chosen, question, known) or _by_place(chosen, question, verdicts.flipped, known.size)
+    found = _always_the_same(chosen, question, known) or _by_place(
+        chosen, question, verdicts.flipped, known.size
+    )
     if not found and rater.kind in _RUN_BY_MODEL:
         found = _same_reasons(chosen, question)
     return Sanity(found, (f"{question.rater}, {question.aspect}: {found}",) if found else (), words)
 
 
-def _always_the_same(chosen: Base, question: Question, known: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
-    if known.size < _FEWEST or (known != known[0]).any():
+def _always_the_same(
+    chosen: Base, question: Question, known: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> str:
+    if known.size < _FEWEST or (known != known[0]).any() or (compares_lists(question.protocol) and known[0]):
         return ""
     db, project = chosen.project.db, chosen.project.id
     names = label_names(db, project, question.protocol, question.aspect, known) or {}
@@ -59,7 +67,9 @@ def _always_the_same(chosen: Base, question: Question, known: np.ndarray[tuple[i
     return f"{known.size:,} of {known.size:,} verdicts are {label}: no information"
 
 
-def _by_place(chosen: Base, question: Question, flipped: np.ndarray[tuple[int], np.dtype[np.bool_]], n: int) -> str:
+def _by_place(
+    chosen: Base, question: Question, flipped: np.ndarray[tuple[int], np.dtype[np.bool_]], n: int
+) -> str:
     if not compares_lists(question.protocol) or n < _FEWEST_IN_ORDERS or flipped.sum() < _BY_PLACE * n:
         return ""
     rater = chosen.rater(question)

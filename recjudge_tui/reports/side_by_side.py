@@ -14,7 +14,14 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.judged_lists import JudgedLists
-from recjudge_tui.reports.words import about_base, generation_notes, no_pairs, no_verdicts, origin_notes, rater_notes
+from recjudge_tui.reports.words import (
+    about_base,
+    generation_notes,
+    no_pairs,
+    no_verdicts,
+    origin_notes,
+    rater_notes,
+)
 from recjudge_tui.shapes import Base, base, battles
 from recjudge_tui.stats.agreement.association import FEWEST, association, min_max, orders_agree
 from recjudge_tui.stats.arrays import none_if_nan
@@ -67,11 +74,20 @@ def q_metrics(project: Project, choose: Options) -> Table:
         rows += correlation_rows(question, _q(chosen, question), measured, k, chosen.selection.groups)
         who = f"{question.rater}, {question.aspect}"
         if not any(measured.values()):
-            notes.append(Note(f"{who}: no list behind its verdicts is stored, so there is nothing to measure"))
+            notes.append(
+                Note(f"{who}: no list behind its verdicts is stored, so there is nothing to measure")
+            )
         if left_out := judged.not_judged(at):
-            notes.append(Note(f"{question.rater}: {left_out:,} current lists that it has not judged are not measured"))
+            notes.append(
+                Note(f"{question.rater}: {left_out:,} current lists that it has not judged are not measured")
+            )
     notes = [*dict.fromkeys(notes)] if rows else [Note(no_pairs(chosen))]
-    notes += [*about_base(chosen), *rater_notes(chosen), *origin_notes(chosen), *map(definition, _ABOUT_CORRELATIONS)]
+    notes += [
+        *about_base(chosen),
+        *rater_notes(chosen),
+        *origin_notes(chosen),
+        *map(definition, _ABOUT_CORRELATIONS),
+    ]
     return Table(f"Q against metrics: {choose.protocol}", _CORRELATIONS, tuple(rows), tuple(notes), {"k": k})
 
 
@@ -96,7 +112,9 @@ def correlation_rows(
         correlation = association(figures, values)
         no_q = [system for system in systems if q[system] is None]
         no_metric = [system for system, value in zip(systems, values, strict=True) if value is None]
-        left_out = "no metric" if no_metric == systems else f"no metric: {', '.join(no_metric)}" if no_metric else ""
+        left_out = (
+            "no metric" if no_metric == systems else f"no metric: {', '.join(no_metric)}" if no_metric else ""
+        )
         rows.append(
             {
                 "rater": question.rater,
@@ -109,7 +127,9 @@ def correlation_rows(
                 "n": correlation.n,
                 "same_order": orders_agree(figures, values),
                 "natural": NATURAL.get(question.aspect) == metric,
-                "note": join_notes(correlation.note, f"no finite Q: {', '.join(no_q)}" if no_q else "", left_out),
+                "note": join_notes(
+                    correlation.note, f"no finite Q: {', '.join(no_q)}" if no_q else "", left_out
+                ),
             }
         )
     adjusted = holm([_number(row["p"]) for row in rows], groups)
@@ -162,10 +182,14 @@ def side_by_side(project: Project, choose: Options) -> Table:
         # people may have answered under both protocols of pairs: the requested one takes precedence
         if (question.rater, question.aspect) not in pairs or question.protocol == choose.protocol:
             pairs[question.rater, question.aspect] = question
-    scored_by = _same_judge(newest_judges(project.db, project.id), {rater for rater, _ in pairs}, list(absolute))
+    scored_by = _same_judge(
+        newest_judges(project.db, project.id), {rater for rater, _ in pairs}, list(absolute)
+    )
     named = chosen.selection.raters
     only_alone = [
-        (rater, OVERALL) for rater in absolute if rater not in scored_by.values() and (not named or rater in named)
+        (rater, OVERALL)
+        for rater in absolute
+        if rater not in scored_by.values() and (not named or rater in named)
     ]
     judged = JudgedLists(project.db, project.id, cases)
     rows: list[Row] = []
@@ -178,12 +202,20 @@ def side_by_side(project: Project, choose: Options) -> Table:
         scored, left_out = _of_one_generation(cases, absolute.get(scorer), in_pairs)
         notes += [Note(f"{scorer}, alone: {note}") for note in generation_notes(*left_out)]
         met = np.concatenate([side.row for side in (scored, in_pairs) if side is not None])
-        auc = {str(row["system"]): _Figure(_number(row["value"]), int(str(row["n"]))) for row in judged.metrics(met, 10, ("auc",)).rows}
+        auc = {
+            str(row["system"]): _Figure(_number(row["value"]), int(str(row["n"])))
+            for row in judged.metrics(met, 10, ("auc",)).rows
+        }
         q: _Figures = {} if asked is None else _counted_q(chosen, asked)
         found = _rows(rater, aspect, {} if scored is None else _means(cases, scored), q, auc)
         rows += [row | {"absolute_rater": scorer if row["n_absolute"] else None} for row in found]
     notes = [*dict.fromkeys(notes)] if rows else [Note(f"{no_verdicts(chosen)}, in pairs or alone")]
-    notes += [*about_base(chosen), *rater_notes(chosen), *origin_notes(chosen), *map(definition, _ABOUT_SIDES)]
+    notes += [
+        *about_base(chosen),
+        *rater_notes(chosen),
+        *origin_notes(chosen),
+        *map(definition, _ABOUT_SIDES),
+    ]
     return Table(f"Side by side: absolute, {choose.protocol}, AUC", _SIDE_BY_SIDE, tuple(rows), tuple(notes))
 
 
@@ -210,7 +242,9 @@ def _means(cases: CaseColumns, verdicts: Verdicts) -> _Figures:
     }
 
 
-def _same_judge(judges: Mapping[str, str], pairing: Collection[str], scoring: Sequence[str]) -> dict[str, str]:
+def _same_judge(
+    judges: Mapping[str, str], pairing: Collection[str], scoring: Sequence[str]
+) -> dict[str, str]:
     """Rater of pairs -> rater of single lists: the one with the same name, else the newest whose runs used the same judge."""
     by_judge = {judges[name]: name for name in judges if name in scoring}
     scorers = {name: name if name in scoring else by_judge.get(judges.get(name, ""), "") for name in pairing}
@@ -230,7 +264,9 @@ def _counted_q(chosen: Base, question: Question) -> _Figures:
 def _rows(rater: str, aspect: str, absolute: _Figures, q: _Figures, auc: _Figures) -> list[Row]:
     systems = sorted({*absolute, *q})
     sides = dict(zip(_SIDES, (absolute, q, auc), strict=True))
-    by_side = {name: [side.get(system, _Figure(None, 0)) for system in systems] for name, side in sides.items()}
+    by_side = {
+        name: [side.get(system, _Figure(None, 0)) for system in systems] for name, side in sides.items()
+    }
     scaled = {name: min_max([figure.value for figure in figures]) for name, figures in by_side.items()}
     rows: list[Row] = []
     for at, system in enumerate(systems):

@@ -21,10 +21,18 @@ def about_base(chosen: Base) -> list[Note]:
     """What a selection left out: earlier lists, cases without a time, readers and people with few labels; and crowds."""
     notes = []
     if chosen.left_out.readers:
-        notes.append(Note(f"without the overrides of {', '.join(chosen.left_out.readers)}", "data", Step("include readers")))
+        notes.append(
+            Note(
+                f"without the overrides of {', '.join(chosen.left_out.readers)}",
+                "data",
+                Step("include readers"),
+            )
+        )
     if chosen.left_out.few:
         names = ", ".join(chosen.left_out.few)
-        notes.append(Note(f"without {names}: fewer than {FEWEST_CASES} labels", "data", Step("include readers")))
+        notes.append(
+            Note(f"without {names}: fewer than {FEWEST_CASES} labels", "data", Step("include readers"))
+        )
     if chosen.ratings.untimed:
         notes.append(Note(untimed_note(chosen.ratings.untimed, "cases")))
     return [*notes, *_earlier(chosen), *_crowds(chosen)]
@@ -64,10 +72,17 @@ def _crowds(chosen: Base) -> list[Note]:
         names = sorted({single.rater for single in crowd.questions})
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         notes.append(
-            Note(f"{question.rater}, {question.aspect}: {crowd.rater.size:,} verdicts of {', '.join(names[:_NAMED])}{more}")
+            Note(
+                f"{question.rater}, {question.aspect}: {crowd.rater.size:,} verdicts of {', '.join(names[:_NAMED])}{more}"
+            )
         )
     if notes:
-        notes.append(Note("a crowd: every verdict counts once; users and raters are both clusters of an interval", "definition"))
+        notes.append(
+            Note(
+                "a crowd: every verdict counts once; users and raters are both clusters of an interval",
+                "definition",
+            )
+        )
     return notes
 
 
@@ -95,7 +110,11 @@ def no_pairs(chosen: Base) -> str:
 
 
 def no_verdicts(chosen: Base) -> str:
-    return "there are no verdicts yet" if chosen.ratings.cases.selected is None else "there are no verdicts on these"
+    return (
+        "there are no verdicts yet"
+        if chosen.ratings.cases.selected is None
+        else "there are no verdicts on these"
+    )
 
 
 def interval_text(row: Row, kind: str) -> str:

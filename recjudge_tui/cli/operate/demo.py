@@ -126,8 +126,9 @@ def _print_summary(database: Database) -> None:
     """Print what was judged, a leaderboard, the agreement of the judge and of people, and the next steps."""
     from dataclasses import replace
 
-    from recjudge_tui.reports.common.table import write_table
-    from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.common.table import Table, readable, write_table
+    from recjudge_tui.reports.declare import make
     from recjudge_tui.store.projects.projects import project_id
     from recjudge_tui.store.runs.runs import list_runs
 
@@ -139,15 +140,10 @@ def _print_summary(database: Database) -> None:
     click.echo()
     identity = project_id(database, _EXAMPLE)
     people = _SHOWN["pairwise"].consensus
-    board = leaderboard_table(database, identity, LeaderboardOptions("pairwise"))
-    write_table(
-        replace(
-            board,
-            title=f"{board.title} · {_EXAMPLE}",
-            rows=tuple(row for row in board.rows if row["rater"] == "rules"),
-            notes=tuple(note for note in board.notes if note.startswith("rules, ")),
-        )
-    )
+    board = make(Project(database, identity, _EXAMPLE), "leaderboard", protocol="pairwise", rater="rules")
+    assert isinstance(board, Table)
+    shown, _ = readable(board, notes="none")
+    write_table(replace(shown, title=f"{shown.title} · {_EXAMPLE}"))
     click.echo(f"\n{_agreement_line(database, identity, people)}")
     click.echo(_NEXT)
 
@@ -178,12 +174,13 @@ def _print_tables(database: Database, project: str) -> None:
     from recjudge_tui.domain.protocols import with_unit
     from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
     from recjudge_tui.reports.common.table import write_table
-    from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.declare import make
     from recjudge_tui.store.projects.projects import project_id
 
     identity = project_id(database, project)
     tables = [
-        leaderboard_table(database, identity, LeaderboardOptions(name, aspect=shown.aspect))
+        make(Project(database, identity, project), "leaderboard", protocol=name, aspect=shown.aspect)
         for name, shown in _SHOWN.items()
     ]
     for name, shown in _SHOWN.items():

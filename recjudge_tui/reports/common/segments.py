@@ -102,10 +102,16 @@ def _segmented(
         *([f"{empty}: {', '.join(without)}"] if without else []),
         *_notes(tables),
     ]
-    columns = (Column("segment", one_line(segmentation.title, 40)), *first.columns)
+    column = Column("segment", one_line(segmentation.title, 40))
     title = f"{first.title}, by {one_line(segmentation.title, 40)}"
+    briefs = [(group, table.brief) for group, table in tables if table.brief is not None]
+    brief = None
+    if briefs:
+        wide = max((part.columns for _, part in briefs), key=len)
+        seen = tuple({"segment": group.name} | row for group, part in briefs for row in part.rows)
+        brief = Table(title, (column, *wide), seen)
     settings = {**first.settings, "by": by, "segments": [group.name for group in segmentation.groups]}
-    return Table(title, columns, tuple(rows), tuple(notes), settings)
+    return Table(title, (column, *first.columns), tuple(rows), tuple(notes), settings, brief=brief)
 
 
 def _notes(tables: Collection[tuple[Segment, Table]]) -> list[str]:

@@ -11,7 +11,7 @@ from recjudge_tui.domain.text import money
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.stats.agreement.registry import label_of
 from recjudge_tui.stats.defaults import POWER, level_text
-from recjudge_tui.stats.ranking.separability import Neighbours, Pair, PairTest, neighbours
+from recjudge_tui.stats.ranking import Neighbours, Pair, PairTest, neighbours
 
 _MOST = 8
 _EVEN = 0.5

@@ -24,7 +24,7 @@ from recjudge_tui.stats.experiments.online import (
     lift,
     two_proportions,
 )
-from recjudge_tui.stats.ranking.win_rates import outcome_estimates
+from recjudge_tui.stats.ranking import outcome_estimates
 from recjudge_tui.stats.resampling.intervals import clopper_pearson
 from recjudge_tui.stats.resampling.multiplicity import sign_test
 from recjudge_tui.stats.resampling.sign_flips import sign_flip_test

@@ -17,7 +17,7 @@ from recjudge_tui.stats.agreement.consistency import position_consistency_estima
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate
-from recjudge_tui.stats.ranking.win_rates import tally
+from recjudge_tui.stats.ranking import tally
 from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
