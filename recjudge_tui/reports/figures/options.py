@@ -12,7 +12,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import REFERENCES
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.few_cases import FEWEST_CASES
+from recjudge_tui.shapes import FEWEST_CASES
 from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import check_contexts
