@@ -23,7 +23,7 @@ _TEXTS = ("text", "md", "latex")
     "--statistics",
     metavar="NAME,...",
     callback=split_names,
-    help="Also define these, such as elo, bt, alpha_ordinal or recall; all: every one that this project's data allow.",
+    help="Also define these, such as bt, alpha_ordinal or recall; all: every one that this project's data allow.",
 )
 @click.option("--bibtex", is_flag=True, help="Only the works cited, for a .bib file.")
 @project_report
@@ -41,11 +41,11 @@ def methods(
     Example:
       recjudge methods -p movies
       recjudge methods -p movies --raters qwen,anna,ben -o methods.tex
-      recjudge methods -p movies --statistics elo,alpha_ordinal
+      recjudge methods -p movies --statistics bt,alpha_ordinal
       recjudge methods -p movies --bibtex -o references.bib
     """
-    from recjudge_tui.reports.documents.methods import methods as methods_of
-    from recjudge_tui.reports.documents.methods import methods_page, methods_text
+    from recjudge_tui.reports.methods import methods as methods_of
+    from recjudge_tui.reports.methods import methods_page, methods_text
 
     described = methods_of(database, project_id, raters, statistics)
     if bibtex:
