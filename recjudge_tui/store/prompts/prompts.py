@@ -43,14 +43,15 @@ def load_shipped(db: Database) -> None:
                 _ensure(db, prompt, "shipped")
 
 
-Origin = Literal["shipped", "user", "earlier", "changed"]
+Origin = Literal["shipped", "user", "earlier", "changed", "unreadable"]
 
 
 class UsedPrompt(NamedTuple):
     """`name` is NAME@VERSION; `digest` is computed from the stored content, whatever stands beside it as such.
 
     `origin`: `shipped`, its content is that of this package's file; `user`, it was added by the user; `earlier`, it is
-    stored as shipped, but this package's file is another; `changed`, its content is not that of the stored digest.
+    stored as shipped, but this package's file is another; `changed`, its content is not that of the stored digest;
+    `unreadable`, its content is no prompt, and `digest` is empty.
     """
 
     name: str
@@ -59,16 +60,19 @@ class UsedPrompt(NamedTuple):
 
 
 def used_prompt(db: Database, prompt_id: int) -> UsedPrompt:
-    """Which text a prompt version is. Raises NotFoundError, or PromptError when it cannot be read."""
-    prompt = prompt_by_id(db, prompt_id)
+    """Which text a stored prompt version is."""
     row = db.row("SELECT name, version, digest, origin FROM prompts WHERE id = ?", (prompt_id,))
     assert row is not None
     origin: Origin = "user" if row["origin"] == "user" else "earlier"
-    if prompt.content_hash in (file.digest for file in _shipped_prompts() if file.name == row["name"]):
+    try:
+        digest = prompt_by_id(db, prompt_id).content_hash
+    except PromptError:
+        digest, origin = "", "unreadable"
+    if digest in (file.digest for file in _shipped_prompts() if file.name == row["name"]):
         origin = "shipped"
-    elif prompt.content_hash != row["digest"]:
+    elif digest and digest != row["digest"]:
         origin = "changed"
-    return UsedPrompt(f"{row['name']}@{row['version']}", prompt.content_hash, origin)
+    return UsedPrompt(f"{row['name']}@{row['version']}", digest, origin)
 
 
 class _Row(NamedTuple):
