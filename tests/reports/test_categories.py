@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from recjudge_tui.domain.scales import Scale, worded
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.agreement.ensembles import ensembles_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.table import Table
@@ -136,8 +136,6 @@ def test_calibration_works_and_label_sets_say_why_not(tones: Project) -> None:
     for table in (sets_table(questions, options), cases_to_look_at(questions, options)):
         assert not table.rows
         assert "a set is a span of neighbouring labels, and categories have no order" in _said(table)
-    with pytest.raises(RecjudgeError, match="categories have no order"):
-        figure_data(tones.db, tones.id, "label-sets", FigureOptions(rater="one", truth="ann"))
 
 
 def test_strictness_has_shares_only(tones: Project) -> None:

@@ -73,7 +73,7 @@ def export(
 
     The judge “replay:FILE” reads calls exported as jsonl; “import” reads exported labels, lists, qrels (the held-out
     events) and images (as items). Cases come with the contents and titles of their lists. As trec or ranx, lists are a run.
-    --figure draws confusion, q-matrix, q-metric, ensembles, label-sets, runs, calibration, label-shares or
+    --figure draws confusion, q-matrix, q-metric, ensembles, runs, calibration, label-shares or
     leaderboard; “--figure list” describes them. It needs the extra “figures” (pip install 'recjudge[figures]').
 
     \b

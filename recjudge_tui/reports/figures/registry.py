@@ -116,12 +116,6 @@ FIGURES: dict[str, FigureKind] = {
         {"truth": "truth", "stat": "statistic", "level": "level"},
         "mean",
     ),
-    "label-sets": FigureKind(
-        "label sets",
-        "how many labels are possible for a verdict",
-        {"rater": "rater", "truth": "against"},
-        "count",
-    ),
     "runs": FigureKind(
         "runs",
         "agreement of each run with a truth, in time order",

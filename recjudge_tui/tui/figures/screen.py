@@ -41,7 +41,7 @@ from recjudge_tui.tui.kit.steady_table import FigureTable
 from recjudge_tui.tui.kit.top_bar import TopBar
 
 # figure -> its key
-FIGURE_KEYS = dict(zip(FIGURES, "1234567890f", strict=True))
+FIGURE_KEYS = dict(zip(FIGURES, "1234567890", strict=True))
 _LONGEST_NOTES = 8
 # the smallest and the largest width of a column, and the largest height of a line
 _CELLS, _TALLEST = (8, 32), 3

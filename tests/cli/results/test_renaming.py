@@ -364,7 +364,7 @@ def _turned(row: Row, words: str) -> Row:
     if words.startswith("plan"):
         signed.remove("difference")  # what is to be detected
     rates = ["win_rate"]
-    if row.get("stat") == "bias" or row.get("figure") == "bias" or words == "label-sets":
+    if row.get("stat") == "bias" or row.get("figure") == "bias":
         signed.append("value")
     elif row.get("measure") == "win_rate" or row.get("figure") == "win_rate":
         rates.append("value")

@@ -32,7 +32,6 @@ OPENED = (
     ("2", "q-matrix", "als against text"),
     ("3", "q-metric", "judge=anna   system=als"),
     ("4", "ensembles", "judge=bert   judge=anna"),
-    ("5", "label-sets", "sets of 3"),
 )
 
 
@@ -99,12 +98,6 @@ async def test_every_figure_shows_what_its_report_says(rated: Path, size: tuple[
         assert "Means of 1 to 2 raters against anna" in text
         assert "[1]" in text
         assert "highest" in text
-
-        text = await turn_to(pilot, screen, "tab", "label-sets")
-        assert "[5 label sets]" in text
-        assert "Labels in the sets of rules (down), verdict (across), n=6" in text
-        assert "3 labels" in text
-        assert "of 6 verdicts" in " ".join(text.replace("│", " ").split())
 
 
 async def test_a_grid_fits_its_room_and_the_cursor_can_be_read(rated: Path) -> None:
@@ -179,7 +172,7 @@ async def test_runs_calibration_shares_and_ranking_show_what_their_reports_say(
     async with running(drawn_db, size=size) as pilot:
         await show(pilot, "runs")
         first = report(drawn_db, "runs").rows[0]
-        assert "[6 runs]" in shown(pilot)
+        assert "[5 runs]" in shown(pilot)
         assert "Quadratic weighted κ of each run with anna" in shown(pilot)
         assert "[1]" in shown(pilot)
         assert (
@@ -245,7 +238,7 @@ async def test_every_figure_has_a_key_and_its_title_in_the_help(drawn_db: Path) 
         await press(pilot, "question_mark")
         helped = shown(pilot)
         assert all(kind.title in helped for kind in FIGURES.values())
-        assert not [name for name in ("q-matrix", "label-sets") if name in helped]
+        assert "q-matrix" not in helped
 
 
 async def test_e_writes_the_figure_or_its_numbers(drawn_db: Path, tmp_path: Path) -> None:
