@@ -9,16 +9,12 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.domain.protocols import PROTOCOLS
-from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.page import render_page
-from recjudge_tui.reports.documents.cited_text import Citation, references
+from recjudge_tui.reports.documents.cited_text import references
 from recjudge_tui.reports.documents.methods import methods, methods_page, methods_text
-from recjudge_tui.reports.documents.statistic_sentences import PROCEDURES, SENTENCES
-from recjudge_tui.reports.leaderboard.leaderboard import METHODS as BOARDS
-from recjudge_tui.reports.leaderboard.measured_lists import METRICS
 from recjudge_tui.reports.projects.run_settings import run_settings_table
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import create_project, project_id
 from tests.support.hostile import HOSTILE
@@ -59,24 +55,6 @@ def test_a_model_is_described_with_what_was_sent_and_served(
     )
 
 
-def test_failures_are_counted_by_kind_and_raters_can_be_chosen(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = {list_case(project, f"u{n}"): 2.0 if n else None for n in range(3)}
-    judge_lists(project, "judge", cases)
-    judge_lists(project, "other", dict.fromkeys(cases, 1.0))
-    give(project, "ann_1", dict.fromkeys(cases, 2.0))
-    text = written(project.db)
-    assert "Of 3 calls of judge, 1 failed (1 timeout)." in text
-    assert "ann_1 is a person who judged without seeing a judge's verdict: 3 verdicts (pointwise)." in text
-    assert "quadratic weighted kappa (Cohen, 1968)" in text
-    alone = written(project.db, "latex", "judge")
-    assert "other" not in alone.split("% references.bib")[0].replace("the other", "")
-    assert "weighted kappa" not in alone, "no person to agree with"
-    assert r"ann\_1" in written(project.db, "latex")
-    with pytest.raises(NotFoundError):
-        written(project.db, "text", "nobody")
-
-
 @pytest.mark.parametrize("fmt", ["md", "latex"])
 def test_every_citation_has_its_entry_and_every_entry_is_cited(project_db: Path, fmt: str) -> None:
     project = new_project(project_db)
@@ -104,43 +82,6 @@ def test_the_papers_are_cited_by_the_titles_that_the_project_gives_them() -> Non
             if line.startswith("source")
         ), sources  # fmt: skip
     assert references()["jarvelin2002"].short == "Järvelin and Kekäläinen, 2002"
-
-
-def test_every_statistic_has_a_sentence_and_every_work_its_entry() -> None:
-    shown = {*STATISTICS, *MANY_RATERS, *BOARDS, *METRICS}
-    assert shown | set(PROCEDURES) == set(SENTENCES)
-    cited = {
-        key
-        for sentence in SENTENCES.values()
-        for part in sentence
-        if isinstance(part, Citation)
-        for key in part.keys
-    }
-    assert cited < set(references())
-    # without a source: what the sentence itself says whole
-    assert {name for name, sentence in SENTENCES.items() if not any(isinstance(p, Citation) for p in sentence)} == {
-        "percent", "bias", "winrate", "share", "mean", "map_min", "hit_rate", "urd", "popularity", "coverage",
-    }  # fmt: skip
-    assert all(sentence[-1].endswith(".") for sentence in SENTENCES.values() if isinstance(sentence[-1], str))
-
-
-def test_further_statistics_are_defined_and_cited(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = {list_case(project, f"u{n}"): 2.0 for n in range(3)}
-    judge_lists(project, "judge", cases)
-    give(project, "ann", cases)
-    of = methods(project.db, project_id(project.db, "films"), (), ("elo", "alpha_ordinal"))
-    text = methods_text(of, "md")
-    assert "K = 4 times the difference of the result and the expected one" in text
-    assert "[@elo1978]" in text
-    assert "[@krippendorff2011]" in text
-    assert "@book{elo1978," in text
-    everything = methods_text(methods(project.db, project_id(project.db, "films"), (), ("all",)), "text")
-    assert "(Gwet, 2008)" in everything
-    assert "Elo's" not in everything, "no pair was judged"
-    assert everything.count("Systems are described by the share of each label.") == 1
-    with pytest.raises(UsageError, match="no statistic “guess”"):
-        methods(project.db, project_id(project.db, "films"), (), ("guess",))
 
 
 def test_hostile_names_stay_text(project_db: Path) -> None:
