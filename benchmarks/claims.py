@@ -47,7 +47,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "position": judges.POSITION,
     "trend": judges.TREND,
     "compare": judges.COMPARE,
-    "diversity": judges.DIVERSITY,
+    "biases": judges.BIASES,
     "ablation": judges.ABLATION,
     "estimate": judges.ESTIMATE,
     "outcome": live.OUTCOMES,
