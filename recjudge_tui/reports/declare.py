@@ -131,6 +131,15 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
     return _with_settings(made, values)
 
 
+def table_of(project: Project, report: str, **given: Any) -> Table:
+    """The table of a report that is one; raises as `make`."""
+    from recjudge_tui.reports.common.table import Table
+
+    made = make(project, report, **given)
+    assert isinstance(made, Table), f"{report} is a page"
+    return made
+
+
 def checked(report: Report, given: Mapping[str, Any]) -> dict[str, Any]:
     """All options of the report: the given ones, the others at their defaults. Raises UsageError."""
     known = {option.name: option for option in report.options}
