@@ -23,7 +23,7 @@ from recjudge_tui.reports.papers.zhang_evaluators import LEVELS
 from recjudge_tui.reports.projects.data_export import RANKINGS
 from recjudge_tui.reports.projects.ranking_files import RankingFormat
 from recjudge_tui.reports.reliability.human_estimates import MEASURES
-from recjudge_tui.stats.ranking.connectivity import Ties
+from recjudge_tui.stats.ranking import Ties
 from recjudge_tui.stats.text.words import TOKENS
 from recjudge_tui.store.verdicts.listing import SORTS
 from recjudge_tui.store.verdicts.triage_log import Action

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
-from recjudge_tui.stats.ranking.battles import UserCounts, crowd_counts, user_counts
-from recjudge_tui.stats.ranking.separability import PairTest, pair_tests
+from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_counts
 from recjudge_tui.store.verdicts.ratings import Question, Ratings
 
 
@@ -62,11 +61,7 @@ def battles(ratings: Ratings, question: Question, resamples: int, groups: int = 
     codes, size = encode(both)
     names = tuple(cases.systems[place] for place in np.unique(both).tolist())
     a, b, user = codes[: row.size], codes[row.size :], cases.user[row]
-    crowd = ratings.crowds.get(question)
-    if crowd is None:
-        counts = user_counts(a, b, outcome, user, size)
-    else:
-        counts = crowd_counts(a, b, outcome, user, crowd.rater[order], size)
+    counts = user_counts(a, b, outcome, user, size)
     return Battles(
         question, names, counts,
         _meetings(a, b, np.isnan(outcome), size), _meetings(a, b, flipped & (outcome == 0), size),

@@ -1,4 +1,4 @@
-"""One leaderboard for many raters: their verdicts count together, and each rater is a cluster of the intervals."""
+"""One leaderboard for many raters: their verdicts count together, with intervals over users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from recjudge_tui.domain.protocols import question_of
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.scales import is_metric
-from recjudge_tui.stats.resampling.two_way import FEWEST_RATERS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import (
@@ -82,7 +81,7 @@ def as_crowd(ratings: Ratings) -> Ratings:
 
 
 def crowd_notes(ratings: Ratings) -> list[str]:
-    """Notes on the members of crowds and on the units of their intervals and tests."""
+    """Notes on the members of crowds and on what their intervals are over and tests."""
     notes = []
     for question, crowd in ratings.crowds.items():
         names = sorted({single.rater for single in crowd.questions})
@@ -92,8 +91,6 @@ def crowd_notes(ratings: Ratings) -> list[str]:
         )
     if notes:
         notes.append(
-            "a crowd: every verdict counts once; users and raters are both clusters of an interval "
-            f"(variance over users plus over raters minus over both, with {FEWEST_RATERS} raters or more), "
-            "and two systems are separable if both the sign test over users and the one over raters say so"
+            "a crowd: every verdict counts once; intervals and tests are over users, not over raters"
         )
     return notes

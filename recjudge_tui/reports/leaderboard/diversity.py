@@ -20,8 +20,7 @@ from recjudge_tui.reports.leaderboard.measured_lists import ListsOfSystems
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.resampling.group_means import mean_estimates, user_sums
-from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate
+from recjudge_tui.stats.intervals import SHARE, mean_estimate, mean_estimates
 from recjudge_tui.stats.retrieval import offline
 from recjudge_tui.stats.retrieval.list_metrics import RankedList, categories_of
 from recjudge_tui.stats.retrieval.redundancy import NEAR, category_coverage, near_duplicates, title_ild
@@ -177,8 +176,7 @@ def _list_rows(
         for lists in diversities.values()
         for measure in MEASURES
     ]
-    sums = user_sums([values for values, _ in columns], [owners for _, owners in columns], len(codes))
-    means = iter(mean_estimates(sums, [SHARE] * len(columns), resamples=resamples))
+    means = iter(mean_estimates(*map(list, zip(*columns, strict=True)), [SHARE] * len(columns)) if columns else ())
     for name, lists in diversities.items():
         for measure in MEASURES:
             yield _row(name, measure, _explained(measure, next(means), len(lists.users)))
@@ -237,6 +235,6 @@ def _scores(
         for system in np.unique(of_system):
             here = of_system == system
             estimate = mean_estimate(
-                verdicts.value[here], cases.user[verdicts.row[here]], bounds, resamples=resamples, seed=seed
+                verdicts.value[here], cases.user[verdicts.row[here]], bounds
             )
             yield _row(cases.systems[system], "score", estimate, question.rater, question.aspect)

@@ -13,8 +13,7 @@ from recjudge_tui.reports.common.missing_notes import earlier_notes, no_verdicts
 from recjudge_tui.reports.common.scales import is_metric, label_names, rater_notes, scale_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.arrays import IntArray
-from recjudge_tui.stats.resampling.intervals import SHARE, share_estimate
-from recjudge_tui.stats.resampling.two_way import crowd_mean_estimate
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import Question, Ratings
 
@@ -30,9 +29,7 @@ _COLUMNS = (
     Column("users", "Users", "int", minor=True),
     Column("note", "Note"),
 )
-_EXACT = "Clopper and Pearson's interval where every user has one row"
-_CROWD = "interval over users and raters"
-_EFFECTIVE = "interval for the effective number of users where users have several rows"
+_INTERVAL = "interval over users: jackknife on the logit scale, Korn and Graubard's where rare"
 
 
 def share_table(
@@ -105,15 +102,9 @@ def _rows(
     kept = ~np.isnan(values)
     beyond = {float(v): f"{v:g}" for v in np.unique(values[kept]) if float(v) not in names}
     distinct = np.unique(users[kept]).size
-    one_each = distinct == kept.sum()
-    crowd = ratings.crowds.get(question)
     for value, name in (names | beyond).items():
         hits = np.where(kept, values == value, np.nan)
-        if crowd is None:
-            estimate = share_estimate(hits, users, resamples=resamples, seed=seed)
-        else:
-            who = crowd.rater[here]
-            estimate = crowd_mean_estimate(hits, users, who, SHARE, resamples=resamples, seed=seed)
+        estimate = share_estimate(hits, users)
         yield {
             "system": ratings.cases.systems[system],
             "rater": question.rater,
@@ -125,7 +116,7 @@ def _rows(
             "n": estimate.n,
             "users": distinct,
             "note": estimate.note.partition("; ")[0] if estimate.value is None else "",
-            "interval": _CROWD if crowd else _EXACT if one_each else _EFFECTIVE,
+            "interval": _INTERVAL,
         }
 
 

@@ -45,7 +45,7 @@ from recjudge_tui.reports.leaderboard.separable import (
     separability_notes,
 )
 from recjudge_tui.stats.defaults import RESAMPLES
-from recjudge_tui.stats.ranking.connectivity import Ties
+from recjudge_tui.stats.ranking import Ties
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import (

@@ -20,9 +20,8 @@ from recjudge_tui.reports.leaderboard.mean_pairs import (
     pair_notes,
     pair_rows,
 )
-from recjudge_tui.stats.ranking.win_rates import ranks
-from recjudge_tui.stats.resampling.intervals import mean_estimate
-from recjudge_tui.stats.resampling.two_way import crowd_mean_estimate
+from recjudge_tui.stats.intervals import mean_estimate
+from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import Question, Ratings
 
@@ -151,16 +150,11 @@ def _ranked(
     verdicts, cases = ratings.verdicts[question], ratings.cases
     bounds = value_bounds(db, project_id, question, verdicts.value)
     of = cases.system_a[verdicts.row]
-    crowd = ratings.crowds.get(question)
     rows: list[Row] = []
     for system in np.unique(of):
         values = verdicts.value[of == system]
         users = cases.user[verdicts.row[of == system]]
-        if crowd is None:
-            estimate = mean_estimate(values, users, bounds, resamples=resamples, seed=seed)
-        else:
-            who = crowd.rater[of == system]
-            estimate = crowd_mean_estimate(values, users, who, bounds, resamples=resamples, seed=seed)
+        estimate = mean_estimate(values, users, bounds)
         rows.append(
             {
                 "system": cases.systems[int(system)],

@@ -35,8 +35,8 @@ _COLUMNS = (
 )
 _Q_NOTE = "Q = (wins + ties) / (losses + ties) of the first system against the second, intervals over users"
 _P_NOTE = (
-    "p: sign test over users, exact, two-sided: those for whom the first system won more often than it lost, against"
-    " those for whom it lost more often; Holm-adjusted over all pairs of systems compared by one rater on one aspect"
+    "p: two systems by sign flips of the users' means; more by the contrast of their Bradley-Terry ratings over its standard"
+    " error over users; Holm-adjusted over all pairs of systems compared by one rater on one aspect"
 )
 
 
@@ -82,10 +82,10 @@ _UNTESTED: Row = {"users_for": 0, "users_against": 0, "p": None, "p_holm": None}
 def _tests(battles: Battles) -> dict[tuple[str, str], Row]:
     """The test of each pair of systems that met, from both sides."""
     out: dict[tuple[str, str], Row] = {}
-    for (first, second), test in battles.tests.items():
-        if not test.direct:
-            continue
-        sides = test.users_for, test.users_against
+    total = battles.counts.total
+    users = battles.counts.users_for_and_against().tolist()
+    for first, second, sides in zip(total.first.tolist(), total.second.tolist(), users, strict=True):
+        test = battles.tests[first, second]
         for pair, (users_for, users_against) in (((first, second), sides), ((second, first), sides[::-1])):
             out[battles.systems[pair[0]], battles.systems[pair[1]]] = {
                 "users_for": users_for,

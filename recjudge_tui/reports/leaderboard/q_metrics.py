@@ -16,7 +16,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, boa
 from recjudge_tui.reports.leaderboard.scores import q_of
 from recjudge_tui.stats.agreement.association import association, orders_agree
 from recjudge_tui.stats.estimate import join_notes
-from recjudge_tui.stats.resampling.multiplicity import holm
+from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.store.database import Database
 
 METRICS = ("auc", "ndcg", "ndcg_explicit", "urd")

@@ -13,9 +13,7 @@ from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.reports.leaderboard.scores import Scores, q_of, win_rate_of
 from recjudge_tui.stats.arrays import FloatArray, none_if_nan
 from recjudge_tui.stats.estimate import Interval
-from recjudge_tui.stats.ranking.outcome_intervals import pair_intervals
-from recjudge_tui.stats.ranking.win_rates import NEVER_LOST, NO_CASES
-from recjudge_tui.stats.resampling.intervals import NOT_REQUESTED
+from recjudge_tui.stats.ranking import NEVER_LOST, NO_CASES, pair_intervals
 
 COLUMNS = (
     Column("system", "System"),
@@ -65,7 +63,7 @@ def _place(battles: Battles, scores: Scores, at: int) -> tuple[bool, int, str]:
 def _overall(battles: Battles, scores: Scores, at: int, users: FloatArray) -> Row:
     counts = battles.counts.total.tallies()[at]
     value = none_if_nan(float(scores.value[at]))
-    interval = Interval(None, None) if value is None else _wanted(battles, scores.intervals[at])
+    interval = Interval(None, None) if value is None else scores.intervals[at]
     reason = scores.notes[at] if value is None else interval.note
     others = [other for other in range(len(battles.systems)) if other != at]
     return (
@@ -90,7 +88,7 @@ def pair_rows(battles: Battles, figure: str, order: list[int]) -> Iterator[Row]:
             interval = Interval(None, None)
             at = column.get((min(system, other), max(system, other)))
             if value is not None and at is not None:
-                interval = _wanted(battles, intervals[at][int(system > other)])
+                interval = intervals[at][int(system > other)]
             reason = interval.note if value is not None else NEVER_LOST if counts.any() else NO_CASES
             yield (
                 _who(battles, system, other, None)
@@ -98,10 +96,6 @@ def pair_rows(battles: Battles, figure: str, order: list[int]) -> Iterator[Row]:
                 | _score(counts, value, interval, reason)
                 | {"users": 0 if at is None else int(users[at])}
             )
-
-
-def _wanted(battles: Battles, interval: Interval) -> Interval:
-    return interval if battles.resamples else Interval(None, None, NOT_REQUESTED)
 
 
 def _who(battles: Battles, system: int, opponent: int | None, rank: int | None) -> Row:

@@ -13,10 +13,15 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, ratio
 from recjudge_tui.stats.estimate import Interval
-from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_intervals
-from recjudge_tui.stats.ranking.connectivity import Ties
-from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
-from recjudge_tui.stats.ranking.win_rates import NEVER_LOST, NO_CASES, ranks
+from recjudge_tui.stats.ranking import (
+    NEVER_LOST,
+    NO_CASES,
+    Ties,
+    bradley_terry,
+    ranks,
+    rating_intervals,
+    system_intervals,
+)
 
 _NAMED_PAIRS = 3
 _NAMED_SYSTEMS = 5
@@ -90,7 +95,7 @@ def unmet_pairs(battles: Battles) -> str:
 
 def bradley_terry_scores(battles: Battles, ties: Ties) -> Scores:
     fitted = bradley_terry(battles.counts.total, ties)
-    intervals = rating_intervals(battles.counts, fitted, ties)
+    intervals = rating_intervals(battles.counts, fitted)
     places = fitted.places()
     tie = "" if not fitted.tie else f"Davidson's tie parameter {fitted.tie:.3f}"
     about = "; ".join(part for part in (tie, unordered(battles, fitted.connectivity.joined, places)) if part)

@@ -6,21 +6,14 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.reports.leaderboard.scores import Scores
 from recjudge_tui.stats.defaults import ALPHA, POWER
-from recjudge_tui.stats.ranking.separability import (
-    CONTRARY,
-    NEVER_MET,
-    NO_PREFERENCE,
-    Neighbours,
-    neighbours,
-)
+from recjudge_tui.stats.ranking import CONTRARY, NEVER_MET, NO_PREFERENCE, Neighbours, neighbours
 
 SEPARABLE_NOTE = (
-    "separable: more users prefer the upper of two neighbours, exact sign test over users, each counted once, Holm-adjusted"
-    f" p < {ALPHA:g} over all pairs of systems compared, the same for every method"
+    "separable: two systems by sign flips of the users' means; more by the contrast of their Bradley-Terry ratings over its"
+    f" standard error over users, Holm-adjusted p < {ALPHA:g} over the neighbours, the same for every method"
 )
 MORE_NOTE = (
-    f"more users: Connor's number (1987) for the same test at power {POWER:.0%},"
-    " raised until no larger number has less"
+    f"more users: the number with which the same test has power {POWER:.0%}, if the difference seen is the true one"
 )
 _MOST_NAMED = 10
 
@@ -28,7 +21,7 @@ _MOST_NAMED = 10
 def tested_neighbours(battles: Battles, scores: Scores) -> list[Neighbours]:
     """The neighbours in the ranking of one question, best first, among the systems with a place.
 
-    Among systems that share a rank, the one that more users prefer to the others comes first.
+    Among systems that share a rank, the one that is ahead of the others comes first.
     """
     placed = [at for at, place in enumerate(scores.places) if place is not None]
     leads = {
@@ -45,11 +38,10 @@ def _share_place(scores: Scores, one: int, other: int) -> bool:
     return scores.places[one] == scores.places[other]
 
 
-def _lead(battles: Battles, one: int, other: int) -> int:
-    """How many more users prefer `one` to `other` than the other way round."""
+def _lead(battles: Battles, one: int, other: int) -> float:
+    """How far `one` is ahead of `other` by their test."""
     test = battles.tests.get((min(one, other), max(one, other)))
-    lead = test.users_for - test.users_against if test else 0
-    return lead if one < other else -lead
+    return test.ahead(one) if test else 0.0
 
 
 def separability_notes(battles: Battles, scores: Scores) -> tuple[list[str], bool]:
@@ -75,7 +67,7 @@ def neighbour_facts(battles: Battles, scores: Scores) -> list[dict[str, object]]
     the lower one.
 
     `more` users are needed to separate the two, None where they are separable or where no practical number would do.
-    `contrary`: more users prefer the lower one.
+    `contrary`: the lower one is ahead by the test.
     """
     facts = []
     for pair in tested_neighbours(battles, scores):
@@ -92,7 +84,7 @@ def neighbour_facts(battles: Battles, scores: Scores) -> list[dict[str, object]]
                 "tied": tied,
                 "lost": lost,
                 "p": pair.p_holm,
-                "more": more_users(battles, pair),
+                "more": more_users(pair),
             }
         )
     return facts
@@ -101,7 +93,7 @@ def neighbour_facts(battles: Battles, scores: Scores) -> list[dict[str, object]]
 def short_reason(battles: Battles, pair: Neighbours) -> str:
     """Why the order of two neighbours is not shown, in a few words; "" if a test just does not separate them."""
     if pair.note == CONTRARY:
-        return f"more users prefer {battles.systems[pair.lower]}"
+        return f"{battles.systems[pair.lower]} is ahead over all battles"
     return {NEVER_MET: "never compared", NO_PREFERENCE: NO_PREFERENCE}.get(pair.note, "")
 
 
@@ -112,31 +104,27 @@ def _words(battles: Battles, pair: Neighbours, *, shared: bool) -> str:
         order = f"{_two(battles, pair)} share a place"
         if not shared:
             order = f"{battles.systems[pair.upper]} is ranked above {battles.systems[pair.lower]}"
-        return f"{order}, but more users prefer {preferred} of the two {p}"
+        return f"{order}, but {preferred} is ahead over all battles {p}"
     users = battles.tests[min(pair.upper, pair.lower), max(pair.upper, pair.lower)].users
     start = f"{_two(battles, pair)} are not separable with {quantity(users, 'user')} {p}"
     if pair.note == CONTRARY:
-        return f"{start}, and more users prefer {preferred}"
-    if battles.counts.crowd is not None:
-        return start
-    if (needed := more_users(battles, pair)) is None:
-        return f"{start}; no practical number of users would separate them if the observed shares are the true ones"
+        return f"{start}, and {preferred} is ahead over all battles"
+    if (needed := more_users(pair)) is None:
+        return f"{start}; no practical number of users would separate them if the difference seen is the true one"
     more = quantity(needed, "more user")
-    return f"{start}; if the observed shares are the true ones, about {more} would separate them in {POWER:.0%} of samples"
+    return f"{start}; if the difference seen is the true one, about {more} would separate them in {POWER:.0%} of samples"
 
 
 def _two(battles: Battles, pair: Neighbours) -> str:
     return f"{battles.systems[pair.upper]} and {battles.systems[pair.lower]}"
 
 
-def more_users(battles: Battles, pair: Neighbours) -> int | None:
+def more_users(pair: Neighbours) -> int | None:
     """About how many more users would separate the two, rounded to two digits because it is only a rough guide.
 
-    None where they are separable, where no practical number would do, and for crowds.
+    None where they are separable or where no practical number would do.
     """
-    return None if pair.more is None or battles.counts.crowd is not None else _round(pair.more)
-
-
-def _round(users: int) -> int:
-    step = int(10 ** max(0, len(str(users)) - 2))
-    return -(-users // step) * step
+    if pair.more is None:
+        return None
+    step = int(10 ** max(0, len(str(pair.more)) - 2))
+    return -(-pair.more // step) * step

@@ -18,7 +18,7 @@ from recjudge_tui.reports.papers.published import (
     tally_notes,
 )
 from recjudge_tui.stats.agreement.association import association
-from recjudge_tui.stats.ranking.win_rates import q_score, ranks
+from recjudge_tui.stats.ranking import q_score, ranks
 
 PAPER = "arena"
 SHARES = ("win", "tie", "lose")

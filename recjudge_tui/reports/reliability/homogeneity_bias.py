@@ -27,7 +27,7 @@ from recjudge_tui.reports.leaderboard.diversity import ILD, TITLE_ILD, load_cata
 from recjudge_tui.stats.agreement.homogeneity_bias import HomogeneityBias, homogeneity_bias
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES, TOP_K
-from recjudge_tui.stats.resampling.multiplicity import holm_claims
+from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.store.cases.metric_inputs import ranked_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import judged_content

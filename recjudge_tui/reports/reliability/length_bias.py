@@ -13,7 +13,7 @@ from recjudge_tui.reports.common.scales import is_people, protocol_questions
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import mean_estimate
+from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.call_statistics import ShownSide, shown_lists, shown_texts
 from recjudge_tui.store.verdicts.ratings import (
@@ -97,8 +97,6 @@ def feature_preferences(
                         further[~np.isnan(further)],
                         users[~np.isnan(further)],
                         (-2.0, 2.0),
-                        resamples=resamples,
-                        seed=seed,
                     )
             names = tuple(q.rater for q in alike) if beyond else ()
             preferences.append(FeaturePreference(question, feature, judge, beyond, names))
@@ -116,7 +114,7 @@ def _mean(
     if not kept.any():
         reason = "no two cases of the same user (and item) were judged" if not sign.size else ALIKE[feature]
         return undefined(reason if not (sign != 0).any() else "no verdict on two things that differ")
-    return mean_estimate(values[kept], users[kept], (-1.0, 1.0), resamples=resamples, seed=seed)
+    return mean_estimate(values[kept], users[kept], (-1.0, 1.0))
 
 
 def _mean_vote(votes: list[FloatArray], size: int) -> FloatArray:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from recjudge_tui.stats.agreement.correlation import pearson
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import LEVEL
-from recjudge_tui.stats.ranking.win_rates import ranks
+from recjudge_tui.stats.ranking import ranks
 from recjudge_tui.stats.resampling.intervals import student_interval
 from recjudge_tui.stats.resampling.jackknife import spread_of
 

@@ -13,6 +13,7 @@ from recjudge_tui.stats.agreement.weighted_cells import make_cells, spearman
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.intervals import sums_by_user
 from recjudge_tui.stats.resampling.intervals import (
     FEW_USERS,
     FEWEST_USERS,
@@ -20,7 +21,7 @@ from recjudge_tui.stats.resampling.intervals import (
     interval_of,
     sums_interval,
 )
-from recjudge_tui.stats.resampling.jackknife import spread_of, sums_by_user
+from recjudge_tui.stats.resampling.jackknife import spread_of
 
 FEWEST_CASES = 3
 NO_SPREAD = "all lists are equally uniform"

@@ -11,7 +11,7 @@ import pytest
 from recjudge_tui.reports.common.table import Row, Screen, Table, render
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
-from recjudge_tui.stats.ranking.connectivity import APART, LOST_ALL, WON_ALL
+from recjudge_tui.stats.ranking import APART, LOST_ALL, WON_ALL
 from tests.support.battles import battles
 from tests.support.verdicts import Project, give, new_project, pair_case
 

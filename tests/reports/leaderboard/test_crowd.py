@@ -11,11 +11,6 @@ import pytest
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.leaderboard.arena import arena_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.stats.ranking.battles import crowd_counts, user_counts
-from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
-from recjudge_tui.stats.ranking.separability import pair_tests
-from recjudge_tui.stats.resampling.multiplicity import sign_test
-from recjudge_tui.stats.resampling.two_way import FEW_RATERS, crowd_mean_estimate
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case, text_case
 
 ALL = ("all",)
@@ -32,15 +27,6 @@ def _frame() -> pd.DataFrame:
         for worker in rng.choice(WORKERS, 3, replace=False)
     ]
     return pd.DataFrame(rows, columns=["worker", "user", "value"])
-
-
-def _variance(frame: pd.DataFrame, by: list[str]) -> float:
-    """The jackknife's variance of the share of wins, one cluster left out in turn."""
-    won = frame["value"] > 0
-    parts = frame.groupby(by).indices.values()
-    without = np.array([np.delete(won.to_numpy(), part).mean() for part in parts])
-    n = without.size
-    return float((n - 1) / n * ((without - without.mean()) ** 2).sum())
 
 
 @pytest.fixture
@@ -67,48 +53,9 @@ def test_one_set_of_rows_from_all_workers(project: Project, frame: pd.DataFrame)
         "crowd of 6", len(frame), USERS, int((frame["value"] > 0).sum()),
     ]  # fmt: skip
     assert any(note.startswith("crowd of 6, overall: 36 verdicts of w0, w1, w2") for note in table.notes)
-    assert any("users and raters are both clusters" in note for note in table.notes)
+    assert any("intervals and tests are over users" in note for note in table.notes)
     some = leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", crowd=("w1", "w4")))
     assert {row["rater"] for row in some.rows} == {"crowd of 2"}
-    assert some.rows[0]["note"] == FEW_RATERS
-
-
-def test_the_interval_has_the_two_way_variance(frame: pd.DataFrame) -> None:
-    """The variance is recomputed with pandas; the interval is wider than the one over users alone."""
-    users, raters = (frame[name].astype("category").cat.codes.to_numpy() for name in ("user", "worker"))
-    won = (frame["value"] > 0).to_numpy().astype(float)
-    over = [_variance(frame, by) for by in (["user"], ["worker"], ["user", "worker"])]
-    expected = max(over[0], over[1], over[0] + over[1] - over[2])
-    from recjudge_tui.stats.resampling.jackknife import sums_by_user, sums_spread
-    from recjudge_tui.stats.resampling.two_way import two_way
-
-    columns = np.stack([won, np.ones(won.size)])
-    spreads = [
-        sums_spread(sums_by_user(columns, codes, codes.max() + 1), lambda s: s[:, 0] / s[:, 1])
-        for codes in (users, raters, np.unique(users * 100 + raters, return_inverse=True)[1])
-    ]
-    assert two_way(*spreads).variance == pytest.approx(expected)
-    assert over[1] > over[0]
-    first = np.zeros(won.size, dtype=np.int64)
-    crowd = crowd_counts(first, first + 1, frame["value"], users.astype(int), raters.astype(int), 2)
-    alone = user_counts(first, first + 1, frame["value"], users, 2)
-    both, own = (system_intervals(counts, "win_rate")[0] for counts in (crowd, alone))
-    mean = crowd_mean_estimate(won, users, raters, (0.0, 1.0))
-    assert (both.low, both.high) == (pytest.approx(mean.ci_low), pytest.approx(mean.ci_high))
-    assert float(both.high or 0) - float(both.low or 0) > float(own.high or 0) - float(own.low or 0)
-
-
-def test_separable_needs_users_and_raters(frame: pd.DataFrame) -> None:
-    """One worker of two says A of everybody: twenty users prefer A, and no two workers do."""
-    users = np.repeat(np.arange(20), 2)
-    raters = np.tile([0, 1], 20)
-    first = np.zeros(40, dtype=np.int64)
-    outcome = np.where(raters == 0, 1.0, 0.0)
-    alone = pair_tests(user_counts(first, first + 1, outcome, users, 2))[0, 1]
-    crowd = pair_tests(crowd_counts(first, first + 1, outcome, users, raters, 2))[0, 1]
-    assert alone.p == pytest.approx(sign_test(20, 0))
-    assert (crowd.users_for, crowd.users_against) == (20, 0)
-    assert crowd.p == sign_test(1, 0) == 1.0
 
 
 @pytest.mark.parametrize("method", ["q", "bt"])
@@ -148,7 +95,6 @@ def test_scores_and_labels_of_a_crowd(project: Project) -> None:
         "Partial": int((scores == 2).sum()),
         "Poor": int((scores == 1).sum()),
     }
-    assert "interval over users and raters" in shares.notes
 
 
 def test_crowds_that_are_refused(project: Project) -> None:

@@ -8,7 +8,7 @@ import pytest
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.stats.resampling.intervals import mean_estimate
+from recjudge_tui.stats.intervals import mean_estimate
 from tests.support.verdicts import Project, give, new_project, text_case
 
 

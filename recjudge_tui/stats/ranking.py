@@ -1,0 +1,723 @@
+"""Systems ranked by wins, ties and losses: Q, win rate, and the strengths of Bradley and Terry with Davidson's ties.
+
+An outcome is seen from the first system of its row: 1 win, 0 tie, -1 loss, NaN failed (left out).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.defaults import ALPHA, LEVEL, POWER
+from recjudge_tui.stats.estimate import Estimate, Interval, undefined
+from recjudge_tui.stats.hypotheses import Pair, holm, sign_flip_test, units_for_power
+from recjudge_tui.stats.intervals import ALL_EQUAL, ONE_USER, SHARE, UserSums, ratios, t_quantile
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Ties = Literal["davidson", "half"]
+CountTies = Literal["win", "half", "none"]
+Figure = Literal["q", "win_rate"]
+SCALE = 400 / math.log(10)
+MEAN = 1000.0
+# with fewer users the sandwich variance is too small: neighbours are then tested by their direct battles
+FEWEST_USERS = 10
+NEVER_LOST = "never lost or tied: Q is not finite"
+NO_CASES = "no cases"
+ALL_TIES = "only ties, which are not counted"
+NEVER_MET = "never compared, not even through other systems"
+NO_PREFERENCE = "no user prefers either of them"
+CONTRARY = "the lower one is ahead over all battles"
+NO_VERDICTS = "no verdicts: no rating"
+WON_ALL = "only won: no finite rating"
+LOST_ALL = "only lost: no finite rating"
+ABOVE = "no rated system beat it, even through others: no finite rating"
+BELOW = "it beat no rated system, even through others: no finite rating"
+APART = "not connected to the largest set of systems, even through others: no common rating"
+EQUAL_ISLANDS = (
+    "no rating: two equally large sets of systems never met, even through others, so neither is preferred"
+)
+EQUAL_SETS = (
+    "no rating: another equally large set of systems cannot be rated with this one, so neither is preferred"
+)
+ONE_WAY = "all results go one way: no finite rating"
+TIES_ONLY = (
+    "every verdict is a tie: Davidson's model has no finite fit (counting ties as half-wins gives one)"
+)
+TIES_CARRY = (
+    "too few wins among many ties: Davidson's model has no finite fit (counting ties as half-wins gives one)"
+)
+
+
+# ---- counts -----------------------------------------------------------------------------------------------------------
+
+
+class Tally(NamedTuple):
+    """Counts of one system's outcomes; `failed` is not in n."""
+
+    wins: int
+    ties: int
+    losses: int
+    failed: int = 0
+
+    @property
+    def n(self) -> int:
+        return self.wins + self.ties + self.losses
+
+
+def tally(outcomes: npt.ArrayLike) -> Tally:
+    """Counts of 1, 0, -1 and NaN. Raises ValueError for any other value."""
+    array = as_floats(outcomes)
+    counts = Tally(*(int((array == value).sum()) for value in (1, 0, -1)), int(np.isnan(array).sum()))
+    if counts.n + counts.failed != array.size:
+        raise ValueError("an outcome is 1 (win), 0 (tie), -1 (loss) or missing")
+    return counts
+
+
+def q_score(wins: float, ties: float, losses: float) -> float | None:
+    """Q = (wins + ties) / (losses + ties), from counts or shares (RecSys Arena).
+
+    Above 1 if the system wins more than it loses. None if it never lost or tied.
+    """
+    return None if losses + ties == 0 else (wins + ties) / (losses + ties)
+
+
+def win_rate(wins: float, ties: float, losses: float, count_ties: CountTies = "half") -> float | None:
+    """Wins over n, 0..1: a tie counts as half a win, as a win, or not at all (then neither in n). None without cases."""
+    above, below = _win_rate_parts(count_ties) @ np.array([wins, ties, losses], dtype=np.float64)
+    return None if below == 0 else float(above / below)
+
+
+def _win_rate_parts(count_ties: CountTies) -> FloatArray:
+    """What a win, a tie and a loss add above and below the line (2, 3)."""
+    tie = {"win": (1.0, 1.0), "half": (0.5, 1.0), "none": (0.0, 0.0)}[count_ties]
+    return np.array([[1.0, tie[0], 0.0], [1.0, tie[1], 1.0]])
+
+
+# of s = (wins + ties) / (wins + 2 ties + losses), of which Q is s / (1 - s)
+_Q_PARTS = np.array([[1.0, 1.0, 0.0], [1.0, 2.0, 1.0]])
+
+
+def q_of(counts: FloatArray) -> FloatArray:
+    """Q of counts (..., 3), NaN if it is not finite."""
+    return ratio(counts[..., 0] + counts[..., 1], counts[..., 2] + counts[..., 1])
+
+
+def win_rate_of(counts: FloatArray, count_ties: CountTies = "half") -> FloatArray:
+    """The win rate of counts (..., 3), NaN without cases."""
+    above, below = np.moveaxis(counts @ _win_rate_parts(count_ties).T, -1, 0)
+    return ratio(above, below)
+
+
+def ranks(scores: Sequence[float | None]) -> list[int | None]:
+    """Places from 1 for the highest score; equal scores share a place and the next is skipped (1, 2, 2, 4).
+
+    A score of None has no place.
+    """
+    known = sorted((score for score in scores if score is not None), reverse=True)
+    return [None if score is None else known.index(score) + 1 for score in scores]
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """The outcomes of each pair of systems that met: `counts` (pairs, 3) are wins, ties and losses of the system `first`,
+    which has the lower number; `systems` is the number of systems."""
+
+    systems: int
+    first: IntArray
+    second: IntArray
+    counts: FloatArray
+
+    def tallies(self) -> FloatArray:
+        """Wins, ties and losses (systems, 3) of each system against all others."""
+        out = np.zeros((self.systems, 3))
+        np.add.at(out, self.first, self.counts)
+        np.add.at(out, self.second, self.counts[:, ::-1])
+        return out
+
+    def among(self, members: IntArray) -> PairCounts:
+        """The pairs among `members`, renumbered in the order of `members`."""
+        number = np.full(self.systems, -1, dtype=np.int64)
+        number[members] = np.arange(members.size)
+        first, second = number[self.first], number[self.second]
+        kept = (first >= 0) & (second >= 0)
+        return PairCounts(members.size, first[kept], second[kept], self.counts[kept])
+
+
+@dataclass(frozen=True)
+class UserCounts:
+    """The same counts for each user: `rows` (users, pairs * 3) is sparse."""
+
+    total: PairCounts
+    rows: csr_matrix
+
+    @property
+    def count(self) -> int:
+        """The number of users."""
+        return int(self.rows.shape[0])
+
+    def of_systems(self) -> tuple[FloatArray, IntArray, IntArray]:
+        """Wins, ties and losses (cells, 3) of each system with each user who judged it, the user and the system (cells,)."""
+        table = self.rows.tocoo()
+        pair, result = table.col.astype(np.int64) // 3, table.col % 3
+        total = self.total
+        system = np.concatenate([total.first[pair], total.second[pair]])
+        user = np.concatenate([table.row, table.row]).astype(np.int64)
+        return _cells(
+            user, system, np.concatenate([result, 2 - result]), np.tile(table.data, 2), total.systems
+        )
+
+    def of_pairs(self) -> tuple[FloatArray, IntArray, IntArray]:
+        """The same of each pair, from the view of its first system."""
+        table = self.rows.tocoo()
+        pair, user = table.col.astype(np.int64) // 3, table.row.astype(np.int64)
+        return _cells(user, pair, table.col % 3, table.data, self.total.first.size)
+
+    def users_for_and_against(self) -> IntArray:
+        """(pairs, 2): users with more wins than losses of the pair's first system, and with fewer."""
+        record, _, pair = self.of_pairs()
+        net, size = record[:, 0] - record[:, 2], self.total.first.size
+        return np.stack([np.bincount(pair[side * net > 0], minlength=size) for side in (1, -1)], axis=1)
+
+    def users_of_systems(self) -> IntArray:
+        """How many users judged each system (systems,)."""
+        return np.bincount(self.of_systems()[2], minlength=self.total.systems)
+
+    def users_of_pairs(self) -> IntArray:
+        """How many users judged each pair (pairs,)."""
+        return np.bincount(self.of_pairs()[2], minlength=self.total.first.size)
+
+
+def _cells(
+    user: IntArray, thing: IntArray, result: npt.NDArray[np.integer], data: FloatArray, things: int
+) -> tuple[FloatArray, IntArray, IntArray]:
+    cell, count = encode(user * max(things, 1) + thing)
+    record = np.bincount(cell * 3 + result, weights=data, minlength=count * 3).reshape(count, 3)
+    owner, of = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    owner[cell], of[cell] = user, thing
+    return record.astype(np.float64), owner, of
+
+
+def user_counts(
+    a: npt.ArrayLike, b: npt.ArrayLike, outcome: npt.ArrayLike, users: Ids, systems: int
+) -> UserCounts:
+    """Counts by pair and user from one row per battle; `a` and `b` are numbers of systems, 0..systems-1.
+
+    Raises ValueError for a system against itself, a number out of range, or an outcome other than 1, 0, -1.
+    """
+    from scipy.sparse import csr_matrix
+
+    left, right, value = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64), as_floats(outcome)
+    if not left.shape == right.shape == value.shape:
+        raise ValueError(f"{left.size} and {right.size} systems for {value.size} outcomes")
+    kept = ~np.isnan(value)
+    left, right, value = left[kept], right[kept], value[kept]
+    if (left == right).any():
+        raise ValueError("a system cannot be compared with itself")
+    if left.size and (min(left.min(), right.min()) < 0 or max(left.max(), right.max()) >= systems):
+        raise ValueError(f"a system's number lies between 0 and {systems - 1}")
+    if not np.isin(value, (1, 0, -1)).all():
+        raise ValueError("an outcome is 1 (win), 0 (tie), -1 (loss) or missing")
+    signed = value.astype(np.int64)
+    cell = np.minimum(left, right) * systems + np.maximum(left, right)
+    result = np.where(left < right, 1 - signed, 1 + signed)
+    grid = np.bincount(cell * 3 + result, minlength=systems * systems * 3).reshape(-1, 3)
+    met = np.flatnonzero(grid.any(axis=1))
+    total = PairCounts(systems, met // systems, met % systems, grid[met].astype(np.float64))
+    place = np.zeros(systems * systems, dtype=np.int64)
+    place[met] = np.arange(met.size)
+    codes, count = encode(rows_of(users, kept))
+    table = csr_matrix((np.ones(cell.size), (codes, place[cell] * 3 + result)), shape=(count, 3 * met.size))
+    table.sum_duplicates()
+    return UserCounts(total, table)
+
+
+# ---- Q and win rates --------------------------------------------------------------------------------------------------
+
+
+def system_intervals(
+    users: UserCounts, figure: Figure, level: float = LEVEL, count_ties: CountTies = "half"
+) -> list[Interval]:
+    """The interval of each system's Q or win rate against all its opponents, over the users who judged it."""
+    record, _, system = users.of_systems()
+    return _intervals(record, system, users.total.systems, figure, level, count_ties)
+
+
+def pair_intervals(
+    users: UserCounts, figure: Figure, level: float = LEVEL, count_ties: CountTies = "half"
+) -> list[tuple[Interval, Interval]]:
+    """The interval of each pair's figure, seen from the pair's first and from its second system."""
+    record, _, pair = users.of_pairs()
+    pairs = users.total.first.size
+    sides = (_intervals(side, pair, pairs, figure, level, count_ties) for side in (record, record[:, ::-1]))
+    return list(zip(*sides, strict=True))
+
+
+def _intervals(
+    record: FloatArray, thing: IntArray, things: int, figure: Figure, level: float, count_ties: CountTies
+) -> list[Interval]:
+    above, below = (_Q_PARTS if figure == "q" else _win_rate_parts(count_ties)) @ record.T
+    some = below > 0
+    shares = ratios(UserSums(above[some], below[some], below[some], thing[some]), things, SHARE, level)
+    return [
+        _q_interval(share) if figure == "q" else Interval(share.ci_low, share.ci_high, share.note)
+        for share in shares
+    ]
+
+
+def _q_interval(share: Estimate) -> Interval:
+    """The interval of Q = s / (1 - s) from that of s."""
+    if share.ci_low is None or share.ci_high is None:
+        return Interval(None, None, share.note)
+    if share.ci_high >= 1:
+        return Interval(None, None, "no interval: never lost or tied")
+    return Interval(share.ci_low / (1 - share.ci_low), share.ci_high / (1 - share.ci_high))
+
+
+def outcome_estimates(
+    outcomes: npt.ArrayLike, users: Ids, *, level: float = LEVEL, count_ties: CountTies = "half"
+) -> dict[str, Estimate]:
+    """`q` and `win_rate` of one system, with intervals over users."""
+    array = as_floats(outcomes)
+    counts = tally(array)
+    if counts.n == 0:
+        return {"q": undefined(NO_CASES), "win_rate": undefined(NO_CASES)}
+    opponents = np.ones(array.size, dtype=np.int64)
+    met = user_counts(np.zeros_like(opponents), opponents, array, users, 2)
+    parts = counts[:3]
+    values = {"q": (q_score(*parts), NEVER_LOST), "win_rate": (win_rate(*parts, count_ties), ALL_TIES)}
+    out: dict[str, Estimate] = {}
+    for name, (value, reason) in values.items():
+        ends = pair_intervals(met, "q" if name == "q" else "win_rate", level, count_ties)[0][0]
+        out[name] = (
+            undefined(reason, counts.n)
+            if value is None
+            else Estimate(value, ends.low, ends.high, counts.n, note=ends.note)
+        )
+    return out
+
+
+# ---- which systems can be rated ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Connectivity:
+    """`rated`: the largest set of systems (numbers) that can be rated together. `notes`: why a system cannot be
+    rated, "" for the rated ones. `above[i, j]`: i certainly ranks above j, at no finite distance. `joined`: whether a
+    system belongs to the largest set connected by battles, the only one that is ranked."""
+
+    rated: IntArray
+    notes: tuple[str, ...]
+    above: BoolArray
+    joined: BoolArray
+
+    def places(self, rating: FloatArray) -> list[int | None]:
+        """Ranks from 1 by `rating` (systems,; NaN if there is none), and by `above` where it decides. None for a
+        system outside the largest connected set, or that cannot be compared with another system in it. Ratings equal
+        within 1e-6 share a place.
+        """
+        known = ~np.isnan(rating)
+        rounded = np.round(np.where(known, rating, 0.0), 6)
+        both = known[:, None] & known[None, :]
+        higher = self.above | (both & (rounded[:, None] > rounded[None, :]))
+        comparable = higher | higher.T | (both & ~higher) | np.eye(rating.size, dtype=np.bool_) | ~self.joined
+        placed = self.joined & comparable.all(axis=1)
+        return [int(n) + 1 if ok else None for n, ok in zip(higher.sum(axis=0), placed, strict=True)]
+
+
+def connectivity(pairs: PairCounts, ties: Ties = "davidson") -> Connectivity:
+    """Which systems can be rated. A tie counts as half a win of each, so it connects both ways.
+
+    The maximum of the likelihood is finite if and only if every system beat every other one, directly or through others
+    (Ford 1957). Sets of systems that never met have no common ranking: only the largest is ranked. In it, the largest
+    strongly connected set is rated without the other systems: in the limit, battles with them carry no information about it.
+    Of sets of equal size, the one with more battles counts, and none if they have equally many. With Davidson's ties the
+    set must also hold a cycle of results in which wins outnumber ties: otherwise the likelihood grows without bound as the
+    tie parameter and the distances increase together.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    beats = np.zeros((pairs.systems, pairs.systems), dtype=np.bool_)
+    wins, drawn, losses = (pairs.counts > 0).T
+    beats[pairs.first, pairs.second], beats[pairs.second, pairs.first] = wins | drawn, losses | drawn
+    reach = beats.copy()
+    for middle in range(pairs.systems):
+        reach |= reach[:, middle, None] & reach[None, middle, :]
+    met = pairs.tallies()
+    _, weak = connected_components(beats, directed=True, connection="weak")
+    islands = _largest(np.bincount(weak), np.bincount(weak, weights=met.sum(axis=1)))
+    joined: BoolArray = np.isin(weak, islands[:1] if len(islands) == 1 else []) & met.any(axis=1)
+    _, strong = connected_components(beats, directed=True, connection="strong")
+    sizes = np.bincount(strong, weights=joined).astype(np.int64)
+    largest = _largest(sizes, np.bincount(strong, weights=met.sum(axis=1)))
+    found = len(largest) == 1 and sizes[largest[0]] > 1
+    core = np.flatnonzero(strong == largest[0]) if found else largest[:0]
+    rivals = np.isin(strong, largest) & (len(largest) > 1) & (sizes[strong] > 1)
+    trouble = _unbounded(pairs.among(core)) if core.size and ties == "davidson" else ""
+    inside = set(core.tolist())
+    notes = tuple(
+        trouble if system in inside
+        else EQUAL_SETS if rivals[system]
+        else _reason(system, met[system], reach, joined, core)
+        for system in range(pairs.systems)
+    )  # fmt: skip
+    return Connectivity(core[:0] if trouble else core, notes, reach & ~reach.T, joined)
+
+
+def _reason(system: int, met: FloatArray, reach: BoolArray, joined: BoolArray, core: IntArray) -> str:
+    wins, ties, losses = met
+    if not met.any():
+        return NO_VERDICTS
+    if not joined[system]:
+        return APART if joined.any() else EQUAL_ISLANDS
+    if ties == 0 and losses == 0:
+        return WON_ALL
+    if ties == 0 and wins == 0:
+        return LOST_ALL
+    if core.size and reach[system, core[0]]:
+        return ABOVE
+    return BELOW if core.size and reach[core[0], system] else ONE_WAY
+
+
+def _largest(sizes: IntArray, battles: FloatArray) -> IntArray:
+    """The sets with the most systems, and of these those with the most battles; several if only names tell them apart."""
+    most = np.flatnonzero(sizes == sizes.max(initial=0))
+    largest: IntArray = most[battles[most] == battles[most].max(initial=0)]
+    return largest
+
+
+def _unbounded(pairs: PairCounts) -> str:
+    """Why Davidson's likelihood has no maximum on a strongly connected set, "" if it has one.
+
+    A direction (d, m) in which ratings and the logarithm of the tie parameter can grow without loss
+    needs d_i - d_j >= 2m for every win of i over j and |d_i - d_j| <= 2m for every tie. With ties and
+    m > 0 that is a set of difference constraints, which can be met if and only if no cycle of results has
+    more wins than ties (Bellman and Ford: a negative cycle).
+    """
+    wins, ties, losses = (pairs.counts > 0).T
+    if not ties.any():
+        return ""
+    if not (wins | losses).any():
+        return TIES_ONLY
+    weight = np.full((pairs.systems, pairs.systems), np.inf)
+    weight[pairs.first[ties], pairs.second[ties]] = weight[pairs.second[ties], pairs.first[ties]] = 1
+    weight[pairs.first[wins], pairs.second[wins]] = -1
+    weight[pairs.second[losses], pairs.first[losses]] = -1
+    distance = np.zeros(pairs.systems)
+    for _ in range(pairs.systems):
+        shorter = np.minimum(distance, (distance[:, None] + weight).min(axis=0))
+        if (shorter == distance).all():
+            return TIES_CARRY
+        distance = shorter
+    return ""
+
+
+# ---- Bradley and Terry ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BradleyTerry:
+    """`ratings` (systems,): NaN if there is none (never outside `stats`); `connectivity.notes` gives the reason.
+
+    `tie` is Davidson's parameter v (0 without ties; None if no system is rated, or if ties are half-wins).
+    """
+
+    ratings: FloatArray
+    connectivity: Connectivity
+    tie: float | None
+    ties: Ties
+
+    def places(self) -> list[int | None]:
+        """The place of each system from 1; a system that only won ranks above all rated ones."""
+        return self.connectivity.places(self.ratings)
+
+
+def bradley_terry(pairs: PairCounts, ties: Ties = "davidson") -> BradleyTerry:
+    """Ratings of systems: 1000 + 400 log10 of the strength, with a mean of 1000 over the rated systems.
+
+    Bradley and Terry (1952): i beats j with probability p_i / (p_i + p_j). Davidson (1970): with a tie parameter v, "i wins",
+    "tie" and "j wins" have the proportions p_i : v sqrt(p_i p_j) : p_j. Alternatively, a tie counts as half a win for each.
+    The likelihood is maximised by Newton's method on the counts; the cost does not depend on the number of battles.
+    Systems without a finite rating (only won, only lost, not connected) are left out, each with the reason. Raises
+    RuntimeError if the maximum is not found, which should not happen with any data.
+    """
+    who = connectivity(pairs, ties)
+    ratings = np.full(pairs.systems, np.nan)
+    if not who.rated.size:
+        return BradleyTerry(ratings, who, None, ties)
+    model = _Model(pairs.among(who.rated), ties)
+    at = np.zeros(who.rated.size + 1)
+    value = model.likelihood(at)
+    for _ in range(100):
+        gradient, information = model.derivatives(at)
+        step = np.linalg.solve(information, gradient)
+        longest = float(np.abs(step).max())
+        step *= min(1.0, 4 / max(longest, 1e-9))
+        part = 1.0
+        # a step that lowers the likelihood is halved
+        while (after := model.likelihood(at + part * step)) < value - 1e-9 * (1 + abs(value)) and part > 1e-6:
+            part /= 2
+        at, value = at + part * step, after
+        if longest < 1e-9:
+            break
+    else:
+        raise RuntimeError("the Bradley-Terry likelihood was not maximised")
+    ratings[who.rated] = MEAN + SCALE * (at[:-1] - at[:-1].mean())
+    tie = None if ties == "half" else float(math.exp(at[-1])) if model.tied else 0.0
+    return BradleyTerry(ratings, who, tie, ties)
+
+
+class _Model:
+    """The log-likelihood of log strengths and the log tie parameter, `at` (systems + 1,).
+
+    With d = log p_i - log p_j, s = wins + ties/2 and t = ties of the first system in n battles:
+    sum over pairs of (s - n/2) d + t log v - n log(e^(d/2) + e^(-d/2) + v).
+    """
+
+    def __init__(self, pairs: PairCounts, ties: Ties) -> None:
+        wins, drawn, losses = pairs.counts.T
+        self.pairs, self.n = pairs, wins + drawn + losses
+        self.lead = (wins - losses) / 2
+        self.drawn = drawn if ties == "davidson" else np.zeros_like(drawn)
+        self.tied = bool(self.drawn.any())
+        self.design = np.zeros((self.n.size, pairs.systems))
+        self.design[np.arange(self.n.size), pairs.first] = 1
+        self.design[np.arange(self.n.size), pairs.second] = -1
+
+    def likelihood(self, at: FloatArray) -> float:
+        d = self.design @ at[:-1]
+        half = np.abs(d) / 2
+        tie = np.exp(at[-1] - half) if self.tied else 0.0
+        spread = half + np.log1p(np.exp(-2 * half) + tie)
+        return float((self.lead * d + self.drawn * at[-1] - self.n * spread).sum())
+
+    def chances(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The probabilities (pairs,) that the first system wins, and that the battle is a tie."""
+        d = self.design @ at[:-1]
+        half = np.abs(d) / 2
+        win, loss = np.exp(d / 2 - half), np.exp(-d / 2 - half)
+        tie = np.exp(at[-1] - half) if self.tied else np.zeros_like(half)
+        whole = win + tie + loss
+        return win / whole, tie / whole
+
+    def derivatives(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The gradient (systems + 1,) and the information (systems + 1, systems + 1); the tie comes last."""
+        win, draw = self.chances(at)
+        n, design, size = self.n, self.design, self.pairs.systems
+        mean = win + draw / 2
+        gradient = np.append(
+            (self.lead - n * (mean - 0.5)) @ design, (self.drawn - n * draw).sum() if self.tied else 0.0
+        )
+        information = np.zeros((size + 1, size + 1))
+        of_strength = (design.T * (n * (win + draw / 4 - mean * mean))) @ design
+        # only differences matter: the mean is fixed at 0
+        information[:size, :size] = of_strength + np.trace(of_strength) / size**2
+        information[size, :size] = information[:size, size] = (n * draw * (0.5 - mean)) @ design
+        information[size, size] = (n * draw * (1 - draw)).sum() if self.tied else 1.0
+        return gradient, information
+
+    def outcome_gradients(self, at: FloatArray) -> FloatArray:
+        """What one win, tie and loss of each pair add to the gradient: (pairs * 3, systems + 1)."""
+        win, draw = self.chances(at)
+        out = np.zeros((self.n.size, 3, at.size))
+        for place, score in enumerate((1.0, 0.5, 0.0)):
+            out[:, place, :-1] = (score - win - draw / 2)[:, None] * self.design
+            out[:, place, -1] = (place == 1) - draw if self.tied else 0.0
+        return out.reshape(-1, at.size)
+
+
+def rating_covariance(users: UserCounts, fitted: BradleyTerry) -> tuple[FloatArray, IntArray]:
+    """The covariance (rated, rated) of the ratings of the rated systems, and the numbers of users (rated,) behind each.
+
+    The sandwich over users (Huber 1967; White 1980; Liang and Zeger 1986): a user's influence on the ratings is the inverse
+    of the information matrix times the user's term of the gradient; the sum of their squares, times G / (G - 1) for G users.
+    """
+    rated = fitted.connectivity.rated
+    inside = np.flatnonzero(np.isin(users.total.first, rated) & np.isin(users.total.second, rated))
+    model = _Model(users.total.among(rated), fitted.ties)
+    at = np.append((fitted.ratings[rated] - MEAN) / SCALE, math.log(fitted.tie) if fitted.tie else 0.0)
+    influence = np.linalg.solve(model.derivatives(at)[1], model.outcome_gradients(at).T)[: rated.size]
+    influence = SCALE * (influence - influence.mean(axis=0))
+    moved = users.rows[:, (inside[:, None] * 3 + np.arange(3)).reshape(-1)]
+    moved = moved[np.diff(moved.indptr) > 0]
+    each = moved @ influence.T
+    count = each.shape[0]
+    return each.T @ each * (count / max(count - 1, 1)), np.full(rated.size, count)
+
+
+def rating_intervals(users: UserCounts, fitted: BradleyTerry, level: float = LEVEL) -> list[Interval]:
+    """The interval of each system's rating: Student's t with users - 1 degrees of freedom and the sandwich variance; none
+    for a system without a rating."""
+    out = [Interval(None, None, note) for note in fitted.connectivity.notes]
+    rated = fitted.connectivity.rated
+    if not rated.size:
+        return out
+    covariance, count = rating_covariance(users, fitted)
+    errors = np.sqrt(np.diag(covariance))
+    for system, error, n in zip(rated.tolist(), errors.tolist(), count.tolist(), strict=True):
+        value = float(fitted.ratings[system])
+        if n < FEWEST_USERS or error <= 1e-9 * MEAN:
+            few = f"no interval: it needs at least {FEWEST_USERS} users"
+            out[system] = Interval(None, None, ONE_USER if n < 2 else few if n < FEWEST_USERS else ALL_EQUAL)
+        else:
+            half = float(t_quantile(n - 1, level)) * error
+            out[system] = Interval(value - half, value + half)
+    return out
+
+
+# ---- which systems differ ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PairTest:
+    """The test of two systems, `first` < `second`: by `lead`, above 0 if the first is ahead, with its standard `error` over
+    `users`. `p` is None, with the reason in `note`, if they could not be tested; `p_holm` is adjusted over all pairs."""
+
+    first: int
+    second: int
+    users: int
+    lead: float
+    error: float
+    p: float | None
+    p_holm: float | None = None
+    note: str = ""
+
+    def ahead(self, system: int) -> float:
+        """How far `system`, one of the two, is ahead of the other."""
+        return self.lead if system == self.first else -self.lead
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two systems next to each other in a ranking.
+
+    `p` and `p_holm` are None, with the reason in `note`, if they could not be tested; `more`
+    estimates how many more users are needed, None if the systems are separable or no number would help.
+    """
+
+    upper: int
+    lower: int
+    p: float | None
+    p_holm: float | None
+    separable: bool
+    more: int | None
+    note: str = ""
+
+
+def pair_tests(users: UserCounts, groups: int = 1) -> dict[Pair, PairTest]:
+    """The test of every pair of systems (first < second) that can be compared, Holm-adjusted over all of them.
+
+    Two systems: sign flips of the users' mean outcomes. More: the contrast of their Bradley-Terry ratings (Davidson's ties,
+    half-wins where these have no fit) over its standard error by the sandwich over users (Wald), with Student's t, which
+    also counts indirect battles. A system without a finite rating, and all with fewer than FEWEST_USERS users, are tested by
+    their direct battles as two systems are. The tests are the same for every ranking, so rankings cannot disagree about them.
+    """
+    found = _direct_tests(users) if users.total.systems <= 2 else _rated_tests(users)
+    adjusted = holm([test.p for test in found], groups)
+    return {
+        (test.first, test.second): replace(test, p_holm=p) for test, p in zip(found, adjusted, strict=True)
+    }
+
+
+def _direct_tests(users: UserCounts, without: frozenset[Pair] = frozenset()) -> list[PairTest]:
+    record, _, pair = users.of_pairs()
+    order = np.argsort(pair, kind="stable")
+    mean = ((record[:, 0] - record[:, 2]) / record.sum(axis=1))[order]
+    ends = np.cumsum(np.bincount(pair, minlength=users.total.first.size)).tolist()
+    tests = []
+    for at, (first, second) in enumerate(
+        zip(users.total.first.tolist(), users.total.second.tolist(), strict=True)
+    ):
+        if (first, second) in without:
+            continue
+        lead = mean[ends[at - 1] if at else 0 : ends[at]]
+        p = sign_flip_test(lead)
+        error = float(lead.std(ddof=1) / math.sqrt(lead.size)) if lead.size > 1 else math.nan
+        note = NO_PREFERENCE if p is None else ""
+        tests.append(PairTest(first, second, lead.size, float(lead.mean()), error, p, note=note))
+    return tests
+
+
+def _rated_tests(users: UserCounts) -> list[PairTest]:
+    from scipy.special import stdtr
+
+    fitted = bradley_terry(users.total)
+    if not fitted.connectivity.rated.size:
+        fitted = bradley_terry(users.total, "half")
+    rated = fitted.connectivity.rated
+    if not rated.size:
+        return _direct_tests(users)
+    covariance, count = rating_covariance(users, fitted)
+    if count[0] < FEWEST_USERS:
+        return _direct_tests(users)
+    first, second = np.triu_indices(rated.size, 1)
+    spread = np.diag(covariance)
+    lead = fitted.ratings[rated[first]] - fitted.ratings[rated[second]]
+    error = np.sqrt(np.maximum(spread[first] + spread[second] - 2 * covariance[first, second], 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = np.where(error > 1e-9 * MEAN, 2 * stdtr(count[0] - 1, -np.abs(lead) / error), np.nan)
+    tests = [
+        PairTest(int(a), int(b), int(count[0]), float(gap), float(e), None if np.isnan(chance) else float(chance),
+                 note=ALL_EQUAL if np.isnan(chance) else "")
+        for a, b, gap, e, chance in zip(rated[first], rated[second], lead, error, p, strict=True)
+    ]  # fmt: skip
+    return [*tests, *_direct_tests(users, frozenset((test.first, test.second) for test in tests))]
+
+
+def neighbours(order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1) -> list[Neighbours]:
+    """Each pair of neighbours in `order`, best first; p is adjusted by Holm's method over the neighbours.
+
+    They are separable if the adjusted p is below 5 % and the upper one is ahead.
+    """
+    pairs = [
+        (upper, lower, tests.get((min(upper, lower), max(upper, lower)))) for upper, lower in pairwise(order)
+    ]
+    adjusted = holm([test.p if test else None for _, _, test in pairs], groups)
+    tested = sum(p is not None for p in adjusted) * groups
+    return [_compared(*pair, p, tested) for pair, p in zip(pairs, adjusted, strict=True)]
+
+
+def compared(upper: int, lower: int, tests: Mapping[Pair, PairTest]) -> Neighbours:
+    """Any two systems, with p adjusted over all pairs."""
+    test = tests.get((min(upper, lower), max(upper, lower)))
+    return _compared(upper, lower, test, test.p_holm if test else None, len(tests))
+
+
+def _compared(upper: int, lower: int, test: PairTest | None, p: float | None, tested: int) -> Neighbours:
+    if test is None or test.p is None or p is None:
+        return Neighbours(upper, lower, None, None, False, None, test.note if test else NEVER_MET)
+    contrary = test.ahead(upper) < 0
+    separable = p < ALPHA and not contrary
+    needed = units_for_power(test.lead, test.error, test.users, alpha=ALPHA / tested, power=POWER)
+    more = None if separable or contrary or needed is None else max(1, needed - test.users)
+    return Neighbours(upper, lower, test.p, p, separable, more, CONTRARY if contrary else "")
+
+
+def rank_ranges(
+    order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1
+) -> dict[int, tuple[int, int]]:
+    """The best and the worst rank of each system in `order` that the tests leave open, as in Chatbot Arena (Chiang et al.
+    2024): 1 + the number of systems significantly better, and k - the number significantly worse.
+
+    A pair is significant by Holm's method over all pairs, or over the neighbours in `order`.
+    """
+    better = {
+        (test.first, test.second) if test.lead > 0 else (test.second, test.first)
+        for test in tests.values()
+        if test.p_holm is not None and test.p_holm < ALPHA and test.lead != 0
+    } | {(pair.upper, pair.lower) for pair in neighbours(order, tests, groups) if pair.separable}
+    return {
+        system: (
+            1 + sum((other, system) in better for other in order),
+            len(order) - sum((system, other) in better for other in order),
+        )
+        for system in order
+    }

@@ -1,1 +1,0 @@
-"""Ranking systems from comparisons."""
