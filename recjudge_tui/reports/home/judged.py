@@ -125,7 +125,7 @@ def _of_wins(db: Database, project_id: int, about: Subject, options: Leaderboard
     names = contests.systems
     alike = [
         AlikePair(
-            names[pair.upper], names[pair.lower], more_users(contests, pair), short_reason(contests, pair)
+            names[pair.upper], names[pair.lower], more_users(pair), short_reason(contests, pair)
         )
         for pair in tested
         if not pair.separable

@@ -34,9 +34,9 @@ from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.hypotheses import holm_claims
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.stats.ranking import outcome_estimates
-from recjudge_tui.stats.resampling.intervals import share_estimate
-from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     Question,

@@ -20,8 +20,8 @@ from recjudge_tui.reports.compare.changes import (
 )
 from recjudge_tui.reports.compare.run_differences import prompt_table
 from recjudge_tui.reports.compare.tables import cases_table, direction_words, summary_table, transitions_table
-from recjudge_tui.stats.agreement.marginal import bowker, stuart_maxwell
-from recjudge_tui.stats.resampling.intervals import mean_estimate
+from recjudge_tui.stats.hypotheses import bowker, stuart_maxwell
+from recjudge_tui.stats.intervals import mean_estimate
 from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.store.prompts.prompts import prompt_text, read_prompt, store_prompt
 from recjudge_tui.store.verdicts.changes import Cell
@@ -164,7 +164,7 @@ def test_scores_without_labels_are_tested_by_signs_and_shown_in_bands(project: P
         "lower",
     ]
     assert (row["test"], row["p"]) == ("sign, exact", pytest.approx(binomtest(up, up + down).pvalue))
-    estimate = mean_estimate(second - first, [f"u{at}" for at in range(60)], (-1.0, 1.0), resamples=300)
+    estimate = mean_estimate(second - first, [f"u{at}" for at in range(60)], (-1.0, 1.0))
     assert (row["difference"], row["ci_low"]) == pytest.approx((estimate.value, estimate.ci_low))
     transitions = transitions_table(changes).rows
     assert [row["to"] for row in transitions[:5]] == ["0.8-1", "0.6-0.8", "0.4-0.6", "0.2-0.4", "0-0.2"]

@@ -16,9 +16,9 @@ from recjudge_tui.reports.common.table import FORMATS, Row, Table, render
 from recjudge_tui.reports.reliability.ablation import ablation_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.stats.agreement.paired import share_difference
-from recjudge_tui.stats.resampling.intervals import clopper_pearson
-from recjudge_tui.stats.resampling.multiplicity import sign_test
+from recjudge_tui.stats.hypotheses import share_difference
+from recjudge_tui.stats.intervals import clopper_pearson
+from recjudge_tui.stats.hypotheses import sign_test
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
