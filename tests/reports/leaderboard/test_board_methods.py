@@ -131,15 +131,6 @@ def test_elo_ratings_that_look_alike_share_a_place(project: Project) -> None:
         assert (rows[one]["rank"] == rows[other]["rank"]) == (shown[one] == shown[other])
 
 
-@pytest.mark.parametrize("method", ["q", "winrate"])
-def test_systems_that_never_met_are_named(project: Project, method: str) -> None:
-    battles(project, {("a", "b"): (3, 1, 2), ("b", "c"): (3, 1, 2)})
-    (note,) = (note for note in board(project, method).notes if "never met" in note)
-    assert "1 of 3 pairs of systems never met (a and c): their ranks depend on different opponents" in note
-    battles(project, {("a", "c"): (0, 1, 0)})
-    assert not any("never met" in note for note in board(project, method).notes)
-
-
 def test_elo_follows_the_order_of_the_cases(project: Project) -> None:
     battles(project, {("x", "y"): (10, 0, 10)})
     table = board(project, "elo", k_factor=32.0, orders=0)
@@ -170,24 +161,6 @@ def test_elo_ratings_of_unconnected_systems_are_not_comparable(project: Project)
     assert rows["a"]["rank"] == 1
 
 
-@pytest.mark.parametrize("method", ["q", "winrate", "bt", "elo"])
-def test_neighbours_that_are_separable_and_that_are_not(project: Project, method: str) -> None:
-    battles(project, {("x", "y"): (26, 4, 20), ("x", "z"): (40, 4, 6), ("y", "z"): (38, 6, 6)})
-    notes = " ".join(board(project, method).notes)
-    assert "x and y are not separable with 50 users" in notes
-    assert "if the observed shares are the true ones, about " in notes
-    assert "y and z" not in notes
-    assert "Connor" in notes
-    assert "power 80%" in notes
-
-
-def test_all_separable(project: Project) -> None:
-    battles(project, {("x", "y"): (80, 4, 20)})
-    notes = board(project).notes
-    assert "anna, overall: all neighbours are separable with 104 users" in notes
-    assert not any("Connor" in note for note in notes)
-
-
 def test_more_cases_do_what_was_promised(project: Project) -> None:
     """The same shares with the number of cases asked for are separable at once or nearly so."""
     battles(project, {("x", "y"): (30, 0, 20)})
@@ -208,14 +181,6 @@ def test_arena_aspects_each_have_a_ranking(project: Project) -> None:
     ]  # fmt: skip
     only = board(project, protocol="arena", aspect="inspiration")
     assert {row["aspect"] for row in only.rows} == {"inspiration"}
-
-
-def test_the_built_in_rules_are_named_for_what_they_are(project: Project) -> None:
-    battles(project, {("x", "y"): (9, 0, 3)}, rater="rules", kind="rules")
-    battles(project, {("x", "y"): (9, 0, 3)})
-    told = [note for note in board(project).notes if "not a language model" in note]
-    assert told == ["rules is not a language model: the published guidelines written as code"]
-    assert not any("not a language model" in note for note in board(project, raters=("anna",)).notes)
 
 
 def test_failed_verdicts_count_nowhere(project: Project) -> None:

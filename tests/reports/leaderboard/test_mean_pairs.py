@@ -52,19 +52,6 @@ def test_metrics_say_which_neighbours_differ(project_db: Path) -> None:
     assert (row["users"], row["users_apart"], row["p"]) == (10, 10, pytest.approx(p / 2))
 
 
-def test_systems_without_a_common_user_or_a_difference_say_so(project_db: Path) -> None:
-    project = with_hits(project_db, {"als": [True, True, None], "pop": [None, None, False]})
-    (row,) = metric_pairs_table(project.db, project.id, 1, metrics=["ndcg"]).rows
-    assert (row["p"], row["p_holm"], row["separable"], row["note"]) == (
-        None,
-        None,
-        None,
-        "no user has a value for both",
-    )
-    note = metrics_table(project.db, project.id, 1, metrics=["ndcg"]).notes[0]
-    assert note == "ndcg: als and pop cannot be compared, no user has a value for both"
-
-
 def scored(path: Path, scores: Mapping[str, Sequence[float]], aspects: Sequence[str]) -> Project:
     project = new_project(path)
     cases = {
