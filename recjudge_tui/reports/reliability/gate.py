@@ -78,9 +78,9 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
     bounds are not met with certainty, Holm's correction is applied to the others; if all are met, no correction is
     needed, because the gate requires all of them. A change is not met only if its interval (users left out of both
     runs at once) excludes zero in the bad direction: down, or up for the failure rate, after Holm's correction for
-    all changes; without an interval it is unknown. Raises UsageError for invalid options, NoEarlierError (one of them)
-    for a rater without anything earlier that is to be compared with itself, NotFoundError for an unknown rater or run
-    or one without such verdicts.
+    all changes; without an interval it is unknown. Raises UsageError for invalid options and for a rater without
+    anything earlier that is to be compared with itself, NotFoundError for an unknown rater or run or one without such
+    verdicts.
     """
     check_gate(options)
     judged = gate_questions(db, project_id, options)

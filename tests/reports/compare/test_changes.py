@@ -306,23 +306,6 @@ def test_runs_by_number_with_prompts_and_settings(project: Project, tmp_path: Pa
     assert (nobody.lines, nobody.note) == ((), "anna has no run and therefore no prompt")
 
 
-def test_notes_on_one_prompt_for_both_sides_and_several_for_one(project: Project, tmp_path: Path) -> None:
-    cases = [list_case(project, f"u{at}") for at in range(4)]
-    judge_lists(project, "v1", dict.fromkeys(cases, 2.0))
-    judge_lists(project, "v2", dict.fromkeys(cases, 2.0))
-    told = compare(project, "v1", "v2").prompt
-    assert (told.lines, told.note) == ((), "both were asked with pointwise-media@1")
-    file = tmp_path / "mine.toml"
-    file.write_text(
-        prompt_text(project.db, "pointwise-media").replace("Good Match:", "Good match:"), encoding="utf-8"
-    )
-    store_prompt(project.db, read_prompt(file))
-    judge_lists(project, "v2", {list_case(project, "later"): 0.0})
-    told = compare(project, "v1", "v2").prompt
-    assert told.second == "pointwise-media@2"
-    assert "v2 was also asked with pointwise-media@1" in told.note
-
-
 def test_a_note_of_the_rules_and_questions_of_a_run_alone(project: Project) -> None:
     listed = {list_case(project, f"u{at}"): 1.0 for at in range(3)}
     pairs = {pair_case(project, f"u{at}"): (1.0, 1.0) for at in range(3)}

@@ -110,22 +110,6 @@ def test_with_a_rater_everybody_is_counted_on_its_pairs(db: Database) -> None:
         adversarial_table(db, project, AdversarialOptions(rater="nobody"))
 
 
-def test_the_notes_say_how_far_lists_give_themselves_away_and_what_the_paper_found(db: Database) -> None:
-    project = make_taste_project(db)
-    judged_pairs_run(db)
-    notes = " | ".join(adversarial_table(db, project).notes)
-    assert "of 12 foreign lists show something that the user already" in notes
-    assert "78 / 21 / 1 and 73 / 18 / 9" in notes
-    assert "rules is not a language model" in notes
-    assert "one system" not in notes
-
-
-def test_lists_of_one_system_are_said_to_be_so(db: Database) -> None:
-    project = make_taste_project(db)
-    judged_pairs_run(db, systems=("pop",))
-    assert any("from one system" in note for note in adversarial_table(db, project).notes)
-
-
 def test_failed_calls_are_counted_apart(db: Database, tmp_path: Path) -> None:
     project = make_taste_project(db)
     judge = recorded(db, tmp_path / "some.jsonl", own_list, sample=6)
