@@ -13,12 +13,10 @@ from benchmarks.populations import Rng
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.stats.agreement.change import mean_change
 from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
-from recjudge_tui.stats.agreement.marginal import stuart_maxwell
-from recjudge_tui.stats.agreement.paired import users_for_each
 from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.experiments.prediction_powered import prediction_powered_mean
-from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate, share_estimate
-from recjudge_tui.stats.resampling.multiplicity import holm, holm_claims, sign_test
+from recjudge_tui.stats.hypotheses import holm, holm_claims, sign_test, stuart_maxwell, users_for_each
+from recjudge_tui.stats.intervals import SHARE, mean_estimate, share_estimate
 
 
 def certain(bounds: int) -> Claim:

@@ -26,7 +26,7 @@ from recjudge_tui.stats.estimate import Estimate, Interval
 from recjudge_tui.stats.experiments.confidence_sequences import ConfidenceSequence, advance
 from recjudge_tui.stats.experiments.online import Arm, lift
 from recjudge_tui.stats.experiments.prediction_powered import Scale, prediction_powered_mean
-from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
+from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 
 
 def powered_setting(name: str, share: float, right: float) -> Setting:
@@ -82,7 +82,7 @@ def calibration_setting(
         stated, right = sample(rng, users)
         who = owners(users, 2)
         return {
-            "ece": calibration_error(stated, right, who, bins, resamples=500),
+            "ece": calibration_error(stated, right, who, bins),
             "overconfidence": overconfidence(stated, right, who),
             "Brier": brier_score(stated, right, who),
             "accuracy, a bin": reliability(stated, right, who, bins)[at].accuracy,
@@ -121,7 +121,7 @@ def calibrated_setting(name: str, method: str) -> Setting:
             np.bincount(np.minimum((mapped * 10).astype(np.int64), 9), weights=mapped - chance) / mapped.size
         )
         return {
-            "ece": _moved(calibration_error(sure, right, who, 10, resamples=500), float(np.abs(gaps).sum())),
+            "ece": _moved(calibration_error(sure, right, who, 10), float(np.abs(gaps).sum())),
             "overconfidence": _moved(overconfidence(sure, right, who), float((mapped - chance).mean())),
             "Brier": _moved(
                 brier_score(sure, right, who, folds=FOLDS),
@@ -182,9 +182,9 @@ def position_setting(name: str, decided: float, first: float, rows: int) -> Sett
         apart = straight != swapped
         chosen = np.concatenate([straight[apart], -swapped[apart]])
         return {
-            "consistency": position_consistency_estimate(straight, swapped, who, resamples=resamples),
-            "favour": mean_estimate((straight - swapped) / 2, who, (-1.0, 1.0), resamples=resamples),
-            "set 1": share_estimate(chosen > 0, np.tile(who[apart], 2), resamples=resamples),
+            "consistency": position_consistency_estimate(straight, swapped, who),
+            "favour": mean_estimate((straight - swapped) / 2, who, (-1.0, 1.0)),
+            "set 1": share_estimate(chosen > 0, np.tile(who[apart], 2)),
         }
 
     return Setting(name, figures, lambda rng: estimated(figures(rng, 200_000, 0)))
@@ -209,9 +209,9 @@ def length_setting(name: str, prefers: float, texts: int) -> Setting:
         judge, people = votes(prefers), (votes(0.1) + votes(0.1)) / 2
         who = owners(users, first.size)
         return {
-            "preference": mean_estimate((judge * longer).ravel(), who, (-1.0, 1.0), resamples=resamples),
+            "preference": mean_estimate((judge * longer).ravel(), who, (-1.0, 1.0)),
             "beyond people": mean_estimate(
-                ((judge - people) * longer).ravel(), who, (-2.0, 2.0), resamples=resamples
+                ((judge - people) * longer).ravel(), who, (-2.0, 2.0)
             ),
         }
 

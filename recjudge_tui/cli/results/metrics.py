@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.declared import occasion_options
 from recjudge_tui.cli.options import names, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
-from recjudge_tui.cli.declared import occasion_options
 from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     "--k", type=click.IntRange(1), default=TOP_K, show_default=True, help="How many items of a list count."
 )
 @click.option(
-    "--metrics", "wanted", metavar="A,B,...", help="Only these metrics, in this order. Default: all."
+    "--metrics",
+    "wanted",
+    metavar="A,B,...",
+    help="Only these metrics, in this order. Default: all but title_ild, near_duplicates, category_coverage.",
 )
 @click.option(
     "--table",

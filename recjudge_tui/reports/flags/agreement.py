@@ -28,7 +28,7 @@ from recjudge_tui.reports.flags.project_flags import (
 from recjudge_tui.stats.agreement.detection import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.flags import Flagger
 
@@ -165,7 +165,7 @@ def _same_issue(
     for issue in range(len(flagged.lists.issues)):
         common |= flagged.items_with(pair[0], issue) & flagged.items_with(pair[1], issue)
     return share_estimate(
-        common[items.row[both]], items.user[both], resamples=options.resamples, seed=options.seed
+        common[items.row[both]], items.user[both]
     )
 
 

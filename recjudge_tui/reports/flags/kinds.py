@@ -25,7 +25,7 @@ from recjudge_tui.reports.flags.project_flags import (
     silent_notes,
 )
 from recjudge_tui.stats.arrays import BoolArray, IntArray
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.flags import Flagger
 from recjudge_tui.store.verdicts.ratings import Ratings, newest_lists
@@ -142,7 +142,7 @@ def _rows(
         for rank in np.unique(own.rank[of_system]).tolist():
             here = of_system & (own.rank == rank)
             users = cases.user[own.case[here]]
-            share = share_estimate(own.marked[here], users, resamples=options.resamples, seed=options.seed)
+            share = share_estimate(own.marked[here], users)
             people = [
                 part.marked[(cases.system_a[part.case] == system) & (part.rank == rank)] for part in beside
             ]

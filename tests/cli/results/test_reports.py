@@ -18,8 +18,8 @@ from recjudge_tui.cli.data.export import export
 from recjudge_tui.cli.judging.robustness import position
 from recjudge_tui.cli.people.raters import rater
 from recjudge_tui.cli.results.agreement import agreement
+from recjudge_tui.cli.results.biases import biases
 from recjudge_tui.cli.results.cost import cost
-from recjudge_tui.cli.results.diversity import diversity
 from recjudge_tui.cli.results.flags import flags
 from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.cli.results.metrics import metrics
@@ -29,7 +29,7 @@ from tests.support.verdicts import give, judge_pairs, list_case, new_project, pa
 COMMANDS: tuple[click.Command, ...] = (
     agreement,
     cost,
-    diversity,
+    biases,
     flags,
     leaderboard,
     metrics,
@@ -91,10 +91,6 @@ def test_leaderboard_of_pairs_and_of_lists(db: str) -> None:
     ]
     lists = table(leaderboard, db, "--protocol", "pointwise")
     assert {"system", "rater", "label", "count", "share", "ci_low", "ci_high"} <= set(lists["rows"][0])
-
-
-def test_metrics_without_lists_say_what_is_missing(db: str) -> None:
-    assert "no lists yet" in table(metrics, db)["notes"][0]
 
 
 def test_csv_is_data_alone_on_stdout(db: str) -> None:

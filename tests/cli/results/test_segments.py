@@ -103,14 +103,6 @@ def test_contexts_and_days_choose_and_together_they_are_the_whole(
     assert may["settings"]["served_to"] == "2024-05-31T23:59:59.999999+00:00"
 
 
-@pytest.mark.parametrize(("protocol", "cases"), [("pairwise", 8), ("pointwise", 8)])
-def test_cases_left_out_by_a_time_are_counted_once(
-    visits: Path, capsys: Capture, protocol: str, cases: int
-) -> None:
-    table = _table(visits, capsys, "leaderboard", "--protocol", protocol, "--to", "2030-01-01")
-    assert f"{cases} cases without served_at left out, because a time was chosen" in table["notes"]
-
-
 def test_a_filter_that_keeps_everything_changes_nothing(project_db: Path, capsys: Capture) -> None:
     times = {f"c{n}": f"2024-05-{n + 1:02d}T23:59:59.5Z" for n in range(3)}
     with connect(project_db) as db:
@@ -217,24 +209,6 @@ def test_a_group_without_figures_is_named(project_db: Path, capsys: Capture) -> 
         load(db, "labels", [header, ("zoe", "u3", "a", "b", "A", "desk")])
     flagged = _table(project_db, capsys, "flags", "--by", "context")
     assert "not judged for flagged items: desk" in flagged["notes"]
-
-
-@pytest.mark.parametrize(
-    ("words", "note"),
-    [
-        (("leaderboard", "--protocol", "pairwise"), "none of these pairs of lists has been judged"),
-        (("leaderboard", "--protocol", "pairwise", "--table", "matrix"), "none of these pairs of lists has been judged"),
-        (("leaderboard", "--protocol", "pointwise"), "there are no verdicts on these"),
-        (("flags",), "no rater has flagged an item of these or was asked to"),
-    ],
-)  # fmt: skip
-def test_a_note_on_a_time_without_verdicts_does_not_mention_other_times(
-    visits: Path, capsys: Capture, words: tuple[str, ...], note: str
-) -> None:
-    table = _table(visits, capsys, *words, "--from", "2031-01-01")
-    assert table["rows"] == []
-    assert note in table["notes"]
-    assert not any("yet" in note for note in table["notes"])
 
 
 def test_text_and_csv_have_the_group_first(visits: Path, capsys: Capture) -> None:

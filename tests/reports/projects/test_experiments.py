@@ -9,7 +9,7 @@ import pytest
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.projects.experiments import OutcomeOptions, outcomes_table, prediction_log_table
-from recjudge_tui.stats.resampling.intervals import clopper_pearson
+from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.projects.experiments import Outcome, add_outcome
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
 
@@ -97,13 +97,6 @@ def test_the_experiments_themselves(project: Project) -> None:
     assert "never clicked" in str(unknown["note"])
     assert (unknown["same_way"], unknown["judges"]) == (None, 0)
     assert any(note.startswith("sure (pairwise): predicted the winner in 1 of 1") for note in table.notes)
-
-
-def test_in_sentences_for_one_experiment(project: Project) -> None:
-    add(project, "june", "a", "b", (150, 100))
-    notes = outcomes_table(project.db, project.id, OutcomeOptions("june", resamples=200)).notes
-    assert any(n.startswith("sure (pairwise, win rate): 0.800 [") and n.endswith("same way") for n in notes)
-    assert any(n.startswith("other (") and n.endswith("points to b: the other way") for n in notes)
 
 
 def test_nothing_yet(project: Project) -> None:
