@@ -310,7 +310,7 @@ def _skew(meeting: Meeting, both: Pairs, labels: Sequence[float] | None) -> str:
 
 def _sanity_notes(met: Met) -> list[Note]:
     """Warnings about judges whose verdicts say nothing."""
-    about = Base(met.project, met.selection, met.ratings, ())
+    about = Base(met.project, met.selection, met.ratings, (), met.left_out)
     asked = dict.fromkeys(question for meeting in met.meetings for question in meeting[:2])
     return [Note(line, "warning") for question in asked for line in sanity(about, question).lines]
 

@@ -13,7 +13,7 @@ from recjudge_tui.reports.common.table import Note, Row
 from recjudge_tui.shapes import FEWEST_CASES, Base, LeftOut, generation_notes
 from recjudge_tui.stats.arrays import IntArray
 from recjudge_tui.store.occasions import untimed_note
-from recjudge_tui.store.verdicts.ratings import EarlierLists, Question
+from recjudge_tui.store.verdicts.ratings import EarlierLists, Question, Ratings
 
 _NAMED = 8
 
@@ -23,9 +23,7 @@ def about_base(chosen: Base) -> list[Note]:
     notes = left_out_notes(chosen.left_out)
     if chosen.selection.protocol:
         notes += borrowed_notes((chosen.selection.protocol, question) for question in chosen.questions)
-    if chosen.ratings.untimed:
-        notes.append(Note(untimed_note(chosen.ratings.untimed, "cases")))
-    return [*notes, *_earlier(chosen), *_crowds(chosen)]
+    return [*notes, *earlier_notes(chosen.ratings, chosen.questions), *_crowds(chosen)]
 
 
 def left_out_notes(left_out: LeftOut) -> list[Note]:
@@ -60,13 +58,14 @@ def few_cases(n: int) -> str:
     return f"only {quantity(n, 'case')}: too few to conclude from" if 0 < n < FEWEST_CASES else ""
 
 
-def _earlier(chosen: Base) -> list[Note]:
-    """Notes on raters who judged earlier lists; the same sentence about several questions of a rater is one note."""
+def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[Note]:
+    """Notes on cases without a time and on raters who judged earlier lists; the same sentence about several questions of a
+    rater is one note."""
     by_rater: dict[str, dict[EarlierLists, list[Question]]] = {}
-    for question in chosen.questions:
-        if (earlier := chosen.ratings.earlier.get(question)) is not None:
+    for question in dict.fromkeys(questions):
+        if (earlier := ratings.earlier.get(question)) is not None:
             by_rater.setdefault(question.rater, {}).setdefault(earlier, []).append(question)
-    notes = []
+    notes = [Note(untimed_note(ratings.untimed, "cases"))] if ratings.untimed else []
     for rater, by_counts in by_rater.items():
         for earlier, alike in by_counts.items():
             named = "; ".join(f"{question.protocol}, {question.aspect}" for question in alike)

@@ -13,32 +13,31 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.domain.scales import MOST_LABELS
-from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.comparison import Side, align, parts
-from recjudge_tui.reports.common.orientation import orientation_notes
-from recjudge_tui.reports.common.pairing import (
-    OF_METRICS,
-    AgreementOptions,
-    Pair,
-    by_labels,
-    check_aspect,
-    check_options,
-    pairs_of,
-    questions_in,
-)
+from recjudge_tui.reports.agreement import orientation_notes
 from recjudge_tui.reports.common.scales import (
     categories,
     label_names,
-    protocol_questions,
     rater_notes,
-    rater_rank,
     scale_notes,
     value_bounds,
 )
 from recjudge_tui.reports.common.sources import RUN, Source, source_of
 from recjudge_tui.reports.compare.run_differences import PromptChange, prompt_change, run_differences
 from recjudge_tui.reports.compare.tests import Tally, tallied
+from recjudge_tui.reports.rater_pairs import OF_METRICS
+from recjudge_tui.shapes import (
+    Meeting,
+    Side,
+    check_aspect,
+    meetings,
+    protocols_meeting,
+    rank_of,
+    system_parts,
+    under_protocol,
+)
+from recjudge_tui.shapes import pairs as both_sides
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
@@ -89,7 +88,7 @@ class Part:
     that both judged; `other_lists` is a sentence that counts them.
     """
 
-    pair: Pair
+    pair: Meeting
     system: str
     levels: tuple[Level, ...]
     tally: Tally
@@ -110,7 +109,7 @@ class Changes:
     notes: tuple[str, ...]
     options: ChangeOptions
 
-    def compared(self, pair: Pair) -> ComparedQuestions:
+    def compared(self, pair: Meeting) -> ComparedQuestions:
         """The query to the store for the cases of one question."""
         a, b = self.first, self.second
         left_out = {case for part in self.parts if part.pair == pair for case in part.left_out}
@@ -119,7 +118,7 @@ class Changes:
             tuple(sorted(left_out)), *self._side(pair), self.options.selection.occasions,
         )  # fmt: skip
 
-    def _side(self, pair: Pair) -> tuple[str, bool]:
+    def _side(self, pair: Meeting) -> tuple[str, bool]:
         """The baseline of the question's pairs, if there is one, and whether pairs are seen from both sides."""
         seen = next(part.tally.seen for part in self.parts if part.pair == pair)
         return seen.b if seen.view == "baseline" else "", seen.mirrored
@@ -133,10 +132,14 @@ def compare_raters(db: Database, project_id: int, options: ChangeOptions) -> Cha
     for an unknown rater or run.
     """
     sides = sides_named(db, project_id, options.first, options.second)
-    agreement = AgreementOptions(options.protocol, options.aspect)
-    check_options(db, project_id, agreement)
+    protocols_meeting(options.protocol)
     questions, raters = project_questions(db, project_id), project_raters(db, project_id)
-    check_aspect([q for q in questions if any(side.answers(q) for side in sides)], raters, agreement)
+    check_aspect(
+        [q for q in questions if any(side.answers(q) for side in sides)],
+        raters,
+        options.protocol,
+        options.aspect,
+    )
     return compare_on(
         db,
         project_id,
@@ -148,34 +151,33 @@ def compare_raters(db: Database, project_id: int, options: ChangeOptions) -> Cha
 
 def shared_questions(
     db: Database, project_id: int, sides: Sides, protocol: str | None = None, aspect: str | None = None
-) -> list[Pair]:
+) -> list[Meeting]:
     """The questions that both sides answered on one scale, `overall` first; reads no verdict."""
     first, second = sides
     questions, raters = project_questions(db, project_id), project_raters(db, project_id)
     if first.rater == second.rater:
         return [
-            Pair(question, question, question.protocol, question.aspect)
-            for question in protocol_questions(questions, raters, protocol)
+            Meeting(question, question, question.protocol, question.aspect)
+            for question in under_protocol(questions, raters, protocol)
             if first.answers(question) and second.answers(question) and aspect in (None, question.aspect)
         ]
     both = [question for question in questions if first.answers(question) or second.answers(question)]
-    return pairs_of(both, raters, AgreementOptions(protocol, aspect, (first.rater,), second.rater))
+    return meetings(both, raters, Selection(protocol, aspect, (first.rater,)), second.rater)
 
 
 def compare_on(
-    db: Database, project_id: int, sides: Sides, pairs: Sequence[Pair], options: ChangeOptions
+    db: Database, project_id: int, sides: Sides, pairs: Sequence[Meeting], options: ChangeOptions
 ) -> Changes:
     """The two sides on some of their shared questions; the prompts are those of the first question."""
     first, second = sides
-    ratings = load_questions(db, project_id, questions_in(pairs), options.selection)
+    ratings = load_questions(db, project_id, (q for pair in pairs for q in pair[:2]), options.selection)
     parts = [part for pair in pairs for part in _parts(db, project_id, ratings, pair, sides, options)]
     a, b = (
         run_configurations(db, side.rater_id, protocol, side.run_id) if protocol else []
         for side, protocol in zip(sides, _protocols(sides, pairs), strict=True)
     )
-    notes = orientation_notes(
-        {f"{p.pair.protocol}, {p.pair.aspect}": p.tally.seen for p in parts if not p.system}
-    )
+    seen = {f"{p.pair.protocol}, {p.pair.aspect}": p.tally.seen for p in parts if not p.system}
+    notes: list[str] = [*orientation_notes(seen)]
     notes += rater_notes(ratings.raters[side.rater] for side in sides)
     notes += scale_notes(db, project_id, ((pair.protocol, pair.aspect) for pair in pairs))
     about_lists = (f"{p.pair.protocol}, {p.pair.aspect}: {note}" for p in parts for note in p.other_lists)
@@ -190,7 +192,7 @@ def compare_on(
     return Changes(first, second, tuple(parts), prompt, tuple(run_differences(a, b)), tuple(notes), options)
 
 
-def _protocols(sides: Sides, pairs: Sequence[Pair]) -> tuple[str | None, str | None]:
+def _protocols(sides: Sides, pairs: Sequence[Meeting]) -> tuple[str | None, str | None]:
     """The protocol under which each side answered the first question; a side without runs has its own."""
     if pairs:
         return pairs[0].a.protocol, pairs[0].b.protocol
@@ -212,7 +214,7 @@ def usual_sides(db: Database, project_id: int) -> tuple[str, str] | None:
     for question in questions:
         answered.setdefault(question.rater, set()).add((question_of(question.protocol), question.aspect))
     by_run = [name for name in reversed(newest_judges(db, project_id)) if name in answered]
-    others = sorted(answered.keys() - set(by_run), key=lambda name: rater_rank(raters[name]))
+    others = sorted(answered.keys() - set(by_run), key=lambda name: rank_of(raters[name]))
     for later, earlier in combinations(by_run, 2):
         if answered[later] & answered[earlier]:
             return earlier, later
@@ -228,7 +230,7 @@ def offered_sides(db: Database, project_id: int) -> tuple[tuple[str, str], ...]:
     names = {question.rater for question in project_questions(db, project_id)}
     runs = [(f"{RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}")
             for run in list_runs(db, project_id) if run["rater"] in names and run["protocol"] in offered()]  # fmt: skip
-    return (*((name, name) for name in sorted(names, key=lambda name: rater_rank(raters[name]))), *runs)
+    return (*((name, name) for name in sorted(names, key=lambda name: rank_of(raters[name]))), *runs)
 
 
 def _check_sides(first: Source, second: Source) -> None:
@@ -237,25 +239,25 @@ def _check_sides(first: Source, second: Source) -> None:
 
 
 def _parts(
-    db: Database, project_id: int, ratings: Ratings, pair: Pair, sides: Sides, options: ChangeOptions
+    db: Database, project_id: int, ratings: Ratings, pair: Meeting, sides: Sides, options: ChangeOptions
 ) -> list[Part]:  # fmt: skip
     cases = ratings.cases
     a, b = (
         source.verdicts(db, ratings, question)
         for question, source in zip((pair.a, pair.b), sides, strict=True)
     )
-    met_by = Side(ratings.raters[pair.a.rater], a), Side(ratings.raters[pair.b.rater], b)
     values = np.concatenate([side.value[~np.isnan(side.value)] for side in (a, b)])
-    comparable = by_labels(pair, ratings)
+    comparable = compares_lists(pair.protocol) or not any(
+        ratings.raters[q.rater].of_metrics for q in pair[:2]
+    )
     levels, labelled = _levels(db, project_id, pair, values) if comparable else ((), False)
     unordered = (pair.protocol, pair.aspect) in categories(db, project_id)
     bounds = value_bounds(db, project_id, pair.a, values) if comparable else None
     changed = []
-    for system, within in parts(cases, a, b, options.by_system):
-        met = align(cases, met_by, within)
+    for system, within in system_parts(cases, a, b) if options.by_system else (("", None),):
+        met = both_sides(cases, (Side(a), Side(b)), within)
         tally = tallied(
             met,
-            cases,
             levels,
             labelled,
             options.resamples,
@@ -269,7 +271,9 @@ def _parts(
     return changed
 
 
-def _levels(db: Database, project_id: int, pair: Pair, values: FloatArray) -> tuple[tuple[Level, ...], bool]:
+def _levels(
+    db: Database, project_id: int, pair: Meeting, values: FloatArray
+) -> tuple[tuple[Level, ...], bool]:
     """The lines of the grid, highest first, and whether all values are labels.
 
     The lines are the label set and any other values given, or bands of equal width if there are too many values.

@@ -7,10 +7,10 @@ from itertools import groupby
 
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.reports.common.estimate_cells import interval_columns
-from recjudge_tui.reports.common.pairing import Pair
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.compare.changes import Changes, Part
 from recjudge_tui.reports.compare.tests import SIGN_OVER_USERS, fitting_test
+from recjudge_tui.shapes import Meeting
 from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.changes import Cell, ChangedCase, changed_cases
@@ -187,7 +187,7 @@ def cases_table(db: Database, changes: Changes, cell: Cell | None = None, limit:
     return _table("Changed cases", _CASES, tuple(rows), plain, changes.notes)
 
 
-def _case(pair: Pair, case: ChangedCase, *, ordered: bool) -> Row:
+def _case(pair: Meeting, case: ChangedCase, *, ordered: bool) -> Row:
     before, now = case.labels
     return {
         "case_id": str(case.case_id),
@@ -213,7 +213,7 @@ def direction_of(protocol: str, case: ChangedCase) -> str:
     return "" if case.value_a == case.value_b else up if case.value_b > case.value_a else down
 
 
-def _who(changes: Changes, pair: Pair, system: str = "") -> Row:
+def _who(changes: Changes, pair: Meeting, system: str = "") -> Row:
     row: Row = {
         "rater_a": changes.first.name,
         "rater_b": changes.second.name,

@@ -8,14 +8,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from recjudge_tui.reports.common.comparison import AlignedVerdicts
-from recjudge_tui.reports.common.orientation import Orientation, both_sides, orientation
+from recjudge_tui.shapes import ABSENT, OK, Orientation, Pairs
 from recjudge_tui.stats.agreement.change import Change, mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.hypotheses import NOTHING_CHANGED, bowker, sign_test, stuart_maxwell, users_for_each
 from recjudge_tui.stats.intervals import Bounds
-from recjudge_tui.store.verdicts.ratings import CaseColumns
 
 MCNEMAR, STUART_MAXWELL, SIGN = "McNemar, exact", "Stuart-Maxwell", "sign, exact"
 SIGN_OVER_USERS = "sign over users, exact"
@@ -86,8 +84,7 @@ class Finding(NamedTuple):
 
 
 def tallied(
-    met: AlignedVerdicts,
-    cases: CaseColumns,
+    met: Pairs,
     lines: Sequence[Line],
     labelled: bool,
     resamples: int,
@@ -98,23 +95,22 @@ def tallied(
 ) -> Tally:
     """The counts of two aligned sides; `ordered` is false for values that are codes of categories, `bounds` are the lowest
     and the highest value."""
-    (a, b), (status_a, status_b) = met.values, met.status
-    both = met.included & (status_a == 1) & (status_b == 1)
-    rows = np.flatnonzero(both)
-    seen = orientation(cases, rows)
-    left, right, user = a[rows] * seen.turn, b[rows] * seen.turn, cases.user[rows]
+    state_a, state_b = met.state
+    ok = (state_a == OK) & (state_b == OK)
+    both = met.among(ok)
+    seen, left, right, user = both.seen, both.x, both.y, both.user
     users_up, users_down = users_for_each(right, left, user)
     return Tally(
-        n=rows.size,
-        users=int(np.unique(user).size),
+        n=both.n,
+        users=both.users,
         up=int((right > left).sum()),
         down=int((right < left).sum()),
         users_up=users_up,
         users_down=users_down,
-        only_a=int((met.included & (status_b == 0)).sum()),
-        only_b=int((met.included & (status_a == 0)).sum()),
-        failed=int((met.included & (status_a > 0) & (status_b > 0) & ~both).sum()),
-        counts=_counts(both_sides(a[rows], seen), both_sides(b[rows], seen), lines),
+        only_a=int((state_b == ABSENT).sum()),
+        only_b=int((state_a == ABSENT).sum()),
+        failed=int(((state_a != ABSENT) & (state_b != ABSENT) & ~ok).sum()),
+        counts=_counts(seen.both_sides(left), seen.both_sides(right), lines),
         labelled=labelled,
         ordered=ordered,
         means=mean_change(right, left, user, bounds),

@@ -153,9 +153,7 @@ def mean_change(
     a, b, kept = complete(new, old)
     if a.size == 0:
         return Change(None, None, undefined("no case that both runs were asked about"))
-    change = mean_estimate(
-        a - b, rows_of(users, kept), _between(bounds, bounds), resamples=resamples, seed=seed, level=level
-    )
+    change = mean_estimate(a - b, rows_of(users, kept), _between(bounds, bounds), level=level)
     return Change(float(a.mean()), float(b.mean()), change)
 
 

@@ -29,4 +29,4 @@ def position_consistency_estimate(
     if a.size == 0:
         return undefined("no pair answered in both orders")
     pair_users = rows_of(users, kept)
-    return share_estimate(a == b, pair_users, resamples=resamples, seed=seed, level=level)
+    return share_estimate(a == b, pair_users, level=level)

@@ -290,9 +290,7 @@ def _of_rows(rows: _Rows, labels: FloatArray | None, stat: str) -> Estimate:
         values, bounds = same.astype(np.float64), SHARE
     if not kept.any():
         return undefined(STATISTICS[stat].undefined, rows.a.size)
-    estimate = mean_estimate(
-        values[kept], rows.users[kept], bounds, resamples=rows.resamples, seed=rows.seed, level=rows.level
-    )
+    estimate = mean_estimate(values[kept], rows.users[kept], bounds, level=rows.level)
     return replace(estimate, n=rows.a.size)
 
 

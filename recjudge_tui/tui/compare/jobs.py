@@ -18,8 +18,8 @@ from recjudge_tui.store.verdicts.changes import Cell, changed_ids
 from recjudge_tui.tui.kit.exporting import export_table
 
 if TYPE_CHECKING:
-    from recjudge_tui.reports.common.pairing import Pair
     from recjudge_tui.reports.compare.changes import Changes, Part
+    from recjudge_tui.shapes import Meeting
 
 DIFF_ENDINGS = (".diff", ".patch")
 
@@ -41,7 +41,7 @@ class Comparison(NamedTuple):
 
     offered: tuple[tuple[str, str], ...]
     request: ComparisonRequest
-    questions: tuple[Pair, ...]
+    questions: tuple[Meeting, ...]
     changes: Changes | None = None
     part: Part | None = None
     summary: Row | None = None
