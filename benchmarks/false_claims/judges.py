@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.false_claims.claim import Claim, quick_sign_test
 from benchmarks.populations import Rng
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.stats.agreement.change import mean_change
+from recjudge_tui.stats.agreement import mean_change
 from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.experiments.prediction_powered import prediction_powered_mean

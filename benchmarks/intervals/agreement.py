@@ -10,12 +10,12 @@ import numpy as np
 from benchmarks.intervals.setting import Setting, Shown, estimated, owners
 from benchmarks.populations import Rng
 from recjudge_tui.stats.agreement import RatedCases, agreement_change
-from recjudge_tui.stats.agreement.by_label import label_scores
-from recjudge_tui.stats.agreement.detection import detection_estimates
-from recjudge_tui.stats.agreement.intervals import agreement_estimates
-from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
-from recjudge_tui.stats.agreement.rater_pairs import RatedPair, pairs_interval
-from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.agreement import label_scores
+from recjudge_tui.stats.agreement import detection_estimates
+from recjudge_tui.stats.agreement import agreement_estimates
+from recjudge_tui.stats.agreement import many_raters_estimates
+from recjudge_tui.stats.agreement import RatedPair, pairs_interval
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, Interval
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.intervals.setting import Setting, Shown, estimated, labels_drawn, owners
 from benchmarks.populations import Rng, sparse_hits
-from recjudge_tui.stats.agreement.association import association
-from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
+from recjudge_tui.stats.agreement import association
+from recjudge_tui.stats.agreement import position_consistency_estimate
 from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.confidence.calibration import (

@@ -16,7 +16,7 @@ from benchmarks.populations import (
     sparse_hits,
     uneven_rows,
 )
-from recjudge_tui.stats.agreement.change import mean_change
+from recjudge_tui.stats.agreement import mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray, ratio
 from recjudge_tui.stats.hypotheses import share_difference
 from recjudge_tui.stats.intervals import (

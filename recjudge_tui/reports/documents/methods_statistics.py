@@ -14,7 +14,7 @@ from recjudge_tui.reports.documents.statistic_sentences import (
     OFFLINE,
     SENTENCES,
 )
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS, usual_statistic
+from recjudge_tui.stats.registry import CORRELATIONS, STATISTICS, usual_statistic
 from recjudge_tui.stats.defaults import RESAMPLES, level_text
 
 # in place of a name: every statistic that the data allow

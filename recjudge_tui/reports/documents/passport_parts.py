@@ -26,8 +26,8 @@ from recjudge_tui.reports.reliability.calibration import (
 )
 from recjudge_tui.reports.reliability.length_bias import NO_PEOPLE, feature_preferences
 from recjudge_tui.reports.reliability.position import pair_answers
-from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
-from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS
+from recjudge_tui.stats.agreement import position_consistency_estimate
+from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate

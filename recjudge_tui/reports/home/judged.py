@@ -48,7 +48,7 @@ from recjudge_tui.reports.leaderboard.scores import q_scores
 from recjudge_tui.reports.leaderboard.separable import more_users, short_reason, tested_neighbours
 from recjudge_tui.reports.trend.judged import FLAGS
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
-from recjudge_tui.stats.agreement.registry import label_of, usual_statistic
+from recjudge_tui.stats.registry import label_of, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.contents import DataCounts
 from recjudge_tui.store.verdicts.ratings import project_raters

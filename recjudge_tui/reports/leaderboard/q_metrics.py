@@ -14,7 +14,7 @@ from recjudge_tui.reports.leaderboard.battles import battles
 from recjudge_tui.reports.leaderboard.judged_lists import JudgedLists
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, board_ratings, ranked_questions
 from recjudge_tui.reports.leaderboard.scores import q_of
-from recjudge_tui.stats.agreement.association import association, orders_agree
+from recjudge_tui.stats.agreement import association, orders_agree
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.store.database import Database

@@ -16,7 +16,7 @@ from recjudge_tui.reports.leaderboard.battles import battles
 from recjudge_tui.reports.leaderboard.judged_lists import JudgedLists
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, board_ratings, ranked_questions
 from recjudge_tui.reports.leaderboard.scores import q_of
-from recjudge_tui.stats.agreement.association import FEWEST, min_max
+from recjudge_tui.stats.agreement import FEWEST, min_max
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import newest_judges

@@ -18,7 +18,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import METHODS as BOARDS
 from recjudge_tui.reports.leaderboard.measured_lists import METRICS
 from recjudge_tui.reports.projects.run_settings import run_settings_table
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
+from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.projects import create_project, project_id
 from tests.support.hostile import HOSTILE

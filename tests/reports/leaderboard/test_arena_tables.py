@@ -13,7 +13,7 @@ from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.leaderboard.arena import TABLES, arena_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions
 from recjudge_tui.reports.leaderboard.q_metrics import METRICS, correlation_rows
-from recjudge_tui.stats.agreement.association import association
+from recjudge_tui.stats.agreement import association
 from recjudge_tui.store.imports.loading import add_events, add_items, add_slate
 from tests.support.battles import battles
 from tests.support.verdicts import (
