@@ -11,8 +11,8 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.mean_pairs import PAIR_COLUMNS, pair_notes, pair_rows
-from recjudge_tui.reports.measured_lists import (
+from recjudge_tui.reports.leaderboard.mean_pairs import PAIR_COLUMNS, pair_notes, pair_rows
+from recjudge_tui.reports.leaderboard.measured_lists import (
     COVERAGE,
     METRICS,
     ListsOfSystems,
@@ -23,7 +23,7 @@ from recjudge_tui.reports.measured_lists import (
 )
 from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.resampling.group_means import mean_estimates, user_sums
+from recjudge_tui.stats.intervals import mean_estimates
 from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, REDUNDANCY
 from recjudge_tui.stats.retrieval.redundancy import NEAR
 from recjudge_tui.store.data.held_out_copies import held_out_copies
@@ -93,10 +93,10 @@ def metrics_table(
     and NotFoundError for an unknown system.
     """
     measured = measured_lists(db, project_id, k, metrics, among=among, lists=lists, chosen=chosen)
-    rows = list(_rows(measured.systems, len(measured.users), k, metrics, resamples))
+    rows = list(_rows(measured.systems, k, metrics))
     tested = metric_pairs(measured, metrics, chosen.groups) if resamples else []
     notes = [
-        *pair_notes(tested),
+        *pair_notes([tested], "metrics"),
         RELEVANCE,
         GAINS,
         DISCOUNT,
@@ -137,7 +137,7 @@ def metric_pairs_table(
         for pairs in tested
         for row in pair_rows(pairs)
     ]
-    notes = pair_notes(tested) if rows else ["fewer than two systems have lists"]
+    notes = pair_notes([tested], "metrics") if rows else ["fewer than two systems have lists"]
     return Table(
         f"Pairs of systems by offline metrics at {k}", _PAIR_COLUMNS, tuple(rows), tuple(notes), {"k": k}
     )
@@ -148,16 +148,15 @@ def _cutoff(metric: str, k: int) -> int | None:
 
 
 def _rows(
-    measured: list[SystemMetrics], users: int, k: int, metrics: Sequence[str], resamples: int
+    measured: list[SystemMetrics], k: int, metrics: Sequence[str]
 ) -> Iterator[Row]:
     columns = [
         (values, system_metrics.users)
         for system_metrics in measured
         for values in system_metrics.values.values()
     ]
-    sums = user_sums([values for values, _ in columns], [codes for _, codes in columns], users)
     bounds = [LIST_METRICS[name].bounds for system_metrics in measured for name in system_metrics.values]
-    means = iter(mean_estimates(sums, bounds, resamples=resamples))
+    means = iter(mean_estimates([values for values, _ in columns], [codes for _, codes in columns], bounds))
     for system_metrics in measured:
         estimates = {
             name: _explained(name, next(means), system_metrics.users.size) for name in system_metrics.values

@@ -150,7 +150,7 @@ def _print_summary(database: Database) -> None:
 
 def _agreement_line(database: Database, project: int, people: str) -> str:
     from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
-    from recjudge_tui.stats.agreement.registry import STATISTICS
+    from recjudge_tui.stats.registry import STATISTICS
 
     options = AgreementOptions("pairwise", OVERALL, raters=("rules", people), truth=people, stats=("kappa",))
     row = agreement_table(database, project, options).rows[0]

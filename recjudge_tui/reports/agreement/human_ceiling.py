@@ -16,8 +16,8 @@ from recjudge_tui.reports.common.comparison import Comparison, estimates
 from recjudge_tui.reports.common.orientation import labels_seen
 from recjudge_tui.reports.common.pairing import AgreementOptions, Pair, pairs_of
 from recjudge_tui.reports.common.scales import is_metric, is_people
-from recjudge_tui.stats.agreement.rater_pairs import RatedPair, pairs_interval
-from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.agreement import RatedPair, pairs_interval
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
 from recjudge_tui.stats.estimate import Estimate, join_notes

@@ -25,7 +25,7 @@ from recjudge_tui.reports.flags.project_flags import (
     question_of,
     silent_notes,
 )
-from recjudge_tui.stats.agreement.detection import detection_estimates
+from recjudge_tui.stats.agreement import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import share_estimate

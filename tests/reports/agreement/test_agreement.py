@@ -14,8 +14,8 @@ from recjudge_tui.raters.consensus import make_consensus
 from recjudge_tui.raters.ensemble import make_ensemble
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.stats.agreement.coefficients import qwk
-from recjudge_tui.stats.agreement.correlation import pearson
+from recjudge_tui.stats.agreement import qwk
+from recjudge_tui.stats.agreement import pearson
 from tests.support.verdicts import (
     Project,
     give,

@@ -12,7 +12,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.raters.ensemble import make_ensemble
 from recjudge_tui.reports.agreement.ensembles import ensembles_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
-from recjudge_tui.stats.agreement.correlation import group_mean
+from recjudge_tui.stats.agreement import group_mean
 from tests.support.verdicts import Project, give, new_project, text_case
 
 JUDGES = ("one", "two", "six")

@@ -16,7 +16,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.raters.ensemble import make_ensemble
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.reliability.ensemble_costs import EnsembleCostOptions, ensemble_costs_table
-from recjudge_tui.stats.agreement.coefficients import percent, qwk
+from recjudge_tui.stats.agreement import percent, qwk
 from recjudge_tui.stats.combining.consensus import majority
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
 

@@ -16,8 +16,8 @@ from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement
 from recjudge_tui.reports.common.table import Column, Table
 from recjudge_tui.reports.figures.words import METHOD_NAMES
 from recjudge_tui.reports.leaderboard.leaderboard import METHODS, LeaderboardOptions, leaderboard_table
-from recjudge_tui.stats.agreement import weighted_cells
-from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS, Statistic, label_of
+from recjudge_tui.stats.agreement import FUNCTIONS
+from recjudge_tui.stats.registry import SHARE, STATISTICS, Statistic, label_of
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project, project_id
 from recjudge_tui.store.verdicts.triage_log import record
@@ -215,7 +215,7 @@ async def test_m_chooses_question_and_statistic(rated: Path) -> None:
 
 
 async def test_a_registered_statistic_is_in_the_list(rated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weighted_cells, "match_rate", weighted_cells.percent, raising=False)
+    monkeypatch.setitem(FUNCTIONS, "match_rate", FUNCTIONS["percent"])
     monkeypatch.setitem(STATISTICS, "match_rate", Statistic("Match rate", "no cases", SHARE))
     async with running(rated) as pilot:
         screen = await open_screen(pilot)
