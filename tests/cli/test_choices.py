@@ -14,15 +14,15 @@ from recjudge_tui.cli.results.cost import cost
 from recjudge_tui.cli.results.estimate import estimate
 from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.cli.results.reproduce import reproduce
-from recjudge_tui.raters.consensus import Rule
-from recjudge_tui.raters.ensemble import EnsembleRule
 from recjudge_tui.reports.common.stream import EXPORT_FORMATS, PARQUET
 from recjudge_tui.reports.common.table import FORMATS
 from recjudge_tui.reports.leaderboard.arena import PAIRS, TABLES
 from recjudge_tui.reports.papers.zhang_evaluators import LEVELS
 from recjudge_tui.reports.projects.data_export import RANKINGS
 from recjudge_tui.reports.projects.ranking_files import RankingFormat
+from recjudge_tui.reports.reliability.ensemble_costs import ENSEMBLE_RULES
 from recjudge_tui.reports.reliability.human_estimates import MEASURES
+from recjudge_tui.stats.combining.consensus import RULES
 from recjudge_tui.stats.ranking.connectivity import Ties
 from recjudge_tui.stats.text.words import TOKENS
 from recjudge_tui.store.verdicts.listing import SORTS
@@ -32,10 +32,9 @@ OFFERED = (
     (leaderboard, "table", {*TABLES, PAIRS}),
     (leaderboard, "ties", set(get_args(Ties))),
     (estimate, "measure", set(MEASURES)),
-    (cost, "rule", set(get_args(EnsembleRule))),
+    (cost, "rule", set(ENSEMBLE_RULES)),
     (reproduce, "level", set(LEVELS)),
-    (raters.consensus, "rule", set(get_args(Rule))),
-    (raters.ensemble, "rule", set(get_args(EnsembleRule))),
+    (raters.combine, "rule", set(RULES)),
     (raters.metric, "tokens", set(TOKENS)),
     (verdicts.list_, "sort", {*SORTS, "attention"}),
     (verdicts.decide, "action", set(get_args(Action)) - {"undo"}),

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from recjudge_tui.cli.results.agreement import agreement
-from recjudge_tui.raters.consensus import make_consensus
-from recjudge_tui.raters.ensemble import make_ensemble
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.agreement.agreement import agreement_table
 from recjudge_tui.reports.agreement.by_label import by_label_table
 from recjudge_tui.reports.agreement.confusion import confusion_table
@@ -51,9 +50,9 @@ TOPIC = ("pairwise", "overall")
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = drawn_project(tmp_path_factory.mktemp("juries") / "p.db")
-    make_consensus(project.db, project.id, "crowd", "conservative", ["anna", "ben"])
-    make_consensus(project.db, project.id, "stern", "strict", ["anna", "good"])
-    make_ensemble(project.db, project.id, "jury", "majority", ["good", "poor"])
+    combine(project.db, project.id, "crowd", "conservative", ["anna", "ben"])
+    combine(project.db, project.id, "stern", "strict", ["anna", "good"])
+    combine(project.db, project.id, "jury", "majority", ["good", "poor"])
     return project
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from scipy.stats import binomtest
 
-from recjudge_tui.raters.consensus import make_consensus
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.common.page import Page, render_page
 from recjudge_tui.reports.common.table import FORMATS, Screen
 from recjudge_tui.reports.papers.saer import saer_page
@@ -222,7 +222,7 @@ def test_people_are_named_and_a_consensus_stands_for_them(project: Project) -> N
     assert "Agreement with people (Quadratic weighted κ): lists, ann: 1.00, 95 % CI 0." in told
     assert " to 1.00 (n = 40)." in told
     give(project, "ben", {case: 0.0 if value else 2.0 for case, value in lists.items()})
-    make_consensus(project.db, project.id, "people", "strict", ("ann", "ben"))
+    combine(project.db, project.id, "people", "strict", ("ann", "ben"))
     told = lead(project, stages)
     assert "lists, people: " in told
     assert "lists, ann" not in told
