@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.pilot import Pilot
 
-from recjudge_tui.raters.consensus import make_consensus
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Column, Table
 from recjudge_tui.reports.figures.words import METHOD_NAMES
@@ -347,7 +347,7 @@ async def test_a_note_says_that_a_consensus_is_assumed_to_be_right(
     rated: Path, size: tuple[int, int]
 ) -> None:
     with connect(rated) as db:
-        make_consensus(db, 1, "crowd", "conservative", ["anna", "bert"])
+        combine(db, 1, "crowd", "conservative", ["anna", "bert"])
     async with running(rated, size=size) as pilot:
         await open_screen(pilot)
         about = "crowd is made from other raters: it counts as right"
