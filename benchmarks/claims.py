@@ -46,7 +46,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "gates": judges.GATES,
     "position": judges.POSITION,
     "compare": judges.COMPARE,
-    "diversity": judges.DIVERSITY,
+    "biases": judges.BIASES,
     "ablation": judges.ABLATION,
     "estimate": judges.ESTIMATE,
     "outcome": live.OUTCOMES,

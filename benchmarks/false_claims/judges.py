@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.false_claims.claim import Claim, quick_sign_test
 from benchmarks.populations import Rng
 from recjudge_tui.domain.text import quantity
+from recjudge_tui.reports.reliability.biases import Slope
 from recjudge_tui.stats.agreement.change import mean_change
-from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.agreement.marginal import stuart_maxwell
 from recjudge_tui.stats.agreement.paired import users_for_each
 from recjudge_tui.stats.defaults import ALPHA, LEVEL
@@ -91,35 +91,35 @@ def changed(same: float, marginal: tuple[float, ...]) -> Claim:
     return Claim(f"compare: labels moved, {100 * same:.0f} % kept", made)
 
 
-def uniform(rows: int, same: float, skewed: bool = False) -> Claim:
-    """`diversity --truth`: a rater favours uniform or varied lists more than people do, in any of the rows (over all lists
-    and within systems, for each of several judges), two lists of a user; `same` of the labels are those of people."""
+def favours(rows: int, same: float, skewed: bool = False) -> Claim:
+    """`biases`: a rater favours one kind of lists more than people do, in any of the rows (each of several judges), three
+    lists of a user; `same` of the labels are those of people."""
+    question = Question("judge", "pointwise", "overall")
 
     def made(rng: Rng, users: int) -> bool:
-        system = np.tile([0, 1], users)
-        who = np.repeat(np.arange(users), 2)
-        lists = rng.beta(0.3, 3, who.size) if skewed else rng.beta(2 + system, 3, who.size)
+        who = np.repeat(np.arange(users), 3)
+        lists = rng.beta(0.3, 3, who.size) if skewed else rng.beta(2, 3, who.size)
         people = rng.choice(3, who.size, p=(0.3, 0.4, 0.3))
-        judges = [
-            np.where(rng.random(who.size) < same, people, rng.choice(3, who.size, p=(0.3, 0.4, 0.3)))
-            for _ in range(max(1, rows // 2))
-        ]
-        measured = [(judge, groups) for judge in judges for groups in (None, system)][:rows]
+        slopes = []
+        for _ in range(rows):
+            judge = np.where(rng.random(who.size) < same, people, rng.choice(3, who.size, p=(0.3, 0.4, 0.3)))
+            x, y = (
+                part - (np.bincount(who, weights=part) / 3)[who]
+                for part in (lists, (judge - people).astype(float))
+            )
+            slopes.append(Slope(question, "homogeneity", "beyond truth", x, y, who, 1.0))
 
         def found(level: float) -> list[bool | None]:
-            biases = [
-                homogeneity_bias(lists, judge, people, who, groups, level=level).difference
-                for judge, groups in measured
-            ]
+            ends = [slope.estimate(level=level) for slope in slopes]
             return [
-                None if b.ci_low is None or b.ci_high is None else not b.ci_low <= 0 <= b.ci_high
-                for b in biases
+                None if e.ci_low is None or e.ci_high is None else not e.ci_low <= 0 <= e.ci_high
+                for e in ends
             ]
 
         return any(holm_claims(found, LEVEL))
 
     kind = f"{100 * same:.0f} % of labels alike{', few uniform lists' if skewed else ''}"
-    return Claim(f"diversity: favours uniform or varied lists, {quantity(rows, 'row')}, {kind}", made)
+    return Claim(f"biases: favours one kind of lists, {quantity(rows, 'row')}, {kind}", made)
 
 
 def more_right(prompts: int, cases: int, right: float) -> Claim:
@@ -171,9 +171,9 @@ GATES = (
 )  # fmt: skip
 POSITION = favoured(1), favoured(7)
 COMPARE = changed(0.7, (0.34, 0.33, 0.33)), changed(0.9, (0.34, 0.33, 0.33)), moved(3)
-DIVERSITY = (
-    uniform(1, 0.0), uniform(1, 0.8), uniform(1, 0.95), uniform(2, 0.8), uniform(6, 0.8), uniform(2, 0.8, skewed=True),
-    uniform(2, 0.95, skewed=True),
+BIASES = (
+    favours(1, 0.0), favours(1, 0.8), favours(1, 0.95), favours(2, 0.8), favours(6, 0.8), favours(2, 0.8, skewed=True),
+    favours(2, 0.95, skewed=True),
 )  # fmt: skip
 ABLATION = more_right(2, 1, 0.8), more_right(3, 3, 0.8), more_right(3, 1, 0.97)
 ESTIMATE = unbalanced(1, 0.5), unbalanced(1, 0.05), unbalanced(10, 0.3)

@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.intervals.setting import Setting, Shown, estimated, labels_drawn, owners
 from benchmarks.populations import Rng, sparse_hits
+from recjudge_tui.reports.reliability.biases import Slope
 from recjudge_tui.stats.agreement.association import association
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
-from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.confidence.calibration import (
     brier_score,
@@ -27,6 +27,7 @@ from recjudge_tui.stats.experiments.confidence_sequences import ConfidenceSequen
 from recjudge_tui.stats.experiments.online import Arm, lift
 from recjudge_tui.stats.experiments.prediction_powered import Scale, prediction_powered_mean
 from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
+from recjudge_tui.store.verdicts.ratings import Question
 
 
 def powered_setting(name: str, share: float, right: float) -> Setting:
@@ -139,27 +140,18 @@ def _moved(shown: Estimate, true: float) -> Interval | None:
     return Interval(shown.ci_low - true, shown.ci_high - true)
 
 
-def bias_setting() -> Setting:
-    """The slope and the rank difference of a judge who favours uniform lists by one point from 0 to 1."""
-
-    def sample(rng: Rng, users: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        uniform = rng.beta(2, 3, 2 * users)
-        own = rng.normal(0, 0.5, uniform.size)
-        return (
-            uniform,
-            own + uniform + rng.normal(0, 0.5, uniform.size),
-            own + rng.normal(0, 0.5, uniform.size),
-        )
+def bias_setting(name: str, slope: float, lists: int) -> Setting:
+    """The slope within users of a judge who favours what has more of a covariate by so many points, in people's terms."""
+    question = Question("judge", "pointwise", "overall")
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
-        bias = homogeneity_bias(*sample(rng, users), owners(users, 2))
-        return {"slope": bias.difference, "rank": bias.rank}
+        who = owners(users, lists)
+        x = rng.normal(size=who.size)
+        y = slope * x + rng.normal(0, 0.7, who.size) + rng.normal(0, 0.3, users)[who] * x
+        x, y = (part - (np.bincount(who, weights=part) / lists)[who] for part in (x, y))
+        return {"slope": Slope(question, "length", "rating", x, y, who, 1.0).estimate()}
 
-    def truth(rng: Rng) -> Mapping[str, float]:
-        bias = homogeneity_bias(*sample(rng, 200_000), owners(200_000, 2), resamples=0)
-        return {"slope": 1.0, "rank": float(bias.rank.value or 0.0)}
-
-    return Setting("homogeneity bias", draw, truth)
+    return Setting(name, draw, lambda _: {"slope": slope})
 
 
 def position_setting(name: str, decided: float, first: float, rows: int) -> Setting:
@@ -188,34 +180,6 @@ def position_setting(name: str, decided: float, first: float, rows: int) -> Sett
         }
 
     return Setting(name, figures, lambda rng: estimated(figures(rng, 200_000, 0)))
-
-
-def length_setting(name: str, prefers: float, texts: int) -> Setting:
-    """A judge's preference for the longer text over all pairs of a user's texts, and its excess over that of two
-    people.
-    """
-    first, second = np.triu_indices(texts, 1)
-
-    def figures(rng: Rng, users: int, resamples: int = 2000) -> dict[str, Estimate]:
-        length = rng.normal(size=(users, texts))
-        quality = rng.normal(size=(users, texts))
-
-        def votes(weight: float) -> FloatArray:
-            score = np.rint(quality + weight * length + rng.normal(0, 0.7, length.shape))
-            preferred: FloatArray = np.sign(score[:, first] - score[:, second])
-            return preferred
-
-        longer = np.sign(length[:, first] - length[:, second])
-        judge, people = votes(prefers), (votes(0.1) + votes(0.1)) / 2
-        who = owners(users, first.size)
-        return {
-            "preference": mean_estimate((judge * longer).ravel(), who, (-1.0, 1.0), resamples=resamples),
-            "beyond people": mean_estimate(
-                ((judge - people) * longer).ravel(), who, (-2.0, 2.0), resamples=resamples
-            ),
-        }
-
-    return Setting(name, figures, lambda rng: estimated(figures(rng, 100_000, 0)))
 
 
 def sequence_setting(name: str, values: Callable[[Rng, int], FloatArray], mean: float) -> Setting:
@@ -267,9 +231,10 @@ POWERED = (
     powered_mean_setting("metric of its own scale", 0.8, 1, None),
 )  # fmt: skip
 BIASES = (
-    bias_setting(), position_setting("steady judge", 0.8, 0.5, 1), position_setting("leans to Set 1, 3 rows", 0.5, 0.8, 3),
-    position_setting("nearly always steady", 0.97, 0.5, 2), length_setting("longer of 3 texts", 0.3, 3),
-    length_setting("no preference, 5 texts", 0.0, 5),
+    bias_setting("favours longer lists", 0.4, 3), bias_setting("no preference, 5 lists", 0.0, 5),
+    position_setting("steady judge", 0.8, 0.5, 1),
+    position_setting("leans to Set 1, 3 rows", 0.5, 0.8, 3),
+    position_setting("nearly always steady", 0.97, 0.5, 2),
 )  # fmt: skip
 EXPERIMENTS = (
     click_setting("clicks 1 %", 0.01, 1000), click_setting("clicks, few", 0.001, 500),

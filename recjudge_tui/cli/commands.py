@@ -59,7 +59,9 @@ SECTIONS = {
             "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
         ),
         "trend": Subcommand("results.trend", "trend", "Show each system's figures over time."),
-        "diversity": Subcommand("results.diversity", "diversity", "Show how varied each system's lists are."),
+        "biases": Subcommand(
+            "results.biases", "biases", "Show whether raters favour longer, popular or uniform lists."
+        ),
         "cost": Subcommand("results.cost", "cost", "Show the cost of a judged case by judge and prompt."),
         "outcome": Subcommand(
             "results.outcome", "outcome", "Record live experiments, and compare judges with them."

@@ -45,6 +45,9 @@ _UNDEFINED: Mapping[str, str] = {
     "ild": "fewer than two items of the list have categories",
     "novelty": "no item of the list occurs in an event",
     "popularity": "the list is empty",
+    "title_ild": "fewer than two items of the list have titles",
+    "near_duplicates": "the list is empty",
+    "category_coverage": _NO_CATEGORY,
 }
 
 

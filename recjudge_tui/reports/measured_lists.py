@@ -15,14 +15,14 @@ from recjudge_tui.reports.mean_pairs import MeasuredPairs, SystemMeans, compared
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.retrieval import offline
 from recjudge_tui.stats.retrieval.held_out import TruthKey
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, RankedList
+from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, REDUNDANCY, RankedList
 from recjudge_tui.stats.retrieval.list_values import EvaluationArrays, evaluation_arrays, list_values
 from recjudge_tui.store.data.catalogue import check_judgeable, systems
 from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.database import Database
 
 COVERAGE = "coverage"
-METRICS = (*LIST_METRICS, COVERAGE)
+METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)
 ListsOfSystems = Mapping[str, Sequence[RankedList]]
 
 
@@ -72,8 +72,8 @@ def measured_lists(
     Raises UsageError for an unknown metric and NotFoundError for an unknown system.
     """
     for name in metrics:
-        if name not in METRICS:
-            raise UsageError(f"no metric “{name}”", f"Available: {', '.join(METRICS)}.")
+        if name not in (*METRICS, *REDUNDANCY):
+            raise UsageError(f"no metric “{name}”", f"Available: {', '.join((*METRICS, *REDUNDANCY))}.")
     known = systems(db, project_id) if lists is None else list(lists)
     check_judgeable(db, project_id, among, known)
     named = [name for name in known if not among or name in among]

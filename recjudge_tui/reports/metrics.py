@@ -24,7 +24,8 @@ from recjudge_tui.reports.measured_lists import (
 from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.resampling.group_means import mean_estimates, user_sums
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
+from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, REDUNDANCY
+from recjudge_tui.stats.retrieval.redundancy import NEAR
 from recjudge_tui.store.data.held_out_copies import held_out_copies
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import untimed_count, untimed_note
@@ -44,6 +45,11 @@ DISCOUNT = (
 DIVERSITY = (
     "urd: entropy in bits of the categories of a list; ild: mean Jaccard distance between the categories of two of"
     " its items"
+)
+REDUNDANT = (
+    "title_ild: ild of the words of titles; near_duplicates: share of items that have"
+    f" {NEAR:.0%} of their words and a category in common with an item above; category_coverage: share of the catalogue's"
+    " categories that a list shows"
 )
 _COLUMNS = (
     Column("system", "System"),
@@ -95,6 +101,7 @@ def metrics_table(
         GAINS,
         DISCOUNT,
         DIVERSITY,
+        *([REDUNDANT] if set(metrics).intersection(REDUNDANCY) else []),
         "a mean over lists; interval over users, each with all their lists",
     ]
     if not rows:

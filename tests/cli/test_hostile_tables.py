@@ -62,7 +62,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "cost": HERE,
     "metrics": HERE,
     "trend": HERE,
-    "diversity": HERE,
+    "biases": HERE,
     "robustness ablation": (*HERE, "--raters", f"{QWEN},{LLAMA}"),
     "robustness adversarial": (*HERE, "--judge", "rules", "--dry-run"),
     "robustness injected": (*HERE, "--judge", "rules"),

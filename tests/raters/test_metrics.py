@@ -33,7 +33,7 @@ from tests.support.waiting import HANG_S
 DOCUMENTED = (
     "bleu-1", "bleu-4", "rouge-1", "rouge-l",
     "auc", "ndcg", "ndcg_exp", "ndcg_explicit", "precision", "recall", "map", "map_min", "mrr", "hit_rate", "urd", "ild",
-    "novelty", "popularity",
+    "novelty", "popularity", "title_ild", "near_duplicates", "category_coverage",
 )  # fmt: skip
 EXPLANATIONS = (
     ("user_id", "item_id", "system", "text", "reference"),
@@ -218,7 +218,7 @@ def test_every_metric_has_a_reason_where_it_is_undefined(db: Database) -> None:
     load(db, "lists", [("user_id", "system", "item_id", "rank"), ("u1", "a", "i1", 1)])
     made = dict(zip(LIST_METRICS, make(db, *LIST_METRICS), strict=True))
     defined = [name for name, lines in made.items() if len(lines) == 1]
-    assert defined == ["popularity"]
+    assert defined == ["popularity", "near_duplicates"]
     assert all(line.startswith("left out: 1 × list: ") for lines in made.values() for line in lines[1:])
 
 

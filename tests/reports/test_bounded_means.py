@@ -10,7 +10,6 @@ import pytest
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.compare.changes import ChangeOptions, compare_raters
 from recjudge_tui.reports.compare.tables import summary_table
-from recjudge_tui.reports.leaderboard.diversity import diversity_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.reliability.strictness import strictness_table
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
@@ -48,7 +47,6 @@ def test_the_mean_of_three_users_has_one_interval(scored: Project) -> None:
     tables = (
         leaderboard_table(scored.db, scored.id, LeaderboardOptions("absolute")),
         trend_table(scored.db, scored.id, TrendOptions(over="day")),
-        diversity_table(scored.db, scored.id),
     )
     for table in tables:
         assert ends(table.rows, system="x", rater="anna") == pytest.approx(expected(ANNA, 0, 1)), table.title

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.raters.metrics import make_metric_raters
-from recjudge_tui.reports.leaderboard.diversity import diversity_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.metrics import metrics_table
 from recjudge_tui.reports.projects.data_export import export
 from recjudge_tui.reports.projects.overview import cases_table
+from recjudge_tui.reports.reliability.biases import biases_table
 from recjudge_tui.reports.verdicts.case_page import case_heading
 from recjudge_tui.reports.verdicts.listing import verdicts_table
 from recjudge_tui.runs.engine.engine import work
@@ -79,7 +79,7 @@ def test_one_context_throughout_gives_the_same_reports_as_none(seed: int) -> Non
     for context in ("", "x"):
         with TemporaryDirectory() as folder, connect(Path(folder) / "x.db") as db:
             project = judged(db, seed, context)
-            tables = [*figures(db, project).items(), *diversity_table(db, project, 3).rows]
+            tables = [*figures(db, project).items(), *biases_table(db, project, k=3).rows]
             found.append((tables, db.value("SELECT count(*) FROM cases"), contents_of_calls(db)))
     assert found[0] == found[1]
     assert found[0][1] > 10

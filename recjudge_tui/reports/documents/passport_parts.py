@@ -12,19 +12,19 @@ import numpy as np
 from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
-from recjudge_tui.reports.common.scales import speaks_for_people
+from recjudge_tui.reports.common.scales import is_people, speaks_for_people
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.documents.methods_facts import SHORT_DIGEST
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
 from recjudge_tui.reports.projects.cost import cost_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
+from recjudge_tui.reports.reliability.biases import RATING, biases_table
 from recjudge_tui.reports.reliability.calibration import (
     CALIBRATED,
     CalibrationOptions,
     error_table,
     stated_confidences,
 )
-from recjudge_tui.reports.reliability.length_bias import NO_PEOPLE, feature_preferences
 from recjudge_tui.reports.reliability.position import pair_answers
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
 from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS
@@ -48,13 +48,10 @@ JUDGE, AGREEMENT, POSITION = "Judge", "Agreement with people", "Position"
 ADVERSARIAL, CONSISTENCY, FAILURES = "Adversarial pairs", "Self-consistency", "Failures"
 CONFIDENCE = "Confidence"
 PREFERENCES, PRICE = "Preferences", "Price and latency"
-_FEATURES = {
-    ("length", "explanation"): "prefers longer texts",
-    ("length", ""): "prefers longer lists",
-    ("popularity", ""): "prefers popular items",
-}
-
-
+_PREFERENCES = {
+    "texts": "prefers longer texts", "length": "prefers longer lists", "popularity": "prefers popular items",
+    "homogeneity": "prefers uniform lists",
+}  # fmt: skip
 _CONFIDENCE = {
     "ece": "calibration error", "overconfidence": "overconfidence", "brier": "Brier score", "accuracy": "right",
 }  # fmt: skip
@@ -331,23 +328,36 @@ def failure_rows(of: PassportSource) -> Iterator[Row]:
 
 
 def preference_rows(of: PassportSource) -> Iterator[Row]:
-    """The judge's own preferences, and by how much they exceed those of people on the same pairs."""
+    """The judge's own preferences, and by how much they exceed those of people on the same cases."""
     if not of.protocols:
         why = "it only judged adversarial pairs"
         yield missing(PREFERENCES, "prefers popular items", why, of.commands.run(SAER[0]))
-    for preference in feature_preferences(of.db, of.project_id, of.rater, **of.drawn):
-        question = preference.question
-        kind = "explanation" if protocol_facts(question.protocol).unit == "explanation" else ""
-        name = _FEATURES[preference.feature, kind]
-        where = {"protocol": question.protocol, "aspect": question.aspect}
-        yield figure(PREFERENCES, name, preference.judge, **where)
-        if preference.judge.value is None:
+        return
+    raters = project_raters(of.db, of.project_id)
+    people = [name for name, rater in raters.items() if is_people(rater)]
+    rows = biases_table(
+        of.db, of.project_id, (of.rater.name,), people, resamples=of.resamples, seed=of.seed
+    ).rows
+    beyond = {
+        (row["protocol"], row["aspect"], row["covariate"]): row for row in rows if row["figure"] != RATING
+    }
+    for row in rows:
+        if row["figure"] != RATING:
             continue
-        if preference.beyond is None:
-            yield missing(PREFERENCES, name + BEYOND, NO_PEOPLE, of.commands.labels(), **where)
-        else:
-            people = ", ".join(preference.people)
-            yield figure(PREFERENCES, name + BEYOND, preference.beyond, against=people, **where)
+        of_texts = protocol_facts(str(row["protocol"])).unit == "explanation"
+        name = _PREFERENCES["texts" if of_texts else str(row["covariate"])]
+        where = {key: row[key] for key in ("protocol", "aspect")}
+        cells = ("value", "ci_low", "ci_high", "n", "note")
+        yield {"part": PREFERENCES, "figure": name, "unit": ""} | where | {key: row[key] for key in cells}
+        further = beyond.get((row["protocol"], row["aspect"], row["covariate"]))
+        if further is not None:
+            yield (
+                {"part": PREFERENCES, "figure": name + BEYOND, "unit": "", "against": further["truth"]}
+                | where
+                | {key: further[key] for key in cells}
+            )
+        elif row["value"] is not None:
+            yield missing(PREFERENCES, name + BEYOND, "no people judged these", of.commands.labels(), **where)
 
 
 def price_rows(of: PassportSource) -> Iterator[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ from recjudge_tui.stats.retrieval.held_out import (
     truth_key,
     truths_of,
 )
+from recjudge_tui.stats.retrieval.redundancy import category_coverage, near_duplicates, title_ild
+from recjudge_tui.stats.text.words import plain_words
 
 
 class RankedList(NamedTuple):
@@ -33,12 +35,13 @@ class EvaluationData:
     """The data that metrics use besides the list itself.
 
     `truths` as `held_out.truths_of` makes them, `categories` by item (every item of the catalogue), `counts` of training
-    events by item.
+    events by item, `titles` of items.
     """
 
     truths: Mapping[TruthKey, GroundTruth]
     categories: Mapping[str, frozenset[str]]
     counts: Mapping[str, int]
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     def truth(self, ranked: RankedList) -> GroundTruth:
         """The truth of a list; empty if nothing is held out."""
@@ -49,6 +52,16 @@ class EvaluationData:
     def events(self) -> int:
         """Number of training events on items."""
         return sum(self.counts.values())
+
+    @cached_property
+    def words(self) -> Mapping[str, frozenset[str]]:
+        """The words of each item's title; those of unspaced scripts are single characters."""
+        return {item: frozenset(plain_words(title, "characters")) for item, title in self.titles.items()}
+
+    @cached_property
+    def category_count(self) -> int:
+        """Number of different categories of the catalogue."""
+        return len(frozenset().union(*self.categories.values()))
 
 
 class ListMetric(NamedTuple):
@@ -61,13 +74,17 @@ class ListMetric(NamedTuple):
 
 
 def evaluation_data(
-    held_out: Mapping[str, Iterable[HeldOut]], categories: Mapping[str, str], counts: Mapping[str, int]
+    held_out: Mapping[str, Iterable[HeldOut]],
+    categories: Mapping[str, str],
+    counts: Mapping[str, int],
+    titles: Mapping[str, str] | None = None,
 ) -> EvaluationData:
-    """The data from rows: held-out events by user, oldest first; the text of each item's categories; counts."""
+    """The data from rows: held-out events by user, oldest first; the text of each item's categories; counts; titles."""
     return EvaluationData(
         truths=truths_of(held_out),
         categories={item: categories_of(text) for item, text in categories.items()},
         counts=counts,
+        titles=titles or {},
     )
 
 
@@ -131,5 +148,17 @@ LIST_METRICS: Mapping[str, ListMetric] = {
         lambda r, w, k: offline.novelty(r.items, w.counts, k, w.events), "no item has a training event", None
     ),
     "popularity": ListMetric(lambda r, w, k: offline.popularity(r.items, w.counts, k), "an empty list", None),
+    "title_ild": ListMetric(
+        lambda r, w, k: title_ild(r.items, w.words, k), "fewer than two items with titles"
+    ),
+    "near_duplicates": ListMetric(
+        lambda r, w, k: near_duplicates(r.items, w.words, w.categories, k), "an empty list"
+    ),
+    "category_coverage": ListMetric(
+        lambda r, w, k: category_coverage(r.items, w.categories, k, w.category_count),
+        "no item with a category",
+    ),
 }
 """Metric -> its definition for one user's list. Coverage is a metric of all lists together: `offline.coverage`."""
+REDUNDANCY = ("title_ild", "near_duplicates", "category_coverage")
+"""The metrics that compare titles pair by pair, or count categories: they are measured only when named."""

@@ -22,13 +22,15 @@ from recjudge_tui.stats.retrieval.list_arrays import (
     picked,
     top,
 )
-from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, RankedList
+from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, EvaluationData, RankedList
 from recjudge_tui.stats.retrieval.offline import MOST_EXPONENT
 
 
 class EvaluationArrays(NamedTuple):
-    """Evaluation data as arrays. `items` and `truths` code the items and truths; later arrays have one entry each."""
+    """Evaluation data as arrays, with the `data` itself. `items` and `truths` code the items and truths; later
+    arrays have one entry each."""
 
+    data: EvaluationData
     items: Mapping[str, int]
     truths: Mapping[TruthKey, int]
     held: HeldOutArrays
@@ -61,6 +63,7 @@ def evaluation_arrays(data: EvaluationData) -> EvaluationArrays:
     for item, categories in data.categories.items():
         sets[items[item]] = names.setdefault(categories, len(names))
     return EvaluationArrays(
+        data=data,
         items=items,
         truths={key: code for code, key in enumerate(data.truths)},
         held=held_array,
@@ -80,12 +83,17 @@ def list_values(
 ) -> dict[str, FloatArray]:
     """Metric -> its value for each list (lists,), NaN where undefined.
 
-    Raises KeyError for a name that is not in `MEASURES`, ValueError for a k below 1.
+    Raises KeyError for an unknown name, ValueError for a k below 1.
     """
     if k < 1:
         raise ValueError("k is at least 1")
     inputs = _MetricInputs(_arrays_of(lists, data), data, k)
-    return {name: _VALUES[name](inputs) for name in names}
+    values = {name: _VALUES[name](inputs) for name in names if name in _VALUES}
+    for name in set(names).difference(values):
+        of = LIST_METRICS[name].of
+        # None becomes NaN
+        values[name] = np.array([of(ranked, data.data, k) for ranked in lists], dtype=np.float64)
+    return {name: values[name] for name in names}
 
 
 def _arrays_of(lists: Sequence[RankedList], data: EvaluationArrays) -> ListArrays:

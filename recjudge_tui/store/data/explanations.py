@@ -85,3 +85,9 @@ def scores_of(db: Database, rater_id: int) -> dict[ExplanationKey, dict[str, flo
         key = ExplanationKey(row[0], row[1], row[2], row[3], Occasion(row[4], row[5]))
         scores.setdefault(key, {})[row["aspect"]] = row["value"]
     return scores
+
+
+def text_lengths(db: Database, project_id: int) -> dict[int, float | None]:
+    """The number of characters of each explanation, by id."""
+    rows = db.rows("SELECT id, length(text) FROM explanations WHERE project_id = ?", (project_id,))
+    return {row[0]: float(row[1]) for row in rows}

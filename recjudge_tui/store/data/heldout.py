@@ -18,7 +18,10 @@ def load_evaluation_data(db: Database, project_id: int) -> EvaluationData:
 
     def read() -> EvaluationData:
         return evaluation_data(
-            held_out(db, project_id), item_categories(db, project_id), training_counts(db, project_id)
+            held_out(db, project_id),
+            item_categories(db, project_id),
+            training_counts(db, project_id),
+            item_titles(db, project_id),
         )
 
     return db.kept((load_evaluation_data, project_id), read)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from typing import NamedTuple
 
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import shown_events, with_unit_in
 
 
 class RaterRun(NamedTuple):
@@ -39,20 +37,6 @@ class RepeatedAnswer(NamedTuple):
     question: int
     aspect: str
     value: float
-
-
-class ShownSide(NamedTuple):
-    """One list or text of a case, as shown. `size`: the number of items of a list, of characters of a text.
-
-    `popularity` is the mean number of events on the items of a list, without held-out ones; None for a text.
-    """
-
-    case_id: int
-    system: str
-    user_id: str
-    item_id: str
-    size: int
-    popularity: float | None
 
 
 class OrderCount(NamedTuple):
@@ -153,46 +137,3 @@ def repeated_answers(db: Database, project_id: int, runs: list[RaterRun]) -> lis
         (project_id, alike),
     )
     return [RepeatedAnswer(*row) for row in rows]
-
-
-def shown_lists(db: Database, project_id: int, rater_id: int, protocol: str) -> list[ShownSide]:
-    """The lists shown in the rater's runs of a protocol, one row per list of a case, as its newest run showed it."""
-    rows = db.rows(
-        f"""WITH met AS MATERIALIZED (
-                   SELECT item_id, count(*) AS n FROM ({shown_events("?1")}) WHERE item_id <> '' GROUP BY item_id),
-                 sides AS (SELECT rc.case_id, c.system_a AS system, c.user_id, rc.slate_a_snapshot AS snapshot, ru.id AS run
-                           FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id JOIN cases c ON c.id = rc.case_id
-                           WHERE ru.rater_id = ?2 AND ru.protocol = ?3
-                           UNION ALL
-                           SELECT rc.case_id, c.system_b, c.user_id, rc.slate_b_snapshot, ru.id
-                           FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id JOIN cases c ON c.id = rc.case_id
-                           WHERE ru.rater_id = ?2 AND ru.protocol = ?3 AND c.kind = 'pair'),
-                 lists AS (SELECT s.id, count(*) AS size, total(met.n) / count(*) AS popularity
-                           FROM snapshots s JOIN json_each(s.content, '$.items') i
-                           LEFT JOIN met ON met.item_id = json_extract(i.value, '$.item_id')
-                           WHERE s.id IN (SELECT snapshot FROM sides) GROUP BY s.id)
-            SELECT sides.case_id, sides.system, sides.user_id, '', lists.size, lists.popularity
-            FROM sides JOIN lists ON lists.id = sides.snapshot ORDER BY 1, 2, sides.run""",
-        (project_id, rater_id, protocol),
-    )
-    return _as_shown_last(rows)
-
-
-def shown_texts(db: Database, rater_id: int) -> list[ShownSide]:
-    """The explanations shown in the rater's runs."""
-    rows = db.rows(
-        f"""SELECT rc.case_id, c.system_a, c.user_id, c.item_id, length(json_extract(s.content, '$.text')), NULL
-           FROM run_cases rc JOIN runs ru ON ru.id = rc.run_id JOIN cases c ON c.id = rc.case_id
-           JOIN snapshots s ON s.id = rc.explanation_snapshot
-           WHERE ru.rater_id = ? AND {with_unit_in("ru.protocol", "explanation")} ORDER BY 1, ru.id""",
-        (rater_id,),
-    )
-    return _as_shown_last(rows)
-
-
-def _as_shown_last(rows: list[sqlite3.Row]) -> list[ShownSide]:
-    """One ShownSide for each list or text of a case.
-
-    The rows of each are in the order of their runs, so the newest wins.
-    """
-    return list({(row[0], row[1]): ShownSide(*row) for row in rows}.values())

@@ -45,7 +45,6 @@ SEEN_FROM_A_SIDE = (
     "compare good poor --table transitions",
     "cost",
     "cost --truth anna --rule dawid-skene",
-    "diversity",
     "gate --rater good --truth anna --at-least qwk=0.1 --at-least alpha_ordinal=0.1",
     "gate --rater good --against poor --truth anna",
     "plan",
@@ -56,7 +55,7 @@ SEEN_FROM_A_SIDE = (
 REPORTS = (
     *SEEN_FROM_A_SIDE,
     "cost --truth anna",
-    "diversity --truth anna",
+    "biases --truth anna",
     "estimate --rater good --truth anna --protocol pairwise --measure win_rate",
     "estimate --rater good --truth anna --protocol pointwise",
     "flags",

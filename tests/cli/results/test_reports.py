@@ -18,8 +18,8 @@ from recjudge_tui.cli.data.export import export
 from recjudge_tui.cli.judging.robustness import position
 from recjudge_tui.cli.people.raters import rater
 from recjudge_tui.cli.results.agreement import agreement
+from recjudge_tui.cli.results.biases import biases
 from recjudge_tui.cli.results.cost import cost
-from recjudge_tui.cli.results.diversity import diversity
 from recjudge_tui.cli.results.flags import flags
 from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.cli.results.metrics import metrics
@@ -29,7 +29,7 @@ from tests.support.verdicts import give, judge_pairs, list_case, new_project, pa
 COMMANDS: tuple[click.Command, ...] = (
     agreement,
     cost,
-    diversity,
+    biases,
     flags,
     leaderboard,
     metrics,

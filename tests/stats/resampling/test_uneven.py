@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 
 from recjudge_tui.stats.agreement.change import difference_of_means
-from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
 from recjudge_tui.stats.arrays import FloatArray, IntArray
@@ -54,7 +53,6 @@ SHOWN: dict[str, Callable[[FloatArray, FloatArray, IntArray], Estimate | Interva
         np.concatenate([a, b]), np.tile(np.arange(a.size), 2), np.tile(users, 2), [0, 1], ["alpha_nominal"]
     )["alpha_nominal"],
     "difference": lambda a, b, users: difference_of_means(a, np.arange(a.size) % 2 == 0, users, SHARE),
-    "bias": lambda a, b, users: homogeneity_bias(np.arange(a.size) % 5, a, b, users).difference,
     "calibration": lambda a, b, users: calibration_error((a + 2) / 4, b, users),
     "powered": lambda a, b, users: (
         prediction_powered_mean(np.where(np.arange(a.size) % 2 == 0, a, np.nan), b, users).powered

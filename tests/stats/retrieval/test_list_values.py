@@ -44,6 +44,7 @@ WORLDS = st.builds(
     st.dictionaries(st.sampled_from(USERS[:3]), st.lists(EVENT, max_size=8)),
     st.dictionaries(st.sampled_from(KNOWN), st.sampled_from(["", "x", "x|y", "y|z|w"])),
     st.dictionaries(st.sampled_from(KNOWN), st.integers(1, 9)),
+    st.dictionaries(st.sampled_from(KNOWN), st.sampled_from(["", "Red Tea", "Red Tea 2", "Ink"])),
 )
 
 

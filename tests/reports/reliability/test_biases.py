@@ -1,0 +1,254 @@
+"""Slopes of ratings on the length, popularity and uniformity of what is rated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from recjudge_tui.cli.results.biases import biases
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.reports.common.table import Row, Table
+from recjudge_tui.reports.leaderboard.metrics import metrics_table
+from recjudge_tui.reports.reliability.biases import BEYOND, RATING, Slope, biases_table
+from recjudge_tui.stats.retrieval.list_metrics import REDUNDANCY
+from recjudge_tui.store.verdicts.ratings import Question
+from tests.support.runs import load
+from tests.support.verdicts import Project, give, list_case, new_project, pair_case
+
+GENRES = tuple("abcdefgh")
+USERS = tuple(f"u{n:02}" for n in range(40))
+
+
+def films(project: Project, *, categories: bool = True) -> None:
+    """Four films of each genre; those of the first genres were seen most often, and have the longest titles."""
+    rows = [
+        (f"{genre}{n}", f"Film {genre} {word}{' again' * (8 - at)}", genre if categories else "")
+        for at, genre in enumerate(GENRES)
+        for n, word in enumerate(("one", "two", "three", "four"))
+    ]
+    load(project.db, "items", [("item_id", "title", "category"), *rows])
+    events = [
+        (f"u{n:02}", f"{genre}{item}", "click")
+        for at, genre in enumerate(GENRES)
+        for n in range(16 - 2 * at)
+        for item in range(4)
+    ]
+    load(project.db, "events", [("user_id", "item_id", "type"), *events])
+
+
+def lists_of_kinds(project: Project) -> dict[tuple[str, str], list[str]]:
+    """Three lists of four items of each user, of 1 to 4 genres; the genre of each item."""
+    rng = np.random.default_rng(1)
+    rows: list[tuple[object, ...]] = [("user_id", "system", "item_id", "rank")]
+    shown: dict[tuple[str, str], list[str]] = {}
+    for user in USERS:
+        for system in ("mixed", "other", "same"):
+            chosen = rng.choice(GENRES, int(rng.integers(1, 5)), replace=False).tolist()
+            shown[user, system] = [chosen[at % len(chosen)] for at in range(4)]
+            rows += [
+                (user, system, f"{genre}{at // len(chosen)}", at + 1)
+                for at, genre in enumerate(shown[user, system])
+            ]
+    load(project.db, "lists", rows)
+    return shown
+
+
+@pytest.fixture
+def project(project_db: Path) -> Project:
+    """People rate by a list's quality; `judge` rates uniform lists higher, `fair` does not."""
+    project = new_project(project_db)
+    films(project)
+    rng = np.random.default_rng(2)
+    raters: dict[str, dict[int, float | None]] = {"people": {}, "judge": {}, "fair": {}}
+    for (user, system), genres in lists_of_kinds(project).items():
+        case = list_case(project, user, system)
+        quality = rng.integers(0, 3)
+        raters["people"][case] = float(quality)
+        raters["fair"][case] = float(np.clip(quality + rng.integers(-1, 2), 0, 2))
+        raters["judge"][case] = float(np.clip(quality + (2.5 - len({*genres})) * 0.6, 0, 2).round())
+    for name, values in raters.items():
+        give(project, name, values, kind="annotator" if name == "people" else "judge")
+    return project
+
+
+def row_of(table: Table, **wanted: object) -> Row:
+    (found,) = [row for row in table.rows if all(row[name] == value for name, value in wanted.items())]
+    return found
+
+
+def uniformity(genres: list[str]) -> float:
+    pairs = [(a, b) for at, a in enumerate(genres) for b in genres[at + 1 :]]
+    return sum(a == b for a, b in pairs) / len(pairs)
+
+
+def test_the_slope_is_that_of_least_squares_with_an_intercept_for_every_user(project: Project) -> None:
+    shown = lists_of_kinds(project)
+    values = dict(
+        project.db.rows(
+            "SELECT v.case_id, v.value FROM verdicts v JOIN raters r ON r.id = v.rater_id WHERE r.name = 'judge'"
+        )
+    )
+    keys = list(shown)
+    y = np.array([values[list_case(project, *key)] for key in keys])
+    user = np.array([USERS.index(key[0]) for key in keys])
+    measures = {
+        "homogeneity": [uniformity(shown[key]) for key in keys],
+        "popularity": [np.mean([16 - 2 * GENRES.index(genre) for genre in shown[key]]) for key in keys],
+    }
+    table = biases_table(project.db, project.id, ["judge"], ["people"], k=4)
+    for name, measured in measures.items():
+        x = np.array(measured)
+        # deviations from the users' means: a line of the one on the other
+        own_x, own_y = (
+            part - np.array([part[user == u].mean() for u in range(len(USERS))])[user] for part in (x, y)
+        )
+        row = row_of(table, covariate=name, figure=RATING)
+        assert row["value"] == pytest.approx(np.polyfit(own_x / x.std(), own_y, 1)[0])
+        assert row["sd"] == pytest.approx(x.std())
+        own, further = row["value"], row_of(table, covariate=name, figure=BEYOND)["value"]
+        theirs = row_of(biases_table(project.db, project.id, ["people"], k=4), covariate=name)["value"]
+        assert further == pytest.approx(float(str(own)) - float(str(theirs)))
+
+
+def test_the_interval_leaves_out_one_user_at_a_time() -> None:
+    rng = np.random.default_rng(4)
+    user = np.repeat(np.arange(30), 3)
+    x, y = rng.normal(size=(2, 90))
+    slope = Slope(Question("a", "pointwise", "overall"), "length", RATING, x, y + 0.5 * x, user, 1.0)
+    found = slope.estimate()
+    whole = float((x * slope.y).sum() / (x * x).sum())
+    without = [float((x * slope.y)[user != u].sum() / (x * x)[user != u].sum()) for u in range(30)]
+    error = np.sqrt(29 / 30 * np.var(without) * 30)
+    assert found.value == pytest.approx(whole)
+    assert found.ci_low is not None
+    assert found.ci_high is not None
+    # the quantile allows for few users and skew: a little wider than 1.96 errors to each side
+    assert 2 * 1.96 * error < found.ci_high - found.ci_low < 3 * 1.96 * error
+
+
+def test_a_planted_bias_is_found_and_a_fair_rater_is_left_alone(project: Project) -> None:
+    table = biases_table(project.db, project.id, truth=["people"], k=4)
+    assert {row["rater"] for row in table.rows} == {"judge", "fair"}
+    planted = row_of(table, rater="judge", covariate="homogeneity", figure=BEYOND)
+    assert planted["finding"] == "favours more uniform lists more than people"
+    assert row_of(table, rater="judge", covariate="homogeneity", figure=RATING)["finding"] == (
+        "favours more uniform lists"
+    )
+    assert {row["finding"] for row in table.rows if row["rater"] == "fair"} <= {
+        "no preference shown", "no difference shown",
+    }  # fmt: skip
+
+
+def test_none_is_claimed_when_ratings_are_dealt_out_anew(project: Project) -> None:
+    """Each user's ratings permuted among the user's lists: at most the share of false claims that 5 % allows."""
+    cases = {user: [list_case(project, user, s) for s in ("mixed", "other", "same")] for user in USERS}
+    claimed = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        dealt: dict[int, float | None] = {}
+        for of_user in cases.values():
+            dealt |= dict(zip(of_user, rng.permutation([0.0, 1.0, 2.0]).tolist(), strict=True))
+        give(project, f"dealt{seed}", dealt, kind="judge")
+        table = biases_table(project.db, project.id, [f"dealt{seed}"], k=4)
+        claimed += any("favours" in str(row["finding"]) for row in table.rows)
+    assert claimed <= 3
+
+
+def test_pairs_are_compared_within_themselves_whichever_system_comes_first(project_db: Path) -> None:
+    project = new_project(project_db)
+    films(project)
+    shown = lists_of_kinds(project)
+    values: dict[int, float | None] = {}
+    for user in USERS:
+        lead = uniformity(shown[user, "mixed"]) - uniformity(shown[user, "same"])
+        values[pair_case(project, user, "mixed", "same")] = float(np.sign(lead))
+    give(project, "judge", values, protocol_name="pairwise", kind="judge")
+    row = row_of(biases_table(project.db, project.id, ["judge"], k=4), covariate="homogeneity")
+    leads = np.array([uniformity(shown[u, "mixed"]) - uniformity(shown[u, "same"]) for u in USERS])
+    differ = leads != 0
+    assert row["value"] == pytest.approx(
+        float(np.abs(leads).sum() / (leads**2).sum() * float(str(row["sd"])))
+    )
+    assert (row["n"], row["finding"]) == (int(differ.sum()), "favours more uniform lists")
+
+
+def test_titles_stand_in_for_categories_and_texts_have_a_length_only(project_db: Path) -> None:
+    project = new_project(project_db)
+    films(project, categories=False)
+    shown = lists_of_kinds(project)
+    give(
+        project,
+        "judge",
+        {list_case(project, *k): float(len({*g}) < 2) for k, g in shown.items()},
+        kind="judge",
+    )
+    texts: list[tuple[object, ...]] = [("user_id", "item_id", "system", "text")]
+    texts += [(user, "a0", system, "word " * size) for user in USERS for system, size in (("x", 2), ("y", 9))]
+    load(project.db, "explanations", texts)
+    rng = np.random.default_rng(3)
+    scores: list[tuple[object, ...]] = [("rater", "user_id", "item_id", "system", "aspect", "value")]
+    scores += [
+        ("anna", user, "a0", system, "accuracy", int(rng.integers(1, 4)) + (2 if system == "y" else 0))
+        for user in USERS
+        for system in "xy"
+    ]
+    load(project.db, "labels", scores)
+    table = biases_table(project.db, project.id, k=4)
+    assert (
+        row_of(table, protocol="pointwise", covariate="homogeneity")["finding"]
+        == "favours more uniform lists"
+    )
+    (of_texts,) = (row for row in table.rows if row["protocol"] == "explanation")
+    assert (of_texts["covariate"], of_texts["finding"]) == ("length", "favours longer texts")
+
+
+def test_what_is_unknown_says_why(project_db: Path) -> None:
+    project = new_project(project_db)
+    assert biases_table(project.db, project.id).notes == ("no rating of lists or texts yet",)
+    give(project, "anna", {list_case(project, "u"): 1.0})
+    assert {row["note"] for row in biases_table(project.db, project.id).rows} == {
+        f"no judged case has a known {name}" for name in ("length", "popularity", "homogeneity")
+    }
+    with pytest.raises(UsageError):
+        biases_table(project.db, project.id, ["anna"], ["anna"])
+    with pytest.raises(NotFoundError):
+        biases_table(project.db, project.id, ["nobody"])
+
+
+def test_the_command(project: Project) -> None:
+    words = ["-p", "films", "--db", str(project.db.path), "--format", "json", "--k", "4"]
+    done = CliRunner().invoke(biases, [*words, "--rater", "judge", "--truth", "people"])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)["rows"]
+    assert [(row["covariate"], row["figure"]) for row in rows] == [
+        (name, figure) for name in ("length", "popularity", "homogeneity") for figure in (RATING, BEYOND)
+    ]
+
+
+def test_near_duplicates_of_lists_are_metrics_by_name(project_db: Path) -> None:
+    project = new_project(project_db)
+    header = ("user_id", "system", "item_id", "rank")
+    load(project.db, "lists", [header, *(("u", "x", item, at) for at, item in enumerate("abcd", start=1))])
+
+    def of(name: str) -> Row:
+        return row_of(metrics_table(project.db, project.id, metrics=REDUNDANCY), metric=name)
+
+    assert of("near_duplicates")["value"] == 0
+    assert (of("title_ild")["value"], of("title_ild")["note"]) == (
+        None, "for 1 list of 1: fewer than two items with titles",
+    )  # fmt: skip
+    named = (
+        ("a", "Rose Soap 100 ml", "Soap"),
+        ("b", "Rose Soap 200 ml", "Soap"),
+        ("c", "Rose Soap 200 ml", "Bath"),
+    )
+    load(project.db, "items", [("item_id", "title", "category"), *named])
+    # b has 3 of 5 words in common with a; c, alike by name, is of another category
+    assert of("near_duplicates")["value"] == 1 / 4
+    assert of("title_ild")["value"] == pytest.approx((0.4 + 0.4 + 0) / 3)
+    assert of("category_coverage")["value"] == 1
+    assert not {*REDUNDANCY} & {row["metric"] for row in metrics_table(project.db, project.id).rows}
