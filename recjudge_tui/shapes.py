@@ -60,7 +60,7 @@ class Base:
     selection: Selection
     ratings: Ratings
     questions: tuple[Question, ...]
-    left_out: LeftOut = LeftOut()
+    left_out: LeftOut
 
     def rater(self, question: Question) -> Rater:
         return self.ratings.raters[question.rater]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,16 +13,6 @@ from recjudge_tui.settings import user_path
 from recjudge_tui.store.database import Database, backup
 from tests.support.commands import ran
 from tests.support.runs import intact, make_project
-
-PACKAGE = Path(__file__).parent.parent / "recjudge_tui"
-# these write into folders of their own, or to a file that did not exist
-# system.py opens no file by name: it puts a closed standard stream back
-ELSEWHERE = {
-    "system.py",
-    "judges/batch/provider_api.py", "tui/prompts/editor.py", "cli/results/reproduce.py", "tui/cases/output.py",
-    "store/prompts/prompts.py", "cli/app.py", "importers/zhang2024.py", "importers/files/reading.py",
-}  # fmt: skip
-GUARDED = {"files.py", "runs/batches/files.py", "runs/batches/run.py"}
 
 
 def linked(make: Callable[[Path, Path], None]) -> Callable[[Database], Path]:
@@ -97,14 +86,6 @@ def test_commands_refuse_their_own_database(db: Database, capsys: pytest.Capture
         assert (code, "is not overwritten" in err) == (2, True), (words, err)
     assert intact(db)
     assert db.value("SELECT count(*) FROM projects") == 1
-
-
-def test_what_the_package_writes_goes_through_one_place() -> None:
-    writes = re.compile(r"""\bopen\([^)]*["'][wax]b?["']|\.write_(?:text|bytes)\(""")
-    for file in PACKAGE.rglob("*.py"):
-        text, name = file.read_text(encoding="utf-8"), str(file.relative_to(PACKAGE))
-        if writes.search(text) and name not in ELSEWHERE | GUARDED:
-            assert "whole_file(" in text, f"{name} writes a file without whole_file"
 
 
 def test_an_unknown_home_folder_is_not_expanded() -> None:

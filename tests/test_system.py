@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
 import subprocess
@@ -46,10 +45,6 @@ def test_a_folder_that_finds_no_handle_is_explained() -> None:
     fault = explained(caught.value)
     assert fault is not None
     assert fault.title == "too many files are open"
-
-
-def test_an_error_about_a_named_file_is_not_explained_here() -> None:
-    assert explained(OSError(errno.ENOSPC, "No space left on device", "/a/file")) is None
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["prompt", "list"]])

@@ -86,6 +86,7 @@ def test_the_data_folders_are_inside_the_package_and_nowhere_else(wheel: Path) -
         "sample_data/shop/items.csv",
     ):
         assert f"recjudge_tui/_data/{expected}" in names
+    assert {"recjudge_tui/reports/methods.md.jinja", "recjudge_tui/reports/references.bib"} < set(names)
     assert not [name for name in names if "__pycache__" in name]
 
 

@@ -15,10 +15,13 @@ from recjudge_tui.reports.reliability.biases import Slope
 from recjudge_tui.stats.agreement.change import mean_change
 from recjudge_tui.stats.agreement.marginal import stuart_maxwell
 from recjudge_tui.stats.agreement.paired import users_for_each
+from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.experiments.prediction_powered import prediction_powered_mean
 from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate, share_estimate
 from recjudge_tui.stats.resampling.multiplicity import holm, holm_claims, sign_test
+from recjudge_tui.stats.resampling.sign_flips import sign_flip_test, user_means
+from recjudge_tui.store.verdicts.ratings import Question
 
 
 def certain(bounds: int) -> Claim:
@@ -89,6 +92,25 @@ def changed(same: float, marginal: tuple[float, ...]) -> Claim:
         return p is not None and p < ALPHA
 
     return Claim(f"compare: labels moved, {100 * same:.0f} % kept", made)
+
+
+def shifted(nights: int, noise: float) -> Claim:
+    """A shift on any night of a judge whose answers on the anchor cases vary by chance, three cases of a user."""
+
+    def made(rng: Rng, users: int) -> bool:
+        owner = np.repeat(np.arange(users), 3)
+        usual = rng.integers(0, 3, owner.size)
+
+        def night() -> FloatArray:
+            return np.where(rng.random(owner.size) < noise, rng.integers(0, 3, owner.size), usual).astype(
+                np.float64
+            )
+
+        first = night()
+        p_values = [sign_flip_test(user_means(night() - first, owner)) for _ in range(nights)]
+        return any(p is not None and p < ALPHA for p in holm(p_values))
+
+    return Claim(f"trend: the judge has shifted, {quantity(nights, 'night')}, {100 * noise:.0f} % vary", made)
 
 
 def favours(rows: int, same: float, skewed: bool = False) -> Claim:
@@ -170,6 +192,7 @@ GATES = (
     certain(1), certain(2), certain(6), worse(1, 0.8), worse(6, 0.8), worse(6, 0.97),
 )  # fmt: skip
 POSITION = favoured(1), favoured(7)
+TREND = shifted(1, 0.3), shifted(30, 0.3), shifted(30, 0.05)
 COMPARE = changed(0.7, (0.34, 0.33, 0.33)), changed(0.9, (0.34, 0.33, 0.33)), moved(3)
 BIASES = (
     favours(1, 0.0), favours(1, 0.8), favours(1, 0.95), favours(2, 0.8), favours(6, 0.8), favours(2, 0.8, skewed=True),

@@ -226,7 +226,7 @@ def table_options(command: Command, formats: Sequence[str] = FORMATS) -> Command
 
 # what of a table people read, unless they ask for more
 _READING: dict[str, dict[str, Any]] = {
-    "notes": {"type": click.Choice(("all", "some", "none")), "default": "some", "help": "Which notes to print.", "show_default": True},
+    "notes": {"type": click.Choice(("all", "some", "none")), "default": "some", "help": "Which notes to print."},
     "explain": {"is_flag": True, "help": "Print what the figures mean and how they are tested."},
     "all": {"is_flag": True, "help": "Print every column and row; CSV and JSON have them in any case."},
 }  # fmt: skip
@@ -252,7 +252,11 @@ def _as_read(table: Table, fmt: str) -> Table:
     more = [
         *([] if whole or (table.brief is None and len(table.rows) == len(seen.rows)) else ["--all"]),
         *(["--explain"] if "definition" in kinds and not explain else []),
-        *(["--notes all"] if notes != "all" and len(seen.notes) < len(kinds) - kinds.count("definition") else []),
+        *(
+            ["--notes all"]
+            if notes != "all" and len(seen.notes) < len(kinds) - kinds.count("definition")
+            else []
+        ),
     ]
     return replace(seen, notes=(*seen.notes, definition(f"more: {' '.join(more)}"))) if more else seen
 

@@ -49,7 +49,7 @@ class ProtocolFacts:
     tests_judges: its cases test the judge and say nothing about systems: it has a command of its own, and reports
     on systems leave it out.
     published: what --as-published sets and shows. None: the paper's own form is not known.
-    reference: the paper whose method it follows, by its key in reports/documents/references.bib. Empty: none.
+    reference: the paper whose method it follows, by its key in reports/references.bib. Empty: none.
     """
 
     name: str

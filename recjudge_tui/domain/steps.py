@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Action = Literal[
-    "import", "import lists", "import items", "import events", "import labels", "judge", "label", "retry", "resume", "more labels",
-    "robustness", "position", "planted", "include readers", "choose", "raise cap", "price", "whole",
+    "import", "import lists", "import items", "import events", "import labels", "judge", "label", "retry", "resume",
+    "more labels", "robustness", "position", "planted", "include readers", "choose", "raise cap", "price", "whole",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The leaderboard of pairs of lists: rankings by win rate, Q or Bradley-Terry, the matrix of pairs, Q beside offline metrics.
+"""The leaderboard of pairs of lists: rankings by win rate, Q or Bradley-Terry, and the matrix of pairs.
 
 Lists and texts judged alone are ranked in `means`.
 """
@@ -83,8 +83,8 @@ METHODS: dict[str, Method] = {
     "winrate": Method("win rate = (wins + ties / 2) / n; --count-ties changes what a tie counts", "win %", "share"),
     "q": Method("Q = (wins + ties) / (losses + ties); above 1: more wins than losses", "Q", "float"),
     "bt": Method(
-        "Bradley and Terry's rating: 400 points are odds of 10:1, the mean is 1000; ties by Davidson's model (1970), or as half"
-        " a win of each",
+        "Bradley and Terry's rating: 400 points are odds of 10:1, the mean is 1000; ties by Davidson's model (1970), or as"
+        " half a win of each",
         "rating", "points",
     ),
 }  # fmt: skip
@@ -271,8 +271,8 @@ _DEFINITIONS = (
         "ties include position ties ⇄ (the two orders disagreed); failed verdicts are not in n; intervals are over users"
     ),
     definition(
-        f"separable: two systems by sign flips of the users' means; more by a Wald test of neighbours in the Bradley-Terry fit"
-        f" with a sandwich variance over users; p < {ALPHA:g} after Holm's correction over neighbours"
+        f"separable: two systems by sign flips of the users' means; more by a Wald test of neighbours in the Bradley-Terry"
+        f" fit with a sandwich variance over users; p < {ALPHA:g} after Holm's correction over neighbours"
     ),
     definition(
         f"more users: the normal formula of the same test at power {POWER:.0%}, if the observed difference is the true one"
@@ -405,7 +405,7 @@ def _brief(table: Table, ranked: Sequence[Board], method: Method) -> Table:
         Column("note", "Note"),
     )
     one = len(ranked) == 1
-    about = about_rater(table, ranked[0]) if one else table.title
+    about = about_rater(ranked[0]) if one else table.title
     kept = tuple(column for column in columns if not (one and column.name in ("rater", "aspect")))
     names = {column.name for column in kept}
     return Table(about, kept, tuple({k: v for k, v in row.items() if k in names} for row in rows))
@@ -416,11 +416,12 @@ def _scaled(score: object, method: Method) -> object:
     return 100 * score if method.kind == "share" and isinstance(score, float) else score
 
 
-def about_rater(table: Table, board: Board) -> str:
+def about_rater(board: Board) -> str:
     """`rules · not a language model · pairwise overall`."""
     question = board.contests.question
     kind = f"{board.sanity.kind_words} · " if board.sanity.kind_words else ""
-    return f"{question.rater} · {kind}{question.protocol} {question.aspect} · {quantity(board.contests.counts.count, 'user')}"
+    users = quantity(board.contests.counts.count, "user")
+    return f"{question.rater} · {kind}{question.protocol} {question.aspect} · {users}"
 
 
 def place_text(row: Row) -> str:
@@ -561,8 +562,8 @@ def matrix(project: Project, choose: Options) -> Table:
             "Q = (wins + ties) / (losses + ties) of the first system against the second, interval over users"
         ),
         definition(
-            "lead: of two systems the mean of the users' outcomes (1 win, -1 loss), of more the difference of the ratings; p:"
-            " its test, Holm's correction over all pairs of one rater and aspect"
+            "lead: of two systems the mean of the users' outcomes (1 win, -1 loss), of more the difference of the ratings;"
+            " p: its test, Holm's correction over all pairs of one rater and aspect"
         ),
     ]
     return Table(f"Q matrix: {choose.protocol}", _MATRIX, tuple(rows), tuple(lines))

@@ -122,13 +122,13 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
 
     if declared.option("by") is None and declared.option("systems") is None and not occasions:
         with project.one_state():
-            return _with_settings(of(CaseSelection()), declared, values)
+            return _with_settings(of(CaseSelection()), values)
     chosen = occasions or CaseSelection().occasions
     made = segmented(
         project.db, project.id, of, by=by, occasions=chosen, systems=tuple(values.get("systems") or ()),
         of_lists=declared.of_lists,
     )  # fmt: skip
-    return _with_settings(made, declared, values)
+    return _with_settings(made, values)
 
 
 def checked(report: Report, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _occasions(values: Mapping[str, Any]) -> Any:
 _SAID_ELSEWHERE = frozenset({"systems", "by", *(option.name for option in OCCASIONS)})
 
 
-def _with_settings(made: Table | Page | str, report: Report, values: Mapping[str, Any]) -> Table | Page | str:
+def _with_settings(made: Table | Page | str, values: Mapping[str, Any]) -> Table | Page | str:
     """A table with the values of its report's options among its settings."""
     from recjudge_tui.reports.common.table import Table
 
@@ -244,11 +244,12 @@ _DECLARED = (
                 "ties", str, "How bt counts a tie: by Davidson's model, or as half a win of each.", "davidson",
                 choices=("davidson", "half"), flag="--ties",
             ),
-            Option("k", int, f"Cutoff of the offline metrics of --table metrics.  [default: {TOP_K}]", None, {"ge": 1}, flag="--k"),
+            K.but(help=f"Cutoff of the offline metrics of --table metrics.  [default: {TOP_K}]", default=None),
             *CASES,
         ),
         about="Ties include position ties (the two orders disagreed); failed verdicts are not part of n. A rank range holds"
-        " the ranks that a test cannot rule out. bt is the Bradley-Terry model: 400 points are odds of 10:1, the mean is 1000.",
+        " the ranks that a test cannot rule out. bt is the Bradley-Terry model: 400 points are odds of 10:1, the mean is"
+        " 1000.",
         examples=(
             "leaderboard -p movies --protocol pairwise",
             "leaderboard -p movies --protocol arena --method bt --ties half",

@@ -71,7 +71,7 @@ def occasions(rows: Sequence[tuple[IntArray, FloatArray]], owners: IntArray) -> 
 
 
 def compared(measured: Sequence[SystemMeans], groups: int) -> list[MeasuredPairs]:
-    """The tests of all pairs of systems, Holm-adjusted within each figure; `groups` is the number of such tables examined."""
+    """The tests of all pairs of systems, Holm-adjusted within each figure; `groups`: how many such tables are examined."""
     return [
         MeasuredPairs(m.name, m.systems, _order(m), mean_tests(m.values, m.users, m.bounds, groups))
         for m in measured

@@ -19,7 +19,7 @@ from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
 from recjudge_tui.store.raters.raters import ensure_rater
 from tests.support.annotators import PROJECT, assigned, desk, films, judges, tasks, verdicts
-from tests.support.runs import RULES, load, make_project, plan_run, planned
+from tests.support.runs import RULES, load, make_project, plan_run
 
 NAMES = [f"p{n}" for n in range(7)]
 
@@ -125,14 +125,6 @@ def test_a_later_plan_only_adds(db: Database) -> None:
     assert assigned(db, annotators="cy", per_case=3).assigned == {"cy": 6}
     with pytest.raises(UsageError, match="nothing is left to assign"):
         assigned(db)
-
-
-def test_a_sample_is_that_of_a_run(db: Database) -> None:
-    films(db, 8)
-    run = planned(db, protocol="pairwise", sample=3, seed=11)
-    assigned(db, annotators="ana", sample=3, seed=11)
-    shown = {task_of(db, task).case_id for task in tasks(db, "ana")}
-    assert shown == {row[0] for row in db.rows("SELECT case_id FROM run_cases WHERE run_id = ?", (run,))}
 
 
 def test_the_guidelines_are_those_of_the_newest_run(db: Database) -> None:

@@ -16,7 +16,6 @@ import click
 import pytest
 
 from recjudge_tui.cli.app import recjudge
-from recjudge_tui.cli.commands import COMMANDS
 from recjudge_tui.store.opening import connect
 from tests.support.hostile import HOSTILE
 from tests.support.runs import command, make_project, planned, ran
@@ -47,13 +46,6 @@ def all_commands(
             found = at.get_command(context, name)
             assert found is not None, name
             yield from all_commands(found, (*words, name))
-
-
-def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
-    context = click.Context(recjudge)
-    own = {name: recjudge.get_command(context, name) for name in COMMANDS}
-    said = {name: command.get_short_help_str(1000) for name, command in own.items() if command is not None}
-    assert said == {name: place.summary for name, place in COMMANDS.items()}
 
 
 def test_every_command_has_help_with_an_example_of_itself() -> None:

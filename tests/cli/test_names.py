@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.cli.commands import COMMANDS
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import create_project
 from tests.support.app.projects import make_project
@@ -47,11 +46,3 @@ def test_without_a_database_nothing_is_made(tmp_path: Path) -> None:
     code, _, err = ran("rater", "list", "--db", tmp_path / "none.db")
     assert (code, "there is no project yet" in err) == (2, True)
     assert not (tmp_path / "none.db").exists()
-
-
-def test_the_help_shows_every_command_with_a_whole_line() -> None:
-    lines = ran("--help")[1].splitlines()
-    for name in COMMANDS:
-        (line,) = [line for line in lines if line.startswith(f"  {name} ")]
-        assert line.endswith("."), line
-        assert not line.endswith("..."), line

@@ -74,20 +74,6 @@ def test_commands_that_may_take_long_report_progress(
     assert said == [what]
 
 
-def test_the_remaining_time_is_estimated_from_the_work_done(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "TICK_S", 3600)
-    with redirect_stderr(Screen()) as screen, progress.counting_up_to("report", "sections") as advance:
-        clock.now = 0.5
-        advance(1, 12)
-        clock.now = 20.0
-        advance(4, 12)
-    first, second = (line.rstrip() for line in screen.getvalue().split("\r\x1b[K")[1:3])
-    assert first == "report: 1 of 12 sections"
-    assert second == "report: 4 of 12 sections, 20 s elapsed, about 40 s remaining"
-
-
 def test_without_a_terminal_the_first_line_comes_before_anything_is_counted(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,20 +89,6 @@ def test_without_a_terminal_the_first_line_comes_before_anything_is_counted(
     assert said.getvalue().splitlines() == [
         "reading lists, 1 s elapsed",
         "reading lists: 1,000 rows, 50%, 61 s elapsed, about 61 s remaining",
-    ]
-
-
-def test_without_a_terminal_there_is_a_line_a_minute(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(progress, "TICK_S", 3600)
-    with progress.counting("planning", "cases") as advance:
-        for now in range(0, 125, 5):
-            clock.now = float(now)
-            advance(10 * now)
-    assert capsys.readouterr().err.splitlines() == [
-        "planning: 600 cases, 60 s elapsed",
-        "planning: 1,200 cases, 2 min elapsed",
     ]
 
 

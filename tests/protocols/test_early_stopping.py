@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.early_stopping import (
-    PairInterval,
     StoppingCriterion,
-    StoppingStatus,
     UserVerdicts,
     deciding_aspect,
     status_text,
@@ -61,22 +58,6 @@ def test_lists_count_the_best_label_and_need_both_systems() -> None:
 def test_one_system_decides_nothing_and_arena_decides_overall() -> None:
     assert decide("pointwise-media", "pointwise", [("a", "")]) is None
     assert deciding_aspect(shipped("arena-media")) == "overall"
-
-
-@pytest.mark.parametrize(
-    ("compared", "words"),
-    [
-        (PairInterval("als", "pop", 312, 0.61, 0.531, 0.69, 0.5), "als above pop, win rate 0.610 [0.531, 0.690]"),
-        (PairInterval("als", "pop", 312, 0.39, 0.31, 0.469, 0.5), "pop above als, win rate 0.610 [0.531, 0.690]"),
-        (PairInterval("als", "pop", 300, 0.5, 0.45, 0.55, 0.5),
-         "als against pop narrow enough, win rate 0.500 [0.450, 0.550] from 300 users"),
-    ],
-)  # fmt: skip
-def test_a_standing_is_described_from_the_side_of_the_better_system(
-    compared: PairInterval, words: str
-) -> None:
-    stands = StoppingStatus(312, 1000, True, "win rate", 0.95, (compared,))
-    assert status_text(stands) == f"decided after 312 of 1,000 users: {words}"
 
 
 def test_a_difference_of_shares_is_described_as_such() -> None:

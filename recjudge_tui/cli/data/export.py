@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from recjudge_tui.cli.data.figure import figure_options, put_figure, refuse_figure_options
+from recjudge_tui.cli.declared import occasion_options
 from recjudge_tui.cli.options import db_option, names, narrate, output_option, project_option
 from recjudge_tui.cli.report_command import open_project
-from recjudge_tui.cli.declared import occasion_options
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.occasions import OccasionFilter

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from recjudge_tui.cli.declared import setting_options
 from recjudge_tui.cli.judging.start import (
     exit_if_interrupted,
     exit_if_nothing_judged,
@@ -18,7 +19,6 @@ from recjudge_tui.cli.judging.start import (
 )
 from recjudge_tui.cli.options import ProtocolChoice, address_options, names, narrate, project_option
 from recjudge_tui.cli.report_command import project_report
-from recjudge_tui.cli.declared import setting_options
 from recjudge_tui.domain.adversarial import ADVERSARIAL
 from recjudge_tui.domain.planted import PLANTED
 from recjudge_tui.domain.protocols import SAER

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.declared import setting_options
 from recjudge_tui.cli.judging.start import plan_and_print, work_and_print
 from recjudge_tui.cli.options import (
     FiniteRange,
@@ -21,7 +22,6 @@ from recjudge_tui.cli.options import (
     table_options,
 )
 from recjudge_tui.cli.report_command import open_project
-from recjudge_tui.cli.declared import setting_options
 from recjudge_tui.domain.protocols import SAER, decidable, offered, protocol_facts
 from recjudge_tui.domain.run_options import SAER_NAME, summary_of
 

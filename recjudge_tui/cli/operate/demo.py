@@ -172,9 +172,9 @@ def _print_tables(database: Database, project: str) -> None:
     from dataclasses import replace
 
     from recjudge_tui.domain.protocols import with_unit
+    from recjudge_tui.project import Project
     from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
     from recjudge_tui.reports.common.table import write_table
-    from recjudge_tui.project import Project
     from recjudge_tui.reports.declare import make
     from recjudge_tui.store.projects.projects import project_id
 

@@ -57,22 +57,23 @@ def doctor(project: str | None, limit: int, db: str | None, fmt: str, out: Path 
 
 
 def _installation(db: str | None) -> Table:
-    from recjudge_tui.reports.projects.doctor import Surroundings, doctor_table, inspected_file, local_checks
-    from recjudge_tui.reports.projects.doctor_servers import server_checks
+    from recjudge_tui.reports.projects import doctor as checks
     from recjudge_tui.settings import config_dir, database_path
+    from recjudge_tui.store.inspection import read_mounts
 
     path = database_path(db)
-    inspection, screen = inspected_file(path), shutil.get_terminal_size()
-    around = Surroundings(
+    looked, screen = checks.inspected_file(path), shutil.get_terminal_size()
+    around = checks.Surroundings(
         path=path,
-        stale=_stale(getattr(inspection, "running", ())),
+        stale=_stale(getattr(looked, "running", ())),
         prices=config_dir() / "prices.toml",
         prices_fault=_prices_fault(),
         environment=os.environ,
         encoding=sys.stdout.encoding or "",
         size=(screen.columns, screen.lines) if sys.stdout.isatty() else None,
+        mounts=read_mounts(),
     )
-    return doctor_table([*local_checks(around, inspection), *server_checks()])
+    return checks.doctor_table([*checks.local_checks(around, looked), *checks.server_checks()])
 
 
 def _stale(running: tuple[RunningRun, ...]) -> tuple[RunningRun, ...]:

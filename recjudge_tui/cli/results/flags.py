@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.declared import occasion_options
 from recjudge_tui.cli.options import interval_options, names, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
-from recjudge_tui.cli.declared import occasion_options
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.occasions import OccasionFilter

@@ -44,8 +44,8 @@ def methods(
       recjudge methods -p movies --statistics bt,alpha_ordinal
       recjudge methods -p movies --bibtex -o references.bib
     """
-    from recjudge_tui.reports.documents.methods import methods as methods_of
-    from recjudge_tui.reports.documents.methods import methods_page, methods_text
+    from recjudge_tui.reports.methods import methods as methods_of
+    from recjudge_tui.reports.methods import methods_page, methods_text
 
     described = methods_of(database, project_id, raters, statistics)
     if bibtex:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.declared import occasion_options
 from recjudge_tui.cli.options import names, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
-from recjudge_tui.cli.declared import occasion_options
 from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.declared import setting_options
 from recjudge_tui.cli.options import interval_options, names, project_option
 from recjudge_tui.cli.report_command import project_report
-from recjudge_tui.cli.declared import setting_options
 from recjudge_tui.domain.occasions import OVER, Over
 from recjudge_tui.stats.defaults import TOP_K
 

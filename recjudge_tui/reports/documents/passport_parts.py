@@ -14,7 +14,6 @@ from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.scales import is_people, speaks_for_people
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.documents.methods_facts import SHORT_DIGEST
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
 from recjudge_tui.reports.projects.cost import cost_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
@@ -79,7 +78,7 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
     """Judge, prompts, settings and served models, one row each."""
     yield text_entry(JUDGE, "judge", of.commands.judge.spec)
     for run in of.runs:
-        prompt = f"{run.prompt} (SHA-256 {run.prompt_digest[:SHORT_DIGEST]})"
+        prompt = f"{run.prompt} (SHA-256 {run.prompt_digest[:12]})"
         yield text_entry(JUDGE, "prompt", prompt, protocol=run.protocol)
     for run in of.runs:
         yield text_entry(JUDGE, "asked with", _settings(run), protocol=run.protocol)

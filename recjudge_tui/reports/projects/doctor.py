@@ -1,18 +1,27 @@
-"""Checks the installation, one row per check. Keys are mentioned by name only."""
+"""Checks the installation and which judges' servers answer, one row per check.
+
+Keys are mentioned by name only, and none is sent.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from recjudge_tui.domain.text import one_line
-from recjudge_tui.errors import JudgeError, RecjudgeError, StoreError
+from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, StoreError, UsageError
 from recjudge_tui.judges.http.keys import find_key
+from recjudge_tui.judges.http.request import Client, send
+from recjudge_tui.judges.local_servers import local_servers
+from recjudge_tui.judges.providers import anthropic, openai
+from recjudge_tui.judges.providers.ollama_models import fetch_installed, server_urls
 from recjudge_tui.judges.registry import built_in
 from recjudge_tui.network import certificates, proxies, tls_context, usable_network
 from recjudge_tui.reports.common.table import Column, Row, Table
@@ -24,10 +33,11 @@ from recjudge_tui.store.inspection import (
     file_system,
     inspect_file,
     is_shared,
-    read_mounts,
 )
 
 State = Literal["ok", "warning", "problem"]
+# seconds for all servers together
+WITHIN_S = 2.0
 _LEAST_SQLITE = (3, 37, 0)  # STRICT tables
 _LEAST_SCREEN = (80, 24)
 _EXTRAS = {
@@ -46,6 +56,7 @@ _COLUMNS = (
     Column("detail", "Detail"),
     Column("next_step", "Next step"),
 )
+_LONGEST = (80, 10, 400, 300)
 
 
 class Check(NamedTuple):
@@ -58,7 +69,8 @@ class Check(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """The inputs of the checks that are given by the caller. `size` is (columns, lines), None without a terminal."""
+    """The inputs of the checks that are given by the caller. `size` is (columns, lines), None without a terminal; `mounts`
+    is None if the system does not list them."""
 
     path: Path
     stale: tuple[RunningRun, ...]
@@ -67,45 +79,22 @@ class Surroundings(NamedTuple):
     environment: Mapping[str, str]
     encoding: str
     size: tuple[int, int] | None
+    mounts: str | None
 
 
 def doctor_table(checks: Iterable[Check]) -> Table:
     """The checks as a table; text from outside is made safe and put on one line."""
     rows: tuple[Row, ...] = tuple(
         {
-            "what": one_line(check.what, 80),
-            "state": check.state,
-            "detail": one_line(check.detail, 400),
-            "next_step": one_line(check.next_step, 300),
+            column.name: one_line(text, longest)
+            for column, text, longest in zip(_COLUMNS, check, _LONGEST, strict=True)
         }
         for check in checks
     )
     counts = {state: sum(row["state"] == state for row in rows) for state in ("problem", "warning")}
-    summary = ", ".join(f"{n} {state}{'s' if n > 1 else ''}" for state, n in counts.items() if n)
-    return Table(
-        "Checks",
-        _COLUMNS,
-        rows,
-        (f"{summary or 'no problems'}; -p PROJECT checks the texts of a project instead",),
-    )
-
-
-def local_checks(around: Surroundings, report: FileReport | StoreError | None) -> list[Check]:
-    """Every check that needs no network, in reading order."""
-    names = report.key_names if isinstance(report, FileReport) else ()
-    return [
-        *database_checks(around.path, report),
-        file_system_check(around.path, read_mounts()),
-        python_check(),
-        sqlite_check(),
-        terminal_check(around.environment, around.encoding, around.size),
-        proxy_check(around.environment),
-        certificates_check(),
-        *key_checks(names),
-        *extra_checks(),
-        *(stale_check(run) for run in around.stale),
-        prices_check(around.prices, around.prices_fault),
-    ]
+    summary = ", ".join(quantity(n, state) for state, n in counts.items() if n)
+    note = f"{summary or 'no problems'}; -p PROJECT checks the texts of a project instead"
+    return Table("Checks", _COLUMNS, rows, (note,))
 
 
 def inspected_file(path: Path) -> FileReport | StoreError | None:
@@ -116,83 +105,96 @@ def inspected_file(path: Path) -> FileReport | StoreError | None:
         return error
 
 
-def database_checks(path: Path, report: FileReport | StoreError | None) -> list[Check]:
-    if isinstance(report, StoreError):
-        return [Check("database", "problem", f"{report.title}. {report.cause}", report.next_step)]
+def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -> Iterator[Check]:
+    """Every check that needs no network, in reading order."""
+    yield _database(around.path, looked)
+    kind = file_system(around.path, around.mounts) if around.mounts else ""
+    if not kind:
+        yield Check("file system", "ok", "unknown on this system", "Keep the database on a local disk.")
+    elif is_shared(kind):
+        told = f"{kind}: a write-ahead log may not be safe on it"
+        cure = "Choose a local disk with --db or RECJUDGE_DB; else use it from one machine at a time."
+        yield Check("file system", "warning", told, cure)
+    else:
+        yield Check("file system", "ok", f"{kind}: a local disk")
+    yield Check("Python", "ok", f"{platform.python_version()} ({sys.executable})")
+    least = ".".join(map(str, _LEAST_SQLITE))
+    if tuple(map(int, SQLITE_VERSION.split("."))) < _LEAST_SQLITE:
+        yield Check("SQLite", "problem", SQLITE_VERSION, f"Use a Python with SQLite {least} or newer.")
+    else:
+        yield Check("SQLite", "ok", SQLITE_VERSION)
+    yield _terminal(around.environment, around.encoding, around.size)
+    yield _proxy(around.environment)
+    try:
+        with usable_network():
+            tls_context()
+        yield Check("certificates", "ok", str(certificates()))
+    except JudgeError as error:
+        yield Check("certificates", "problem", f"{error.title}: {error.cause}", error.next_step)
+    forms = {name: provider.form for provider in built_in() for name in provider.key_variables}
+    of_runs = looked.key_names if isinstance(looked, FileReport) else ()
+    for name in dict.fromkeys([*forms, *of_runs]):
+        yield _key(name, forms.get(name, ""))
+    for extra, (package, use) in _EXTRAS.items():
+        try:
+            yield Check(f"extra {extra}", "ok", f"{package} {version(package)}")
+        except PackageNotFoundError:
+            yield Check(f"extra {extra}", "ok", f"not installed: {use}", f"pip install 'recjudge[{extra}]'")
+    for run in around.stale:
+        left = f"its process is gone; {run.outstanding} calls are left"
+        told = f"{run.rater} in {run.project} was active, but {left}"
+        yield Check(f"run {run.id}", "warning", told, f"recjudge runs resume {run.id}")
+    if (fault := around.prices_fault) is not None:
+        yield Check("prices", "problem", f"{fault.title}. {fault.cause}", fault.next_step)
+    elif around.prices.exists():
+        yield Check("prices", "ok", str(around.prices))
+    else:
+        told = f"built-in list prices; no table of your own at {around.prices}"
+        cure = "Create it for models without a list price or with a different price."
+        yield Check("prices", "ok", told, cure)
+
+
+def _database(path: Path, looked: FileReport | StoreError | None) -> Check:
+    if isinstance(looked, StoreError):
+        return Check("database", "problem", f"{looked.title}. {looked.cause}", looked.next_step)
     if not can_write(path):
         cure = "Make the file and its folder writable, or choose another with --db."
-        if report is None or report.faults or report.schema < report.known_schema:
-            return [Check("database", "problem", f"{path} cannot be written", cure)]
-        return [
-            Check(
-                "database", "warning", f"{path} cannot be written: reports work, everything else fails", cure
-            )
-        ]
-    if report is None:
-        return [
-            Check(
-                "database",
-                "ok",
-                f"{path}: not created yet",
-                "“recjudge import” or “recjudge demo” creates it.",
-            )
-        ]
-    if report.faults:
+        if looked is None or looked.faults or looked.schema < looked.known_schema:
+            return Check("database", "problem", f"{path} cannot be written", cure)
+        told = f"{path} cannot be written: reports work, everything else fails"
+        return Check("database", "warning", told, cure)
+    if looked is None:
+        cure = "“recjudge import” or “recjudge demo” creates it."
+        return Check("database", "ok", f"{path}: not created yet", cure)
+    if looked.faults:
         cure = "Restore a copy made by “recjudge db backup”; keep the damaged file."
-        return [Check("database", "problem", f"{path} is damaged: {'; '.join(report.faults)}", cure)]
-    schema = f"schema {report.schema} of {report.known_schema}"
-    detail = f"{path}: {size_text(report.size)}, {schema}, intact, journal {report.journal}"
-    if report.schema < report.known_schema:
-        return [
-            Check(
-                "database", "warning", detail, "The next command brings it up to date, after a backup copy."
-            )
-        ]
-    return [Check("database", "ok", detail)]
+        return Check("database", "problem", f"{path} is damaged: {'; '.join(looked.faults)}", cure)
+    schema = f"schema {looked.schema} of {looked.known_schema}"
+    told = f"{path}: {size_text(looked.size)}, {schema}, intact, journal {looked.journal}"
+    if looked.schema < looked.known_schema:
+        cure = "The next command brings it up to date, after a backup copy."
+        return Check("database", "warning", told, cure)
+    return Check("database", "ok", told)
 
 
-def file_system_check(path: Path, mounts: str | None) -> Check:
-    """Whether a write-ahead log is safe at the database's place; `mounts` is None if the system does not list them."""
-    kind = file_system(path, mounts) if mounts else ""
-    if not kind:
-        return Check("file system", "ok", "unknown on this system", "Keep the database on a local disk.")
-    if is_shared(kind):
-        return Check(
-            "file system",
-            "warning",
-            f"{kind}: a write-ahead log may not be safe on it",
-            "Choose a local disk with --db or RECJUDGE_DB; else use it from one machine at a time.",
-        )
-    return Check("file system", "ok", f"{kind}: a local disk")
-
-
-def python_check() -> Check:
-    return Check("Python", "ok", f"{platform.python_version()} ({sys.executable})")
-
-
-def sqlite_check() -> Check:
-    if tuple(map(int, SQLITE_VERSION.split("."))) < _LEAST_SQLITE:
-        least = ".".join(map(str, _LEAST_SQLITE))
-        return Check("SQLite", "problem", SQLITE_VERSION, f"Use a Python with SQLite {least} or newer.")
-    return Check("SQLite", "ok", SQLITE_VERSION)
-
-
-def terminal_check(environment: Mapping[str, str], encoding: str, size: tuple[int, int] | None) -> Check:
+def _terminal(environment: Mapping[str, str], encoding: str, size: tuple[int, int] | None) -> Check:
     """The capabilities of the terminal for the app."""
-    utf8 = encoding.lower().replace("-", "") == "utf8"
     term = environment.get("TERM", "")
     facts = [encoding or "no encoding", _colours(environment, term)]
     facts += [f"{size[0]}x{size[1]}"] if size else ["not a terminal"]
     facts += ["in tmux"] if environment.get("TMUX") else []
     facts += ["over SSH"] if environment.get("SSH_CONNECTION") else []
-    if not utf8:
-        return Check("terminal", "warning", ", ".join(facts), "Set a UTF-8 locale: export LANG=C.UTF-8")
-    if size and term == "dumb":
-        return Check("terminal", "warning", ", ".join(facts), "Set TERM to the type of the terminal.")
-    if size and (size[0] < _LEAST_SCREEN[0] or size[1] < _LEAST_SCREEN[1]):
-        return Check("terminal", "warning", ", ".join(facts), "The app is made for 80x24 and more.")
-    tmux = "To copy through tmux: tmux set -g set-clipboard on" if environment.get("TMUX") else ""
-    return Check("terminal", "ok", ", ".join(facts), tmux)
+    state: State = "warning"
+    if encoding.lower().replace("-", "") != "utf8":
+        cure = "Set a UTF-8 locale: export LANG=C.UTF-8"
+    elif size and term == "dumb":
+        cure = "Set TERM to the type of the terminal."
+    elif size and (size[0] < _LEAST_SCREEN[0] or size[1] < _LEAST_SCREEN[1]):
+        cure = "The app is made for 80x24 and more."
+    else:
+        state = "ok"
+        cure = "To copy through tmux: tmux set -g set-clipboard on" if environment.get("TMUX") else ""
+    return Check("terminal", state, ", ".join(facts), cure)
 
 
 def _colours(environment: Mapping[str, str], term: str) -> str:
@@ -205,7 +207,7 @@ def _colours(environment: Mapping[str, str], term: str) -> str:
     return "no colours" if term in ("", "dumb", "unknown") else "few colours"
 
 
-def proxy_check(environment: Mapping[str, str]) -> Check:
+def _proxy(environment: Mapping[str, str]) -> Check:
     """The proxies in force, without user names and passwords, and whether a client can be made for them."""
     import httpx
 
@@ -214,32 +216,17 @@ def proxy_check(environment: Mapping[str, str]) -> Check:
         return Check("proxy", "ok", "none")
     parts = [f"{kind.upper()}_PROXY {proxy}" for kind, proxy in named.items()]
     excepted = environment.get("no_proxy") or environment.get("NO_PROXY")
-    detail = ", ".join([*parts, *([f"not for {excepted}"] if excepted else [])])
+    told = ", ".join([*parts, *([f"not for {excepted}"] if excepted else [])])
     try:
         with usable_network():
             httpx.Client(verify=False).close()  # nothing is sent
     except JudgeError as error:
-        return Check("proxy", "problem", f"{detail}: {error.title}", error.next_step)
-    return Check("proxy", "ok", detail)
+        return Check("proxy", "problem", f"{told}: {error.title}", error.next_step)
+    return Check("proxy", "ok", told)
 
 
-def certificates_check() -> Check:
-    """The certificates in force, and whether they can be read."""
-    try:
-        with usable_network():
-            tls_context()
-    except JudgeError as error:
-        return Check("certificates", "problem", f"{error.title}: {error.cause}", error.next_step)
-    return Check("certificates", "ok", str(certificates()))
-
-
-def key_checks(more: Iterable[str] = ()) -> list[Check]:
-    """A row for each variable from which a judge may take its key, and for those that runs name."""
-    forms = {name: provider.form for provider in built_in() for name in provider.key_variables}
-    return [_key_check(name, forms.get(name, "")) for name in dict.fromkeys([*forms, *more])]
-
-
-def _key_check(name: str, form: str) -> Check:
+def _key(name: str, form: str) -> Check:
+    """A variable from which a judge may take its key, or that a run names."""
     try:
         key = find_key(name)
     except JudgeError as error:
@@ -250,42 +237,82 @@ def _key_check(name: str, form: str) -> Check:
     return Check(f"key {name}", "ok", "set" if os.environ.get(name) else "in the keyring")
 
 
-def extra_checks() -> list[Check]:
-    return [_extra_check(extra, package, use) for extra, (package, use) in _EXTRAS.items()]
-
-
-def _extra_check(extra: str, package: str, use: str) -> Check:
-    try:
-        return Check(f"extra {extra}", "ok", f"{package} {version(package)}")
-    except PackageNotFoundError:
-        return Check(f"extra {extra}", "ok", f"not installed: {use}", f"pip install 'recjudge[{extra}]'")
-
-
-def stale_check(run: RunningRun) -> Check:
-    return Check(
-        f"run {run.id}",
-        "warning",
-        f"{run.rater} in {run.project} was active, but its process is gone; {run.outstanding} calls are left",
-        f"recjudge runs resume {run.id}",
-    )
-
-
-def prices_check(path: Path, fault: RecjudgeError | None) -> Check:
-    if fault is not None:
-        return Check("prices", "problem", f"{fault.title}. {fault.cause}", fault.next_step)
-    if not path.exists():
-        return Check(
-            "prices",
-            "ok",
-            f"built-in list prices; no table of your own at {path}",
-            "Create it for models without a list price or with a different price.",
-        )
-    return Check("prices", "ok", str(path))
-
-
 def size_text(size: int) -> str:
     """Bytes as people read them, in powers of 1024."""
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size >= scale:
             return f"{size / scale:.1f} {unit}"
     return f"{size} bytes"
+
+
+def server_checks() -> list[Check]:
+    """Ollama at `OLLAMA_HOST` or its default address, the servers named by other variables, and those that answer at the
+    usual ports of this machine; all are asked at once."""
+    named = os.environ.get("OPENAI_BASE_URL", "").rstrip("/")
+    return [
+        *asyncio.run(_ask_all()),
+        *(
+            Check(
+                f"server of {server.name}",
+                "ok",
+                f"{server.place} answers: {quantity(len(server.judges), 'model')}; --base-url {server.base_urls[0]}",
+            )
+            for server in local_servers(timeout_s=WITHIN_S)
+            if server.base_urls and server.base_urls[0].rstrip("/") not in (named, f"{named}/v1")
+        ),
+    ]
+
+
+async def _ask_all() -> list[Check]:
+    lists: dict[str, Callable[[str], str]] = {
+        "OPENAI_BASE_URL": lambda given: f"{openai.api_root(given)}/models",
+        "ANTHROPIC_BASE_URL": lambda given: f"{anthropic.api_root(given)}/v1/models",
+    }
+    asked = [
+        _models(variable, url, address)
+        for variable, address in lists.items()
+        if (url := os.environ.get(variable))
+    ]
+    return list(await asyncio.gather(_ollama(bool(os.environ.get("OLLAMA_HOST"))), *asked))
+
+
+async def _ollama(wanted: bool) -> Check:
+    what = "server of Ollama"
+    try:
+        url = server_urls(())[0]
+        models = await fetch_installed(timeout_s=WITHIN_S)
+    except UsageError as error:
+        return Check(what, "warning", f"OLLAMA_HOST: {error.title}", error.next_step)
+    except JudgeError as error:
+        if wanted:
+            return Check(what, "warning", f"{error.title}. {error.cause}", error.next_step)
+        return Check(what, "ok", f"none at {url}; only “ollama:” needs one", "Start it with: ollama serve")
+    except CallError as error:
+        return Check(what, "warning" if wanted else "ok", error.title, "Check whether the server is busy.")
+    if not models:
+        return Check(what, "ok", f"{url}: no model installed", "Get one with: ollama pull MODEL")
+    return Check(what, "ok", f"{url}: {', '.join(model.name for model in models)}")
+
+
+async def _models(variable: str, given: str, address: Callable[[str], str]) -> Check:
+    what = f"server of {variable}"
+    try:
+        url = address(given)
+    except UsageError as error:
+        return Check(what, "warning", error.title, error.next_step)
+    client = Client((url,))
+    try:
+        answer = await send(client, "GET", url, timeout_s=WITHIN_S)
+    except CallError as error:
+        return Check(what, "warning", f"{error.title}. {error.cause}", f"Check {variable} and the server.")
+    finally:
+        await client.aclose()
+    if answer.status_code in (401, 403):
+        return Check(what, "ok", f"{url} answers; it requires a key")
+    if answer.status_code != 200:
+        return Check(what, "warning", f"{url} answers {answer.status_code}", f"Check {variable}.")
+    try:
+        count = quantity(len(json.loads(answer.content)["data"]), "model")
+    except (ValueError, TypeError, KeyError):
+        count = "but not with a list of models"
+    return Check(what, "ok", f"{url} answers: {count}")

@@ -74,8 +74,8 @@ def _row(run: StoredRow, of: RunConditions) -> Row:
         "judge": judge.get("spec", ""),
         "model": served.get("name", ""),
         "digest": served.get("digest", ""),
-        "prompt": of.prompt,
-        "prompt_digest": of.digest,
+        "prompt": of.prompt.name,
+        "prompt_digest": of.prompt.digest,
         "other": ", ".join(f"{name} {_plain(value)}" for name, value in other.items()),
         "created_at": run["created_at"],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -34,14 +34,45 @@ def read_prompt(path: Path) -> Prompt:
 
 def load_shipped(db: Database) -> None:
     """Store the shipped prompts that the database does not have yet; writes nothing if it has all."""
-    files = sorted(data_dir("prompts").glob("*.toml"))
-    prompts = [_shipped(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
+    prompts = _shipped_prompts()
     known = {(row["name"], row["digest"]) for row in db.rows("SELECT name, digest FROM prompts")}
     missing = [prompt for prompt in prompts if (prompt.name, prompt.digest) not in known]
     if missing:
         with db.transaction():
             for prompt in missing:
                 _ensure(db, prompt, "shipped")
+
+
+Origin = Literal["shipped", "user", "earlier", "changed", "unreadable"]
+
+
+class UsedPrompt(NamedTuple):
+    """`name` is NAME@VERSION; `digest` is computed from the stored content, whatever stands beside it as such.
+
+    `origin`: `shipped`, its content is that of this package's file; `user`, it was added by the user; `earlier`, it is
+    stored as shipped, but this package's file is another; `changed`, its content is not that of the stored digest;
+    `unreadable`, its content is no prompt, and `digest` is empty.
+    """
+
+    name: str
+    digest: str
+    origin: Origin
+
+
+def used_prompt(db: Database, prompt_id: int) -> UsedPrompt:
+    """Which text a stored prompt version is."""
+    row = db.row("SELECT name, version, digest, origin FROM prompts WHERE id = ?", (prompt_id,))
+    assert row is not None
+    origin: Origin = "user" if row["origin"] == "user" else "earlier"
+    try:
+        digest = prompt_by_id(db, prompt_id).content_hash
+    except PromptError:
+        digest, origin = "", "unreadable"
+    if digest in (file.digest for file in _shipped_prompts() if file.name == row["name"]):
+        origin = "shipped"
+    elif digest and digest != row["digest"]:
+        origin = "changed"
+    return UsedPrompt(f"{row['name']}@{row['version']}", digest, origin)
 
 
 class _Row(NamedTuple):
@@ -55,6 +86,11 @@ class _Row(NamedTuple):
 
 def _row(prompt: Prompt) -> _Row:
     return _Row(prompt.name, prompt.protocol, prompt.content_hash, prompt.model_dump_json())
+
+
+def _shipped_prompts() -> list[_Row]:
+    files = sorted(data_dir("prompts").glob("*.toml"))
+    return [_shipped(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recjudge_tui.domain.roles import IMPORTED
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -101,6 +101,32 @@ def list_raters(db: Database, project_id: int) -> list[sqlite3.Row]:
            WHERE r.project_id = ? GROUP BY r.id ORDER BY r.name""",
         (project_id,),
     )
+
+
+class Provenance(NamedTuple):
+    """How the verdicts of a rater came: `imported` of them from files; `blind` were given to a task in recjudge, by an
+    annotator who had been shown no other verdict on the case and had reviewed none.
+    """
+
+    imported: int
+    blind: int
+
+
+def provenance(db: Database, project_id: int) -> dict[str, Provenance]:
+    """rater -> how its verdicts came; raters without verdicts are left out."""
+    rows = db.rows(
+        """SELECT r.name, sum(v.import_id IS NOT NULL),
+             sum(v.run_id IS NULL AND v.import_id IS NULL
+               AND EXISTS (SELECT 1 FROM annotation_tasks t WHERE t.rater_id = r.id AND t.case_id = v.case_id
+                 AND t.protocol = v.protocol AND t.state = 'done')
+               AND NOT EXISTS (SELECT 1 FROM annotation_tasks t WHERE t.rater_id = r.id AND t.case_id = v.case_id
+                 AND t.revealed_at < v.created_at)
+               AND NOT EXISTS (SELECT 1 FROM triage_log g WHERE g.reader = r.name AND g.case_id = v.case_id
+                 AND g.created_at < v.created_at))
+           FROM raters r JOIN verdicts v ON v.rater_id = r.id WHERE r.project_id = ? GROUP BY r.id""",
+        (project_id,),
+    )
+    return {name: Provenance(imported, blind) for name, imported, blind in rows}
 
 
 def delete_rater(db: Database, project_id: int, name: str) -> int:

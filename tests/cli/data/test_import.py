@@ -51,15 +51,6 @@ def test_one_kind_says_no_kind(tmp_path: Path) -> None:
 LISTS = "userID,itemID,prediction,note\n1,10,4.5,x\n1,11,4.75,y\n2,10,3.25,z\n"
 
 
-def test_the_import_says_how_each_column_was_read(tmp_path: Path) -> None:
-    (tmp_path / "als.csv").write_text(LISTS)
-    result = run(tmp_path, str(tmp_path / "als.csv"), "--system", "als")
-    assert result.stderr.splitlines()[1:3] == [
-        "  columns: userID as user_id, itemID as item_id, prediction as score; ignored: note",
-        "  ranked by score, highest first; ties by item id in descending order, as in trec_eval",
-    ]
-
-
 def test_a_dry_run_shows_five_rows_and_stores_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()

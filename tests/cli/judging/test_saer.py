@@ -96,8 +96,3 @@ def test_profile_and_until_reach_the_stages(db: Database) -> None:
     first, second = (json.loads(row["settings"]) for row in rows)
     assert (first["profile"], first["until"], first["margin"]) == ("none", "", None)
     assert (second["profile"], second["until"], second["margin"]) == ("none", "decided", 0.2)
-
-
-def test_the_help_warns_against_gatekeeping(db: Database) -> None:
-    text = " ".join(ran("run", "--help")[1].split())
-    assert "The authors of SAER warn against this. Default: every system is compared." in text

@@ -103,14 +103,6 @@ def test_contexts_and_days_choose_and_together_they_are_the_whole(
     assert may["settings"]["served_to"] == "2024-05-31T23:59:59.999999+00:00"
 
 
-@pytest.mark.parametrize(("protocol", "cases"), [("pairwise", 8), ("pointwise", 8)])
-def test_cases_left_out_by_a_time_are_counted_once(
-    visits: Path, capsys: Capture, protocol: str, cases: int
-) -> None:
-    table = _table(visits, capsys, "leaderboard", "--protocol", protocol, "--to", "2030-01-01")
-    assert f"{cases} cases without served_at left out, because a time was chosen" in table["notes"]
-
-
 def test_a_filter_that_keeps_everything_changes_nothing(project_db: Path, capsys: Capture) -> None:
     times = {f"c{n}": f"2024-05-{n + 1:02d}T23:59:59.5Z" for n in range(3)}
     with connect(project_db) as db:

@@ -291,9 +291,3 @@ def test_the_column_decides_and_later_files_follow(load: Load, db: Database, kin
         assert load("labels", rows).files[0].remarks == ()
         assert load("labels", f"rater,user_id,system,value\n{name},v,s,Good\n").files[0].remarks == ()
     assert _kinds(db) == {"gpt-4o": kind, "anna": kind}
-
-
-def test_of_many_models_the_first_are_named(load: Load) -> None:
-    rows = "".join(f"judge {i},u,s,Good\n" for i in range(7))
-    (remark,) = load("labels", f"rater,user_id,system,value\n{rows}").files[0].remarks
-    assert "“judge 4” and 2 more; a column" in remark

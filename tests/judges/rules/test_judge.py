@@ -124,14 +124,6 @@ def test_a_flagged_item_is_no_useful_item() -> None:
     assert "Set 1 is a poor match: 5 of 10 items fit" in ask(pair, pairwise_schema())["reasoning"]
 
 
-def test_the_reasoning_names_places_and_faults_in_words() -> None:
-    shopper = user(*DRINKER.history, bought(KETTLE, 9))
-    shown = (TEAS[0], item("Compact Kettle", "Tea", "Pellwick"), TEAS[0], *TEAS[1:8])
-    said = ask(one(shopper, *shown), pointwise_schema())["reasoning"]
-    assert "2 items are at fault: item 2 is a second durable of a kind they have; item 3 is nearly" in said
-    assert said.endswith("That is enough for a good match, but an item is at fault: a partial match.")
-
-
 def test_a_missing_item_is_worth_nothing() -> None:
     assert ask(two(DRINKER, TEAS, TEAS[:4]), pairwise_schema())["winner"] == "Set 1"
 

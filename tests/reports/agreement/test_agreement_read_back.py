@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score
 from recjudge_tui.raters.consensus import make_consensus
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Row
-from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
+from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
 
 Values = npt.NDArray[np.float64]
 PEOPLE = ("anna", "ben", "cleo")
@@ -180,52 +179,3 @@ def test_the_human_ceiling_follows_from_the_people_on_the_cases_of_the_row(
             else:
                 assert not said
     assert left_out == {True, False}
-
-
-def test_notes_on_pairs_count_the_preferred_systems_and_name_the_side(project: Project) -> None:
-    rng = np.random.default_rng(5)
-    for draw in range(6):
-        size = (2, 9, 10, 30, 30, 60)[draw]
-        truth, said = (rng.choice((1.0, 0.0, -1.0), size) for _ in range(2))
-        cases = [pair_case(project, f"p{draw}-u{at:02}", "als", "pop") for at in range(size)]
-        give(project, f"eve{draw}", dict(zip(cases, truth.tolist(), strict=True)), protocol_name="pairwise")
-        judge_pairs(project, f"judge{draw}", {c: (v, v) for c, v in zip(cases, said.tolist(), strict=True)})
-        options = AgreementOptions(
-            raters=(f"judge{draw}",), truth=f"eve{draw}", stats=("concurrence", "bias"), resamples=50
-        )
-        by_stat = {row["stat"]: row for row in agreement_table(project.db, project.id, options).rows}
-        preferred = truth != 0
-        hits = int((said[preferred] == truth[preferred]).sum())
-        note = str(by_stat["concurrence"]["note"])
-        if preferred.any():
-            assert by_stat["concurrence"]["value"] == pytest.approx(hits / preferred.sum())
-            assert f"agrees on {hits} of the {preferred.sum()} cases where the reference preferred" in note
-        assert by_stat["bias"]["value"] == pytest.approx(float((said - truth).mean()))
-        above = re.search(r"above 0: (\w+) favours (\w+) more than (\w+) does", str(by_stat["bias"]["note"]))
-        assert above
-        assert above.groups() == (f"judge{draw}", "als", f"eve{draw}")
-
-
-@pytest.mark.parametrize(
-    ("said", "truth", "remark"),
-    [
-        ("2221220222", "2121122122", "low although AC2 is 0.68 and 60% of the values are equal: "),
-        ("2022212022", "1222212212", "low although 60% of the values are equal: "),
-        ("1222221122", "2021221221", "low although AC2 is 0.61: "),
-        ("2002202222", "0221200222", ""),
-        ("2222222222", "2011222112", ""),
-    ],
-)
-def test_only_what_is_high_is_named_beside_a_low_kappa(
-    project_db: Path, said: str, truth: str, remark: str
-) -> None:
-    """At .6 of percent and AC2, and at one half of the values equal by chance (the last one)."""
-    made = new_project(project_db)
-    cases = [list_case(made, f"u{at}") for at in range(len(said))]
-    judge_lists(made, "llm", {case: float(label) for case, label in zip(cases, said, strict=True)})
-    give(made, "anna", {case: float(label) for case, label in zip(cases, truth, strict=True)})
-    options = AgreementOptions(raters=("llm",), truth="anna", stats=("qwk",), resamples=0)
-    (row,) = agreement_table(made.db, made.id, options).rows
-    assert row["value"] < 0.2  # type: ignore[operator]
-    assert ("low although" in str(row["note"])) == bool(remark)
-    assert remark in str(row["note"])

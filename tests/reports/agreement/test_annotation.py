@@ -68,9 +68,3 @@ def test_only_shared_cases_count(db: Database) -> None:
     notes = [row["note"] for row in annotation_table(db, project).rows]
     assert told.side.startswith("A is ")
     assert all(told.side in note for note in notes)
-
-
-def test_nobody(db: Database) -> None:
-    assert annotation_table(db, project_id(db, PROJECT)).notes == (
-        "no annotators yet: “recjudge annotate plan” assigns cases",
-    )

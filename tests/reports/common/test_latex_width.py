@@ -14,7 +14,6 @@ from matplotlib.ft2font import FT2Font
 
 from recjudge_tui.reports.common.table import Column, Row, Table, render
 from recjudge_tui.reports.common.writers.latex_layout import COLUMN, PAGE
-from recjudge_tui.reports.common.writers.latex_width import text_width
 from tests.support.hostile import NAMED
 
 ENGINES = [name for name in ("tectonic", "pdflatex") if shutil.which(name)]
@@ -120,37 +119,6 @@ def overfull(engine: str, text: str) -> list[str]:
         )
         log = Path(folder, "paper.log").read_text(encoding="utf-8", errors="replace")
     return re.findall(r"Overfull \\hbox.*", log)
-
-
-def test_the_measure_would_notice_a_table_that_is_too_wide() -> None:
-    wide = render(SHAPES["many columns"], "latex").text.replace("0.333", "0.333" * 30)
-    assert any(width > ROOM[kind] for kind, width in widths(wide))
-
-
-def test_judges_stand_side_by_side_and_constants_in_the_caption() -> None:
-    text = render(SHAPES["systems x judges"], "latex").text
-    assert r"\multicolumn{2}{c}{rater-0}" in text
-    assert r"\caption{Board. Aspect: aspect 0; Ties: 0; n: 40}" in text
-    assert "% left out: Wins; --columns chooses" in text
-    assert text.count("few users") == 1
-    whole = render(SHAPES["systems x judges x metrics"], "latex").text
-    assert "{aspect 0} & {aspect 1} & {aspect 2} & {aspect 3}" in whole
-    assert whole.count(r"\begin{table") == 1
-    assert sum(line.endswith(r" \\") for line in whole.splitlines()) == 1 + 4 * 3
-    assert render(SHAPES["many rows"], "latex").text.count(r"\begin{table") == 2
-
-
-def test_text_is_never_taken_for_narrower_than_it_is() -> None:
-    for text in (
-        "Quadratic weighted",
-        "0.123 [0.1, 0.2]",
-        "The quick brown fox jumps over the lazy dog",
-        "WAVE MAX",
-        "()-/:;%",
-    ):
-        true = sum(map(advance, text))
-        assert true - 0.1 <= text_width(text) <= 1.12 * true
-    assert text_width("漢字") == 20
 
 
 @pytest.mark.parametrize("text", NAMED.values(), ids=NAMED)

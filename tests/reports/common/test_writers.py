@@ -50,18 +50,6 @@ TABLE = Table(
 )  # fmt: skip
 
 
-def test_text() -> None:
-    assert render(TABLE, "text").text == (
-        "Agreement & more\n"
-        "Rater       Statistic  Value         95 % CI   Share      n\n"
-        "────────────────────────────────────────────────────────────────\n"
-        "漢字 judge  qwk        0.612  0.500 to 0.700  12.5 %  1,204\n"
-        "=cmd_1      ac2            –               –       –      0  [1]\n"
-        "[1] no item rated by both\n"
-        "- left out: 3 | 4\n"
-    )
-
-
 def test_json_has_the_documented_shape() -> None:
     content = json.loads(render(TABLE, "json").text)
     assert list(content) == ["title", "columns", "rows", "notes", "settings"]
@@ -124,47 +112,6 @@ def test_csv_guards_formulas_and_leaves_numbers_alone() -> None:
     assert written.notes == (
         "7 text cells that a spreadsheet would run as a formula begin with an apostrophe now",
     )
-
-
-def test_csv_of_undefined_is_empty_and_notes_come_beside() -> None:
-    written = render(TABLE, "csv")
-    assert written.text.splitlines()[2] == "'=cmd_1,ac2,,,,,0,no item rated by both"
-    assert "left out: 3 | 4" in written.notes
-
-
-def test_markdown() -> None:
-    assert render(TABLE, "md").text == (
-        "**Agreement &amp; more**\n\n"
-        "| Rater | Statistic | Value | CI low | CI high | Share | n | Note |\n"
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
-        "| 漢字 judge | qwk | 0.612 | 0.500 | 0.700 | 12.5 % | 1,204 | – |\n"
-        "| =cmd\\_1 | ac2 | – | – | – | – | 0 | no item rated by both |\n\n"
-        "- left out: 3 \\| 4\n"
-    )
-
-
-def test_latex() -> None:
-    assert render(TABLE, "latex").text == (
-        "% needs \\usepackage{array,booktabs,siunitx}\n% has characters that need LuaLaTeX or XeLaTeX\n"
-        "\\begin{table*}\n\\caption{Agreement \\& more}\n\\label{tab:agreement-more}\n"
-        "\\centering\\small\n\\setlength{\\tabcolsep}{4pt}\n"
-        "\\begin{tabular}{@{}llS[table-format=1.3]rS[table-format=2.1]S[table-format=4.0]@{}}\n\\toprule\n"
-        "Rater & Statistic & {Value} & 95 \\% CI & {Share (\\%)} & {n} \\\\\n\\midrule\n"
-        "漢字 judge & qwk & 0.612 & {[}0.500, 0.700{]} & 12.5 & 1204 \\\\\n"
-        "=cmd\\_1 & ac2\\textsuperscript{1} & {--} & -- & {--} & 0 \\\\\n"
-        "\\bottomrule\n\\end{tabular}\n\\par\\smallskip\\footnotesize\\raggedright \\textsuperscript{1}no item"
-        " rated by both. left out: 3 \\textbar{} 4\n\\end{table*}\n"
-    )
-
-
-def test_html_of_many_columns_is_printed_small_and_long_texts_get_room() -> None:
-    columns = tuple(Column(f"c{place}", f"C{place}") for place in range(11))
-    wide = render(Table("Wide", columns, ({"c0": "a", "c1": "x " * 30},), ()), "html").text
-    assert '<div class="table wide"' in wide
-    assert '<td class="long">x x' in wide
-    narrow = render(Table("Narrow", columns[:10], ({"c0": "a", "c1": "x"},), ()), "html").text
-    assert '<div class="table"' in narrow
-    assert 'class="long"' not in narrow
 
 
 def test_html_stands_alone_and_escapes() -> None:
@@ -239,60 +186,6 @@ def test_text_fits_whatever_the_width(width: int) -> None:
     assert max(cell_len(line) for line in text.splitlines()) <= width
     for figure in ("8.143", "0.286"):
         assert figure in text
-
-
-def test_text_of_a_narrow_screen_groups_rows_and_names_what_it_leaves_out() -> None:
-    columns = (
-        Column("system", "System"),
-        Column("rater", "Rater"),
-        *(Column(f"c{i}", f"C{i}", "float") for i in range(4)),
-        Column("m", "Minor figure", "float", minor=True),
-    )
-    rows: tuple[Row, ...] = tuple(
-        {"system": s, "rater": r, **{f"c{i}": 1000.0 + i for i in range(4)}, "m": 77.0}
-        for r in ("annotator one", "annotator two")
-        for s in ("cooccurrence", "popularity")
-    )
-    text = render(Table("T", columns, rows), "text", Screen(56)).text
-    assert text.count("annotator one") == 1
-    assert "columns hidden (56 wide): Minor figure" in text
-    assert "77.000" not in text
-
-
-def test_a_leaderboard_fits_80_columns_with_all_its_counts() -> None:
-    columns = (
-        Column("system", "System"),
-        Column("opponent", "Against"),
-        *(Column(name, name.capitalize(), "int") for name in ("rank", "wins", "ties", "losses")),
-        Column("position_ties", "Pos. ties", "int"),
-        Column("failed", "Failed", "int", minor=True),
-        Column("q", "Q", "float"),
-        Column("score", "Score", "float"),
-        Column("ci_low", "CI low", "ci"),
-        Column("ci_high", "CI high", "ci"),
-    )
-    rows: tuple[Row, ...] = tuple(
-        {
-            "system": f"cooccurrence{i}",
-            "opponent": f"popularity-{i}",
-            "rank": i,
-            "wins": 100,
-            "ties": 9,
-            "losses": 9,
-        }
-        | {"position_ties": 0, "failed": 0, "q": 1.25 + i, "score": 1.25 + i, "ci_low": 1.0, "ci_high": 2.5}
-        for i in range(1, 4)
-    )
-    lines = render(Table("Leaderboard", columns, rows), "text", Screen(80)).text.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert lines[-1] == "- columns hidden (80 wide): Failed"
-    row = next(line for line in lines if line.startswith("cooccurrence2"))
-    assert row.split() == ["cooccurrence2", "popularity-2", "2", "100", "9", "9", "0", "3.250", "1.000–2.500"]
-
-
-def test_an_empty_table_says_so() -> None:
-    text = render(Table("None", (Column("a", "A"),), (), ("import something",)), "text").text
-    assert text == "None\nno rows\n- import something\n"
 
 
 def test_styles_only_where_wanted() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.reports.figures.data import FigureData
-from recjudge_tui.reports.figures.loading import figure_data, figure_marks, mark_cases, mark_sentence
+from recjudge_tui.reports.figures.loading import figure_data, figure_marks, mark_cases
 from recjudge_tui.reports.figures.marks import Forest, Grid, Lines
 from recjudge_tui.reports.figures.options import FigureOptions
 from recjudge_tui.reports.figures.paper.files import draw_picture
@@ -55,10 +55,3 @@ def test_a_mark_opens_the_lists_with_that_flag(db: Database) -> None:
     assert users_behind(db, data_of(db), issue="any", system="x") == {"u1", "u2", "u3"}
     assert users_behind(db, data_of(db), issue="any", system="y") == set()
     assert users_behind(db, data_of(db, show="ranks"), rank=4, system="x") == {"u3"}
-
-
-def test_a_mark_says_its_share_with_n(db: Database) -> None:
-    data = data_of(db)
-    row = next(row for row in data.rows if row["issue"] == "any")
-    said = "".join(part if isinstance(part, str) else part.text for part in mark_sentence(data, row))
-    assert said.startswith("x, any issue, flagged by ben: 100.0% [29.2%, 100.0%] of lists, 3 of n=3")

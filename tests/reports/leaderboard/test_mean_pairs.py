@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from scipy.stats import binomtest
 
@@ -14,8 +13,7 @@ from recjudge_tui.domain.records import Event, RankedItem, Slate
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.leaderboard.arena import arena_table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.mean_pairs import SystemMeans, compared, unshown_pairs
-from recjudge_tui.reports.metrics import metric_pairs_table, metrics_table
+from recjudge_tui.reports.leaderboard.metrics import metric_pairs_table, metrics_table
 from recjudge_tui.store.imports.loading import add_events, add_slate
 from tests.support.verdicts import Project, give, import_target, new_project, text_case
 
@@ -54,13 +52,6 @@ def test_metrics_say_which_neighbours_differ(project_db: Path) -> None:
     assert (row["users"], row["users_apart"], row["p"]) == (10, 10, pytest.approx(p / 2))
 
 
-@pytest.mark.parametrize("users", [1, 2, 5])
-def test_few_users_show_nothing(project_db: Path, users: int) -> None:
-    project = with_hits(project_db, {"als": [True] * users, "pop": [False] * users})
-    note = metrics_table(project.db, project.id, 1, metrics=["ndcg"]).notes[0]
-    assert note == f"ndcg: als and pop are not separable (p = {2 ** (1 - users):.2g})"
-
-
 def test_systems_without_a_common_user_or_a_difference_say_so(project_db: Path) -> None:
     project = with_hits(project_db, {"als": [True, True, None], "pop": [None, None, False]})
     (row,) = metric_pairs_table(project.db, project.id, 1, metrics=["ndcg"]).rows
@@ -72,47 +63,6 @@ def test_systems_without_a_common_user_or_a_difference_say_so(project_db: Path) 
     )
     note = metrics_table(project.db, project.id, 1, metrics=["ndcg"]).notes[0]
     assert note == "ndcg: als and pop cannot be compared, no user has a value for both"
-
-
-def test_nothing_is_said_of_one_system(project_db: Path) -> None:
-    project = with_hits(project_db, {"als": [True, False]})
-    assert not any(
-        "ndcg: " in note for note in metrics_table(project.db, project.id, 1, metrics=["ndcg"]).notes
-    )
-    assert metric_pairs_table(project.db, project.id, 1).rows == ()
-
-
-def test_the_lower_of_two_may_be_above_among_the_users_of_both(project_db: Path) -> None:
-    rare = [False] * 8 + [None] * 30
-    often = [True] * 8 + [False] * 30
-    project = with_hits(project_db, {"rare": [not hit for hit in rare[:8]] + rare[8:], "all": often})
-    # equal where both have lists, so nothing differs
-    assert "cannot be compared" in metrics_table(project.db, project.id, 1, metrics=["ndcg"]).notes[0]
-    other = with_hits(
-        project_db.with_name("other.db"), {"a": [False] * 8 + [True] * 30, "b": [True] * 8 + [None] * 30}
-    )
-    note = metrics_table(other.db, other.id, 1, metrics=["ndcg"]).notes[0]
-    assert note == "ndcg: b above a (p = 0.0078)"
-
-
-def test_what_a_home_says_of_neighbours_by_their_means() -> None:
-    """In the order of the means: not separable, one more user would undo it, the other way among users with both."""
-    users = np.arange(12)
-    value = np.zeros((12, 4))
-    value[:, 0] = 1.0
-    value[9:, 1] = np.nan
-    value[:9, 1] = 0.1
-    value[:2, 2] = 0.1
-    means = [0.5, 0.6, 0.1, 0.05]
-    (pairs,) = compared([SystemMeans("anna", ("a", "b", "c", "d"), value, users, means, (0.0, 1.0))], 1)[:1]
-    assert list(unshown_pairs(pairs)) == [
-        ("b", "a", "a is higher among users with both"),
-        ("c", "d", ""),
-    ]
-    (few,) = compared(
-        [SystemMeans("anna", ("a", "c"), value[:7, [0, 2]], users[:7], [1.0, 0.1], (0.0, 1.0))], 1
-    )
-    assert list(unshown_pairs(few)) == [("a", "c", "one more user would undo their order")]
 
 
 def scored(path: Path, scores: Mapping[str, Sequence[float]], aspects: Sequence[str]) -> Project:
@@ -146,12 +96,6 @@ def test_the_four_aspects_of_explanations_are_counted_together(project_db: Path)
         .notes[0]
         .startswith("score")
     )
-
-
-def test_three_users_who_agree_are_no_claim(project_db: Path) -> None:
-    project = scored(project_db, {"knn": [5, 5, 5], "pop": [1, 1, 1]}, ["accuracy"])
-    notes = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation")).notes
-    assert notes[0] == "anna, accuracy: knn and pop are not separable (p = 0.25)"
 
 
 def test_a_table_of_means_does_not_fit_protocols_of_pairs(project_db: Path) -> None:

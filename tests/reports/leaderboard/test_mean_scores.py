@@ -53,15 +53,6 @@ def test_a_mean_does_not_fit_pairs(project_db: Path) -> None:
         leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", method="mean"))
 
 
-@pytest.mark.parametrize("method", ["mean", "share"])
-def test_the_built_in_rules_are_named_for_what_they_are(project_db: Path, method: str) -> None:
-    project = new_project(project_db)
-    scores = {text_case(project, f"u{n}", "i", "pop"): float(n) for n in (1, 2)}
-    give(project, "floor", scores, protocol_name="explanation", aspect="accuracy", kind="rules")
-    table = leaderboard_table(project.db, project.id, LeaderboardOptions("explanation", method=method))
-    assert "floor is not a language model: the published guidelines written as code" in table.notes
-
-
 def test_an_aspect_without_verdicts_is_reported(project_db: Path) -> None:
     project = new_project(project_db)
     give(

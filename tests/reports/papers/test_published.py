@@ -17,7 +17,6 @@ from recjudge_tui.reports.papers.published import (
     follows,
     publication,
     rounded,
-    tally_notes,
 )
 
 COUNTS = {"saer": 51, "arena": 296, "zhang2024": 305}
@@ -104,12 +103,3 @@ def test_the_rounding_of_its_inputs_is_allowed_for() -> None:
     assert "the four figures" in verdict.why
     assert follows(printed("16.62"), near).result == "does not follow"
     assert verdict.difference == pytest.approx(-0.0075)
-
-
-def test_the_tally_counts_by_kind() -> None:
-    results = ["follows"] * 2 + ["does not follow", "as printed", "as printed"]
-    rows: list[dict[str, object]] = [{"figure": "Q", "result": result} for result in results]
-    assert tally_notes([*rows, {"figure": "r", "result": "follows"}], "figure") == [
-        "Q: 2 follow, 1 does not, 2 as printed",
-        "r: 1 follows",
-    ]

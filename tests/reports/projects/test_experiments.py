@@ -99,13 +99,6 @@ def test_the_experiments_themselves(project: Project) -> None:
     assert any(note.startswith("sure (pairwise): predicted the winner in 1 of 1") for note in table.notes)
 
 
-def test_in_sentences_for_one_experiment(project: Project) -> None:
-    add(project, "june", "a", "b", (150, 100))
-    notes = outcomes_table(project.db, project.id, OutcomeOptions("june", resamples=200)).notes
-    assert any(n.startswith("sure (pairwise, win rate): 0.800 [") and n.endswith("same way") for n in notes)
-    assert any(n.startswith("other (") and n.endswith("points to b: the other way") for n in notes)
-
-
 def test_nothing_yet(project: Project) -> None:
     table = outcomes_table(project.db, project.id, FEW)
     assert table.rows == ()

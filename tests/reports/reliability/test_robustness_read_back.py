@@ -24,7 +24,6 @@ from tests.support.adversarial_project import judged_pairs_run, make_taste_proje
 from tests.support.planted_project import flagging_judge, judged_faults_run, make_shop
 
 PROMPTS = ("generic", "over", "saer")
-DIFFERENT = "the raters judged different lists"
 
 
 class Pairs(NamedTuple):
@@ -123,36 +122,6 @@ def test_prompts_are_compared_by_the_pairs_that_both_answered(pairs: Pairs, draw
             assert not untested or reason in str(row["note"])
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "reason"),
-    [
-        ((CORRECT, CORRECT), (CORRECT, CORRECT), "they are right on the same pairs"),
-        ((0.0, 0.0), (-CORRECT, 0.0), "they are right on the same pairs"),
-        ((CORRECT, 0.0), (0.0, CORRECT), "neither is right more often for any user"),
-        ((CORRECT, CORRECT), (0.0, CORRECT), ""),
-    ],
-)
-def test_why_nothing_is_tested(
-    pairs: Pairs, first: tuple[float, float], second: tuple[float, float], reason: str
-) -> None:
-    """The answers on the two pairs of one user; nobody else has any."""
-    users: dict[str, list[int]] = defaultdict(list)
-    for (name, case), (variant, user) in pairs.of.items():
-        if name == PROMPTS[0] and variant == "published":
-            users[user].append(case)
-    cases = next(sorted(own) for own in users.values() if len(own) == 2)
-    values: dict[tuple[str, int], float | None] = dict.fromkeys(pairs.of)
-    for name, said in zip(PROMPTS, (first, second), strict=False):
-        values |= {(name, case): value for case, value in zip(cases, said, strict=True)}
-    _answer(pairs, values)
-    rows = ablation_table(pairs.db, pairs.project, PROMPTS[:2]).rows
-    (row,) = (row for row in rows if row.get("against") and row["lists"] == "published")
-    assert row["n"] == 2
-    assert (row["p"] is None) == bool(reason)
-    assert reason in str(row["note"])
-    assert ("nothing to test" in str(row["note"])) == bool(reason)
-
-
 def test_what_is_detected_is_what_was_flagged(project_db: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     flagged: list[tuple[str, str]] = []
@@ -180,32 +149,3 @@ def test_what_is_detected_is_what_was_flagged(project_db: Path, tmp_path: Path) 
         of_kind = [outcome for kind, outcome in flagged if row["fault"] in ("all", kind)]
         assert (row["count"], row["n"]) == (of_kind.count(str(row["outcome"])), len(of_kind))
         assert row["share"] == pytest.approx(of_kind.count(str(row["outcome"])) / len(of_kind))
-
-
-@pytest.mark.parametrize(
-    ("change", "different"),
-    [
-        ("", False),
-        (
-            "UPDATE verdicts SET state = 'failed', value = NULL WHERE id = (SELECT min(id) FROM verdicts)",
-            False,
-        ),
-        ("DELETE FROM verdicts WHERE id = (SELECT min(id) FROM verdicts)", True),
-        (
-            "DELETE FROM verdicts WHERE id IN (SELECT min(id) FROM verdicts UNION SELECT max(id) FROM verdicts)",
-            True,
-        ),
-    ],
-)
-def test_different_lists_are_those_of_which_one_rater_judged_others(
-    project_db: Path, change: str, different: bool
-) -> None:
-    """Not a failed answer on the same list; and also where both have judged equally many."""
-    with connect(project_db) as db:
-        project = make_shop(db)
-        for name in ("one", "two"):
-            judged_faults_run(db, rater=name)
-        if change:
-            db.execute(change)
-        table = injected_table(db, project)
-    assert any(note.startswith(DIFFERENT) for note in table.notes) is different

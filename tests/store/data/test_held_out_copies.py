@@ -229,16 +229,6 @@ def test_repeated_events_are_reported_wherever_events_are_counted(db: Database) 
     assert sentence[2:] not in says("project", "show", "films")
 
 
-def test_a_note_says_that_no_visible_event_is_left(db: Database) -> None:
-    put(db, "test.csv", [Row("u", "i", "rating", NOON, "4")])
-    put(db, "all.csv", [Row("u", "i", "rating", NOON, "4")])
-    assert (
-        held_out_copies(db, project_id(db, "films"))
-        .sentences[0]
-        .endswith("; no event is left that a judge may see")
-    )
-
-
 def may_be_one(visible: Row, held: Row) -> bool:
     """The rule of `v_held_out_matches` in plain words, for events of one type with times to the second or none."""
     if visible[:2] != held[:2]:

@@ -18,7 +18,7 @@ from tests.support.annotators import PROJECT, desk, films, judges, tasks, verdic
 from tests.support.app.driving import press, running, settle, shown, type_text
 from tests.support.app.judging import ANSWERS, PROTOCOLS, annotating, given, make
 from tests.support.app.lists import import_labels, import_lists
-from tests.support.runs import load, planned
+from tests.support.runs import load
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -247,19 +247,6 @@ async def test_assigning_cases_and_judging_them_in_the_app(project_db: Path) -> 
         assert "1/2" in shown(pilot)
         assert "1 case left; your verdicts are stored" in "".join(n.message for n in pilot.app._notifications)
     assert len(given(project_db, "ben")) == 1
-
-
-async def test_an_impossible_plan_says_why(project_db: Path) -> None:
-    with connect(project_db) as db:
-        project = films(db, 3)
-        planned(db, protocol="pairwise")
-    async with running(project_db, PROJECT) as pilot:
-        pilot.app.push_screen(AnnotateScreen(project))
-        await settle(pilot)
-        await press(pilot, "n")
-        await type_text(pilot, "rules")
-        await press(pilot, "enter")
-        assert "of kind rules, not annotator" in shown(pilot)
 
 
 async def test_ascii_only(project_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
-from textual.content import Content
 from textual.pilot import Pilot
 
 from recjudge_tui.domain.occasions import Occasion
@@ -34,7 +33,6 @@ from recjudge_tui.tui.compare.text import (
     cell_at,
     diff_words,
     grid_cells,
-    summary_words,
 )
 from recjudge_tui.tui.kit.glyphs import ASCII, UNICODE, Glyphs
 from tests.support.app.driving import SIZES, press, running, settle, shown, until
@@ -387,22 +385,6 @@ def test_labels_of_a_prompt_are_made_safe_in_the_grid_and_in_titles(project_db: 
     every = cell_at(part, 3, 0)
     assert every is not None
     assert every[1] == (0.0, 2.0, 2.0, 2.0)
-
-
-def test_words_of_what_is_undefined() -> None:
-    row: dict[str, object] = {
-        "n": 0,
-        "changed": None,
-        "only_a": 3,
-        "only_b": 0,
-        "failed": 2,
-        "note": "why not",
-    }
-    text = Content("\n").join(summary_words(row, ("anna", "ben"), 1, UNICODE)).plain
-    assert text == "n 0\nwhy not\nnot in n: only anna 3, failed 2"
-    # a count has its commas, as everywhere
-    (*_, outside) = summary_words({**row, "only_a": 2336}, ("anna", "ben"), 1, UNICODE)
-    assert outside.plain == "not in n: only anna 2,336, failed 2"
 
 
 async def test_what_changed_and_whether_by_chance_is_in_view_on_a_small_screen(judged: Path) -> None:

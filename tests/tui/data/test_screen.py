@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.browsing import DATA_KINDS, DataRow, count_rows, data_rows
-from recjudge_tui.store.projects.projects import create_project
+from recjudge_tui.store.projects.browsing import DATA_KINDS, count_rows, data_rows
 from recjudge_tui.tui.app import RecjudgeApp
 from recjudge_tui.tui.cases.screen import CasesScreen
 from recjudge_tui.tui.data.details import details
@@ -80,14 +79,6 @@ def test_a_window_at_the_end_of_many_rows(project_db: Path) -> None:
     with connect(project_db) as db:
         assert [row.key for row in data_rows(db, project, "users", "", 298, 128)] == ["u98", "u99"]
         assert len(data_rows(db, project, "events", "", 128, 128)) == 128
-
-
-def test_the_page_says_if_nothing_is_known_of_the_user(project_db: Path) -> None:
-    with connect(project_db) as db:
-        project = create_project(db, "texts")
-        title, text = details(db, project, "users", DataRow("u1", ("u1", "", "0", "0")))
-    assert title == "what a judge sees of u1"
-    assert "nothing: this user has no attributes and no events; i imports them" in text.plain
 
 
 def test_a_list_shows_all_of_its_items(project_db: Path) -> None:

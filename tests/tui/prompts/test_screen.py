@@ -9,7 +9,6 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from recjudge_tui.store.opening import connect
-from recjudge_tui.store.projects.projects import create_project
 from recjudge_tui.store.prompts.prompts import get_prompt, load_shipped, prompt_text, store_prompt
 from recjudge_tui.tui.kit.dialogs import AskLine, ErrorDialog
 from recjudge_tui.tui.kit.text_pane import TextPane
@@ -179,14 +178,6 @@ async def test_a_project_without_a_fitting_case_says_what_makes_one(project_db: 
         assert front(pilot) is screen
         await press(pilot, "T", "f5")
         assert "no case to ask about" in shown(pilot)
-
-
-async def test_a_project_with_nothing_at_all(project_db: Path) -> None:
-    with connect(project_db) as db, db.transaction():
-        empty = create_project(db, "empty")
-    async with prompts(project_db, empty, "pointwise-media") as (pilot, _):
-        await press(pilot, "tab")
-        assert "no case that this prompt can show" in shown(pilot)
 
 
 async def test_a_template_that_names_an_unknown_variable(project_db: Path, project: int) -> None:

@@ -25,20 +25,6 @@ def drawn(a: str, b: str, width: int = 30, events: int = 0) -> list[str]:
     return [line.plain for line in lists(case(a, b, events), width, UNICODE)][1:]
 
 
-def test_shared_items_stand_on_one_line() -> None:
-    assert drawn("pxqr", "pyr") == [
-        "= 1 p           = 1 p",
-        "  2 x             2 y",
-        "  3 q",
-        "= 4 r           = 3 r",
-    ]
-    assert lists_title(case("pxqr", "pyr")) == "Lists, = in both: 2"
-
-
-def test_shared_items_in_another_order_say_where_the_other_stands() -> None:
-    assert drawn("pq", "qp") == ["                = 1 q (A2)", "= 1 p           = 2 p", "= 2 q (B1)"]
-
-
 def test_nothing_shared_keeps_the_ranks_side_by_side() -> None:
     assert drawn("pq", "xyz") == ["  1 p             1 x", "  2 q             2 y", "                  3 z"]
     assert lists_title(case("pq", "xyz")) == "Lists, no item in both"

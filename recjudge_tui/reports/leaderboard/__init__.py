@@ -1,1 +1,0 @@
-"""Rankings of systems by judges' verdicts, and offline metrics for comparison."""

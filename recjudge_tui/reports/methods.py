@@ -1,0 +1,361 @@
+"""The methods paragraphs of a project: `methods.md.jinja` over stored facts, with citations of `references.bib`.
+
+The template writes Markdown with citations in Pandoc's form, `[@holm1979; @fisher1935]`; plain text and LaTeX are made from
+that. A sentence is written only where a stored fact says it.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from recjudge_tui.domain.calls import Sampling
+from recjudge_tui.domain.judge import Identity, JudgeSpec
+from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts, offered
+from recjudge_tui.domain.roles import REFERENCES, RaterKind, is_language_model
+from recjudge_tui.domain.run import RunSettings, sampling_of
+from recjudge_tui.domain.run_options import settings_that
+from recjudge_tui.domain.text import quantity
+from recjudge_tui.errors import UsageError
+from recjudge_tui.reports.common.page import Page
+from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.writers.latex import escaped as latex_text
+from recjudge_tui.reports.common.writers.markdown import escaped as markdown_text
+from recjudge_tui.reports.projects.overview import raters_table
+from recjudge_tui.stats.defaults import level_text
+from recjudge_tui.store.data.catalogue import heldout_types
+from recjudge_tui.store.database import Database
+from recjudge_tui.store.projects.projects import project_name
+from recjudge_tui.store.prompts.prompts import UsedPrompt
+from recjudge_tui.store.raters.raters import provenance, rater_row
+from recjudge_tui.store.runs.conditions import CallTotals, RunConditions, call_totals, run_conditions
+from recjudge_tui.version import VERSION
+
+# in place of a statistic's name: every one that the data allow
+ALL = "all"
+_TEMPLATE = "methods.md.jinja"
+# settings that change neither what one call asks nor how cases are drawn
+_OF_THE_RUN = settings_that("cases", "work")
+_CITED = re.compile(r"(?<!\\)\[(@\w+(?:; @\w+)*)\]")
+_ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),$.*?^\}$", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r"^  (author|year) = \{(.*)\},?$", re.MULTILINE)
+_ACCENTS = {r"{\"a}": "ä", r"{\"u}": "ü"}
+_COLUMNS = (
+    Column("rater", "Rater"),
+    Column("kind", "Kind"),
+    Column("protocol", "Protocol"),
+    Column("judge", "Judge"),
+    Column("servers", "Servers"),
+    Column("model", "Served model"),
+    Column("digest", "Digest"),
+    Column("replies", "Model in replies"),
+    Column("first", "First call", "time"),
+    Column("last", "Last call", "time"),
+    Column("prompt", "Prompt"),
+    Column("prompt_digest", "Prompt SHA-256"),
+    Column("prompt_origin", "Prompt from"),
+    Column("temperature", "Temperature", "float", trimmed=True),
+    Column("seed", "Seed"),
+    Column("max_tokens", "Max tokens", "int"),
+    Column("repeats", "Repeats", "int"),
+    Column("not_sent", "Refused by the server"),
+    Column("cases", "Cases", "int"),
+    Column("users", "Users", "int"),
+    Column("occasions", "Occasions", "int"),
+    Column("calls", "Calls", "int"),
+    Column("failed", "Failed", "int"),
+    Column("failures", "Failures"),
+    Column("reused", "Reused", "int"),
+    Column("open", "Not made", "int"),
+)
+_REFERENCES = (Column("key", "Key"), Column("short", "Cited as"), Column("bibtex", "BibTeX"))
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Runs of one rater and protocol that asked the same: the same judge, served model, prompt and settings."""
+
+    rater: str
+    kind: RaterKind
+    protocol: str
+    judge: JudgeSpec
+    served: Identity | None
+    settings: RunSettings
+    prompt: UsedPrompt
+    totals: CallTotals
+
+    @property
+    def facts(self) -> ProtocolFacts:
+        return PROTOCOLS[self.protocol]
+
+    @property
+    def sampling(self) -> Sampling:
+        return sampling_of(self.settings, 0)
+
+    @property
+    def is_model(self) -> bool:
+        return is_language_model(self.kind)
+
+    @property
+    def row(self) -> Row:
+        totals, sampling = self.totals, self.sampling
+        counts = totals._asdict()
+        return {
+            "rater": self.rater,
+            "kind": self.kind,
+            "protocol": self.protocol,
+            "judge": self.judge.spec,
+            "servers": ", ".join(self.served.endpoints if self.served else self.judge.base_urls),
+            "model": self.served.name if self.served else "",
+            "digest": self.served.digest if self.served else "",
+            "replies": ", ".join(totals.models),
+            "first": totals.first or None,
+            "last": totals.last or None,
+            "prompt": self.prompt.name,
+            "prompt_digest": self.prompt.digest,
+            "prompt_origin": self.prompt.origin,
+            "temperature": sampling.temperature if self.is_model else None,
+            "seed": str(self.settings.seed),
+            "max_tokens": sampling.max_tokens if self.is_model else None,
+            "repeats": self.settings.repeats,
+            "not_sent": ", ".join(totals.refused),
+            "failures": ", ".join(f"{count:,} {kind}" for kind, count in totals.failures.items()),
+            **{name: counts[name] for name in ("cases", "users", "occasions", "calls", "failed", "reused", "open")},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Methods:
+    """The paragraphs in Markdown, and one row for the runs of each judge made under the same conditions."""
+
+    project: str
+    paragraphs: tuple[str, ...]
+    runs: Table
+    settings: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def works(self) -> list[Reference]:
+        """The works cited, each once, in the order of `references.bib`."""
+        cited = {key for text in self.paragraphs for keys in _CITED.findall(text) for key in _keys(keys)}
+        return [reference for key, reference in references().items() if key in cited]
+
+    @property
+    def bibtex(self) -> str:
+        return "\n\n".join(work.bibtex for work in self.works)
+
+
+class Reference(NamedTuple):
+    """`short` is how a text cites it, such as `Clopper and Pearson, 1934`; `bibtex` is the entry."""
+
+    key: str
+    short: str
+    bibtex: str
+
+
+def methods(
+    db: Database, project_id: int, raters: Sequence[str] = (), statistics: Sequence[str] = ()
+) -> Methods:
+    """The methods of a project; if raters are named, only theirs. `statistics` are named in addition to the usual ones.
+
+    Raises NotFoundError for an unknown rater, UsageError for an unknown statistic and a project without verdicts.
+    """
+    for name in raters:
+        rater_row(db, project_id, name)
+    conditions = _conditions(db, project_id, raters)
+    origins = provenance(db, project_id)
+    described = [
+        {**row, **origins[str(row["name"])]._asdict()}
+        for row in raters_table(db, project_id).rows
+        if row["verdicts"] and (not raters or row["name"] in raters)
+    ]
+    if not conditions and not described:
+        raise UsageError(
+            "there is nothing to describe yet",
+            "No judge and no person gave a verdict.",
+            "Start with “recjudge run”.",
+        )
+    written = _template().make_module(
+        {
+            "conditions": conditions,
+            "raters": described,
+            "figures": _figures(described, conditions, held_out=bool(heldout_types(db, project_id))),
+            "wanted": statistics,
+            "ALL": ALL,
+            "VERSION": VERSION,
+            "LEVEL": level_text(),
+        }
+    )
+    known: dict[str, object] = written.STATISTICS  # type: ignore[attr-defined]
+    for name in statistics:
+        if name != ALL and name not in known:
+            raise UsageError(f"no statistic “{name}”", f"Available: {', '.join(known)}.")
+    paragraphs = (" ".join(paragraph.split()) for paragraph in str(written).split("\n\n"))
+    return Methods(
+        project_name(db, project_id),
+        tuple(filter(None, paragraphs)),
+        Table("Judges and their runs", _COLUMNS, tuple(of.row for of in conditions)),
+        {"raters": list(raters), "statistics": list(statistics)},
+    )
+
+
+def methods_text(of: Methods, fmt: str) -> str:
+    """The paragraphs, then the works cited as BibTeX, in `text`, `md` or `latex`."""
+    if fmt == "md":
+        parts = [*of.paragraphs, f"```bibtex\n{of.bibtex}\n```"]
+    elif fmt == "latex":
+        notes = "\n".join(f"% {line}".rstrip() for line in of.bibtex.splitlines())
+        parts = ["% needs \\usepackage{natbib}", *map(_latex, of.paragraphs), f"% references.bib:\n{notes}"]
+    else:
+        parts = [*map(_plain, of.paragraphs), of.bibtex]
+    return "\n\n".join(parts)
+
+
+def methods_page(of: Methods) -> Page:
+    """For the other formats: the paragraphs, a table of the runs, and the references."""
+    works: tuple[Row, ...] = tuple(work._asdict() for work in of.works)
+    tables = (of.runs, Table("References", _REFERENCES, works))
+    return Page(f"Methods of {of.project}", tuple(map(_plain, of.paragraphs)), tables, of.settings)
+
+
+def _plain(paragraph: str) -> str:
+    """`… (Liu et al., 2026).`"""
+    return _converted(paragraph, str, lambda keys: f"({'; '.join(references()[key].short for key in keys)})")
+
+
+def _latex(paragraph: str) -> str:
+    r"""With citations in natbib's form: `… \citep{liu2026saer}.`"""
+    return _converted(paragraph, latex_text, lambda keys: rf"\citep{{{','.join(keys)}}}")
+
+
+def _converted(paragraph: str, text: Callable[[str], str], cite: Callable[[list[str]], str]) -> str:
+    """A paragraph of the template in another form; `text` gets no white space at its ends, which it might remove."""
+    parts = _CITED.split(paragraph)
+    parts[::2] = [
+        re.sub(r"\S(?:.*\S)?", lambda found: text(found[0]), html.unescape(re.sub(r"\\([\W_])", r"\1", part)))
+        for part in parts[::2]
+    ]
+    parts[1::2] = [cite(_keys(part)) for part in parts[1::2]]
+    return "".join(parts)
+
+
+def _keys(citation: str) -> list[str]:
+    return [key.removeprefix("@") for key in citation.split("; ")]
+
+
+@lru_cache(maxsize=1)
+def references() -> dict[str, Reference]:
+    """key -> reference, in the order of the file."""
+    text = Path(__file__).with_name("references.bib").read_text(encoding="utf-8")
+    return {entry["key"]: _reference(entry["key"], entry[0]) for entry in _ENTRY.finditer(text)}
+
+
+def _reference(key: str, bibtex: str) -> Reference:
+    fields = dict(_FIELD.findall(bibtex))
+    for written, character in _ACCENTS.items():
+        fields["author"] = fields["author"].replace(written, character)
+    names = [name.split(",")[0].strip() for name in fields["author"].split(" and ")]
+    return Reference(
+        key, f"{names[0] + ' et al.' if names[2:] else ' and '.join(names)}, {fields['year']}", bibtex
+    )
+
+
+def _conditions(db: Database, project_id: int, raters: Collection[str]) -> list[Conditions]:
+    """The conditions of the named raters (all if empty), in the order of their first runs. Reads every call."""
+    alike: defaultdict[tuple[object, ...], list[RunConditions]] = defaultdict(list)
+    for run in run_conditions(db, project_id):
+        if not raters or run.rater in raters:
+            asked = {key: value for key, value in json.loads(run.settings).items() if key not in _OF_THE_RUN}
+            served = _identity(run)
+            model = (served.name, served.digest) if served else None
+            key = (run.rater, run.protocol, run.judge, model, run.prompt, json.dumps(asked, sort_keys=True))
+            alike[key].append(run)
+    return [
+        Conditions(
+            runs[0].rater,
+            runs[0].kind,
+            runs[0].protocol,
+            JudgeSpec.model_validate_json(runs[0].judge),
+            _identity(runs[0]),
+            RunSettings.model_validate_json(runs[0].settings),
+            runs[0].prompt,
+            call_totals(db, [run.id for run in runs]),
+        )
+        for runs in alike.values()
+    ]
+
+
+def _identity(run: RunConditions) -> Identity | None:
+    return Identity.model_validate_json(run.identity) if run.identity else None
+
+
+def _figures(raters: Iterable[Row], conditions: Iterable[Conditions], *, held_out: bool) -> set[str]:
+    """Which kinds of figures the verdicts of these raters allow, by the names that the template's table gives them:
+
+    verdicts on pairs, scores, labels of single lists or texts, labels of people beside judges' (`compared`: on a scale with
+    labels, `correlated`: without), held-out events, ensembles of Dawid and Skene.
+    """
+    judged = {of.protocol for of in conditions}
+    people = {p for row in raters if row["kind"] in REFERENCES for p in str(row["protocols"]).split(", ")}
+    met = [PROTOCOLS[name] for name in offered() if name in judged | people]
+    both = [facts for facts in met if facts.name in judged and {facts.name, facts.question} & people]
+    found = {
+        "always": True,
+        "pairs": any(facts.of_pairs for facts in met),
+        "scores": any(facts.scores for facts in met),
+        "labels": any(facts.leaderboard == "shares" for facts in met),
+        "compared": any(facts.labels for facts in both),
+        "correlated": any(not facts.labels for facts in both),
+        "offline": held_out,
+        "ensemble": any("dawid-skene" in str(row["recipe"]) for row in raters),
+    }
+    return {name for name, holds in found.items() if holds}
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_safe,
+    )
+    environment.filters |= {
+        "alike": _alike,
+        "and": _and,
+        "json": json.dumps,
+        "quantity": quantity,
+        "together": lambda counts: dict(sum(map(Counter, counts), Counter()).most_common()),
+    }
+    environment.tests["among"] = lambda names, chosen: bool(set(names.split()) & chosen)
+    return environment.get_template(_TEMPLATE)
+
+
+def _safe(value: object) -> Markup:
+    """Text from outside escaped for Markdown; what the template itself wrote is left as it is."""
+    return value if isinstance(value, Markup) else Markup(markdown_text(str(value)))
+
+
+def _alike(items: Iterable[_T], said: Callable[[_T], str]) -> list[tuple[str, list[_T]]]:
+    """The items grouped by what a macro says of them, in the order of first occurrence."""
+    groups: dict[str, list[_T]] = {}
+    for item in items:
+        groups.setdefault(said(item), []).append(item)
+    return list(groups.items())
+
+
+def _and(names: Iterable[str]) -> str:
+    *others, last = dict.fromkeys(names)
+    return f"{', '.join(others)} and {last}" if others else last
