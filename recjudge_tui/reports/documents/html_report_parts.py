@@ -14,7 +14,9 @@ from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.declare import on_cases
 from recjudge_tui.store.database import SQLITE_VERSION, Database
 from recjudge_tui.version import VERSION
 
@@ -179,15 +181,13 @@ def metrics(context: SectionInput) -> Part:
 
 def flags(context: SectionInput) -> Part:
     """The items flagged in single lists, and the agreement of raters on them."""
-    from recjudge_tui.reports.flags.agreement import flag_agreement_table
-    from recjudge_tui.reports.flags.kinds import kinds_table
-    from recjudge_tui.reports.flags.project_flags import FlagOptions
-
-    options = FlagOptions(
-        raters=context.raters, resamples=context.resamples, seed=context.seed, selection=context.selection
+    project = Project.numbered(context.db, context.project_id)
+    return Part(
+        tables=_filled(
+            on_cases(project, "flags", context.selection, raters=context.raters, agreement=agreed)
+            for agreed in (False, True)
+        )
     )
-    reports = (kinds_table, flag_agreement_table)
-    return Part(tables=_filled(report(context.db, context.project_id, options) for report in reports))
 
 
 def position(context: SectionInput) -> Part:

@@ -11,9 +11,12 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import protocol_facts
+from recjudge_tui.domain.selection import EVERY_CASE
+from recjudge_tui.project import Project
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.declare import on_cases
 from recjudge_tui.reports.figures.options import (
     FigureContext,
     FigureOptions,
@@ -22,8 +25,6 @@ from recjudge_tui.reports.figures.options import (
     project_topics,
     topic_terms,
 )
-from recjudge_tui.reports.flags.kinds import kinds_table
-from recjudge_tui.reports.flags.project_flags import ANY, FlagOptions
 from recjudge_tui.reports.home.results import (
     AlikePair,
     Board,
@@ -41,13 +42,14 @@ from recjudge_tui.reports.leaderboard.leaderboard import (
     leaderboard_table,
     ranked_questions,
 )
-from recjudge_tui.reports.mean_pairs import unshown_pairs
 from recjudge_tui.reports.leaderboard.mean_scores import mean_families
 from recjudge_tui.reports.leaderboard.rows import board_rows
 from recjudge_tui.reports.leaderboard.scores import q_scores
 from recjudge_tui.reports.leaderboard.separable import more_users, short_reason, tested_neighbours
+from recjudge_tui.reports.mean_pairs import unshown_pairs
 from recjudge_tui.reports.trend.judged import FLAGS
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
+from recjudge_tui.shapes import ANY_ISSUE
 from recjudge_tui.stats.agreement.registry import label_of, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.contents import DataCounts
@@ -185,7 +187,7 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
 
 def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
     """The flags of the rater of the other figures if it flags items, else of the first rater that does."""
-    rows = kinds_table(db, project_id, FlagOptions(resamples=0)).rows
+    rows = on_cases(Project.numbered(db, project_id), "flags", EVERY_CASE).rows
     raters = list(dict.fromkeys(str(row["rater"]) for row in rows))
     if not raters:
         return FlagShares()
@@ -204,7 +206,8 @@ def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
         )
         kinds.setdefault(str(row["issue"]), {})[str(row["system"])] = count
     ordered = sorted(
-        kinds.items(), key=lambda kind: (kind[0] != ANY, -sum(count.flagged for count in kind[1].values()))
+        kinds.items(),
+        key=lambda kind: (kind[0] != ANY_ISSUE, -sum(count.flagged for count in kind[1].values())),
     )
     return FlagShares(rater, tuple(dict.fromkeys(str(row["system"]) for row in own)), tuple(ordered))
 
