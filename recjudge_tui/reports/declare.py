@@ -134,6 +134,15 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
     return _with_settings(made, values)
 
 
+def table_of(project: Project, report: str, **given: Any) -> Table:
+    """The table of a report that is one; raises as `make`."""
+    from recjudge_tui.reports.common.table import Table
+
+    made = make(project, report, **given)
+    assert isinstance(made, Table), f"{report} is a page"
+    return made
+
+
 def on_cases(project: Project, report: str, cases: CaseSelection, **given: Any) -> Table:
     """A report with these options on these cases, without its groups and settings: for what is made from its cells."""
     declared = REPORTS[report]

@@ -48,9 +48,8 @@ def sanity(chosen: Base, question: Question) -> Sanity:
         return Sanity(kind_words=words)
     verdicts = chosen.ratings.verdicts[question]
     known = verdicts.value[~np.isnan(verdicts.value)]
-    found = _always_the_same(chosen, question, known) or _by_place(
-        chosen, question, verdicts.flipped, known.size
-    )
+    found = _by_place(chosen, question, verdicts.flipped, known.size)
+    found = found or _always_the_same(chosen, question, known)
     if not found and rater.kind in _RUN_BY_MODEL:
         found = _same_reasons(chosen, question)
     return Sanity(found, (f"{question.rater}, {question.aspect}: {found}",) if found else (), words)

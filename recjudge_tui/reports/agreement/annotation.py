@@ -84,7 +84,6 @@ def running_agreement(
         labels_seen(labels, seen),
         (stat,),
         mirrored=seen.mirrored,
-        resamples=resamples,
     )
     return RunningAgreement(stat, figures[stat], len({mine.case_id for mine, _ in pairs}), seen.words())
 

@@ -54,8 +54,6 @@ def _rows(labelled: LabelledPair, options: AgreementOptions) -> Iterator[Row]:
         labelled.b,
         labelled.users,
         labelled.values,
-        resamples=options.resamples,
-        seed=options.seed,
     )
     for value, by_stat in reversed(scores.by_label.items()):
         yield from _figures(labelled, by_stat, labelled.name(value), None, value)

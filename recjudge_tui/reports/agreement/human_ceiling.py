@@ -208,8 +208,6 @@ def _weighted(
             labels_seen(labels, seen),
             stat,
             mirrored=seen.mirrored,
-            resamples=options.resamples,
-            seed=options.seed,
         )
         for stat, pairs in defined.items()
     }

@@ -158,8 +158,6 @@ def _figures(
         known,
         stats,
         mirrored=how.mirrored,
-        resamples=options.resamples,
-        seed=options.seed,
     )
     who: Row = {
         "raters": len(by_rater),

@@ -225,8 +225,6 @@ def estimates(
         stats,
         mirrored=compared.seen.mirrored,
         groups=None if groups is None else groups[compared.row],
-        resamples=resamples,
-        seed=seed,
         level=confidence,
     )
     for stat, estimate in by_stat.items():

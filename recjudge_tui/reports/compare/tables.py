@@ -11,7 +11,7 @@ from recjudge_tui.reports.common.pairing import Pair
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.compare.changes import Changes, Part
 from recjudge_tui.reports.compare.tests import SIGN_OVER_USERS, fitting_test
-from recjudge_tui.stats.resampling.multiplicity import holm
+from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.changes import Cell, ChangedCase, changed_cases
 

@@ -11,12 +11,10 @@ import numpy as np
 from recjudge_tui.reports.common.comparison import AlignedVerdicts
 from recjudge_tui.reports.common.orientation import Orientation, both_sides, orientation
 from recjudge_tui.stats.agreement.change import Change, mean_change
-from recjudge_tui.stats.agreement.marginal import NOTHING_CHANGED, bowker, stuart_maxwell
-from recjudge_tui.stats.agreement.paired import users_for_each
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
-from recjudge_tui.stats.resampling.intervals import Bounds
-from recjudge_tui.stats.resampling.multiplicity import sign_test
+from recjudge_tui.stats.hypotheses import NOTHING_CHANGED, bowker, sign_test, stuart_maxwell, users_for_each
+from recjudge_tui.stats.intervals import Bounds
 from recjudge_tui.store.verdicts.ratings import CaseColumns
 
 MCNEMAR, STUART_MAXWELL, SIGN = "McNemar, exact", "Stuart-Maxwell", "sign, exact"
@@ -119,7 +117,7 @@ def tallied(
         counts=_counts(both_sides(a[rows], seen), both_sides(b[rows], seen), lines),
         labelled=labelled,
         ordered=ordered,
-        means=mean_change(right, left, user, bounds, resamples=resamples, seed=seed),
+        means=mean_change(right, left, user, bounds),
         seen=seen,
     )
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.declare import on_cases
+from recjudge_tui.reports.common.table import Column, Row, Table, readable
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.database import SQLITE_VERSION, Database
 from recjudge_tui.version import VERSION
 
@@ -97,24 +97,18 @@ def runs(context: SectionInput) -> Part:
 
 
 def leaderboards(context: SectionInput) -> Part:
-    from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-
     tables = [
-        leaderboard_table(
-            context.db,
-            context.project_id,
-            LeaderboardOptions(
-                name,
-                raters=context.raters,
-                method="" if compares_lists(name) else "mean",
-                resamples=context.resamples,
-                seed=context.seed,
-                selection=context.selection,
-            ),
-        )
+        _declared(context, "leaderboard", protocol=name, method="" if compares_lists(name) else "mean")
         for name in context.protocols
     ]
     return Part(tables=_filled(tables))
+
+
+def _declared(context: SectionInput, report: str, **options: Any) -> Table:
+    """A declared report about the systems and raters of the page, as people read it."""
+    project = Project.numbered(context.db, context.project_id)
+    made = table_of(project, report, systems=context.selection.systems, raters=context.raters, **options)
+    return readable(made)[0]
 
 
 def agreement(context: SectionInput) -> Part:
@@ -143,24 +137,8 @@ def agreement(context: SectionInput) -> Part:
 
 
 def shares(context: SectionInput) -> Part:
-    from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-
     tables = [
-        replace(
-            leaderboard_table(
-                context.db,
-                context.project_id,
-                LeaderboardOptions(
-                    name,
-                    raters=context.raters,
-                    method="share",
-                    resamples=context.resamples,
-                    seed=context.seed,
-                    selection=context.selection,
-                ),
-            ),
-            title=f"Rating shares: {name}",
-        )
+        replace(_declared(context, "leaderboard", protocol=name, method="share"), title=f"Rating shares: {name}")
         for name in context.protocols
         if protocol_facts(name).labels and not compares_lists(name)
     ]
@@ -169,25 +147,14 @@ def shares(context: SectionInput) -> Part:
 
 def metrics(context: SectionInput) -> Part:
     """Offline metrics of the lists, where there are any."""
-    from recjudge_tui.reports.metrics import metrics_table
-
-    selection = context.selection
-    table = metrics_table(
-        context.db, context.project_id, among=selection.systems, chosen=selection, resamples=context.resamples
-    )
-    measured = tuple(row for row in table.rows if row["value"] is not None)
-    return Part(tables=(replace(table, rows=measured),) if measured else ())
+    project = Project.numbered(context.db, context.project_id)
+    table = table_of(project, "metrics", systems=context.selection.systems)
+    return Part(tables=_filled([readable(table)[0]]))
 
 
 def flags(context: SectionInput) -> Part:
     """The items flagged in single lists, and the agreement of raters on them."""
-    project = Project.numbered(context.db, context.project_id)
-    return Part(
-        tables=_filled(
-            on_cases(project, "flags", context.selection, raters=context.raters, agreement=agreed)
-            for agreed in (False, True)
-        )
-    )
+    return Part(tables=_filled(_declared(context, "flags", agreement=agreed) for agreed in (False, True)))
 
 
 def position(context: SectionInput) -> Part:

@@ -17,7 +17,8 @@ from recjudge_tui.reports.leaderboard.scores import win_rate_scores
 from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
 from recjudge_tui.stats.defaults import RESAMPLES
-from recjudge_tui.stats.ranking import Neighbours, Pair, PairTest
+from recjudge_tui.stats.hypotheses import Pair
+from recjudge_tui.stats.ranking import Neighbours, PairTest
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.runs import run_row, run_summary
 from recjudge_tui.store.verdicts.ratings import Question, project_raters

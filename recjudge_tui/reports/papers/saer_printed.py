@@ -168,7 +168,7 @@ def _on_pairs(db: Database, project_id: int) -> Iterator[tuple[Place, Recomputed
     raw = dict(zip((*SYSTEMS, "Tie"), (calls.wins, calls.losses, calls.ties), strict=True))
     for name, count in raw.items():
         yield ("2", "SAER Raw (N=400 calls)", name), _share(count, calls.n, "calls")
-    both = position_consistency_estimate(*answers, range(CASES), resamples=0)
+    both = position_consistency_estimate(*answers, range(CASES))
     consistent = round((both.value or 0) * both.n)
     position_ties = both.n - consistent
     for row, rater in (("SAER Adjudicated (N=200)", JUDGE), ("Human Merged (N=200)", MERGED)):

@@ -12,8 +12,6 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.agreement.change import difference_of_means
-from recjudge_tui.stats.agreement.paired import users_for_each
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
 from recjudge_tui.stats.defaults import ALPHA, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
@@ -24,10 +22,9 @@ from recjudge_tui.stats.experiments.online import (
     lift,
     two_proportions,
 )
+from recjudge_tui.stats.hypotheses import sign_flip_test, sign_test, users_for_each
+from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
 from recjudge_tui.stats.ranking import outcome_estimates
-from recjudge_tui.stats.resampling.intervals import clopper_pearson
-from recjudge_tui.stats.resampling.multiplicity import sign_test
-from recjudge_tui.stats.resampling.sign_flips import sign_flip_test
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
@@ -282,7 +279,7 @@ def _of_lists(
         return ExperimentVerdict(question, False, undefined("judged only one of the two systems"))
     here = of_a | of_b
     values, first, users = verdicts.value[here], of_a[here], cases.user[verdicts.row[here]]
-    figure = difference_of_means(values, first, users, resamples=options.resamples, seed=options.seed)
+    figure = difference_of_means(values, first, users)
     return ExperimentVerdict(question, False, figure, sign_flip_test(_user_differences(values, first, users)))
 
 

@@ -14,7 +14,7 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.cases.adversarial import PairVerdict, foreign_items, items_had, pair_verdicts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row

@@ -22,7 +22,7 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.confidence import calibration
 from recjudge_tui.stats.defaults import BINS, FOLDS, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.confidences import Confidences, verdict_confidences
 from recjudge_tui.store.verdicts.ratings import Ratings, load_questions, newest_lists
@@ -243,7 +243,7 @@ def reliability_table(questions: Sequence[StatedConfidences], options: Calibrati
     for question in questions:
         for stage, sure, right, users, _ in _stages(question):
             bins = calibration.reliability(
-                sure, right, users, options.bins, resamples=options.resamples, seed=options.seed
+                sure, right, users, options.bins
             )
             rows += [_where(question) | {"stage": stage} | _bin_row(part) for part in bins if part.n]
         notes += _notes(question)

@@ -252,8 +252,6 @@ def _agreement(
         labels_seen(labels, seen),
         (stat,),
         mirrored=seen.mirrored,
-        resamples=options.resamples,
-        seed=options.seed,
     )[stat]
     return {
         "value": estimate.value,

@@ -34,9 +34,9 @@ from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.hypotheses import holm_claims
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.stats.ranking import outcome_estimates
-from recjudge_tui.stats.resampling.intervals import share_estimate
-from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     Question,
@@ -78,9 +78,9 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
     bounds are not met with certainty, Holm's correction is applied to the others; if all are met, no correction is
     needed, because the gate requires all of them. A change is not met only if its interval (users left out of both
     runs at once) excludes zero in the bad direction: down, or up for the failure rate, after Holm's correction for
-    all changes; without an interval it is unknown. Raises UsageError for invalid options, NoEarlierError (one of them)
-    for a rater without anything earlier that is to be compared with itself, NotFoundError for an unknown rater or run
-    or one without such verdicts.
+    all changes; without an interval it is unknown. Raises UsageError for invalid options and for a rater without
+    anything earlier that is to be compared with itself, NotFoundError for an unknown rater or run or one without such
+    verdicts.
     """
     check_gate(options)
     judged = gate_questions(db, project_id, options)

@@ -14,7 +14,7 @@ from recjudge_tui.reports.common.orientation import labels_seen, orientation
 from recjudge_tui.stats.agreement.change import Change, RatedCases, agreement_change, mean_change
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes, undefined
-from recjudge_tui.stats.resampling.intervals import SHARE
+from recjudge_tui.stats.intervals import SHARE
 from recjudge_tui.store.verdicts.generations import CaseOccasions, in_generation, newest_judged
 from recjudge_tui.store.verdicts.ratings import CaseColumns, Verdicts
 

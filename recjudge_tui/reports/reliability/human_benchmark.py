@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from recjudge_tui.domain.protocols import SAER
+from recjudge_tui.project import Project
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
 from recjudge_tui.reports.reliability.strictness import strictness_table
 from recjudge_tui.stats.defaults import RESAMPLES
@@ -40,9 +41,7 @@ def pair_counts_table(
     """
     raw = raw_counts_table(db, project_id, resamples=resamples, seed=seed)
     position = position_table(db, project_id, resamples=resamples, seed=seed)
-    board = leaderboard_table(
-        db, project_id, LeaderboardOptions(SAER[1], raters=(judge,), resamples=resamples, seed=seed)
-    )
+    board = table_of(Project.numbered(db, project_id), "leaderboard", protocol=SAER[1], rater=judge, method="q")
     adjudicated = {(r["system"], r["opponent"]): r for r in _between(board)}
     rows: list[Row] = []
     for counts, place in zip(raw.rows, position.rows, strict=True):
@@ -96,7 +95,7 @@ def human_benchmark(
     ]
     tables += [
         strictness_table(db, project_id, (judge,), annotators, resamples=resamples, seed=seed),
-        leaderboard_table(db, project_id, LeaderboardOptions(SAER[0], resamples=resamples, seed=seed)),
+        table_of(Project.numbered(db, project_id), "leaderboard", protocol=SAER[0]),
         pair_counts_table(db, project_id, judge, resamples=resamples, seed=seed),
         position_table(db, project_id, resamples=resamples, seed=seed),
     ]

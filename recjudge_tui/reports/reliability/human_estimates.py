@@ -32,7 +32,7 @@ from recjudge_tui.stats.experiments.prediction_powered import (
     Scale,
     prediction_powered_mean,
 )
-from recjudge_tui.stats.resampling.multiplicity import holm
+from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import CaseColumns, Ratings, load_questions
 

@@ -20,7 +20,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.shapes import Items
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.cases.planted import PlantedCase, fault_raters, judged_faults
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.database import Database
@@ -228,7 +228,7 @@ def _alarms(
 
 
 def _share(hits: FloatArray, users: IntArray, options: InjectedOptions) -> Row:
-    share = share_estimate(hits, users, resamples=options.resamples, seed=options.seed)
+    share = share_estimate(hits, users)
     return {
         "count": int((hits == 1).sum()),
         "share": share.value,

@@ -17,7 +17,7 @@ from recjudge_tui.stats.agreement.registry import NO_ORDER
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import Bounds, share_estimate
+from recjudge_tui.stats.intervals import Bounds, share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
 
@@ -122,7 +122,7 @@ def _rows(
             bias = undefined(NO_SIDE if ordered else NO_ORDER, int(known.sum()))
         elif known.any():
             bias = mean_change(
-                values[place], _mean(values[others]), users, bounds, resamples=resamples, seed=seed
+                values[place], _mean(values[others]), users, bounds
             ).change
         else:
             bias = undefined("no case that another annotator also judged")
@@ -133,7 +133,7 @@ def _rows(
         answers = np.abs(values[place][given]) if how.mirrored else values[place][given]
         for value, name in labels.items():
             hits = (answers == value).astype(np.float64)
-            share = share_estimate(hits, users[given], resamples=resamples, seed=seed)
+            share = share_estimate(hits, users[given])
             yield _row(question.rater, "share", share) | {"label": name, "count": int(hits.sum())}
 
 

@@ -31,16 +31,15 @@ from recjudge_tui.stats.arrays import (
 )
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
+from recjudge_tui.stats.intervals import Bounds, mean_estimate, sums_by_user
 from recjudge_tui.stats.resampling.intervals import (
     FEW_USERS,
     FEWEST_USERS,
     NOT_REQUESTED,
-    Bounds,
     interval_of,
-    mean_estimate,
     sums_interval,
 )
-from recjudge_tui.stats.resampling.jackknife import spread_of, sums_by_user
+from recjudge_tui.stats.resampling.jackknife import spread_of
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from recjudge_tui.stats.arrays import Ids, complete, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 
 
 def position_consistency_estimate(

@@ -13,21 +13,10 @@ import numpy.typing as npt
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode
 from recjudge_tui.stats.defaults import BINS, FOLDS, LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.intervals import SHARE, mean_estimate, share_estimate, sums_by_user
 from recjudge_tui.stats.resampling.folds import user_folds
-from recjudge_tui.stats.resampling.intervals import (
-    NOT_REQUESTED,
-    SHARE,
-    interval_of,
-    mean_estimate,
-    share_estimate,
-)
-from recjudge_tui.stats.resampling.jackknife import (
-    UNEVEN,
-    grouped_users,
-    mean_spread,
-    sums_by_user,
-    uneven,
-)
+from recjudge_tui.stats.resampling.intervals import NOT_REQUESTED, interval_of
+from recjudge_tui.stats.resampling.jackknife import UNEVEN, grouped_users, mean_spread, uneven
 from recjudge_tui.stats.resampling.unseen import unseen_share
 
 METHODS = ("isotonic", "temperature")

@@ -250,7 +250,7 @@ class AgreementScreen(OccasionScreen):
         table = agreement.board if self._on_board else agreement.pairs
         notes = notes_about(table, self._row()) if table is not None else []
         if self._on_board and self._ranking is not None:
-            notes = notes_on(self._ranking, notes)
+            notes = notes_on(notes)
         notes = notes[:_LONGEST_NOTES]
         if self._on_board and not self._matrix and agreement.pairs is not None:
             notes = [*agreement.pairs.notes, *notes]

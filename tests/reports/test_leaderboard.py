@@ -1,0 +1,362 @@
+"""The leaderboard through its command's JSON and its text: counts by hand, published correlations, properties, sanity."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recjudge_tui.domain.selection import Selection
+from recjudge_tui.errors import NotFoundError, UsageError
+from recjudge_tui.project import open_project
+from recjudge_tui.reports.boards import scores
+from recjudge_tui.reports.common.table import Table
+from recjudge_tui.reports.declare import make
+from recjudge_tui.reports.side_by_side import correlation_rows
+from recjudge_tui.shapes import base, battles
+from recjudge_tui.store.verdicts.ratings import Question
+from tests.builder import Built, project
+from tests.support.stub_server import answer, completion, serving
+
+Rows = list[dict[str, Any]]
+# x beats y 3:1, x beats z 4:0; y and z tie twice, y wins twice
+THREE = {("x", "y"): "AAAB", ("x", "z"): "AAAA", ("y", "z"): "TTAA"}
+_LABELS = {"A": "A", "B": "B", "T": "Tie"}
+
+
+def battles_of(
+    votes: dict[tuple[str, str], str], rater: str = "anna"
+) -> dict[str, dict[tuple[str, ...], object]]:
+    return {
+        rater: {
+            (f"u{at}", *pair): _LABELS[vote] for pair, each in votes.items() for at, vote in enumerate(each)
+        }
+    }
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Built:
+    return project(tmp_path / "three.db", labels=battles_of(THREE))
+
+
+def ranking(built: Built, line: str = "leaderboard --protocol pairwise") -> Rows:
+    return [row for row in built.table(line)["rows"] if row["opponent"] is None]
+
+
+def test_counts_and_scores_by_hand(three: Built) -> None:
+    rows = ranking(three)
+    assert [(r["system"], r["rank"], r["wins"], r["ties"], r["losses"], r["n"]) for r in rows] == [
+        ("x", 1, 7, 0, 1, 8),
+        ("y", 2, 3, 2, 3, 8),
+        ("z", 3, 0, 2, 6, 8),
+    ]
+    assert [r["q"] for r in rows] == [7.0, 1.0, 0.25]
+    assert [r["score"] for r in rows] == [r["win_rate"] for r in rows] == [7 / 8, 4 / 8, 1 / 8]
+    between = {
+        (r["system"], r["opponent"]): r for r in three.table("leaderboard --protocol pairwise")["rows"]
+    }
+    assert (between["z", "y"]["wins"], between["z", "y"]["ties"], between["z", "y"]["losses"]) == (0, 2, 2)
+    assert between["x", "z"]["q"] is None
+    assert "never lost" in between["x", "z"]["note"]
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"),
+    [("half", [7 / 8, 4 / 8, 1 / 8]), ("win", [7 / 8, 5 / 8, 2 / 8]), ("none", [7 / 8, 3 / 6, 0])],
+)
+def test_what_a_tie_counts(three: Built, ties: str, expected: list[float]) -> None:
+    rows = ranking(three, f"leaderboard --protocol pairwise --count-ties {ties}")
+    assert [row["score"] for row in rows] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("method", ["winrate", "q", "bt"])
+def test_no_figure_depends_on_names_or_the_order_of_rows(tmp_path: Path, method: str) -> None:
+    """Systems renamed so that their order turns, users renamed, rows reversed: the same figures, seen from the other side."""
+    votes = {("x", "y"): "AABTABAATB", ("x", "z"): "AAAATABAAA", ("y", "z"): "TTAABBATAA"}
+    plain = project(tmp_path / "plain.db", labels=battles_of(votes))
+    other, turned = {"x": "zz", "y": "mm", "z": "aa"}, {"A": "B", "B": "A", "Tie": "Tie"}
+    rows = [
+        {
+            "rater": "anna",
+            "user_id": f"v{9 - at}",
+            "system_a": other[b],
+            "system_b": other[a],
+            "value": turned[_LABELS[vote]],
+        }
+        for (a, b), each in reversed(votes.items())
+        for at, vote in enumerate(each)
+    ]
+    renamed = project(tmp_path / "renamed.db", labels=[row | {"protocol": "pairwise"} for row in rows])
+    line = f"leaderboard --protocol pairwise --method {method}"
+    seen = {other[row["system"]]: row for row in ranking(plain, line)}
+    for row in ranking(renamed, line):
+        mine = seen[row["system"]]
+        for name in ("rank", "rank_low", "rank_high", "wins", "ties", "losses", "n"):
+            assert row[name] == mine[name], name
+        for name in ("score", "q", "ci_low", "ci_high"):
+            assert row[name] == pytest.approx(mine[name], abs=1e-6), name
+
+
+def test_two_systems_far_apart_and_close_together(tmp_path: Path) -> None:
+    far = project(tmp_path / "far.db", labels=battles_of({("x", "y"): "A" * 18 + "TB"}))
+    close = project(tmp_path / "close.db", labels=battles_of({("x", "y"): "A" * 11 + "B" * 9}))
+    told = far.table("leaderboard --protocol pairwise")
+    assert told["answer"] == "x leads, ahead of y on 20 users (p < .001)."
+    assert [row["rank_high"] for row in ranking(far)] == [1, 2]
+    told = close.table("leaderboard --protocol pairwise")
+    assert told["answer"].startswith("x leads, not separable from y on 20 users (p .82; about ")
+    (fact,) = told["facts"]["neighbours"]
+    assert not fact["separable"]
+    assert fact["more"] > 100
+    assert [(row["rank"], row["rank_low"], row["rank_high"]) for row in ranking(close)] == [
+        (1, 1, 2),
+        (2, 1, 2),
+    ]
+
+
+def test_as_many_more_users_as_promised_separate_the_two(tmp_path: Path) -> None:
+    few = project(tmp_path / "few.db", labels=battles_of({("x", "y"): "A" * 12 + "B" * 8}))
+    (fact,) = few.table("leaderboard --protocol pairwise")["facts"]["neighbours"]
+    users = 20 + fact["more"]
+    wins = round(0.6 * users)
+    many = project(tmp_path / "many.db", labels=battles_of({("x", "y"): "A" * wins + "B" * (users - wins)}))
+    assert many.table("leaderboard --protocol pairwise")["facts"]["neighbours"][0]["separable"]
+
+
+def test_systems_that_never_met_are_named_and_rated_only_if_connected(tmp_path: Path) -> None:
+    built = project(tmp_path / "apart.db", labels=battles_of({("a", "b"): "AABB", ("c", "d"): "AB"}))
+    notes = " ".join(built.table("leaderboard --protocol pairwise")["notes"])
+    assert "4 of 6 pairs of systems never met" in notes
+    rated = {row["system"]: row for row in ranking(built, "leaderboard --protocol pairwise --method bt")}
+    assert rated["a"]["score"] is not None
+    assert rated["c"]["score"] is None
+    assert "not connected" in rated["c"]["note"]
+
+
+def test_a_crowd_is_one_board(tmp_path: Path) -> None:
+    labels = battles_of(THREE, "anna") | battles_of({("x", "y"): "BBBB"}, "ben")
+    built = project(tmp_path / "crowd.db", labels=labels)
+    rows = {row["system"]: row for row in ranking(built, "leaderboard --protocol pairwise --crowd all")}
+    assert (rows["x"]["wins"], rows["x"]["losses"], rows["x"]["rater"]) == (7, 5, "crowd of 2")
+    with pytest.raises(UsageError, match="at least two raters"):
+        built.run("leaderboard -p films --protocol pairwise --crowd anna")
+
+
+def test_a_rater_with_few_labels_counts_only_when_asked_for(tmp_path: Path) -> None:
+    labels = battles_of({("x", "y"): "A" * 12}, "anna") | battles_of({("x", "y"): "BB"}, "ben")
+    built = project(tmp_path / "few.db", labels=labels)
+    assert {row["rater"] for row in ranking(built)} == {"anna"}
+    assert any("ben" in note for note in built.table("leaderboard --protocol pairwise")["notes"])
+    assert {row["rater"] for row in ranking(built, "leaderboard --protocol pairwise --readers")} == {
+        "anna",
+        "ben",
+    }
+
+
+# ---- a judge whose verdicts say nothing ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("vote", "ranks"), [("T", False), ("A", True)])
+def test_a_judge_that_always_says_tie_ranks_nobody(tmp_path: Path, vote: str, ranks: bool) -> None:
+    rows = [
+        {
+            "rater": "qwen-7b",
+            "user_id": f"u{at}",
+            "system_a": "x",
+            "system_b": "y",
+            "value": _LABELS[vote],
+            "protocol": "pairwise",
+        }
+        for at in range(30)
+    ]
+    built = project(tmp_path / "tie.db", labels=rows)
+    told = built.table("leaderboard --protocol pairwise")
+    assert [row["rank"] is not None for row in ranking(built)] == [ranks, ranks]
+    assert (told["answer"] == "qwen-7b ranks nobody: 30 of 30 verdicts are Tie: no information.") is not ranks
+
+
+def test_a_person_who_always_says_tie_is_no_judge(tmp_path: Path) -> None:
+    built = project(tmp_path / "person.db", labels=battles_of({("x", "y"): "T" * 30}))
+    assert [row["rank"] for row in ranking(built)] == [1, 1]
+
+
+ANSWERS = {
+    "position": (lambda _: "Set 1", lambda at: f"reason {at}", "position decides"),
+    "one reason": (lambda body: "Set 1" if body.rfind(b"x1") < body.rfind(b"y1") else "Set 2", lambda _: "Both sets fit.", "the same"),
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_a_judge_that_follows_the_place_or_repeats_itself_ranks_nobody(tmp_path: Path, kind: str) -> None:
+    """Twenty users with two lists each, judged in both orders by a server: it prefers the first list, or always system x."""
+    label, reason, why = ANSWERS[kind]
+
+    def reply(_: str, at: int) -> bytes:
+        content = {"reasoning": reason(at), "winner": label(server.bodies[-1])}
+        return answer(200, completion(json.dumps(content)))
+
+    users = [f"u{at}" for at in range(20)]
+    with serving(reply) as server:
+        built = project(
+            tmp_path / "judged.db",
+            lists={(user, system): [f"{system}1", f"{system}2"] for user, system in product(users, "xy")},
+            events=[{"user_id": user, "item_id": "z1", "type": "purchase"} for user in users],
+            runs=[f"pairwise --judge openai:stub --base-url {server.url} --name stub --concurrency 1"],
+        )
+    told = built.table("leaderboard --protocol pairwise")
+    assert [row["rank"] for row in ranking(built)] == [None, None]
+    assert told["answer"].startswith("stub ranks nobody: ")
+    assert why in told["answer"]
+
+
+# ---- lists judged alone ----------------------------------------------------------------------------------------------
+
+
+def test_shares_by_system_and_label(tmp_path: Path) -> None:
+    labels = {
+        "anna": {(f"u{at}", "x"): "Good" for at in range(9)}
+        | {("u9", "x"): "Poor"}
+        | {(f"u{at}", "y"): "Partial" for at in range(10)}
+    }
+    built = project(tmp_path / "shares.db", labels=labels)
+    rows = {(r["system"], r["label"]): r for r in built.table("leaderboard --protocol pointwise")["rows"]}
+    good = rows["x", "Good Match"] if ("x", "Good Match") in rows else rows["x", "Good"]
+    assert (good["count"], good["n"], good["share"]) == (9, 10, 0.9)
+    assert 0.5 < good["ci_low"] < 0.9 < good["ci_high"] < 1
+    text = built.done("leaderboard -p films --protocol pointwise")
+    assert text.splitlines()[0].startswith("anna calls 90 % of x's lists Good")
+    assert len([line for line in text.splitlines() if line.startswith(("x ", "y "))]) == 2
+
+
+def test_means_rank_systems_and_the_pairs_are_tested(tmp_path: Path) -> None:
+    rows = [
+        {"rater": "user", "user_id": f"u{at}", "item_id": "i", "system": system, "aspect": "accuracy", "value": value,
+         "protocol": "explanation"}
+        for at in range(12)
+        for system, value in (("warm", 4 + at % 2), ("cold", 1 + at % 3))
+    ]  # fmt: skip
+    built = project(tmp_path / "means.db", labels=rows)
+    table = built.table("leaderboard --protocol explanation")
+    assert [(r["system"], r["rank"], r["score"]) for r in table["rows"]] == [
+        ("warm", 1, 4.5),
+        ("cold", 2, 2.0),
+    ]
+    (pair,) = built.table("leaderboard --protocol explanation --table pairs")["rows"]
+    assert (pair["system"], pair["difference"], pair["users"], pair["separable"]) == ("warm", 2.5, 12, True)
+    assert pair["p"] == pytest.approx(2 / 2**12)
+
+
+# ---- beside other measures -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("q", "r", "p"),
+    [
+        ((2.9501, 2.0607, 1.985, 1.56), 0.9001, 0.0998),
+        ((2.3123, 2.0828, 1.9162, 1.7215), 0.9530, 0.0469),
+        ((1.8119, 1.4991, 1.7283, 1.4571), 0.7443, 0.2556),
+    ],
+    ids=["GPT-4o", "DeepSeek", "Llama"],
+)
+def test_auc_against_q_on_mind_as_published(q: tuple[float, ...], r: float, p: float) -> None:
+    """r as printed; the printed p assumes normal figures, and ours counts the 24 orders of four systems."""
+    names = ("NRMS", "LightGCN", "SASRec", "DeepFM")
+    auc = dict(zip(names, (0.5004, 0.4990, 0.4985, 0.4956), strict=True))
+    question = Question("judge", "arena", "overall")
+    row = correlation_rows(question, dict(zip(names, q, strict=True)), {"auc": auc}, 5)[0]
+    assert row["pearson"] == pytest.approx(r, abs=2e-4)
+    assert float(str(row["p"])) >= max(2 / 24, p / 2)
+    assert (row["n"], row["same_order"]) == (4, q == tuple(sorted(q, reverse=True)))
+
+
+def test_a_system_without_a_figure_is_left_out_and_named() -> None:
+    q = {"a": 2.0, "b": None, "c": 1.0, "d": 0.5}
+    rows = correlation_rows(Question("j", "arena", "overall"), q, {"auc": {"a": 0.6, "b": 0.5, "c": 0.55}}, 5)
+    assert rows[0]["n"] == 2
+    assert all(
+        reason in str(rows[0]["note"]) for reason in ("three are needed", "no finite Q: b", "no metric: d")
+    )
+
+
+def test_the_matrix_and_the_rankings_use_one_test(three: Built) -> None:
+    told = three.table("leaderboard --protocol pairwise")
+    matrix = {
+        (r["system"], r["opponent"]): r
+        for r in three.table("leaderboard --protocol pairwise --table matrix")["rows"]
+    }
+    assert len(matrix) == 6
+    assert matrix["x", "y"]["lead"] == pytest.approx(-matrix["y", "x"]["lead"])
+    assert {(f["upper"], f["lower"]) for f in told["facts"]["neighbours"]} == {("x", "y"), ("y", "z")}
+
+
+def test_the_text_fits_80_columns_and_begins_with_the_answer(
+    three: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = three.done("leaderboard -p films --protocol pairwise")
+    assert text.splitlines()[0].startswith("x leads")
+    assert max(len(line) for line in text.splitlines()[1:6]) <= 80
+    assert three.done("leaderboard -p films --protocol pairwise --all").count("\n") > text.count("\n")
+
+
+def test_a_notebook_asks_as_the_command_does(three: Built) -> None:
+    from recjudge_tui.notebook import open_project as opened
+
+    with opened(None, three.path) as films:
+        report = films.leaderboard("pairwise", method="q")
+    assert [row["score"] for row in report if row["opponent"] is None] == [7.0, 1.0, 0.25]
+    assert report.answer.startswith("x leads")
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"protocol": "quiz"}, "no protocol “quiz”"),
+        ({"protocol": "pairwise", "method": "elo"}, "no method “elo”"),
+        ({"protocol": "pairwise", "method": "share"}, "does not fit"),
+        ({"protocol": "pointwise", "table": "matrix"}, "needs verdicts on two lists"),
+        ({"protocol": "pairwise", "aspect": "taste"}, "no verdicts on an aspect"),
+        ({"protocol": "pairwise", "k": 3}, "does not have"),
+        ({"protocol": "pairwise", "table": "metrics", "k": 0}, "k is 0"),
+        ({"protocol": "pairwise", "count_ties": "third"}, "no value of count_ties"),
+        ({"protocol": "pairwise", "raters": ["anna"], "crowd": ["all"]}, "single raters or a crowd"),
+        ({"protocol": "pairwise", "seed": 3}, "no option “seed”"),
+        ({}, "needs protocol"),
+    ],
+)
+def test_options_that_do_not_fit_say_what_does(three: Built, options: dict[str, Any], match: str) -> None:
+    opened = open_project(None, three.path)
+    with pytest.raises(UsageError, match=match):
+        make(opened, "leaderboard", **options)
+    with pytest.raises(NotFoundError, match="no rater"):
+        make(opened, "leaderboard", protocol="pairwise", rater="nobody")
+    opened.db.close()
+
+
+def test_nothing_judged_yet_says_so(tmp_path: Path) -> None:
+    built = project(tmp_path / "empty.db", lists={("u1", "x"): ["a"], ("u1", "y"): ["b"]})
+    for protocol, reason in (
+        ("pairwise", "no pair of lists has been judged yet"),
+        ("pointwise", "there are no verdicts yet"),
+    ):
+        table = built.table(f"leaderboard --protocol {protocol}")
+        assert table["rows"] == []
+        assert reason in table["notes"]
+
+
+def test_a_report_reads_one_state_of_the_file(three: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All verdicts are deleted by another connection while the report is made: it still has them."""
+    opened, other = open_project(None, three.path), open_project(None, three.path, write=True)
+    chosen = base(opened, Selection("pairwise"))
+    before = scores(battles(chosen.ratings, chosen.questions[0]), "q").value.tolist()
+    with opened.one_state():
+        opened.db.value("SELECT count(*) FROM verdicts")
+        other.db.execute("DELETE FROM verdicts")
+        table = make(opened, "leaderboard", protocol="pairwise", method="q")
+    assert isinstance(table, Table)
+    assert [row["score"] for row in table.rows if row["opponent"] is None] == sorted(before, reverse=True)
+    opened.db.close()
+    other.db.close()
