@@ -49,9 +49,6 @@ SECTIONS = {
             "results.agreement", "agreement", "Show how well raters agree on the cases that both judged."
         ),
         "metrics": Subcommand("results.metrics", "metrics", "Show offline metrics against held-out events."),
-        "flags": Subcommand(
-            "results.flags", "flags", "Show which issues are flagged in each system's lists."
-        ),
         "compare": Subcommand(
             "results.compare", "compare", "Show what changed between two raters, case by case."
         ),

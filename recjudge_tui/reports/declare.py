@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from recjudge_tui.domain.options import (
     ASPECT,
+    BY,
     CASES,
     OCCASIONS,
     PROTOCOL,
     RATER,
     RATERS,
     READERS,
+    SYSTEMS,
+    TRUTH,
     Option,
 )
 from recjudge_tui.errors import UsageError
@@ -137,6 +140,13 @@ def table_of(project: Project, report: str, **given: Any) -> Table:
 
     made = make(project, report, **given)
     assert isinstance(made, Table), f"{report} is a page"
+    return made
+
+
+def on_cases(project: Project, report: str, cases: CaseSelection, **given: Any) -> Table:
+    """A report with these options on these cases, without its groups and settings: for what is made from its cells."""
+    declared = REPORTS[report]
+    made: Table = _function(declared.place)(project, Options(checked(declared, given), cases))
     return made
 
 
@@ -269,6 +279,42 @@ _DECLARED = (
             "leaderboard -p shop --protocol pairwise --by segment --context home --from 2024-05-01 --to 2024-05-31",
         ),
         words="ranking rank win rate q bradley terry who wins",
+    ),
+    Report(
+        "flags", "Show which issues are flagged in each system's lists.", "flags:flags",
+        (
+            PROTOCOL.but(help="Only this protocol, such as pointwise. Default: all that judge single lists."),
+            RATERS.but(help="Only these raters. Default: all that were asked for flags."),
+            Option(
+                "of", str, "What a share counts: lists with a flag, or flagged items among those shown.", "lists",
+                choices=("lists", "items"), flag="--of",
+            ),
+            Option(
+                "issue", str,
+                "Only this kind of issue; “any” counts all kinds together. Default: “any” and each kind; by rank, “any”.",
+                flag="--issue", metavar="NAME",
+            ),
+            Option(
+                "agreement", bool,
+                "How often raters flag the same items: precision, recall, F1, kappa, and the same issue.", False,
+                flag="--agreement",
+            ),
+            TRUTH.but(help="--agreement: compare everyone with this rater."),
+            SYSTEMS,
+            BY.but(help=f"“system” (the default); “rank”: the share of items at each place of the lists. {BY.help}"),
+            *OCCASIONS,
+        ),
+        about="By rater, and beside people: by kind of issue the share of lists, of items, or of the items at each rank,"
+        " with 95 % intervals over users. Failed verdicts are not part of n. With --agreement: which items two raters flag,"
+        " and for which issue.",
+        examples=(
+            "flags -p shop",
+            "flags -p shop --of items --raters rules,anna --by segment",
+            "flags -p shop --by rank --issue off-category",
+            "flags -p shop --agreement --truth anna --format json",
+        ),
+        own_by=("system", "rank"),
+        words="flagged issues items wrong",
     ),
 )  # fmt: skip
 REPORTS: dict[str, Report] = {report.name: report for report in _DECLARED}

@@ -20,7 +20,6 @@ from recjudge_tui.cli.people.raters import rater
 from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.cli.results.biases import biases
 from recjudge_tui.cli.results.cost import cost
-from recjudge_tui.cli.results.flags import flags
 from recjudge_tui.cli.results.leaderboard import leaderboard
 from recjudge_tui.cli.results.metrics import metrics
 from recjudge_tui.errors import NotFoundError, UsageError
@@ -30,7 +29,6 @@ COMMANDS: tuple[click.Command, ...] = (
     agreement,
     cost,
     biases,
-    flags,
     leaderboard,
     metrics,
     rater,
