@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import db_option, narrate, project_option
 from recjudge_tui.cli.report_command import open_project, project_report
 from recjudge_tui.domain.roles import IMPORTED
@@ -13,9 +14,8 @@ from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
-    from recjudge_tui.raters.consensus import Rule
-    from recjudge_tui.raters.ensemble import EnsembleRule
     from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.stats.combining.consensus import Rule
     from recjudge_tui.stats.text.words import Tokens
     from recjudge_tui.store.database import Database
 
@@ -41,7 +41,7 @@ def list_(database: Database, project_id: int) -> Table:
 
 
 @rater.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_raters)
 @project_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @db_option
@@ -68,7 +68,7 @@ def delete(name: str, project: str, yes: bool, db: str | None) -> None:
 
 
 @rater.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_raters)
 @click.argument("new_name", metavar="NEW_NAME")
 @project_option
 @db_option
@@ -91,7 +91,7 @@ def rename(name: str, new_name: str, project: str, db: str | None) -> None:
 
 
 @rater.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_raters)
 @click.argument("kind", type=click.Choice(IMPORTED))
 @project_option
 @db_option
@@ -113,78 +113,46 @@ def kind(name: str, kind: RaterKind, project: str, db: str | None) -> None:
 
 @rater.command()
 @click.argument("name")
-@click.argument("raters", nargs=-1, metavar="[RATER...]")
+@click.argument("raters", nargs=-1, metavar="[RATER...]", shell_complete=complete_raters)
 @project_option
 @click.option(
     "--rule",
-    type=click.Choice(["strict", "conservative", "majority", "median"]),
+    type=click.Choice(["strict", "conservative", "majority", "mean", "median", "dawid-skene"]),
     required=True,
-    help="strict: the harsher label (single lists); conservative: any disagreement is a tie (pairs);"
-    " majority: the label of more than half of those who voted, a split vote gives no verdict; median: the "
-    "middle vote on an ordered scale, no verdict if it lies between two labels.",
+    help="strict: the harsher label (single lists); conservative: any disagreement is a tie (pairs); majority: the label"
+    " of more than half of those who voted, a split vote gives no verdict; mean: the mean of the values; median: the middle"
+    " vote, between two labels with names the harsher; dawid-skene: the most likely label, each rater weighted by its"
+    " estimated accuracy (Dawid and Skene, 1979).",
 )
 @click.option(
-    "--quorum", type=int, metavar="N", help="How many raters must have judged a case. Default: all."
+    "--quorum",
+    type=int,
+    metavar="N",
+    help="How many raters must have judged a case. Default: all; of dawid-skene 1.",
 )
 @db_option
-def consensus(
+def combine(
     name: str, raters: tuple[str, ...], project: str, rule: Rule, quorum: int | None, db: str | None
 ) -> None:
-    """Make a consensus rater from other raters' verdicts, or update it. Without RATER: from all annotators.
+    """Combine raters into one, or update it. Without RATER: all annotators.
 
-    A case with fewer votes than --quorum gets no verdict; failed verdicts do not count as votes. The output
-    counts the cases left out and those decided without every rater.
+    Raters are combined on aspects that they answered on the same scale. People make a consensus, which can be the truth
+    of a report; others an ensemble. A case with fewer votes than --quorum gets no verdict; failed verdicts do not count
+    as votes. The output counts the cases left out and those decided without every rater. “recjudge cost --truth” shows
+    which ensemble is worth its cost.
 
     \b
     Example:
-      recjudge rater consensus people --rule strict anna ben -p movies
-      recjudge rater consensus people-pairs --rule conservative anna ben -p movies
-      recjudge rater consensus crowd --rule median --quorum 3 -p movies
+      recjudge rater combine people --rule strict anna ben -p movies
+      recjudge rater combine crowd --rule median --quorum 3 -p movies
+      recjudge rater combine jury --rule dawid-skene qwen llama rules -p movies
     """
-    from recjudge_tui.raters.consensus import make_consensus
+    from recjudge_tui.raters.combine import combine as combined
     from recjudge_tui.store.raters.raters import list_raters
 
     with open_project(db, project) as (database, identity):
         people = [row["name"] for row in list_raters(database, identity) if row["kind"] == "annotator"]
-        summary = make_consensus(database, identity, name, rule, raters or people, quorum)
-    for line in summary.lines():
-        narrate(line)
-
-
-@rater.command()
-@click.argument("name")
-@click.argument("raters", nargs=-1, required=True, metavar="RATER...")
-@project_option
-@click.option(
-    "--rule",
-    type=click.Choice(["mean", "majority", "dawid-skene"]),
-    required=True,
-    help="mean: the mean of the values; majority: the value of more than half, a split vote gives no "
-    "verdict; dawid-skene: the most likely label, each rater weighted by its estimated accuracy (Dawid "
-    "and Skene, 1979; at least three raters).",
-)
-@click.option(
-    "--quorum", type=int, metavar="N", help="How many raters must have judged a case. Default: all."
-)
-@db_option
-def ensemble(
-    name: str, raters: tuple[str, ...], project: str, rule: EnsembleRule, quorum: int | None, db: str | None
-) -> None:
-    """Combine several raters into one (an ensemble), or update it.
-
-    Raters are combined on aspects that they answered on the same scale. A case gets a verdict if at least
-    --quorum of them have a value. The output counts the cases left out and those decided without every rater.
-    “recjudge cost --truth” shows which ensemble is worth its cost.
-
-    \b
-    Example:
-      recjudge rater ensemble three --rule mean qwen llama rules --quorum 2 -p movies
-      recjudge rater ensemble jury --rule dawid-skene qwen llama rules -p movies
-    """
-    from recjudge_tui.raters.ensemble import make_ensemble
-
-    with open_project(db, project) as (database, identity):
-        summary = make_ensemble(database, identity, name, rule, raters, quorum)
+        summary = combined(database, identity, name, rule, raters or people, quorum)
     for line in summary.lines():
         narrate(line)
 

@@ -37,7 +37,7 @@ from recjudge_tui.reports.home.results import (
 from recjudge_tui.reports.trend.judged import FLAGS
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
 from recjudge_tui.shapes import ANY_ISSUE
-from recjudge_tui.stats.agreement.registry import label_of, usual_statistic
+from recjudge_tui.stats.registry import label_of, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.contents import DataCounts
 from recjudge_tui.store.verdicts.ratings import project_raters

@@ -33,7 +33,7 @@ from recjudge_tui.stats.defaults import LEVEL, RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.resampling.intervals import sums_interval
 from recjudge_tui.stats.resampling.jackknife import sums_by_user
-from recjudge_tui.stats.resampling.multiplicity import holm_claims
+from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, RankedList
 from recjudge_tui.store.cases.metric_inputs import ranked_slates
 from recjudge_tui.store.data.explanations import text_lengths

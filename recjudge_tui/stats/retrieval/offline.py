@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.agreement.correlation import ranks_within
+from recjudge_tui.stats.agreement import ranks_within
 from recjudge_tui.stats.arrays import as_floats
 
 MOST_EXPONENT = 1000.0

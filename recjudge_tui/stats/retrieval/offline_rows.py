@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.agreement.correlation import ranks_within
+from recjudge_tui.stats.agreement import ranks_within
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, ratio
 
 _CHUNK = 2_000_000

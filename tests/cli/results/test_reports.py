@@ -108,7 +108,7 @@ def test_to_a_file(db: str, tmp_path: Path) -> None:
 
 def test_rater_consensus_list_and_delete(db: str) -> None:
     place = ("-p", "films", "--db", db)
-    result = CliRunner().invoke(rater, ["consensus", "gold", "--rule", "strict", "anna", "ben", *place])
+    result = CliRunner().invoke(rater, ["combine", "gold", "--rule", "strict", "anna", "ben", *place])
     assert result.exit_code == 0
     assert result.stdout == ""
     assert "created: 6 verdicts by rule strict" in result.stderr

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from recjudge_tui.cli.results.cost import cost
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.raters.ensemble import make_ensemble
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.reliability.ensemble_costs import EnsembleCostOptions, ensemble_costs_table
-from recjudge_tui.stats.agreement.coefficients import percent, qwk
+from recjudge_tui.stats.agreement import percent, qwk
 from recjudge_tui.stats.combining.consensus import majority
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
 
@@ -110,7 +110,7 @@ def test_an_unknown_price_stays_unknown_and_a_person_has_their_own(project: Proj
 
 
 def test_invalid_key_settings(project: Project) -> None:
-    make_ensemble(project.db, project.id, "all", "mean", ["fair", "poor"])
+    combine(project.db, project.id, "all", "mean", ["fair", "poor"])
     for options in (
         EnsembleCostOptions("people", rule="median"),
         EnsembleCostOptions("people", stat="magic"),

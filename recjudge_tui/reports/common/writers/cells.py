@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.reports.common.table import Column
-from recjudge_tui.stats.agreement.registry import label_of
+from recjudge_tui.stats.registry import label_of
 
 UNDEFINED = "–"
 _LONGEST = 160
