@@ -48,7 +48,6 @@ SECTIONS = {
         "agreement": Subcommand(
             "results.agreement", "agreement", "Show how well raters agree on the cases that both judged."
         ),
-        "metrics": Subcommand("results.metrics", "metrics", "Show offline metrics against held-out events."),
         "compare": Subcommand(
             "results.compare", "compare", "Show what changed between two raters, case by case."
         ),

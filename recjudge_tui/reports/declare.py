@@ -316,5 +316,44 @@ _DECLARED = (
         own_by=("system", "rank"),
         words="flagged issues items wrong",
     ),
+    Report(
+        "metrics", "Show offline metrics against held-out events.", "metrics:metrics",
+        (
+            K,
+            Option(
+                "metrics", tuple,
+                "Only these metrics, in this order. Default: all but title_ild, near_duplicates, category_coverage.", (),
+                flag="--metrics", metavar="A,B,...",
+            ),
+            Option(
+                "table", str, "pairs: the difference of each two systems, with its test.", "means",
+                choices=("means", "pairs"), flag="--table",
+            ),
+            Option(
+                "relevant_from", float,
+                "An event is relevant if its value is at least X; one without a value is. Default: judged above 0 (qrels),"
+                " or above 0 and at least the user's mean.",
+                flag="--relevant-from", metavar="X",
+            ),
+            Option(
+                "gain", str,
+                "The gain of ndcg: linear, the held-out value, or exp, 2^value - 1. Default: 1 for a relevant item.",
+                choices=("linear", "exp"), flag="--gain",
+            ),
+            *CASES,
+        ),
+        about="One row per system and metric, with intervals over users. MAP divides by all relevant items, map_min by at"
+        " most K of them. AUC uses all scored candidates of the file, regardless of K. Two systems are compared by sign"
+        " flips of the users' means, with Holm's correction over the pairs of one metric.",
+        examples=(
+            "metrics -p movies --k 10",
+            "metrics -p movies --metrics auc,ndcg --format csv -o metrics.csv",
+            "metrics -p movies --metrics ndcg --table pairs",
+            "metrics -p trec --metrics ndcg,map,err --relevant-from 2 --gain exp",
+            "metrics -p shop --metrics ndcg --by activity --from 2024-05-01",
+        ),
+        of_lists=True,
+        words="offline ndcg recall auc diversity coverage held-out",
+    ),
 )  # fmt: skip
 REPORTS: dict[str, Report] = {report.name: report for report in _DECLARED}

@@ -22,7 +22,7 @@ from recjudge_tui.reports.common.table import Column, Note, Row, Table, definiti
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, figure_text, rater_notes
 from recjudge_tui.shapes import ANY_ISSUE, Items, items
-from recjudge_tui.stats.agreement.detection import detection_estimates
+from recjudge_tui.stats.agreement import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray, encode
 from recjudge_tui.stats.estimate import undefined
 from recjudge_tui.stats.intervals import SHARE, group_means, share_estimate

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.data import FigureContent, FigureData, real
 from recjudge_tui.reports.figures.marks import Bold, CaseSelection, Point, Reference, Scatter, Sentence
 from recjudge_tui.reports.figures.options import Choice, FigureContext, FigureOptions, choice, verdict_filter
@@ -16,7 +18,6 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
-from recjudge_tui.reports.judged_lists import JudgedLists
 from recjudge_tui.reports.leaderboard.arena import arena_table
 from recjudge_tui.reports.leaderboard.leaderboard import (
     LeaderboardOptions,
@@ -25,9 +26,9 @@ from recjudge_tui.reports.leaderboard.leaderboard import (
     ranked_questions,
 )
 from recjudge_tui.reports.leaderboard.q_metrics import NATURAL
-from recjudge_tui.reports.measured_lists import METRICS
-from recjudge_tui.reports.metrics import metrics_table
+from recjudge_tui.reports.metrics import METRICS, JudgedLists
 from recjudge_tui.stats.defaults import TOP_K
+from recjudge_tui.stats.retrieval.list_metrics import NO_CUTOFF
 from recjudge_tui.store.database import Database
 
 _METRIC_COLUMNS = (Column("metric", "Metric"), Column("measured", "Measured", "float", decimals=4))
@@ -38,7 +39,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
     measured = (
         _measured(context, rater.value)
         if rater.value
-        else metrics_table(context.db, context.project_id, TOP_K, resamples=0, chosen=context.selection)
+        else table_of(Project.numbered(context.db, context.project_id), "metrics")
     )
     names = list(dict.fromkeys(_metric_name(row) for row in measured.rows if isinstance(row["value"], float)))
     natural = NATURAL.get(context.topic.aspect, "")
@@ -78,8 +79,13 @@ def _measured(context: FigureContext, rater: str) -> Table:
         ),
     )
     question = ranked_questions(ratings, context.topic.protocol)[0]
-    judged = JudgedLists(context.db, context.project_id, ratings.cases)
-    return judged.metrics(ratings.verdicts[question].row, TOP_K, METRICS)
+    judged = JudgedLists(Project.numbered(context.db, context.project_id), ratings.cases)
+    rows = [
+        {"system": system, "metric": metric, "k": None if metric in NO_CUTOFF else TOP_K, "value": value}
+        for metric in METRICS
+        for system, value in judged.values(ratings.verdicts[question].row, metric).items()
+    ]
+    return Table("Metrics", tuple(Column(name, name) for name in ("system", "metric", "k", "value")), tuple(rows))
 
 
 def _rows_with_metric(board: Table, measured: Table, metric: str) -> list[Row]:

@@ -58,6 +58,20 @@ def reciprocal_rank(hits: BoolArray, wanted: IntArray) -> FloatArray:
     return _where_wanted(first, wanted)
 
 
+def err(gains: FloatArray, highest: float, known: BoolArray) -> FloatArray:
+    """Expected reciprocal rank from `gains` (lists, k); NaN for lists without a gain above 0 (`known` false)."""
+    satisfied = 2.0 ** (gains - highest) - 2.0**-highest
+    going_on = np.cumprod(1 - satisfied, axis=1)
+    going_on = np.concatenate([np.ones((gains.shape[0], 1)), going_on[:, :-1]], axis=1)
+    return np.where(known, (going_on * satisfied) @ (1 / np.arange(1, gains.shape[1] + 1)), np.nan)
+
+
+def r_precision(relevant: BoolArray, places: IntArray, codes: IntArray, wanted: IntArray) -> FloatArray:
+    """From flat `relevant`, with the place (from 0) and the list of each item."""
+    hits = np.bincount(codes[relevant & (places < wanted[codes])], minlength=wanted.size)
+    return ratio(hits.astype(np.float64), wanted.astype(np.float64))
+
+
 def hit_rate(hits: BoolArray, wanted: IntArray) -> FloatArray:
     return _where_wanted(hits.any(axis=1).astype(np.float64), wanted)
 
