@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from recjudge_tui.cli.options import db_option, narrate, open_db, project_option, put_table
+from recjudge_tui.cli.options import db_option, narrate, open_db, project_option, put_table, trust_option
 
 if TYPE_CHECKING:
     from recjudge_tui.runs.start import WorkResult
@@ -61,6 +61,7 @@ def init(project: str, file: Path | None) -> None:
 @click.argument("file", metavar="FILE.toml", type=click.Path(path_type=Path), required=False)
 @click.option("-p", "--project", metavar="PROJECT", help="Use PROJECT.watch.toml in this folder.")
 @click.option("--dry-run", is_flag=True, help="Print what a night would do and stop.")
+@trust_option
 @db_option
 def run(file: Path | None, project: str | None, dry_run: bool, db: str | None) -> None:
     """Do the outstanding work that FILE.toml describes (docs/nightly.md).

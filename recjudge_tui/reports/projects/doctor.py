@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import JudgeError, RecjudgeError, StoreError
-from recjudge_tui.judges.http.keys import find_key
+from recjudge_tui.judges.http.keys import is_usable
 from recjudge_tui.judges.registry import built_in
 from recjudge_tui.network import certificates, proxies, tls_context, usable_network
 from recjudge_tui.reports.common.table import Column, Row, Table
@@ -241,10 +241,10 @@ def key_checks(more: Iterable[str] = ()) -> list[Check]:
 
 def _key_check(name: str, form: str) -> Check:
     try:
-        key = find_key(name)
+        found = is_usable(name)
     except JudgeError as error:
         return Check(f"key {name}", "problem", f"{error.title}. {error.cause}", error.next_step)
-    if key is None:
+    if not found:
         use = f"Set it to use {form}." if form else "Set it to resume the runs that name it."
         return Check(f"key {name}", "ok", "not set", use)
     return Check(f"key {name}", "ok", "set" if os.environ.get(name) else "in the keyring")

@@ -51,10 +51,9 @@ class ExpectedRun(NamedTuple):
 
 
 class StartResult(NamedTuple):
-    """`run_id` is the run to watch, None if nothing was planned. With both a run and an error, the run was planned but
-    not started."""
+    """`run_id` is the run to watch. With an error, it was planned but not started."""
 
-    run_id: int | None
+    run_id: int
     error: RecjudgeError | None
 
 
@@ -94,12 +93,15 @@ def judged_again(request: LaunchRequest) -> LaunchRequest:
 
 
 def _destination(judge: JudgeSpec) -> str:
-    """`localhost:9100`, `api.openai.com`; empty for a judge that asks no server."""
+    """`localhost:9100`, `gw.example with MY_KEY`; empty for a judge that asks no server."""
     from recjudge_tui.judges.local_servers import place_of
 
     if not takes_address(judge):
         return ""
-    return one_line(", ".join(map(place_of, server_urls(judge))) or judge.provider, 60)
+    servers = one_line(", ".join(map(place_of, server_urls(judge))) or judge.provider, 60)
+    variables = [judge.api_key_env, *(variable for _, variable in judge.header_env)]
+    named = ", ".join(filter(None, variables))
+    return f"{servers} with {one_line(named, 60)}" if named else servers
 
 
 def _both_stages(plan: SaerPlan) -> ExpectedRun:
@@ -114,14 +116,11 @@ def _both_stages(plan: SaerPlan) -> ExpectedRun:
     return ExpectedRun(plan.first.rater, prompts, plan.total, tuple(notes), first)
 
 
-def tested_judge(db: Database, judge: JudgeSpec) -> Capabilities | RecjudgeError:
+def tested_judge(db: Database, judge: JudgeSpec) -> Capabilities:
     """Ask the judge three small questions and store what it supports; the stored result on images is kept."""
     from recjudge_tui.prompting.probe import probe
 
-    try:
-        capabilities = probe(judge, TEST_WITHIN_S, images=False)
-    except RecjudgeError as error:
-        return error
+    capabilities = probe(judge, TEST_WITHIN_S, images=False)
     known = judge_capabilities(db, judge)
     if known is not None:
         capabilities = capabilities.model_copy(update={"images": known.images})
@@ -150,6 +149,8 @@ def start_run(
             assert run_id is not None
             start.detach(db, run_id)
     except RecjudgeError as error:
+        if run_id is None:
+            raise
         return StartResult(run_id, error)
     return StartResult(run_id, None)
 
