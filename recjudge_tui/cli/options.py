@@ -146,7 +146,7 @@ def _confirm_trust(error: JudgeError, hosts: Sequence[str]) -> None:
         flags = " ".join(dict.fromkeys(f"--trust-host {pair.place}" for pair in left))
         rest.next_step = f"Nothing was sent. If you trust the server with this, add: {flags}"
         raise rest
-    narrate("The judge was not typed here; a file names it.")
+    narrate("The judge was not typed here, and you have not confirmed this before.")
     click.confirm(safe_text(f"Send {rest.listed}?"), abort=True, err=True)
     remember(left)
 

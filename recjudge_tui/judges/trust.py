@@ -17,8 +17,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx
-
 from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.files import small_file, whole_file
 from recjudge_tui.settings import config_dir
@@ -49,14 +47,20 @@ class Sent(NamedTuple):
 
     def is_at(self, host: str) -> bool:
         """Whether the server is this HOST, HOST:PORT or URL; a host without a port stands for all of its ports."""
-        host = host.strip().rstrip("/").lower()
-        if "://" in host:
-            with suppress(httpx.InvalidURL, ValueError, UnicodeError):
-                return self.server == server_of(host)
-            return False
-        bare = self.server.partition("://")[2]
-        name = bare if bare.endswith("]") or ":" not in bare else bare.rpartition(":")[0]
-        return host in (bare, name, name.strip("[]"))
+        import httpx
+
+        host = host.strip().rstrip("/")
+        scheme, is_address, _ = self.server.partition("://")
+        if not host or not is_address:
+            return bool(host) and host == self.server
+        if "://" not in host and host.count(":") > 1 and "[" not in host:
+            host = f"[{host}]"
+        with suppress(httpx.InvalidURL, ValueError, UnicodeError):
+            named = server_of(host if "://" in host else f"{scheme}://{host}")
+            if "://" in host or re.search(r":\d+$", host):
+                return named == self.server
+            return httpx.URL(named).raw_host == httpx.URL(self.server).raw_host
+        return False
 
 
 class UntrustedError(JudgeError):
@@ -82,6 +86,8 @@ class UntrustedError(JudgeError):
 
 def server_of(url: str) -> str:
     """Scheme, host and, if it is not the usual one, port of a URL, as the connection is made to them."""
+    import httpx  # slow to load, and only needed here
+
     parsed = httpx.URL(url)
     host = parsed.raw_host.decode("ascii").lower()
     with suppress(ValueError):
@@ -93,8 +99,8 @@ def server_of(url: str) -> str:
 
 def pairs_of(variables: Iterable[str], urls: Iterable[str]) -> tuple[Sent, ...]:
     """Each variable with each server."""
-    servers = dict.fromkeys(map(server_of, urls))
-    return tuple(Sent(variable, server) for server in servers for variable in dict.fromkeys(variables))
+    servers, names = dict.fromkeys(map(server_of, urls)), dict.fromkeys(variables)
+    return tuple(Sent(variable, server) for server in servers for variable in names)
 
 
 def is_key_of(vendor: str, variable: str) -> bool:

@@ -296,7 +296,7 @@ class HttpJudge(VendorJudge, Generic[Facts]):
                 raise missing_header(name, variable)
             self._header_values.append(found[variable])
             self._headers.update(found[variable].header(name))
-        variable = self._variables()[-1] if self._sends_key() else ""
+        variable = self._variables()[0] if self._sends_key() else ""
         self._key = found.get(variable)
         if self._key is not None:
             self._headers.update(self._key_header(self._key))
@@ -311,9 +311,9 @@ class HttpJudge(VendorJudge, Generic[Facts]):
         return not self._header_env or bool(self._key_variable) or self._needs_key()
 
     def _variables(self) -> tuple[str, ...]:
-        """The variables whose values are sent: those of headers, then that of the key."""
+        """The variables whose values are sent: that of the key, then those of headers."""
         key = (self._key_variable or self.default_key,) if self._sends_key() else ()
-        return (*(variable for _, variable in self._header_env), *key)
+        return (*key, *(variable for _, variable in self._header_env))
 
     @property
     def _own(self) -> str:

@@ -230,7 +230,6 @@ def run_table(db: Database, run_id: int) -> Table:
             if summary[key]
         ),
     ]
-    notes += [f"asks {row['address']}"] if row["address"] else []
     notes += run_notes(summary)
     notes += failure_lines(db, run_id)
     progress = run_progress(db, run_id)

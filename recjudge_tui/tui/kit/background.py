@@ -111,7 +111,7 @@ class Background:
             elif failed != self._show_error:
                 failed(untrusted)
 
-        text = f"Nobody typed this judge here: it comes from the database.\n\nSend {untrusted.listed}?"
+        text = f"You have not confirmed this before.\n\nSend {untrusted.listed}?"
         self._node.app.push_screen(Confirm("Send your secrets?", text, "send them", "send nothing"), answered)
 
     def _run(self, worker: Worker[Any], name: str, db: Database, job: Callable[[Database], Result]) -> Result:

@@ -61,12 +61,16 @@ def expected_run(
     db: Database, project_id: int, request: LaunchRequest, progress: Callable[[int], None]
 ) -> ExpectedRun | RecjudgeError:
     """The estimate of the run, without storing anything, or why it cannot be planned."""
+    notes: tuple[str, ...] = ()
+    if request.judge.api_key_env or request.judge.header_env:
+        notes = (f"asks {request.judge.where}",)
     try:
         place = _destination(request.judge)
         if request.saer:
             stages = _saer_request(db, project_id, request)
             saer = plan_saer(db, project_id, stages, rater=request.rater, dry_run=True, progress=progress)
-            return _both_stages(saer)._replace(place=place)
+            both = _both_stages(saer)
+            return both._replace(place=place, notes=(*notes, *both.notes))
         again = ""
         try:
             (plan,) = start.plan(db, [_run_request(project_id, request)], dry_run=True, progress=progress)
@@ -76,9 +80,8 @@ def expected_run(
             (plan,) = start.plan(db, [repeated], dry_run=True, progress=progress)
     except RecjudgeError as error:
         return error
-    notes: tuple[str, ...] = ()
     if again:
-        notes = (f"{again}. Starting it again replaces these verdicts.",)
+        notes = (*notes, f"{again}. Starting it again replaces these verdicts.")
     if request.settings.until:
         notes = (*notes, "This is the upper bound: the run stops as soon as the comparison is decided.")
     return ExpectedRun(plan.rater, plan.prompt, plan.estimate, notes, plan.first, place, again)
@@ -99,9 +102,8 @@ def _destination(judge: JudgeSpec) -> str:
     if not takes_address(judge):
         return ""
     servers = one_line(", ".join(map(place_of, server_urls(judge))) or judge.provider, 60)
-    variables = [judge.api_key_env, *(variable for _, variable in judge.header_env)]
-    named = ", ".join(filter(None, variables))
-    return f"{servers} with {one_line(named, 60)}" if named else servers
+    named = ", ".join(filter(None, (judge.api_key_env, *(variable for _, variable in judge.header_env))))
+    return f"{servers} with {one_line(named, 300)}" if named else servers
 
 
 def _both_stages(plan: SaerPlan) -> ExpectedRun:
