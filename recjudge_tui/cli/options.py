@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -143,7 +144,7 @@ def _confirm_trust(error: JudgeError, hosts: Sequence[str]) -> None:
         return
     rest = UntrustedError(left)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        flags = " ".join(dict.fromkeys(f"--trust-host {pair.place}" for pair in left))
+        flags = " ".join(dict.fromkeys(f"--trust-host {shlex.quote(pair.place)}" for pair in left))
         rest.next_step = f"Nothing was sent. If you trust the server with this, add: {flags}"
         raise rest
     narrate("The judge was not typed here, and you have not confirmed this before.")

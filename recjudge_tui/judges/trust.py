@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.files import small_file, whole_file
 from recjudge_tui.settings import config_dir
@@ -88,7 +89,10 @@ def server_of(url: str) -> str:
     """Scheme, host and, if it is not the usual one, port of a URL, as the connection is made to them."""
     import httpx  # slow to load, and only needed here
 
-    parsed = httpx.URL(url)
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError):
+        return one_line(url, 500)  # a judge of another package may take other words
     host = parsed.raw_host.decode("ascii").lower()
     with suppress(ValueError):
         address = ipaddress.ip_address(host.strip("[]"))
