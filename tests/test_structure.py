@@ -24,10 +24,3 @@ def test_the_folders_of_tests_are_folders_of_the_package() -> None:
     for file in TESTS.rglob("test_*.py"):
         folder = file.parent.relative_to(TESTS)
         assert folder.parts[:1] == ("support",) or (PACKAGE / folder).is_dir(), file
-
-
-def test_a_folder_and_a_file_of_the_package_can_be_seen_whole() -> None:
-    folders = {file.parent for file in PACKAGE.rglob("*.py")}
-    assert [folder for folder in folders if len(list(folder.glob("*.py"))) > 31] == []
-    long = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in PACKAGE.rglob("*.py")}
-    assert [file for file, lines in long.items() if lines > 400] == []
