@@ -13,7 +13,7 @@ from recjudge_tui.cli.results.biases import biases
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.leaderboard.metrics import metrics_table
-from recjudge_tui.reports.reliability.biases import BEYOND, RATING, Slope, biases_table
+from recjudge_tui.reports.biases import BEYOND, RATING, Slope, biases_table
 from recjudge_tui.stats.retrieval.list_metrics import REDUNDANCY
 from recjudge_tui.store.verdicts.ratings import Question
 from tests.support.runs import load
