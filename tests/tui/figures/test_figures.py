@@ -172,7 +172,7 @@ async def test_runs_calibration_shares_and_ranking_show_what_their_reports_say(
     async with running(drawn_db, size=size) as pilot:
         await show(pilot, "runs")
         first = report(drawn_db, "runs").rows[0]
-        assert "[6 runs]" in shown(pilot)
+        assert "[5 runs]" in shown(pilot)
         assert "Quadratic weighted κ of each run with anna" in shown(pilot)
         assert "[1]" in shown(pilot)
         assert (
