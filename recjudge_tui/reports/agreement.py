@@ -34,15 +34,21 @@ from recjudge_tui.reports.rater_pairs import (
 from recjudge_tui.reports.sanity import sanity
 from recjudge_tui.reports.words import borrowed_notes, few_cases, left_out_notes
 from recjudge_tui.shapes import Base, Meeting, Met, Orientation, Pairs, Side, meet, pairs, under_protocol
-from recjudge_tui.stats.agreement.by_label import label_scores
-from recjudge_tui.stats.agreement.coefficients import ac2, confusion, percent
-from recjudge_tui.stats.agreement.correlation import kendall, pearson, spearman
-from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of
+from recjudge_tui.stats.agreement import (
+    ac2,
+    confusion,
+    kendall,
+    label_scores,
+    many_raters_estimates,
+    pearson,
+    percent,
+    spearman,
+)
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.ensembles import MOST_RATERS, subset_figures
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of
 from recjudge_tui.store.occasions import untimed_note
 from recjudge_tui.store.verdicts.ratings import Question
 
@@ -232,7 +238,7 @@ def _figures(
     level: str,
     people: People,
 ) -> Iterator[Row]:
-    reasons = {stat: unfit(stat, meeting, met, labels) for stat in stats}
+    reasons = {stat: unfit(stat, meeting, met) for stat in stats}
     able = tuple(stat for stat in stats if not reasons[stat])
     figures = pair_estimates(both, labels, able, level)
     top = people.ceiling(meeting, both, labels, able, level)

@@ -24,14 +24,14 @@ from recjudge_tui.reports.reliability.gate_sides import paired_cells, paired_not
 from recjudge_tui.reports.reliability.served_models import served_notes, served_settings
 from recjudge_tui.reports.words import earlier_notes
 from recjudge_tui.shapes import Meeting
-from recjudge_tui.stats.agreement.change import Change
-from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
+from recjudge_tui.stats.agreement import Change
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.stats.ranking import outcome_estimates
+from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     Question,
@@ -230,7 +230,7 @@ def _figures(judged: GateQuestions, name: str) -> Iterator[tuple[Question, str, 
 
 def _agreement(judged: GateQuestions, pair: Meeting, name: str) -> Estimate:
     both, labels = judged.met.pairs(pair).complete, judged.labels[pair]
-    if reason := unfit(name, pair, judged.met, labels):
+    if reason := unfit(name, pair, judged.met):
         return undefined(reason, both.n)
     estimate = pair_estimates(both, labels, (name,), confidence=judged.options.level)[name]
     return replace(estimate, note=join_notes(estimate.note, both.seen.words()))
@@ -305,7 +305,7 @@ def _changes(judged: GateQuestions, name: str) -> Iterator[tuple[Question, str, 
             change = change_of_means(match.runs, partial(_SEEN[name], judged), draw)
         elif pair is None:
             change = _undefined(OF_METRICS)
-        elif reason := unfit(name, pair, judged.met, judged.labels[pair]):
+        elif reason := unfit(name, pair, judged.met):
             change = _undefined(reason)
         else:
             change = change_of_agreement(

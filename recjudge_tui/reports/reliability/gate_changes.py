@@ -11,7 +11,7 @@ import numpy as np
 
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.shapes import orientation
-from recjudge_tui.stats.agreement.change import Change, RatedCases, agreement_change, mean_change
+from recjudge_tui.stats.agreement import Change, RatedCases, agreement_change, mean_change
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.intervals import SHARE
@@ -221,7 +221,7 @@ def change_of_agreement(
     change = agreement_change(
         later, earlier, seen.labels(labels), stat, mirrored=seen.mirrored, **draw._asdict()
     )
-    return replace(change, change=replace(change.change, note=join_notes(change.change.note, seen.words())))
+    return change._replace(change=replace(change.change, note=join_notes(change.change.note, seen.words())))
 
 
 def _labelled(verdicts: Verdicts, given: FloatArray) -> Verdicts:

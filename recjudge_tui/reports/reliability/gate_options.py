@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.stats.agreement.registry import STATISTICS
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
+from recjudge_tui.stats.registry import STATISTICS
 
 FIGURES = (*STATISTICS, "win_rate", "failure_rate")
 _ROUNDING = 1e-9
