@@ -69,7 +69,7 @@ def _measured(context: FigureContext, rater: str) -> Table:
     chosen = base(project, Selection(context.topic.protocol, context.topic.aspect, (rater,), cases=context.selection))
     judged = JudgedLists(project, chosen.ratings.cases)
     at = chosen.ratings.verdicts[chosen.questions[0]].row
-    rows = [
+    rows: list[Row] = [
         {"system": system, "metric": metric, "k": None if metric in NO_CUTOFF else TOP_K, "value": value}
         for metric in METRICS
         for system, value in judged.values(at, metric).items()
