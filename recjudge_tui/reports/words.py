@@ -49,7 +49,7 @@ def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[Note]:
         if protocol != question.protocol and question_of(protocol) == question_of(question.protocol):
             by_protocols.setdefault((question.protocol, protocol), {})[question.rater] = None
     return [
-        Note(f"labels of {', '.join(raters)} are of {own} cases; {protocol} asks the same question")
+        Note(f"verdicts of {', '.join(raters)} are of {own} cases: {protocol} asks the same question")
         for (own, protocol), raters in by_protocols.items()
     ]
 
