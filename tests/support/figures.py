@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from recjudge_tui.reports.agreement.agreement import agreement_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
-from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+
+from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.metrics import metrics_table
 from recjudge_tui.store.database import Database
+from tests.support.verdicts import Project, agreement
 
 _KEYS = (
     "system", "opponent", "rater", "rater_a", "rater_b", "aspect", "label", "stat", "level", "metric", "wins", "ties",
@@ -23,7 +23,7 @@ def figures(db: Database, project: int, *, intervals: bool = True) -> dict[str, 
     for protocol in ("pairwise", "pointwise"):
         reports[f"leaderboard {protocol}"] = leaderboard_table(db, project, LeaderboardOptions(protocol))
     for protocol in ("pairwise", "pointwise", "explanation"):
-        reports[f"agreement {protocol}"] = agreement_table(db, project, AgreementOptions(protocol=protocol))
+        reports[f"agreement {protocol}"] = agreement(Project(db, project), protocol=protocol)
     keys = [key for key in _KEYS if intervals or not key.startswith("ci_")]
     return {name: [_plain(row, keys) for row in table.rows] for name, table in reports.items()}
 

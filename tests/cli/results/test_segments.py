@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 
 from recjudge_tui.domain.selection import CaseSelection
-from recjudge_tui.reports.agreement.agreement import agreement_table
-from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.reports.common.segments import segmented
 from recjudge_tui.reports.common.table import Table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.metrics import metrics_table
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.commands import ran
 from tests.support.hostile import HOSTILE
 from tests.support.runs import load
+from tests.support.verdicts import Project, agreement
 from tests.support.visits import LISTS, USERS, VISITS, make_visits
 
 Capture = pytest.CaptureFixture[str]
@@ -365,7 +364,7 @@ def test_data_shared_by_all_groups_is_read_once(project_db: Path, report: str) -
             if report == "metrics":
                 return metrics_table(db, project, chosen=chosen)
             if report == "agreement":
-                return agreement_table(db, project, AgreementOptions(selection=chosen))
+                return agreement(Project(db, project), selection=chosen)
             options = LeaderboardOptions("pairwise", selection=chosen)
             return leaderboard_table(db, project, options)
 

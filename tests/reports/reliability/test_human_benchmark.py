@@ -8,18 +8,26 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-
 from recjudge_tui.cli.results.agreement import agreement
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.raters.combine import combine
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
 from recjudge_tui.reports.reliability.human_benchmark import human_benchmark, pair_counts_table
 from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
 from recjudge_tui.reports.reliability.strictness import strictness_table
-from tests.support.verdicts import Project, give, judge_lists, judge_pairs, list_case, new_project, pair_case
+from tests.support.verdicts import (
+    Project,
+    agreement,
+    give,
+    judge_lists,
+    judge_pairs,
+    list_case,
+    new_project,
+    pair_case,
+)
 
 A, TIE, B = 1.0, 0.0, -1.0
 
@@ -104,7 +112,7 @@ def test_position_and_true_ties(project: Project) -> None:
 
 
 def test_concurrence(project: Project) -> None:
-    table = agreement_table(project.db, project.id, AgreementOptions(raters=("llm",), truth="people"))
+    table = agreement(project, raters=("llm",), truth="people")
     row = row_of(table, stat="concurrence")
     assert row["n"] == 84
     assert row["value"] == 69 / 84

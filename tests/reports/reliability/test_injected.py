@@ -16,7 +16,6 @@ from recjudge_tui.errors import NotFoundError
 from recjudge_tui.judges.rules.faults import ISSUE_OF
 from recjudge_tui.project import Project
 from recjudge_tui.raters.metrics import make_metric_raters
-from recjudge_tui.reports.agreement.agreement import agreement_table
 from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.declare import make
 from recjudge_tui.reports.reliability.injected import NOTHING, InjectedOptions, injected_table
@@ -29,6 +28,7 @@ from recjudge_tui.store.verdicts.attention import queue
 from recjudge_tui.store.verdicts.listing import filtered_ids
 from tests.support.planted_project import flagging_judge, judged_faults_run, make_shop
 from tests.support.runs import planned
+from tests.support.verdicts import Project, agreement
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_made_lists_stay_out_of_everything_about_the_real_data(db: Database, tmp
     def reports() -> list[Any]:
         tables = (
             make(Project.numbered(db, project), "leaderboard", protocol="pointwise"),
-            agreement_table(db, project),
+            agreement(Project(db, project)),
             make(Project.numbered(db, project), "flags"),
         )
         (overview,) = project_overview(db)

@@ -6,13 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 
 from recjudge_tui.domain.adversarial import adversarial_pair, pair_names
 from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.raters.metrics import make_metric_raters
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
-from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.reliability.position import position_table
 from recjudge_tui.runs.engine.engine import work
 from recjudge_tui.runs.plan.adversarial import positions
@@ -37,6 +36,7 @@ from tests.support.adversarial_project import (
 )
 from tests.support.runs import RULES, add_lists, intact, load, planned, server_judge
 from tests.support.servers.process import ServerProcess
+from tests.support.verdicts import Project, agreement
 
 
 def pairs_of(db: Database, run_id: int) -> list[tuple[CaseKey, str, str]]:
@@ -199,8 +199,8 @@ def test_nothing_ordinary_counts_these_pairs(db: Database) -> None:
             systems(db, project),
             current_slates(db, project),
             leaderboard_table(db, project, LeaderboardOptions("pairwise")).rows,
-            agreement_table(db, project, AgreementOptions()).rows,
-            agreement_table(db, project, AgreementOptions(protocol="pairwise")).rows,
+            agreement(Project(db, project)).rows,
+            agreement(Project(db, project), protocol="pairwise").rows,
             position_table(db, project).rows,
             project_panel(db, project)._replace(runs=0, imports=0, finished_calls=0),
             chosen_by_a_run(db),
