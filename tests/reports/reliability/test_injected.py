@@ -28,7 +28,7 @@ from recjudge_tui.store.verdicts.attention import queue
 from recjudge_tui.store.verdicts.listing import filtered_ids
 from tests.support.planted_project import flagging_judge, judged_faults_run, make_shop
 from tests.support.runs import planned
-from tests.support.verdicts import Project, agreement
+from tests.support.verdicts import Project as Built, agreement
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_made_lists_stay_out_of_everything_about_the_real_data(db: Database, tmp
     def reports() -> list[Any]:
         tables = (
             make(Project.numbered(db, project), "leaderboard", protocol="pointwise"),
-            agreement(Project(db, project)),
+            agreement(Built(db, project)),
             make(Project.numbered(db, project), "flags"),
         )
         (overview,) = project_overview(db)
