@@ -31,7 +31,7 @@ from recjudge_tui.shapes import Base
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.intervals import group_means
+from recjudge_tui.stats.intervals import mean_estimates
 from recjudge_tui.stats.retrieval import offline
 from recjudge_tui.stats.retrieval.list_metrics import (
     LIST_METRICS,
@@ -243,14 +243,10 @@ def _rows(measured: Measured, k: int, metrics: Sequence[str]) -> Iterator[Row]:
     cells = [(at, name) for at in range(len(measured.systems)) for name in metrics if name != COVERAGE]
     columns = [measured.systems[at].values[name] for at, name in cells]
     known = [~np.isnan(column) for column in columns]
-    of = np.repeat(np.arange(len(cells)), [int(kept.sum()) for kept in known])
-    values = np.concatenate(
-        [np.zeros(0), *(column[kept] for column, kept in zip(columns, known, strict=True))]
-    )
+    values = [column[kept] for column, kept in zip(columns, known, strict=True)]
     owners = [measured.user[at][kept] for (at, _), kept in zip(cells, known, strict=True)]
-    users = np.concatenate([np.zeros(0, dtype=np.int64), *owners])
     bounds = [LIST_METRICS[name].bounds for _, name in cells]
-    means = dict(zip(cells, group_means(values, users, of, len(cells), bounds) if cells else [], strict=True))
+    means = dict(zip(cells, mean_estimates(values, owners, bounds), strict=True))
     for at, system in enumerate(measured.systems):
         for name in metrics:
             estimate = (
@@ -299,7 +295,7 @@ def _notes(
         )
     elif untimed := untimed_count(project.db, project.id, "lists", choose.cases):
         yield Note(untimed_note(untimed, "lists"))
-    yield from pair_notes(tested)
+    yield from pair_notes(sorted(tested, key=lambda pairs: pairs.name not in MAIN))
     with_value = (
         f"with a value of at least {choose.relevant_from:g}"
         if choose.relevant_from is not None
@@ -345,7 +341,7 @@ def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequen
     said = (
         "not comparable with" if test.p_holm is None else "above" if test.separable else "not separable from"
     )
-    p = "" if test.p_holm is None else f" ({p_text(test.p_holm)})"
+    p = "" if test.p_holm is None else f", {p_text(test.p_holm)}"
     end = f"; {texts[last]} is last" if last != second else ""
     return f"{texts[best]} has the highest {name}, {said} {texts[second]}{p}{end}."
 
