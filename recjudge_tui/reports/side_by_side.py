@@ -23,7 +23,7 @@ from recjudge_tui.reports.words import (
     rater_notes,
 )
 from recjudge_tui.shapes import Base, base, battles
-from recjudge_tui.stats.agreement.association import FEWEST, association, min_max, orders_agree
+from recjudge_tui.stats.agreement import FEWEST, association, min_max, orders_agree
 from recjudge_tui.stats.arrays import none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import join_notes

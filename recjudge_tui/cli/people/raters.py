@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import db_option, narrate, project_option
 from recjudge_tui.cli.report_command import open_project, project_report
 from recjudge_tui.domain.roles import IMPORTED
@@ -41,7 +40,7 @@ def list_(database: Database, project_id: int) -> Table:
 
 
 @rater.command()
-@click.argument("name", shell_complete=complete_raters)
+@click.argument("name")
 @project_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @db_option
@@ -68,7 +67,7 @@ def delete(name: str, project: str, yes: bool, db: str | None) -> None:
 
 
 @rater.command()
-@click.argument("name", shell_complete=complete_raters)
+@click.argument("name")
 @click.argument("new_name", metavar="NEW_NAME")
 @project_option
 @db_option
@@ -91,7 +90,7 @@ def rename(name: str, new_name: str, project: str, db: str | None) -> None:
 
 
 @rater.command()
-@click.argument("name", shell_complete=complete_raters)
+@click.argument("name")
 @click.argument("kind", type=click.Choice(IMPORTED))
 @project_option
 @db_option
@@ -113,7 +112,7 @@ def kind(name: str, kind: RaterKind, project: str, db: str | None) -> None:
 
 @rater.command()
 @click.argument("name")
-@click.argument("raters", nargs=-1, metavar="[RATER...]", shell_complete=complete_raters)
+@click.argument("raters", nargs=-1, metavar="[RATER...]")
 @project_option
 @click.option(
     "--rule",

@@ -27,7 +27,7 @@ from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_
 from recjudge_tui.reports.common.scales import categories, is_metric, protocol_questions, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.common.usual_raters import usual_questions
-from recjudge_tui.stats.agreement.registry import NO_ORDER
+from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan, ratio
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import Estimate, undefined
