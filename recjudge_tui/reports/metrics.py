@@ -332,7 +332,7 @@ def _answer(measured: Measured, tested: Sequence[MeasuredPairs], metrics: Sequen
     if pairs is None:
         return ""
     values = [of.mean(pairs.name) for of in measured.systems]
-    texts = [f"{name} ({value:.3f})" for name, value in zip(pairs.systems, values, strict=True)]
+    texts = {at: f"{pairs.systems[at]} ({values[at]:.3f})" for at in pairs.order}
     name = pairs.name if pairs.name in NO_CUTOFF else f"{pairs.name}@{k}"
     if len(pairs.order) == 1:
         return f"{name} of {texts[pairs.order[0]]}."
