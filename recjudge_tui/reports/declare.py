@@ -317,6 +317,24 @@ _DECLARED = (
         words="flagged issues items wrong",
     ),
     Report(
+        "biases", "Show whether raters favour longer, more popular or more uniform lists and texts.", "biases:biases",
+        (
+            RATER.but(help="Only this rater. Default: all but metrics."),
+            Option(
+                "truth", tuple, "Also the slope beyond this rater's, on the same cases; of several (A,B) beyond their mean.", (),
+                flag="--truth", metavar="T", completes="raters",
+            ),
+            PROTOCOL.but(help="pointwise, pairwise, ... Default: all."),
+            ASPECT.but(help="Only this aspect. Default: overall, of texts all."),
+            K,
+        ),
+        about="Each row is the slope of a rating on one covariate within users: how many points the rating rises with one"
+        " standard deviation more. With --truth also the slope beyond the truth's, as the semantic-similarity bias of SAER (Liu"
+        " et al., SIGIR 2026) and length-controlled judging (Dubois et al. 2024) ask for.",
+        examples=("biases -p movies --rater rules --truth people", "biases -p movies --protocol pairwise"),
+        words="length popularity homogeneity diversity bias slope verbosity",
+    ),
+    Report(
         "metrics", "Show offline metrics against held-out events.", "metrics:metrics",
         (
             K,

@@ -11,7 +11,7 @@ import pytest
 from recjudge_tui.domain.scales import worded
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.raters.combine import combine
-from recjudge_tui.stats.combining.consensus import median
+from recjudge_tui.stats.combining.consensus import Rule, median
 from recjudge_tui.store.imports.imports import begin_import
 from recjudge_tui.store.verdicts.scales import add_scale
 from tests.support.commands import ran
@@ -120,9 +120,10 @@ def test_categories_have_a_majority_and_no_middle(project: Project) -> None:
     import_id = begin_import(project.db, project.id, "labels", "plain", "a.csv", "0")
     scale = worded(tuple("abcdef"), ordered=False)
     add_scale(project.db, project.id, import_id, "explanation", "accuracy", scale)
-    for make, rule in ((combine, "median"), (combine, "strict"), (combine, "mean")):
+    rules: tuple[Rule, ...] = ("median", "strict", "mean")
+    for rule in rules:
         with pytest.raises(RunError) as caught:
-            make(project.db, project.id, "x", rule, list(SCORES), quorum=1)  # type: ignore[operator]
+            combine(project.db, project.id, "x", rule, list(SCORES), quorum=1)
         assert "categories without an order: use majority" in caught.value.cause
     combine(project.db, project.id, "x", "majority", list(SCORES), 2)
     assert _verdicts(project, "x") == {cases[4]: 2.0, cases[5]: 4.0}

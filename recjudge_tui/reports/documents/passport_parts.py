@@ -17,7 +17,7 @@ from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
 from recjudge_tui.reports.projects.cost import cost_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
-from recjudge_tui.reports.reliability.biases import RATING, biases_table
+from recjudge_tui.reports.biases import RATING, biases_table
 from recjudge_tui.reports.reliability.calibration import (
     CALIBRATED,
     CalibrationOptions,

@@ -114,7 +114,7 @@ def test_an_ensemble_is_made_and_compared(db: str) -> None:
     )
     assert made.exit_code == 0
     assert made.stdout == ""
-    assert "ensemble “two” created: 12 verdicts by rule mean from anna, ben" in made.stderr
+    assert "consensus “two” created: 12 verdicts by rule mean from anna, ben" in made.stderr
     found = table(agreement, db, "--truth", "user", "--raters", "two", "--stat", "pearson")
     assert [(row["rater_a"], row["n"]) for row in found["rows"]] == [("two", 12)]
 

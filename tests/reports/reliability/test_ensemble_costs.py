@@ -86,8 +86,7 @@ def test_dawid_and_skene_and_the_mean(project: Project) -> None:
     learnt = by_ensemble(
         ensemble_costs_table(project.db, project.id, EnsembleCostOptions("people", rule="dawid-skene"))
     )
-    assert learnt["dear + fair"]["note"] == "dawid-skene needs 3 judges"
-    assert learnt["dear + fair"].get("value") is None
+    assert isinstance(learnt["dear + fair"]["value"], float)
     assert learnt["dear + fair + poor"]["answered"] == 1
     means = ensemble_costs_table(project.db, project.id, EnsembleCostOptions("people", rule="mean"))
     assert {row["stat"] for row in means.rows} == {"pearson"}
