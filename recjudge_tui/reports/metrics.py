@@ -114,6 +114,17 @@ class SystemLists(NamedTuple):
         known = self.values[metric][~np.isnan(self.values[metric])]
         return none_if_nan(float(known.mean())) if known.size else None
 
+    def at(self, rows: Sequence[int], system: str) -> SystemLists:
+        """These lists only, of a system."""
+        users, contexts, shown, values = self[1:]
+        return SystemLists(
+            system,
+            [users[row] for row in rows],
+            [contexts[row] for row in rows],
+            [shown[row] for row in rows],
+            {name: of[list(rows)] for name, of in values.items()},
+        )
+
 
 class Measured:
     """The lists of several systems, with the codes of their users and of their occasions (user and context)."""
@@ -194,14 +205,7 @@ def _of_segment(lists: SystemLists, cases: CaseSelection) -> SystemLists:
     if cases.segment is None:
         return lists
     held = map(cases.segment.holds, lists.users, lists.contexts)
-    rows = [at for at, holds in enumerate(held) if holds]
-    return SystemLists(
-        lists.system,
-        [lists.users[at] for at in rows],
-        [lists.contexts[at] for at in rows],
-        [lists.shown[at] for at in rows],
-        {name: values[rows] for name, values in lists.values.items()},
-    )
+    return lists.at([at for at, holds in enumerate(held) if holds], lists.system)
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -368,7 +372,6 @@ class JudgedLists:
     def __init__(self, project: Project, cases: CaseColumns) -> None:
         self._project, self._cases = project, cases
         self._content = judged_content(project.db, project.id, cases.ids)
-        self._measured: dict[tuple[object, ...], list[SystemLists]] = {}
 
     @classmethod
     def where_held_out(cls, chosen: Base) -> JudgedLists | None:
@@ -394,14 +397,20 @@ class JudgedLists:
 
     def lists(self, rows: IntArray, metrics: Sequence[str], k: int = TOP_K) -> list[SystemLists]:
         """The values of these metrics for each list of these cases, system by system."""
-        wanted = self.of_cases(rows)
-        key = (tuple(wanted.items()), k, tuple(metrics))
-        if key not in self._measured:
-            ids = {slate for slates in wanted.values() for slate in slates}
-            ranked = dict(ranked_slates(self._project.db, self._project.id, ids))
-            lists = {name: [ranked[at] for at in slates if at in ranked] for name, slates in wanted.items()}
-            self._measured[key] = list(measure(self._project, metrics, k, lists=lists).systems)
-        return self._measured[key]
+
+        def read() -> tuple[dict[int, int], SystemLists]:
+            ids = np.unique(np.concatenate([self._content.slate_a, self._content.slate_b]))
+            ranked = dict(ranked_slates(self._project.db, self._project.id, ids[ids > 0].tolist()))
+            (every,) = measure(self._project, metrics, k, lists={"": list(ranked.values())}).systems
+            return {slate: at for at, slate in enumerate(ranked)}, every
+
+        # the lists of all cases are read and measured once for the boards of a report
+        key = (JudgedLists, self._project.id, tuple(metrics), k)
+        places, every = self._project.db.kept(key, read)
+        return [
+            every.at([places[slate] for slate in slates if slate in places], system)
+            for system, slates in self.of_cases(rows).items()
+        ]
 
     def values(self, rows: IntArray, metric: str, k: int = TOP_K) -> dict[str, float | None]:
         """System -> the mean of a metric over the lists of these cases."""

@@ -263,8 +263,8 @@ def test_movielens_equals_trec_eval_and_scikit_learn(project_db: Path) -> None:
             for user, of in scores.items()
             if len(set(classes[user])) == 2
         ]
-        row = found[system, "auc"]
-        assert (row["value"], row["n"]) == (pytest.approx(np.mean(areas)), len(areas))
+        area = found[system, "auc"]
+        assert (area["value"], area["n"]) == (pytest.approx(np.mean(areas)), len(areas))
         for metric in set(METRICS) - {"coverage"}:
-            row = found[system, metric]
-            assert row["ci_low"] <= row["value"] <= row["ci_high"]
+            cells = found[system, metric]
+            assert cells["ci_low"] <= cells["value"] <= cells["ci_high"]

@@ -132,7 +132,7 @@ def test_contexts_that_no_list_was_served_in_are_counted(db: Database) -> None:
 
 
 def test_users_are_resampled_with_all_their_occasions(db: Database) -> None:
-    """Users who differ, whose occasions do not: the interval is as wide as that of one list each."""
+    """Users who differ, whose occasions do not: the interval is no narrower than that of one list each."""
     project = visits(db, users=6, contexts=1)
     db.execute("DELETE FROM events WHERE type = 'heldout_click' AND user_id IN ('u0', 'u1')")
     load(db, "events", [("user_id", "item_id", "type", "context"),
@@ -146,7 +146,9 @@ def test_users_are_resampled_with_all_their_occasions(db: Database) -> None:
     (many, _) = measured(db, project, "hit_rate").rows
     assert (one["n"], many["n"]) == (6, 24)
     assert many["value"] == pytest.approx(one["value"])
-    assert [many[name] for name in ("ci_low", "ci_high")] == pytest.approx([one["ci_low"], one["ci_high"]])
+    # Korn and Graubard's interval allows for how few users the design effect is known from
+    assert many["ci_low"] <= one["ci_low"]
+    assert one["ci_high"] <= many["ci_high"]
 
 
 def test_every_occasion_counts_on_the_leaderboard(db: Database) -> None:

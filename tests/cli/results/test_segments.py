@@ -208,7 +208,7 @@ def test_a_group_without_figures_is_named(project_db: Path, capsys: Capture) -> 
         header = ("rater", "user_id", "system_a", "system_b", "value", "context")
         load(db, "labels", [header, ("zoe", "u3", "a", "b", "A", "desk")])
     flagged = _table(project_db, capsys, "flags", "--by", "context")
-    assert "not judged for flagged items: desk" in flagged["notes"]
+    assert "nothing to report for: desk" in flagged["notes"]
 
 
 def test_text_and_csv_have_the_group_first(visits: Path, capsys: Capture) -> None:
