@@ -52,9 +52,6 @@ SECTIONS = {
         "flags": Subcommand(
             "results.flags", "flags", "Show which issues are flagged in each system's lists."
         ),
-        "compare": Subcommand(
-            "results.compare", "compare", "Show what changed between two raters, case by case."
-        ),
         "estimate": Subcommand(
             "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
         ),

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from recjudge_tui.domain.options import (
     ASPECT,
+    BY,
     CASES,
     OCCASIONS,
+    OVER,
     PROTOCOL,
     RATER,
     RATERS,
     READERS,
+    TRUTH,
     Option,
 )
 from recjudge_tui.errors import UsageError
@@ -39,7 +42,9 @@ class Report:
 
     name: the command's, with its group (`robustness position`). summary: the first sentence of its help; `about` follows.
     own_by: values of --by that the function handles itself; for the others the report is made once for each group.
-    of_lists: its groups are of lists, not of cases. words: what a user would type to find it.
+    of_lists: its groups are of lists, not of cases. words: what a user would type to find it. written: a function (table,
+    format) -> its text in a format of its own, else None; `formats` are those beyond the usual ones. ends: a function of the
+    table -> the exit code of the command and a sentence for stderr.
     """
 
     name: str
@@ -52,6 +57,9 @@ class Report:
     own_by: tuple[str, ...] = ()
     of_lists: bool = False
     words: str = ""
+    formats: tuple[str, ...] = ()
+    written: str = ""
+    ends: str = ""
 
     def option(self, name: str) -> Option | None:
         return next((option for option in self.options if option.name == name), None)
@@ -110,8 +118,9 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
 
     declared = REPORTS[report] if isinstance(report, str) else report
     values = checked(declared, given)
-    build = _function(declared.place)
+    build = function(declared.place)
     by = values.get("by")
+    over = values.get("over") if declared.option("by") else None
     if by in declared.own_by:
         by = None
     occasions = _occasions(values)
@@ -125,7 +134,7 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
             return _with_settings(of(CaseSelection()), values)
     chosen = occasions or CaseSelection().occasions
     made = segmented(
-        project.db, project.id, of, by=by, occasions=chosen, systems=tuple(values.get("systems") or ()),
+        project.db, project.id, of, by=by, over=over, occasions=chosen, systems=tuple(values.get("systems") or ()),
         of_lists=declared.of_lists,
     )  # fmt: skip
     return _with_settings(made, values)
@@ -176,12 +185,11 @@ def _within(value: Any, bounds: Mapping[str, float]) -> bool:
     return all(inside[kind](bound) for kind, bound in bounds.items())
 
 
-def _function(place: str) -> Callable[[Project, Options], Any]:
+def function(place: str) -> Callable[..., Any]:
+    """The function at a place, `module:name` under `recjudge_tui.reports`."""
     module, _, name = place.partition(":")
-    function: Callable[[Project, Options], Any] = getattr(
-        import_module(f"recjudge_tui.reports.{module}"), name
-    )
-    return function
+    found: Callable[..., Any] = getattr(import_module(f"recjudge_tui.reports.{module}"), name)
+    return found
 
 
 def _occasions(values: Mapping[str, Any]) -> Any:
@@ -195,7 +203,7 @@ def _occasions(values: Mapping[str, Any]) -> Any:
 
 
 # what a table's settings say in their own form
-_SAID_ELSEWHERE = frozenset({"systems", "by", *(option.name for option in OCCASIONS)})
+_SAID_ELSEWHERE = frozenset({"systems", "by", "over", *(option.name for option in OCCASIONS)})
 
 
 def _with_settings(made: Table | Page | str, values: Mapping[str, Any]) -> Table | Page | str:
@@ -260,6 +268,41 @@ _DECLARED = (
             "leaderboard -p shop --protocol pairwise --by segment --context home --from 2024-05-01 --to 2024-05-31",
         ),
         words="ranking rank win rate q bradley terry who wins",
+    ),
+    Report(
+        "compare", "Show what changed between two raters, case by case. The two may be runs, prompts, judges or people.",
+        "changes:compare",
+        (
+            *(
+                Option(name, str, "A rater, or run:ID for the verdicts of one run.", metavar=metavar, argument=True,
+                       required=True, completes="rater")
+                for name, metavar in (("first", "RATER_A"), ("second", "RATER_B"))
+            ),
+            PROTOCOL.but(help="pointwise, pairwise, ... Default: all that both judged."), ASPECT,
+            TRUTH.but(
+                help="Count the changes towards this rater and away from it. Default: the people with the most labels on"
+                " these cases.",
+            ),
+            BY.but(help=f"“system”: one row for each system or pair of systems. {BY.help}"), OVER,
+            Option(
+                "table", str,
+                "summary: how many verdicts changed, in which direction, and a test; transitions: how often each label"
+                " became each other label; cases: each case that changed; prompt: how the prompts differ.",
+                "summary", choices=("summary", "transitions", "cases", "prompt"), flag="--table",
+            ),
+            *OCCASIONS,
+        ),
+        about="“Up” means milder for labels, towards A for pairs, higher for scores. The test is McNemar's exact test for two"
+        " labels and Stuart and Maxwell's for more; for scores, and where users have several cases, the signs of the users'"
+        " mean changes are flipped. The 95 % interval of the mean difference is over users.",
+        examples=(
+            "compare -p movies rules-v1 rules-v2",
+            "compare -p movies run:14 run:15 --table cases --format csv -o changed.csv",
+            "compare -p movies run:14 run:15 --table prompt",
+            "compare -p shop rules anna --context home --from 2024-05-01",
+        ),
+        own_by=("system",), written="changes:written", ends="changes:ends",
+        words="change changed transitions before after prompt diff versions two raters",
     ),
 )  # fmt: skip
 REPORTS: dict[str, Report] = {report.name: report for report in _DECLARED}

@@ -84,7 +84,7 @@ def measured_lists(
     for name in named:
         if lists is None:
             # the groups of one report use the same lists, which are read and measured once
-            of_all = CaseSelection(chosen.occasions)
+            of_all = CaseSelection(chosen.occasions, chosen.segment if chosen.imported else None)
             read = partial(_read_values, db, project_id, name, of_all, k, tuple(metrics))
             values = db.kept((_read_values, project_id, name, of_all, k, tuple(metrics)), read)
         else:

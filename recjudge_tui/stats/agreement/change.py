@@ -17,7 +17,8 @@ from recjudge_tui.stats.agreement.intervals import (
     agreement_estimates,
     cell_function,
 )
-from recjudge_tui.stats.agreement.left_out import fewer_groups, left_out_weights, reachable, user_groups
+from recjudge_tui.stats.agreement.left_out import fewer_groups, left_out_weights, user_groups
+from recjudge_tui.stats.agreement.registry import STATISTICS
 from recjudge_tui.stats.agreement.weighted_cells import Cells, make_cells
 from recjudge_tui.stats.arrays import (
     FloatArray,
@@ -31,16 +32,15 @@ from recjudge_tui.stats.arrays import (
 )
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
+from recjudge_tui.stats.intervals import Scale, jackknife_interval
 from recjudge_tui.stats.resampling.intervals import (
     FEW_USERS,
     FEWEST_USERS,
-    NOT_REQUESTED,
     Bounds,
-    interval_of,
     mean_estimate,
     sums_interval,
 )
-from recjudge_tui.stats.resampling.jackknife import spread_of, sums_by_user
+from recjudge_tui.stats.resampling.jackknife import sums_by_user
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,6 @@ def agreement_change(
     stat: str,
     *,
     mirrored: bool = False,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
     level: float = LEVEL,
 ) -> Change:
     """stat(later, truth) - stat(earlier, truth), on rows where value and truth are known; the two runs may have
@@ -133,7 +131,7 @@ def agreement_change(
         return Change(now, before, undefined(f"undefined for the {run} run: {reason.note}", n))
     known = None if labels is None else label_array(labels)
     both = [make_cells(value, truth, known) for value, truth, _ in sides]
-    ends = _interval(both, users, count, stat, mirrored, resamples, seed, level)
+    ends = _interval(both, users, count, stat, mirrored, level)
     return Change(now, before, Estimate(now - before, ends.low, ends.high, n, note=ends.note))
 
 
@@ -166,30 +164,29 @@ def _interval(
     count: int,
     stat: str,
     mirrored: bool,
-    most: int,
-    seed: int,
     level: float,
 ) -> Interval:
-    if not most:
-        return Interval(None, None, NOT_REQUESTED)
+    """By the jackknife over users on the logit scale between the ends of the figure's own range."""
     if count < FEWEST_USERS:
         return Interval(None, None, FEW_USERS)
     if stat == "kendall" and max(cells.a.size for cells, _ in both) > KENDALL_CELLS:
         return Interval(None, None, KENDALL_SLOW)
     width = max(cells.a.size for cells, _ in both)
-    groups, left_out = user_groups(np.concatenate(users), count, width, most, seed)
+    groups, left_out = user_groups(np.concatenate(users), count, width, RESAMPLES, 0)
     sides = groups[: users[0].size], groups[users[0].size :]
     statistic = cell_function(stat, mirrored=mirrored)
-    figures, bounds = [], []
-    for (cells, of_row), of_side in zip(both, sides, strict=True):
-        parts = list(left_out_weights(cells.a.size, of_row, of_side, left_out))
-        figures.append(np.concatenate([statistic(weights, cells) for weights in parts]))
-        bounds.append(reachable(stat, parts[0], cells, mirrored=mirrored))
+    figures = [
+        np.concatenate(
+            [
+                statistic(weights, cells)
+                for weights in left_out_weights(cells.a.size, of_row, of_side, left_out)
+            ]
+        )
+        for (cells, of_row), of_side in zip(both, sides, strict=True)
+    ]
     change = figures[0] - figures[1]
-    spread = spread_of(float(change[0]), change[1:], np.bincount(np.concatenate(users)))
-    # changes mostly go in one direction, so their skewness matters; runs without any change only have a bound
-    known = _between(*bounds) if spread.variance == 0 else None
-    ends = interval_of(float(change[0]), spread, known, level, FEWEST_USERS)
+    limits = STATISTICS[stat].limits
+    ends = jackknife_interval(float(change[0]), change[1:], Scale.between(_between(limits, limits)), level)
     return replace(ends, note=join_notes(ends.note, fewer_groups(count, left_out)))
 
 
