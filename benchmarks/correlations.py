@@ -99,7 +99,7 @@ def _intervals(scores: Scores, resamples: int) -> Row:
                 for groups in (None, scores.users, scores.pairs):
                     agreement_estimates(
                         rater[aspect], scores.truth[aspect], scores.users, labels, ("pearson", *KAPPAS),
-                        groups=groups, resamples=resamples,
+                        groups=groups,
                     )  # fmt: skip
 
     took, _ = _timed(ours)

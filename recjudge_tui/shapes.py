@@ -42,6 +42,7 @@ from recjudge_tui.store.verdicts.ratings import (
     project_raters,
     run_verdicts,
 )
+from recjudge_tui.store.verdicts.scales import stored_scales
 
 if TYPE_CHECKING:
     from recjudge_tui.project import Project
@@ -67,7 +68,7 @@ class Base:
     selection: Selection
     ratings: Ratings
     questions: tuple[Question, ...]
-    left_out: LeftOut = LeftOut()
+    left_out: LeftOut
 
     def rater(self, question: Question) -> Rater:
         return self.ratings.raters[question.rater]
@@ -82,7 +83,7 @@ def base(project: Project, selection: Selection, *, newest: bool = True) -> Base
     asked, named = _asked(project, selection, raters)
     left_out = LeftOut()
     if not named and not selection.readers:
-        asked, left_out = _usual(project, asked, raters)
+        asked, left_out = usual_questions(project, asked, raters)
     ratings = verdicts_of(project, asked, selection)
     ratings = newest_lists(ratings) if newest else ratings
     ratings = _as_crowd(ratings) if selection.crowd else ratings
@@ -122,20 +123,21 @@ def protocols_meeting(protocol: str | None) -> list[str] | None:
     return list(same_question(protocol))
 
 
-def _usual(
-    project: Project, asked: list[Question], raters: Mapping[str, Rater]
+def usual_questions(
+    project: Project, asked: Sequence[Question], raters: Mapping[str, Rater], named: Collection[str] = ()
 ) -> tuple[list[Question], LeftOut]:
     """The questions without those of readers, and of a person with fewer than FEWEST_CASES labels where somebody else has
-    as many."""
+    as many; `named` raters count in any case."""
     counts: dict[tuple[str, str], dict[str, int]] = {}
     for question in asked:
         by_rater = counts.setdefault(_same(question), {})
         count = count_up_to(project.db, project.id, question, FEWEST_CASES)
         by_rater[question.rater] = min(by_rater.get(question.rater, 0) + count, FEWEST_CASES)
-    readers = {q.rater for q in asked if raters[q.rater].kind in READERS}
+    free = [question for question in asked if question.rater not in named]
+    readers = {question.rater for question in free if raters[question.rater].kind in READERS}
     few = {
         q
-        for q in asked
+        for q in free
         if q.rater not in readers
         and raters[q.rater].kind in FIRST_HAND
         and counts[_same(q)][q.rater] < FEWEST_CASES <= max(counts[_same(q)].values())
@@ -430,11 +432,13 @@ class Pairs:
 
     @property
     def x(self) -> FloatArray:
-        return self.matrix[0]
+        first: FloatArray = self.matrix[0]
+        return first
 
     @property
     def y(self) -> FloatArray:
-        return self.matrix[1]
+        second: FloatArray = self.matrix[1]
+        return second
 
     @property
     def n(self) -> int:
@@ -463,7 +467,18 @@ class Pairs:
     @cached_property
     def complete(self) -> Pairs:
         """The cases with a value of every rater."""
-        return self.among(np.logical_not(np.isnan(self.stored).any(axis=0)))
+        return self.judged_by(self.stored.shape[0])
+
+    @property
+    def wide(self) -> FloatArray:
+        """The values as stored (raters, all cases), NaN where there is none."""
+        out = np.full((self.stored.shape[0], self.cases.ids.size), np.nan)
+        out[:, self.row] = self.stored
+        return out
+
+    def judged_by(self, fewest: int) -> Pairs:
+        """The cases with a value of at least so many raters."""
+        return self.among(np.asarray((~np.isnan(self.stored)).sum(axis=0) >= fewest))
 
     @property
     def left_out(self) -> list[str]:
@@ -553,6 +568,12 @@ class Met:
     questions: tuple[Question, ...]
     left_out: LeftOut = LeftOut()
 
+    @cached_property
+    def nominal(self) -> set[tuple[str, str]]:
+        """(protocol, aspect) of the questions that are answered by categories without an order."""
+        scales = stored_scales(self.project.db, self.project.id)
+        return {where for where, scale in scales.items() if not scale.ordered}
+
     def side(self, question: Question) -> Side:
         """A rater's verdicts, with what replaces missing ones. For a person, a case never asked about is missing, too."""
         verdicts = self.ratings.verdicts[question]
@@ -591,23 +612,27 @@ def meet(
         rater_row(project.db, project.id, name)
     protocols_meeting(selection.protocol)
     every = project_questions(project.db, project.id)
-    judged = {q.aspect for q in under_protocol(every, raters, selection.protocol)}
-    if judged and selection.aspect is not None and selection.aspect not in judged:
-        under = f" under {selection.protocol}" if selection.protocol else ""
-        raise UsageError(
-            f"there are no verdicts on an aspect “{selection.aspect}”{under}",
-            f"Available: {', '.join(sorted(judged))}.",
-        )
+    check_aspect(every, raters, selection.protocol, selection.aspect)
     questions, left_out = every, LeftOut()
     if not selection.raters and not selection.readers:
-        usual, left_out = _usual(project, every, raters)
-        counted = {*usual, *(q for q in every if q.rater == truth)}
-        questions = [q for q in every if q in counted]
-        about = under_protocol([q for q in every if q not in counted], raters, selection.protocol)
-        left_out = LeftOut(*(tuple(n for n in names if n in {q.rater for q in about}) for names in left_out))
+        questions, left_out = usual_questions(project, every, raters, [truth] if truth else [])
+        about = {q.rater for q in under_protocol(every, raters, selection.protocol) if q not in questions}
+        left_out = LeftOut(*(tuple(name for name in names if name in about) for names in left_out))
     found = meetings(questions, raters, selection, truth)
     ratings = verdicts_of(project, (q for meeting in found for q in meeting[:2]), selection)
     return Met(project, selection, truth, fills, ratings, tuple(found), tuple(questions), left_out)
+
+
+def check_aspect(
+    questions: Iterable[Question], raters: Mapping[str, Rater], protocol: str | None, aspect: str | None
+) -> None:
+    """Raises UsageError for an aspect without verdicts, unless there are no verdicts at all."""
+    judged = {question.aspect for question in under_protocol(questions, raters, protocol)}
+    if judged and aspect is not None and aspect not in judged:
+        raise UsageError(
+            f"there are no verdicts on an aspect “{aspect}”{f' under {protocol}' if protocol else ''}",
+            f"Available: {', '.join(sorted(judged))}.",
+        )
 
 
 def under_protocol(

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from benchmarks.populations import Rng
-from recjudge_tui.stats.resampling.multiplicity import sign_test
+from recjudge_tui.stats.hypotheses import sign_test
 
 
 class Claim(NamedTuple):

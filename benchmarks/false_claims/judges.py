@@ -11,17 +11,12 @@ import numpy as np
 from benchmarks.false_claims.claim import Claim, quick_sign_test
 from benchmarks.populations import Rng
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.reports.reliability.biases import Slope
 from recjudge_tui.stats.agreement.change import mean_change
-from recjudge_tui.stats.agreement.marginal import stuart_maxwell
-from recjudge_tui.stats.agreement.paired import users_for_each
-from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.experiments.prediction_powered import prediction_powered_mean
-from recjudge_tui.stats.resampling.intervals import SHARE, mean_estimate, share_estimate
-from recjudge_tui.stats.resampling.multiplicity import holm, holm_claims, sign_test
-from recjudge_tui.stats.resampling.sign_flips import sign_flip_test, user_means
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.stats.hypotheses import holm, holm_claims, sign_test, stuart_maxwell, users_for_each
+from recjudge_tui.stats.intervals import SHARE, mean_estimate, share_estimate
 
 
 def certain(bounds: int) -> Claim:
@@ -94,54 +89,35 @@ def changed(same: float, marginal: tuple[float, ...]) -> Claim:
     return Claim(f"compare: labels moved, {100 * same:.0f} % kept", made)
 
 
-def shifted(nights: int, noise: float) -> Claim:
-    """A shift on any night of a judge whose answers on the anchor cases vary by chance, three cases of a user."""
+def uniform(rows: int, same: float, skewed: bool = False) -> Claim:
+    """`diversity --truth`: a rater favours uniform or varied lists more than people do, in any of the rows (over all lists
+    and within systems, for each of several judges), two lists of a user; `same` of the labels are those of people."""
 
     def made(rng: Rng, users: int) -> bool:
-        owner = np.repeat(np.arange(users), 3)
-        usual = rng.integers(0, 3, owner.size)
-
-        def night() -> FloatArray:
-            return np.where(rng.random(owner.size) < noise, rng.integers(0, 3, owner.size), usual).astype(
-                np.float64
-            )
-
-        first = night()
-        p_values = [sign_flip_test(user_means(night() - first, owner)) for _ in range(nights)]
-        return any(p is not None and p < ALPHA for p in holm(p_values))
-
-    return Claim(f"trend: the judge has shifted, {quantity(nights, 'night')}, {100 * noise:.0f} % vary", made)
-
-
-def favours(rows: int, same: float, skewed: bool = False) -> Claim:
-    """`biases`: a rater favours one kind of lists more than people do, in any of the rows (each of several judges), three
-    lists of a user; `same` of the labels are those of people."""
-    question = Question("judge", "pointwise", "overall")
-
-    def made(rng: Rng, users: int) -> bool:
-        who = np.repeat(np.arange(users), 3)
-        lists = rng.beta(0.3, 3, who.size) if skewed else rng.beta(2, 3, who.size)
+        system = np.tile([0, 1], users)
+        who = np.repeat(np.arange(users), 2)
+        lists = rng.beta(0.3, 3, who.size) if skewed else rng.beta(2 + system, 3, who.size)
         people = rng.choice(3, who.size, p=(0.3, 0.4, 0.3))
-        slopes = []
-        for _ in range(rows):
-            judge = np.where(rng.random(who.size) < same, people, rng.choice(3, who.size, p=(0.3, 0.4, 0.3)))
-            x, y = (
-                part - (np.bincount(who, weights=part) / 3)[who]
-                for part in (lists, (judge - people).astype(float))
-            )
-            slopes.append(Slope(question, "homogeneity", "beyond truth", x, y, who, 1.0))
+        judges = [
+            np.where(rng.random(who.size) < same, people, rng.choice(3, who.size, p=(0.3, 0.4, 0.3)))
+            for _ in range(max(1, rows // 2))
+        ]
+        measured = [(judge, groups) for judge in judges for groups in (None, system)][:rows]
 
         def found(level: float) -> list[bool | None]:
-            ends = [slope.estimate(level=level) for slope in slopes]
+            biases = [
+                homogeneity_bias(lists, judge, people, who, groups, level=level).difference
+                for judge, groups in measured
+            ]
             return [
-                None if e.ci_low is None or e.ci_high is None else not e.ci_low <= 0 <= e.ci_high
-                for e in ends
+                None if b.ci_low is None or b.ci_high is None else not b.ci_low <= 0 <= b.ci_high
+                for b in biases
             ]
 
         return any(holm_claims(found, LEVEL))
 
     kind = f"{100 * same:.0f} % of labels alike{', few uniform lists' if skewed else ''}"
-    return Claim(f"biases: favours one kind of lists, {quantity(rows, 'row')}, {kind}", made)
+    return Claim(f"diversity: favours uniform or varied lists, {quantity(rows, 'row')}, {kind}", made)
 
 
 def more_right(prompts: int, cases: int, right: float) -> Claim:
@@ -192,11 +168,10 @@ GATES = (
     certain(1), certain(2), certain(6), worse(1, 0.8), worse(6, 0.8), worse(6, 0.97),
 )  # fmt: skip
 POSITION = favoured(1), favoured(7)
-TREND = shifted(1, 0.3), shifted(30, 0.3), shifted(30, 0.05)
 COMPARE = changed(0.7, (0.34, 0.33, 0.33)), changed(0.9, (0.34, 0.33, 0.33)), moved(3)
-BIASES = (
-    favours(1, 0.0), favours(1, 0.8), favours(1, 0.95), favours(2, 0.8), favours(6, 0.8), favours(2, 0.8, skewed=True),
-    favours(2, 0.95, skewed=True),
+DIVERSITY = (
+    uniform(1, 0.0), uniform(1, 0.8), uniform(1, 0.95), uniform(2, 0.8), uniform(6, 0.8), uniform(2, 0.8, skewed=True),
+    uniform(2, 0.95, skewed=True),
 )  # fmt: skip
 ABLATION = more_right(2, 1, 0.8), more_right(3, 3, 0.8), more_right(3, 1, 0.97)
 ESTIMATE = unbalanced(1, 0.5), unbalanced(1, 0.05), unbalanced(10, 0.3)

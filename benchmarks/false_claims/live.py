@@ -11,9 +11,8 @@ from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.experiments.confidence_sequences import advance
 from recjudge_tui.stats.experiments.online import Arm, two_proportions
 from recjudge_tui.stats.experiments.stopping import EVEN, StoppingRule, initial_state
-from recjudge_tui.stats.ranking.battles import user_counts
-from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
-from recjudge_tui.stats.resampling.multiplicity import sign_test
+from recjudge_tui.stats.hypotheses import sign_test
+from recjudge_tui.stats.ranking import system_intervals, user_counts
 
 
 def clicked(rate: float, impressions: int, more: int = 1) -> Claim:

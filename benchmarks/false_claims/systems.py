@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import numpy as np
+from recjudge_tui.stats.ranking.battles import crowd_counts
+from recjudge_tui.stats.ranking.mean_tests import adjusted
 
 from benchmarks.false_claims.claim import Claim, quick_sign_test
 from benchmarks.populations import Rng, battles_drawn, sparse_hits
@@ -19,11 +21,9 @@ from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import ALPHA
-from recjudge_tui.stats.ranking.battles import crowd_counts, user_counts
-from recjudge_tui.stats.ranking.mean_tests import adjusted, mean_tests
-from recjudge_tui.stats.ranking.separability import pair_tests
-from recjudge_tui.stats.resampling.intervals import SHARE, share_estimate
-from recjudge_tui.stats.resampling.multiplicity import holm
+from recjudge_tui.stats.hypotheses import holm, mean_tests
+from recjudge_tui.stats.intervals import SHARE, share_estimate
+from recjudge_tui.stats.ranking import pair_tests, user_counts
 from recjudge_tui.store.verdicts.ratings import Question
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.intervals.setting import Setting, Shown, estimated, owners
 from benchmarks.populations import Rng
+from recjudge_tui.stats.agreement import RatedCases, agreement_change
 from recjudge_tui.stats.agreement.by_label import label_scores
-from recjudge_tui.stats.agreement.change import RatedCases, agreement_change
 from recjudge_tui.stats.agreement.detection import detection_estimates
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
@@ -29,7 +29,7 @@ def agreement_setting(name: str, marginal: tuple[float, ...], right: float, rows
 
     def figures(rng: Rng, users: int, resamples: int = 2000) -> dict[str, Estimate]:
         sides = _judged(rng, users, marginal, right, rows)
-        return agreement_estimates(*sides, owners(users, rows), labels, OF_LABELS, resamples=resamples)
+        return agreement_estimates(*sides, owners(users, rows), labels, OF_LABELS)
 
     return Setting(name, figures, lambda rng: estimated(figures(rng, 400_000 // rows, 0)))
 
@@ -43,7 +43,6 @@ def preference_setting(
         judge, truth = _judged(rng, users, marginal, right, rows)
         return agreement_estimates(
             judge - 1, truth - 1, owners(users, rows), (-1.0, 0.0, 1.0), OF_PREFERENCES, mirrored=mirrored,
-            resamples=resamples,
         )  # fmt: skip
 
     return Setting(name, figures, lambda rng: estimated(figures(rng, 400_000 // rows, 0)))
@@ -71,7 +70,7 @@ def label_setting(name: str, marginal: tuple[float, ...], right: float, rows: in
 
     def figures(rng: Rng, users: int, resamples: int = 2000) -> dict[str, Estimate]:
         sides = _judged(rng, users, marginal, right, rows)
-        scores = label_scores(*sides, owners(users, rows), labels, resamples=resamples)
+        scores = label_scores(*sides, owners(users, rows), labels)
         by_name = {"first": scores.by_label[0.0], **scores.averages}
         return {f"{part} {stat}": by_stat[stat] for part, by_stat in by_name.items() for stat in by_stat}
 
@@ -99,7 +98,7 @@ def change_setting(name: str, later: float, earlier: float) -> Setting:
     def figures(rng: Rng, users: int, resamples: int = 2000) -> dict[str, Estimate]:
         sides = sample(rng, users)
         return {
-            f"change of {stat}": agreement_change(*sides, labels, stat, resamples=resamples).change
+            f"change of {stat}": agreement_change(*sides, labels, stat).change
             for stat in ("qwk", "percent", "kappa", "alpha_ordinal", "pearson", "kendall")
         }
 
@@ -116,7 +115,7 @@ def many_raters_setting(
         values = _rated(rng, users, marginal, right, raters, rows)
         values[rng.random(values.shape) > there] = np.nan
         items = np.tile(np.arange(users * rows), raters)
-        return many_raters_estimates(values.ravel(), items, items // rows, labels, resamples=resamples)
+        return many_raters_estimates(values.ravel(), items, items // rows, labels)
 
     return Setting(name, figures, lambda rng: estimated(figures(rng, 200_000 // rows, 0)))
 
@@ -149,7 +148,7 @@ def ceiling_setting(
         return [RatedPair(a[both], b[both], rows[both]) for a, b, both in shared]
 
     def defined(pairs: list[RatedPair], stat: str) -> list[tuple[RatedPair, Estimate]]:
-        figures = [agreement_estimates(*pair, labels, [stat], resamples=0)[stat] for pair in pairs]
+        figures = [agreement_estimates(*pair, labels, [stat])[stat] for pair in pairs]
         return [(p, f) for p, f in zip(pairs, figures, strict=True) if f.value is not None]
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
@@ -174,7 +173,7 @@ def flags_setting(name: str, rare: float, sees: float, alarms: float) -> Setting
         own = rng.beta(2 * rare, 2 * (1 - rare), users)
         fault = rng.random((users, 10)) < own[:, None]
         flagged = rng.random(fault.shape) < np.where(fault, sees, alarms)
-        return detection_estimates(flagged.ravel(), fault.ravel(), owners(users, 10), resamples=resamples)
+        return detection_estimates(flagged.ravel(), fault.ravel(), owners(users, 10))
 
     return Setting(name, figures, lambda rng: estimated(figures(rng, 100_000, 0)))
 
@@ -190,7 +189,7 @@ def by_user_setting(name: str, rows: int, noise: float) -> Setting:
         judge = np.clip(
             np.rint(truth + rng.normal(0, noise, rows_of.size) * rng.gamma(2, 0.5, users)[rows_of]), 1, 5
         )
-        return agreement_estimates(judge, truth, rows_of, labels, stats, groups=rows_of, resamples=resamples)
+        return agreement_estimates(judge, truth, rows_of, labels, stats, groups=rows_of)
 
     return Setting(name, figures, lambda rng: estimated(figures(rng, 60_000, 0)))
 

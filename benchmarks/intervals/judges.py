@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.intervals.setting import Setting, Shown, estimated, labels_drawn, owners
 from benchmarks.populations import Rng, sparse_hits
-from recjudge_tui.reports.reliability.biases import Slope
 from recjudge_tui.stats.agreement.association import association
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
+from recjudge_tui.stats.agreement.homogeneity_bias import homogeneity_bias
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.confidence.calibration import (
     brier_score,
@@ -26,8 +26,7 @@ from recjudge_tui.stats.estimate import Estimate, Interval
 from recjudge_tui.stats.experiments.confidence_sequences import ConfidenceSequence, advance
 from recjudge_tui.stats.experiments.online import Arm, lift
 from recjudge_tui.stats.experiments.prediction_powered import Scale, prediction_powered_mean
-from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
-from recjudge_tui.store.verdicts.ratings import Question
+from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 
 
 def powered_setting(name: str, share: float, right: float) -> Setting:
@@ -83,7 +82,7 @@ def calibration_setting(
         stated, right = sample(rng, users)
         who = owners(users, 2)
         return {
-            "ece": calibration_error(stated, right, who, bins, resamples=500),
+            "ece": calibration_error(stated, right, who, bins),
             "overconfidence": overconfidence(stated, right, who),
             "Brier": brier_score(stated, right, who),
             "accuracy, a bin": reliability(stated, right, who, bins)[at].accuracy,
@@ -122,7 +121,7 @@ def calibrated_setting(name: str, method: str) -> Setting:
             np.bincount(np.minimum((mapped * 10).astype(np.int64), 9), weights=mapped - chance) / mapped.size
         )
         return {
-            "ece": _moved(calibration_error(sure, right, who, 10, resamples=500), float(np.abs(gaps).sum())),
+            "ece": _moved(calibration_error(sure, right, who, 10), float(np.abs(gaps).sum())),
             "overconfidence": _moved(overconfidence(sure, right, who), float((mapped - chance).mean())),
             "Brier": _moved(
                 brier_score(sure, right, who, folds=FOLDS),
@@ -140,18 +139,27 @@ def _moved(shown: Estimate, true: float) -> Interval | None:
     return Interval(shown.ci_low - true, shown.ci_high - true)
 
 
-def bias_setting(name: str, slope: float, lists: int) -> Setting:
-    """The slope within users of a judge who favours what has more of a covariate by so many points, in people's terms."""
-    question = Question("judge", "pointwise", "overall")
+def bias_setting() -> Setting:
+    """The slope and the rank difference of a judge who favours uniform lists by one point from 0 to 1."""
+
+    def sample(rng: Rng, users: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        uniform = rng.beta(2, 3, 2 * users)
+        own = rng.normal(0, 0.5, uniform.size)
+        return (
+            uniform,
+            own + uniform + rng.normal(0, 0.5, uniform.size),
+            own + rng.normal(0, 0.5, uniform.size),
+        )
 
     def draw(rng: Rng, users: int) -> Mapping[str, Shown]:
-        who = owners(users, lists)
-        x = rng.normal(size=who.size)
-        y = slope * x + rng.normal(0, 0.7, who.size) + rng.normal(0, 0.3, users)[who] * x
-        x, y = (part - (np.bincount(who, weights=part) / lists)[who] for part in (x, y))
-        return {"slope": Slope(question, "length", "rating", x, y, who, 1.0).estimate()}
+        bias = homogeneity_bias(*sample(rng, users), owners(users, 2))
+        return {"slope": bias.difference, "rank": bias.rank}
 
-    return Setting(name, draw, lambda _: {"slope": slope})
+    def truth(rng: Rng) -> Mapping[str, float]:
+        bias = homogeneity_bias(*sample(rng, 200_000), owners(200_000, 2), resamples=0)
+        return {"slope": 1.0, "rank": float(bias.rank.value or 0.0)}
+
+    return Setting("homogeneity bias", draw, truth)
 
 
 def position_setting(name: str, decided: float, first: float, rows: int) -> Setting:
@@ -174,12 +182,40 @@ def position_setting(name: str, decided: float, first: float, rows: int) -> Sett
         apart = straight != swapped
         chosen = np.concatenate([straight[apart], -swapped[apart]])
         return {
-            "consistency": position_consistency_estimate(straight, swapped, who, resamples=resamples),
-            "favour": mean_estimate((straight - swapped) / 2, who, (-1.0, 1.0), resamples=resamples),
-            "set 1": share_estimate(chosen > 0, np.tile(who[apart], 2), resamples=resamples),
+            "consistency": position_consistency_estimate(straight, swapped, who),
+            "favour": mean_estimate((straight - swapped) / 2, who, (-1.0, 1.0)),
+            "set 1": share_estimate(chosen > 0, np.tile(who[apart], 2)),
         }
 
     return Setting(name, figures, lambda rng: estimated(figures(rng, 200_000, 0)))
+
+
+def length_setting(name: str, prefers: float, texts: int) -> Setting:
+    """A judge's preference for the longer text over all pairs of a user's texts, and its excess over that of two
+    people.
+    """
+    first, second = np.triu_indices(texts, 1)
+
+    def figures(rng: Rng, users: int, resamples: int = 2000) -> dict[str, Estimate]:
+        length = rng.normal(size=(users, texts))
+        quality = rng.normal(size=(users, texts))
+
+        def votes(weight: float) -> FloatArray:
+            score = np.rint(quality + weight * length + rng.normal(0, 0.7, length.shape))
+            preferred: FloatArray = np.sign(score[:, first] - score[:, second])
+            return preferred
+
+        longer = np.sign(length[:, first] - length[:, second])
+        judge, people = votes(prefers), (votes(0.1) + votes(0.1)) / 2
+        who = owners(users, first.size)
+        return {
+            "preference": mean_estimate((judge * longer).ravel(), who, (-1.0, 1.0)),
+            "beyond people": mean_estimate(
+                ((judge - people) * longer).ravel(), who, (-2.0, 2.0)
+            ),
+        }
+
+    return Setting(name, figures, lambda rng: estimated(figures(rng, 100_000, 0)))
 
 
 def sequence_setting(name: str, values: Callable[[Rng, int], FloatArray], mean: float) -> Setting:
@@ -231,10 +267,9 @@ POWERED = (
     powered_mean_setting("metric of its own scale", 0.8, 1, None),
 )  # fmt: skip
 BIASES = (
-    bias_setting("favours longer lists", 0.4, 3), bias_setting("no preference, 5 lists", 0.0, 5),
-    position_setting("steady judge", 0.8, 0.5, 1),
-    position_setting("leans to Set 1, 3 rows", 0.5, 0.8, 3),
-    position_setting("nearly always steady", 0.97, 0.5, 2),
+    bias_setting(), position_setting("steady judge", 0.8, 0.5, 1), position_setting("leans to Set 1, 3 rows", 0.5, 0.8, 3),
+    position_setting("nearly always steady", 0.97, 0.5, 2), length_setting("longer of 3 texts", 0.3, 3),
+    length_setting("no preference, 5 texts", 0.0, 5),
 )  # fmt: skip
 EXPERIMENTS = (
     click_setting("clicks 1 %", 0.01, 1000), click_setting("clicks, few", 0.001, 500),

@@ -16,19 +16,20 @@ from benchmarks.populations import (
     sparse_hits,
     uneven_rows,
 )
-from recjudge_tui.stats.agreement.change import difference_of_means, mean_change
-from recjudge_tui.stats.agreement.paired import share_difference
+from recjudge_tui.stats.agreement.change import mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray, ratio
-from recjudge_tui.stats.resampling.group_means import group_means
-from recjudge_tui.stats.resampling.intervals import (
+from recjudge_tui.stats.hypotheses import share_difference
+from recjudge_tui.stats.intervals import (
     SHARE,
     Bounds,
+    difference_of_means,
+    group_means,
     mean_estimate,
     quantile_estimate,
     share_estimate,
-    sums_interval,
+    sums_by_user,
 )
-from recjudge_tui.stats.resampling.jackknife import sums_by_user
+from recjudge_tui.stats.resampling.intervals import sums_interval
 
 
 def share_setting(name: str, share: float, rows: int = 1, alike: float = 0.0) -> Setting:

@@ -7,17 +7,23 @@ from collections.abc import Callable, Mapping
 from itertools import combinations
 
 import numpy as np
+from recjudge_tui.stats.ranking.battles import crowd_counts
 from scipy.special import ndtri
 
 from benchmarks.intervals.setting import Setting, Shown, owners
 from benchmarks.populations import Rng, battles_drawn, log_normal_rows, shares_of_users, uneven_rows
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.ranking.battles import crowd_counts, user_counts
-from recjudge_tui.stats.ranking.bradley_terry import MEAN, SCALE, bradley_terry, rating_intervals
-from recjudge_tui.stats.ranking.connectivity import Ties
-from recjudge_tui.stats.ranking.outcome_intervals import system_intervals
-from recjudge_tui.stats.ranking.win_rates import outcome_estimates
-from recjudge_tui.stats.resampling.intervals import SHARE
+from recjudge_tui.stats.intervals import SHARE
+from recjudge_tui.stats.ranking import (
+    MEAN,
+    SCALE,
+    Ties,
+    bradley_terry,
+    outcome_estimates,
+    rating_intervals,
+    system_intervals,
+    user_counts,
+)
 from recjudge_tui.stats.resampling.two_way import crowd_mean_estimate
 
 

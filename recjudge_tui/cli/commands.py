@@ -45,9 +45,6 @@ SECTIONS = {
         ),
     },
     "Results": {
-        "agreement": Subcommand(
-            "results.agreement", "agreement", "Show how well raters agree on the cases that both judged."
-        ),
         "metrics": Subcommand("results.metrics", "metrics", "Show offline metrics against held-out events."),
         "flags": Subcommand(
             "results.flags", "flags", "Show which issues are flagged in each system's lists."

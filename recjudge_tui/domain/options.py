@@ -68,6 +68,13 @@ READERS = Option(
     "readers", bool, "Include readers, who overrode single verdicts in the app, and people with only a few labels.", False,
     flag="--readers",
 )  # fmt: skip
+FINE = Option(
+    "fine",
+    bool,
+    "Keep finer labels apart; else each counts as the label that it rolls up to.",
+    False,
+    flag="--fine",
+)
 TRUTH = Option(
     "truth", str, "Compare everyone with this rater. Default: all pairs of raters.", flag="--truth", metavar="RATER",
     completes="rater",

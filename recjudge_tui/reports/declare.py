@@ -13,6 +13,7 @@ from recjudge_tui.domain.options import (
     ASPECT,
     BY,
     CASES,
+    FINE,
     OCCASIONS,
     OVER,
     PROTOCOL,
@@ -23,6 +24,7 @@ from recjudge_tui.domain.options import (
     Option,
 )
 from recjudge_tui.errors import UsageError
+from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
 from recjudge_tui.stats.defaults import TOP_K
 
 if TYPE_CHECKING:
@@ -103,6 +105,7 @@ class Options(Mapping[str, Any]):
             bool(given("readers")),
             tuple(given("crowd") or ()),
             self.cases,
+            bool(given("fine")),
         )
         return replace(chosen, **changes)
 
@@ -138,6 +141,15 @@ def make(project: Project, report: str | Report, **given: Any) -> Table | Page |
         of_lists=declared.of_lists,
     )  # fmt: skip
     return _with_settings(made, values)
+
+
+def table_of(project: Project, report: str, **given: Any) -> Table:
+    """The table of a report that is one; raises as `make`."""
+    from recjudge_tui.reports.common.table import Table
+
+    made = make(project, report, **given)
+    assert isinstance(made, Table), f"{report} is a page"
+    return made
 
 
 def checked(report: Report, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,7 +243,7 @@ _DECLARED = (
     Report(
         "leaderboard", "Rank the systems by wins, Q, ratings, means or shares of labels.", "boards:leaderboard",
         (
-            PROTOCOL.but(required=True), RATER, RATERS, READERS, CROWD, ASPECT,
+            PROTOCOL.but(required=True), RATER, RATERS, READERS, CROWD, ASPECT, FINE,
             Option(
                 "method", str,
                 "winrate, q or bt for pairs of lists (default winrate); share or mean for single lists and texts (default"
@@ -303,6 +315,71 @@ _DECLARED = (
         ),
         own_by=("system",), written="changes:written", ends="changes:ends",
         words="change changed transitions before after prompt diff versions two raters",
+    ),
+    Report(
+        "agreement", "Show how well raters agree on the cases that both judged.", "agreement:agreement",
+        (
+            PROTOCOL.but(help="pointwise, pairwise, ...; arena is compared with people's pairwise labels."), ASPECT,
+            RATERS, READERS, TRUTH,
+            Option(
+                "stats", tuple,
+                f"{', '.join(STATISTICS)}; all. Default: qwk and percent, and concurrence for pairs against people; pearson"
+                " and spearman for scores without labels and for metrics.",
+                (), flag="--stat", metavar="NAME,...",
+            ),
+            Option(
+                "levels", tuple,
+                "dataset; user, pair: the mean over users, over user-item pairs; system: the order of the systems by one rater"
+                " and by the other.",
+                ("dataset",), choices=("dataset", "user", "pair", "system"), flag="--level", metavar="NAME,...",
+            ),
+            Option(
+                "missing_truth", float, "Use this value where the truth is missing.", flag="--missing-truth", metavar="X",
+            ),
+            Option(
+                "missing_judge", float, "Use this value where a verdict failed.", flag="--missing-judge", metavar="X",
+            ),
+            Option(
+                "as_published", bool, "As Zhang et al. count explanations: a missing truth as 3, a failed verdict as 0.",
+                False, flag="--as-published",
+            ),
+            Option(
+                "confusion", bool, "Show how often the raters gave each combination of labels, with shares.", False,
+                flag="--confusion",
+            ),
+            Option(
+                "by_label", bool, "Show precision, recall and F1 of each label, the rater in the column Against as the"
+                " reference, and their averages.", False, flag="--by-label",
+            ),
+            Option(
+                "together", bool, "Show how well all people, or all of --raters, agree as a group, even if not everyone judged"
+                f" every case. --stat: {', '.join(MANY_RATERS)}; all.", False, flag="--together",
+            ),
+            Option(
+                "ensembles", bool, "Compare the mean of every subset of 1 to K raters (at most 15) with --truth: lowest, mean"
+                " and highest correlation by size, the best and the worst set.", False, flag="--ensembles",
+            ),
+            Option(
+                "benchmark", bool, "Compare one judge with people, as SAER reports it. --raters names the judge and the"
+                " annotators, --truth their consensus on lists and on pairs (A,B). Default: those in the data.", False,
+                flag="--benchmark",
+            ),
+            FINE, *CASES[:1], BY.but(help=f"system: one row for each system or pair of systems. {BY.help}"), OVER, *OCCASIONS,
+        ),
+        about="Missing and failed verdicts are left out and counted. “people” is the human ceiling: the same statistic"
+        " between people. Intervals are over users.",
+        examples=(
+            "agreement -p movies --protocol pointwise --raters rules,anna,ben",
+            "agreement -p movies --truth user --stat pearson --level dataset,user,system",
+            "agreement -p movies --truth user --stat pearson --as-published",
+            "agreement -p movies --truth user --raters qwen,llama,rules --ensembles",
+            "agreement -p shop --protocol pointwise --by segment --context home",
+            "agreement -p shop --truth people --raters qwen --by-label",
+            "agreement -p shop --together --stat alpha_ordinal,ac1",
+            "agreement -p movies --benchmark --raters rules,anna,ben --truth people,people-pairs",
+        ),
+        own_by=("system",),
+        words="kappa correlation human ceiling people confusion trust",
     ),
 )  # fmt: skip
 REPORTS: dict[str, Report] = {report.name: report for report in _DECLARED}

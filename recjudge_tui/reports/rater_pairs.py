@@ -16,7 +16,7 @@ from recjudge_tui.domain.roles import FIRST_HAND, MACHINES, REFERENCES
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.scales import categories, label_names
+from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, meet, meetings, verdicts_of
 from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.agreement.rater_pairs import RatedPair, pairs_interval
@@ -45,7 +45,9 @@ def judge_and_truth(project: Project, selection: Selection, truth: str) -> Met:
     met = meet(project, selection, truth)
     (rater,) = selection.raters
     if rater == truth:
-        raise UsageError(f"{rater} cannot be compared with itself", next_step="Name another rater as the truth.")
+        raise UsageError(
+            f"{rater} cannot be compared with itself", next_step="Name another rater as the truth."
+        )
     if any(met.ratings.raters[name].of_metrics for name in met.ratings.raters if name == truth):
         raise UsageError(f"{truth} is a metric and gives no labels", next_step="Name people as the truth.")
     if not met.meetings:
@@ -92,14 +94,9 @@ def between_labels(meeting: Meeting, met: Met, labels: Sequence[float] | None) -
     return out
 
 
-def is_nominal(met: Met, protocol: str, aspect: str) -> bool:
-    """Whether the answers are categories without an order."""
-    return (protocol, aspect) in categories(met.project.db, met.project.id)
-
-
 def unfit(stat: str, meeting: Meeting, met: Met, labels: Sequence[float] | None) -> str:
     """Why a statistic cannot be computed for two raters; empty if it can."""
-    if is_nominal(met, meeting.protocol, meeting.aspect) and not STATISTICS[stat].nominal:
+    if (meeting.protocol, meeting.aspect) in met.nominal and not STATISTICS[stat].nominal:
         return NO_ORDER
     if stat not in CORRELATIONS and not by_labels(meeting, met):
         return OF_METRICS
@@ -131,7 +128,7 @@ def fitting(
 def usual_of(meeting: Meeting, met: Met, labels: Sequence[float] | None) -> str:
     """The one statistic by which two raters are compared everywhere, unless another is asked for."""
     whole = labels is not None and not of_metric(meeting, met) and not between_labels(meeting, met, labels)
-    return usual_statistic(whole, ordered=not is_nominal(met, meeting.protocol, meeting.aspect))
+    return usual_statistic(whole, ordered=(meeting.protocol, meeting.aspect) not in met.nominal)
 
 
 def estimates(
@@ -195,7 +192,9 @@ class People:
     @cached_property
     def questions(self) -> dict[tuple[str, str], list[Question]]:
         """(protocol, aspect) -> the questions of people that a machine answered, too; empty with fewer than two people."""
-        beside = {(m.protocol, m.aspect) for m in self.met.meetings if has_ceiling(m, self.met.ratings.raters)}
+        beside = {
+            (m.protocol, m.aspect) for m in self.met.meetings if has_ceiling(m, self.met.ratings.raters)
+        }
         names = tuple(name for name, rater in self.met.ratings.raters.items() if rater.kind in FIRST_HAND)
         if not beside or len(names) < 2:
             return {}
@@ -208,7 +207,9 @@ class People:
 
     @cached_property
     def ratings(self) -> Ratings:
-        return verdicts_of(self.met.project, (q for qs in self.questions.values() for q in qs), self.met.selection)
+        return verdicts_of(
+            self.met.project, (q for qs in self.questions.values() for q in qs), self.met.selection
+        )
 
     def behind(self, reference: Rater) -> tuple[list[str], str, int | None]:
         """The raters behind a reference (for a person: the other people, of the named ones if there are two), the rule of a
@@ -254,7 +255,8 @@ class People:
         """The judge's cases on which two members (members, cases) differ, but which have no consensus."""
         differ = np.fmin.reduce(table) < np.fmax.reduce(table)
         judged, given = (
-            v.row[~np.isnan(v.value)] for v in (self.met.ratings.verdicts[question] for question in meeting[:2])
+            v.row[~np.isnan(v.value)]
+            for v in (self.met.ratings.verdicts[question] for question in meeting[:2])
         )
         return int(np.setdiff1d(judged[differ[judged]], given).size)
 

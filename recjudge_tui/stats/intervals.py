@@ -175,7 +175,9 @@ def ratios(
     place = np.where(bounded, np.clip(place, 0, 1), place)
     without = ratio(whole[at] - hits, size[at] - sums.below)
     error, undefined_without = _errors(without, at, users)
-    few = np.minimum(total((hits > 1e-9 * sums.below).astype(float)), total((hits < (1 - 1e-9) * sums.below).astype(float)))
+    few = np.minimum(
+        total((hits > 1e-9 * sums.below).astype(float)), total((hits < (1 - 1e-9) * sums.below).astype(float))
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(bounded, _logit(place), place)
         logit_error, _ = _errors(np.where(bounded[at], _logit(np.clip(without, 0, 1)), without), at, users)
@@ -198,7 +200,11 @@ def ratios(
             note = f"no interval: undefined without {undefined_without[f]} of {users[f]} users"
         if not note and not bounded[f] and error[f] <= 1e-12 * max(1.0, abs(value[f])):
             note = ALL_EQUAL
-        shown = (None, None) if note else (min(float(low[f]), float(value[f])), max(float(high[f]), float(value[f])))
+        shown = (
+            (None, None)
+            if note
+            else (min(float(low[f]), float(value[f])), max(float(high[f]), float(value[f])))
+        )
         out.append(Estimate(float(value[f]), *shown, int(n[f]), int(users[f]), note=note))
     return out
 
@@ -255,7 +261,12 @@ def sums_by_user(columns: FloatArray, codes: IntArray, users: int) -> FloatArray
 
 
 def ratio_of_sums(
-    above: npt.ArrayLike, below: npt.ArrayLike, users: Ids, bounds: Bounds | None = None, *, level: float = LEVEL
+    above: npt.ArrayLike,
+    below: npt.ArrayLike,
+    users: Ids,
+    bounds: Bounds | None = None,
+    *,
+    level: float = LEVEL,
 ) -> Estimate:
     """sum(above) / sum(below) over rows (n,) with its interval; rows with NaN are left out, users with 0 below too."""
     upper, lower = as_floats(above), as_floats(below)
@@ -293,14 +304,23 @@ def group_means(
     missing = np.bincount(group[~kept], minlength=count)
     return [
         _noted(estimate, f"{left_out} missing left out" if left_out else "")
-        for estimate, left_out in zip(ratios(UserSums(total, size, size, owner), count, bounds, level), missing, strict=True)
+        for estimate, left_out in zip(
+            ratios(UserSums(total, size, size, owner), count, bounds, level), missing, strict=True
+        )
     ]
 
 
-def _check_bounds(rows: FloatArray, groups: IntArray, bounds: Sequence[Bounds | None] | Bounds | None) -> None:
+def _check_bounds(
+    rows: FloatArray, groups: IntArray, bounds: Sequence[Bounds | None] | Bounds | None
+) -> None:
     if bounds is None or not rows.size:
         return
-    ends = np.array([(-np.inf, np.inf) if known is None else known for known in bounds] if isinstance(bounds[0], tuple | None) else bounds, dtype=np.float64)
+    ends = np.array(
+        [(-np.inf, np.inf) if known is None else known for known in bounds]
+        if isinstance(bounds[0], tuple | None)
+        else bounds,
+        dtype=np.float64,
+    )
     low, high = ends[groups].T if ends.ndim == 2 else ends
     strange: BoolArray = (rows < low - 1e-9 * (high - low)) | (rows > high + 1e-9 * (high - low))
     if strange.any():
@@ -308,14 +328,37 @@ def _check_bounds(rows: FloatArray, groups: IntArray, bounds: Sequence[Bounds | 
 
 
 def _noted(estimate: Estimate, note: str) -> Estimate:
-    return Estimate(estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, estimate.groups, note=join_notes(estimate.note, note))
+    return Estimate(
+        estimate.value,
+        estimate.ci_low,
+        estimate.ci_high,
+        estimate.n,
+        estimate.groups,
+        note=join_notes(estimate.note, note),
+    )
+
+
+def mean_estimates(
+    values: Sequence[FloatArray],
+    users: Sequence[IntArray],
+    bounds: Sequence[Bounds | None],
+    *,
+    level: float = LEVEL,
+) -> list[Estimate]:
+    """The mean of each of several measures, with an array of values and of their users for each."""
+    if not values:
+        return []
+    group = np.repeat(np.arange(len(values)), [part.size for part in values])
+    return group_means(np.concatenate(values), np.concatenate(users), group, len(values), bounds, level=level)
 
 
 def mean_estimate(
     values: npt.ArrayLike, users: Ids, bounds: Bounds | None = None, *, level: float = LEVEL
 ) -> Estimate:
     """Mean over rows with its interval over users; as one group of `group_means`."""
-    estimate = group_means(values, users, np.zeros(np.size(values), dtype=np.int64), 1, bounds, level=level)[0]
+    estimate = group_means(values, users, np.zeros(np.size(values), dtype=np.int64), 1, bounds, level=level)[
+        0
+    ]
     return Estimate(estimate.value, estimate.ci_low, estimate.ci_high, estimate.n, note=estimate.note)
 
 

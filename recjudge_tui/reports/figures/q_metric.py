@@ -16,17 +16,17 @@ from recjudge_tui.reports.figures.words import (
     name_text,
     note_text,
 )
-from recjudge_tui.reports.leaderboard.arena import arena_table
 from recjudge_tui.reports.judged_lists import JudgedLists
+from recjudge_tui.reports.leaderboard.arena import arena_table
 from recjudge_tui.reports.leaderboard.leaderboard import (
     LeaderboardOptions,
     board_ratings,
     leaderboard_table,
     ranked_questions,
 )
+from recjudge_tui.reports.leaderboard.q_metrics import NATURAL
 from recjudge_tui.reports.measured_lists import METRICS
 from recjudge_tui.reports.metrics import metrics_table
-from recjudge_tui.reports.leaderboard.q_metrics import NATURAL
 from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.store.database import Database
 

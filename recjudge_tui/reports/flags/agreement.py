@@ -9,10 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import question_of as question_answered
-from recjudge_tui.reports.common.comparison import Comparison, Side, compare
+from recjudge_tui.reports.agreement import lacking_notes
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
-from recjudge_tui.reports.common.missing_notes import MissingVerdicts, missing_notes, untimed_notes
-from recjudge_tui.reports.common.pairing import Pair
 from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.flags.project_flags import (
@@ -25,10 +23,13 @@ from recjudge_tui.reports.flags.project_flags import (
     question_of,
     silent_notes,
 )
+from recjudge_tui.reports.words import earlier_notes
+from recjudge_tui.shapes import Meeting, Pairs, Side
+from recjudge_tui.shapes import pairs as side_by_side
 from recjudge_tui.stats.agreement.detection import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.flags import Flagger
 
@@ -72,13 +73,11 @@ def flag_agreement_table(db: Database, project_id: int, options: FlagOptions) ->
     flagged = load_flagged(db, project_id, options)
     chosen = None if options.issue is None else issue_place(flagged, options.issue)
     rows: list[Row] = []
-    lacks: list[MissingVerdicts] = []
+    lacks: list[tuple[Meeting, str, Pairs]] = []
     pairs = _pairs(flagged, options)
     for a, b in pairs:
         compared = _compared(flagged, a, b)
-        lacks.append(
-            MissingVerdicts(Pair(question_of(a), question_of(b), a.protocol, "flags"), compared.missing)
-        )
+        lacks.append((Meeting(question_of(a), question_of(b), a.protocol, "flags"), "", compared))
         items = _items(flagged, a, b, compared)
         every = range(len(flagged.lists.issues))
         issues = (None, *every) if options.issue is None else (chosen,)
@@ -86,7 +85,9 @@ def flag_agreement_table(db: Database, project_id: int, options: FlagOptions) ->
             marks = [flagged.items_with(flagger, issue)[items.row] for flagger in (a, b)]
             if issue is None or options.issue is not None or (marks[0] | marks[1]).any():
                 rows += _rows(flagged, (a, b), issue, items, marks[0], marks[1], options)
-    notes = [_ABOUT, *missing_notes(lacks), *untimed_notes(flagged.ratings)] if rows else [_nothing(flagged)]
+    notes = (
+        [_ABOUT, *lacking_notes(lacks), *earlier_notes(flagged.ratings, ())] if rows else [_nothing(flagged)]
+    )
     notes += silent_notes(flagged)
     notes += rater_notes(flagger.rater for pair in pairs for flagger in pair)
     settings: dict[str, object] = {
@@ -111,16 +112,16 @@ def _pairs(flagged: ProjectFlags, options: FlagOptions) -> list[tuple[Flagger, F
     return pairs
 
 
-def _compared(flagged: ProjectFlags, a: Flagger, b: Flagger) -> Comparison:
+def _compared(flagged: ProjectFlags, a: Flagger, b: Flagger) -> Pairs:
     """The lists that both judged, of one generation."""
     verdicts = flagged.ratings.verdicts
-    left, right = (Side(flagger.rater, verdicts[question_of(flagger)]) for flagger in (a, b))
-    return compare(flagged.ratings.cases, left, right)
+    left, right = (Side(verdicts[question_of(flagger)]) for flagger in (a, b))
+    return side_by_side(flagged.ratings.cases, (left, right))
 
 
-def _items(flagged: ProjectFlags, a: Flagger, b: Flagger, compared: Comparison) -> _Items:
+def _items(flagged: ProjectFlags, a: Flagger, b: Flagger, compared: Pairs) -> _Items:
     items = flagged.lists.items
-    both: BoolArray = flagged.shown_to(a) & flagged.shown_to(b) & np.isin(items.row, compared.row)
+    both: BoolArray = flagged.shown_to(a) & flagged.shown_to(b) & np.isin(items.row, compared.complete.row)
     row = np.flatnonzero(both)
     return _Items(row, flagged.ratings.cases.user[items.row[row]])
 
@@ -164,9 +165,7 @@ def _same_issue(
     common = np.zeros(flagged.lists.items.row.size, dtype=np.bool_)
     for issue in range(len(flagged.lists.issues)):
         common |= flagged.items_with(pair[0], issue) & flagged.items_with(pair[1], issue)
-    return share_estimate(
-        common[items.row[both]], items.user[both], resamples=options.resamples, seed=options.seed
-    )
+    return share_estimate(common[items.row[both]], items.user[both])
 
 
 def _nothing(flagged: ProjectFlags) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import is_people, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.flags.project_flags import (
@@ -24,8 +23,9 @@ from recjudge_tui.reports.flags.project_flags import (
     question_of,
     silent_notes,
 )
+from recjudge_tui.reports.words import earlier_notes
 from recjudge_tui.stats.arrays import BoolArray, IntArray
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.flags import Flagger
 from recjudge_tui.store.verdicts.ratings import Ratings, newest_lists
@@ -142,7 +142,7 @@ def _rows(
         for rank in np.unique(own.rank[of_system]).tolist():
             here = of_system & (own.rank == rank)
             users = cases.user[own.case[here]]
-            share = share_estimate(own.marked[here], users, resamples=options.resamples, seed=options.seed)
+            share = share_estimate(own.marked[here], users)
             people = [
                 part.marked[(cases.system_a[part.case] == system) & (part.rank == rank)] for part in beside
             ]
@@ -195,7 +195,7 @@ def _notes(
             notes.append(f"{name}: {failed:,} of {cases.size + failed:,} failed and are not in n")
         if options.by_rank or options.of == "items":
             notes += _unknown_items(flagged, flagger, cases)
-    notes += silent_notes(flagged) + earlier_notes(current, questions)
+    notes += [*silent_notes(flagged), *earlier_notes(current, questions)]
     notes += rater_notes(flagger.rater for flagger in flagged.flaggers)
     return tuple(notes)
 

@@ -11,7 +11,8 @@ from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import COMBINED
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.scales import is_metric, protocol_questions, protocols_meeting, rater_rank
+from recjudge_tui.reports.common.scales import is_metric
+from recjudge_tui.shapes import protocols_meeting, rank_of, under_protocol
 from recjudge_tui.stats.arrays import BoolArray
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
@@ -102,7 +103,7 @@ def load_flagged(db: Database, project_id: int, options: FlagOptions) -> Project
         and (not options.raters or question.rater in wanted)
     ]
     loaded = load_questions(db, project_id, questions, options.selection)
-    fitting = protocol_questions(questions, loaded.raters, options.protocol)
+    fitting = under_protocol(questions, loaded.raters, options.protocol)
     # raters made from others have no flags
     raters = {name: rater for name, rater in loaded.raters.items() if rater.kind not in COMBINED}
     flaggers = sorted(
@@ -111,7 +112,7 @@ def load_flagged(db: Database, project_id: int, options: FlagOptions) -> Project
             for question in fitting
             if question.rater in raters and not is_metric(raters[question.rater])
         },
-        key=lambda flagger: (flagger.protocol, rater_rank(flagger.rater)),
+        key=lambda flagger: (flagger.protocol, rank_of(flagger.rater)),
     )
     lists = load_flags(db, project_id, loaded.cases, flaggers)
     asked = tuple(flagger for flagger in flaggers if lists.by_rater[flagger].asked)

@@ -23,11 +23,10 @@ from recjudge_tui.reports.reliability.adversarial import (
     newest_pairs,
     of_generation,
 )
-from recjudge_tui.stats.agreement.paired import paired_counts, share_difference, users_for_each
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import join_notes
-from recjudge_tui.stats.resampling.intervals import share_estimate
-from recjudge_tui.stats.resampling.multiplicity import holm, sign_test
+from recjudge_tui.stats.hypotheses import holm, paired_counts, share_difference, sign_test, users_for_each
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.runs.costs import RunCost, run_cost

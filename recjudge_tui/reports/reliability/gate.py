@@ -9,17 +9,10 @@ from functools import partial
 import numpy as np
 
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.reports.agreement.agreement import compare_pair
-from recjudge_tui.reports.common.comparison import estimates
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.pairing import (
-    OF_METRICS,
-    Pair,
-    unfit,
-)
 from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.rater_pairs import OF_METRICS, pair_estimates, unfit
 from recjudge_tui.reports.reliability.gate_changes import (
     Draw,
     change_of_agreement,
@@ -29,14 +22,16 @@ from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions, ch
 from recjudge_tui.reports.reliability.gate_questions import GateQuestions, gate_questions
 from recjudge_tui.reports.reliability.gate_sides import paired_cells, paired_notes, served_sides
 from recjudge_tui.reports.reliability.served_models import served_notes, served_settings
+from recjudge_tui.reports.words import earlier_notes
+from recjudge_tui.shapes import Meeting
 from recjudge_tui.stats.agreement.change import Change
 from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.hypotheses import holm_claims
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.stats.ranking import outcome_estimates
-from recjudge_tui.stats.resampling.intervals import share_estimate
-from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     Question,
@@ -78,9 +73,9 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
     bounds are not met with certainty, Holm's correction is applied to the others; if all are met, no correction is
     needed, because the gate requires all of them. A change is not met only if its interval (users left out of both
     runs at once) excludes zero in the bad direction: down, or up for the failure rate, after Holm's correction for
-    all changes; without an interval it is unknown. Raises UsageError for invalid options, NoEarlierError (one of them)
-    for a rater without anything earlier that is to be compared with itself, NotFoundError for an unknown rater or run
-    or one without such verdicts.
+    all changes; without an interval it is unknown. Raises UsageError for invalid options and for a rater without
+    anything earlier that is to be compared with itself, NotFoundError for an unknown rater or run or one without such
+    verdicts.
     """
     check_gate(options)
     judged = gate_questions(db, project_id, options)
@@ -233,16 +228,12 @@ def _figures(judged: GateQuestions, name: str) -> Iterator[tuple[Question, str, 
             yield question, question.aspect, reference, estimates["win_rate"]
 
 
-def _agreement(judged: GateQuestions, pair: Pair, name: str) -> Estimate:
-    options, ratings = judged.options, judged.ratings
-    compared = compare_pair(ratings, pair, options.agreement_of(judged.sides.later.rater))
-    if reason := unfit(name, pair, ratings, judged.unordered):
-        return undefined(reason, compared.row.size)
-    estimate = estimates(
-        ratings.cases, compared, judged.labels[pair], (name,), "dataset",
-        resamples=options.resamples, seed=options.seed, confidence=options.level,
-    )[name]  # fmt: skip
-    return replace(estimate, note=join_notes(estimate.note, compared.seen.words()))
+def _agreement(judged: GateQuestions, pair: Meeting, name: str) -> Estimate:
+    both, labels = judged.met.pairs(pair).complete, judged.labels[pair]
+    if reason := unfit(name, pair, judged.met, labels):
+        return undefined(reason, both.n)
+    estimate = pair_estimates(both, labels, (name,), confidence=judged.options.level)[name]
+    return replace(estimate, note=join_notes(estimate.note, both.seen.words()))
 
 
 def _from_first(judged: GateQuestions, verdicts: Verdicts) -> tuple[FloatArray, FloatArray]:
@@ -277,7 +268,7 @@ def _usual(judged: GateQuestions) -> list[str]:
     if judged.options.truth is not None:
         labelled = any(labels is not None for labels in judged.labels.values()) or not judged.pairs
         ordered = not judged.pairs or any(
-            (pair.protocol, pair.aspect) not in judged.unordered for pair in judged.pairs
+            (pair.protocol, pair.aspect) not in judged.met.nominal for pair in judged.pairs
         )
         bounds.insert(0, usual_statistic(labelled, ordered=ordered))
     return bounds
@@ -314,7 +305,7 @@ def _changes(judged: GateQuestions, name: str) -> Iterator[tuple[Question, str, 
             change = change_of_means(match.runs, partial(_SEEN[name], judged), draw)
         elif pair is None:
             change = _undefined(OF_METRICS)
-        elif reason := unfit(name, pair, ratings, judged.unordered):
+        elif reason := unfit(name, pair, judged.met, judged.labels[pair]):
             change = _undefined(reason)
         else:
             change = change_of_agreement(

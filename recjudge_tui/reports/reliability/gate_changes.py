@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from recjudge_tui.domain.text import quantity
-from recjudge_tui.reports.common.orientation import labels_seen, orientation
+from recjudge_tui.shapes import orientation
 from recjudge_tui.stats.agreement.change import Change, RatedCases, agreement_change, mean_change
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes, undefined
-from recjudge_tui.stats.resampling.intervals import SHARE
+from recjudge_tui.stats.intervals import SHARE
 from recjudge_tui.store.verdicts.generations import CaseOccasions, in_generation, newest_judged
 from recjudge_tui.store.verdicts.ratings import CaseColumns, Verdicts
 
@@ -211,14 +211,15 @@ def change_of_agreement(
     common = np.intersect1d(keys[labelled[0].row], keys[labelled[1].row])
     shared = [each.among(np.isin(keys[each.row], common)) for each in labelled]
     # both runs are seen from the same side
-    seen = orientation(runs.cases, np.concatenate([side.row for side in shared]))
+    cases, rows = runs.cases, np.concatenate([side.row for side in shared])
+    seen = orientation(cases.system_a[rows], cases.system_b[rows], cases.is_pair[rows], cases.systems)
     turns = np.split(seen.turn, [shared[0].row.size])
     later, earlier = (
         RatedCases(side.value * turn, given[side.row] * turn, runs.cases.user[side.row])
         for side, turn in zip(shared, turns, strict=True)
     )
     change = agreement_change(
-        later, earlier, labels_seen(labels, seen), stat, mirrored=seen.mirrored, **draw._asdict()
+        later, earlier, seen.labels(labels), stat, mirrored=seen.mirrored, **draw._asdict()
     )
     return replace(change, change=replace(change.change, note=join_notes(change.change.note, seen.words())))
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.pairing import AgreementOptions
 from recjudge_tui.stats.agreement.registry import STATISTICS
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 
@@ -53,12 +52,6 @@ class GateOptions:
     level: float = LEVEL
     resamples: int = RESAMPLES
     seed: int = 0
-
-    def agreement_of(self, rater: str) -> AgreementOptions:
-        return AgreementOptions(
-            protocol=self.protocol, aspect=self.aspect, raters=(rater,), truth=self.truth,
-            resamples=self.resamples, seed=self.seed,
-        )  # fmt: skip
 
 
 def check_gate(options: GateOptions) -> None:

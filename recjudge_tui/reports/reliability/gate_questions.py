@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.reports.common.pairing import Pair, check_aspect, check_options, label_sets, pairs_of
-from recjudge_tui.reports.common.scales import categories, protocol_questions
+from recjudge_tui.project import Project
+from recjudge_tui.reports.rater_pairs import label_sets
 from recjudge_tui.reports.reliability.gate_options import GateOptions
 from recjudge_tui.reports.reliability.gate_sides import GateSides, RunMatch, compare_sides, gate_sides
+from recjudge_tui.shapes import Meeting, Met, meet, under_protocol
 from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import case_occasions
@@ -29,9 +31,9 @@ class GateQuestions:
 
     ratings: Ratings
     mine: list[Question]
-    pairs: list[Pair]
-    labels: dict[Pair, list[float] | None]
-    unordered: set[tuple[str, str]]
+    met: Met
+    pairs: list[Meeting]
+    labels: dict[Meeting, list[float] | None]
     compared: dict[Question, RunMatch]
     sides: GateSides
     options: GateOptions
@@ -48,15 +50,14 @@ def gate_questions(db: Database, project_id: int, options: GateOptions) -> GateQ
     later, earlier = sides
     if options.truth is not None and options.truth in (later.rater, earlier and earlier.rater):
         raise UsageError(f"{options.truth} cannot be its own truth")
-    agreement = options.agreement_of(later.rater)
-    check_options(db, project_id, agreement)
+    asked_for = Selection(options.protocol, options.aspect, (later.rater,))
+    met = meet(Project.numbered(db, project_id), asked_for, options.truth)
     questions, raters = project_questions(db, project_id), project_raters(db, project_id)
-    check_aspect(questions, raters, agreement)
-    within = protocol_questions(questions, raters, options.protocol)
+    within = under_protocol(questions, raters, options.protocol)
     mine = [q for q in within if later.answers(q) and options.aspect in (None, q.aspect)]
     if not mine:
         raise NotFoundError(f"{later.name} has judged none of this", next_step="See “recjudge rater list”.")
-    pairs = [] if options.truth is None else pairs_of(questions, raters, agreement)
+    pairs = [] if options.truth is None else list(met.meetings)
     pairs = [pair for pair in pairs if later.answers(pair.a)]
     asked = list(dict.fromkeys([*mine, *(pair.a for pair in pairs)]))
     before = [question._replace(rater=earlier.rater) for question in asked if earlier]
@@ -73,6 +74,5 @@ def gate_questions(db: Database, project_id: int, options: GateOptions) -> GateQ
     if earlier is not None:
         occasions = case_occasions(db, project_id, ratings.cases.ids)
         compared = compare_sides(db, sides, ratings, occasions, asked)
-    labels = label_sets(db, project_id, ratings, pairs)
-    unordered = categories(db, project_id)
-    return GateQuestions(ratings, mine, pairs, labels, unordered, compared, sides, options)
+    met = replace(met, ratings=ratings, meetings=tuple(pairs))
+    return GateQuestions(ratings, mine, met, pairs, label_sets(met), compared, sides, options)

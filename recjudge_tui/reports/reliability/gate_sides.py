@@ -21,10 +21,6 @@ from recjudge_tui.store.verdicts.generations import CaseOccasions
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, Verdicts, run_verdicts
 
 
-class NoEarlierError(UsageError):
-    """A rater is to be compared with itself, but has judged only once."""
-
-
 class GateSides(NamedTuple):
     """The rater or run that must meet the bounds, and the one it must not be worse than."""
 
@@ -74,7 +70,7 @@ def gate_sides(db: Database, project_id: int, options: GateOptions) -> GateSides
 def compare_sides(
     db: Database, sides: GateSides, ratings: Ratings, occasions: CaseOccasions, asked: list[Question]
 ) -> dict[Question, RunMatch]:
-    """The matched verdicts on each question that both sides answered. Raises NoEarlierError for a rater that is to be
+    """The matched verdicts on each question that both sides answered. Raises UsageError for a rater that is to be
     compared with itself and has judged only once.
     """
     assert sides.earlier is not None
@@ -93,7 +89,7 @@ def compare_sides(
                 runs = compared_runs(ratings.cases, occasions, verdicts, before)
                 compared[question] = RunMatch(runs, (sides.later.run_id, sides.earlier.run_id))
     if sides.is_one_rater and not compared:
-        raise NoEarlierError(
+        raise UsageError(
             f"{sides.later.name} cannot be compared with itself: it judged no earlier lists and has no earlier run",
             "Earlier lists are those that an import replaced, of the same user, system, context and time.",
             "Judge new lists with the same rater, or name another rater or run.",

@@ -13,12 +13,13 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.judges.rules.faults import ISSUE_OF, free_places, shopper_of
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import rater_notes, rater_rank
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.flags.project_flags import ProjectFlags, folded_issues
+from recjudge_tui.shapes import rank_of
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.cases.planted import PlantedCase, fault_raters, judged_faults
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.database import Database
@@ -111,7 +112,7 @@ def _load(db: Database, project_id: int) -> ProjectFlags:
     ratings = load_questions(db, project_id, questions)
     flaggers = sorted(
         (Flagger(ratings.raters[question.rater], PLANTED) for question in questions),
-        key=lambda flagger: rater_rank(flagger.rater),
+        key=lambda flagger: rank_of(flagger.rater),
     )
     return ProjectFlags(ratings, load_flags(db, project_id, ratings.cases, flaggers), tuple(flaggers), ())
 
@@ -228,7 +229,7 @@ def _alarms(
 
 
 def _share(hits: FloatArray, users: IntArray, options: InjectedOptions) -> Row:
-    share = share_estimate(hits, users, resamples=options.resamples, seed=options.seed)
+    share = share_estimate(hits, users)
     return {
         "count": int((hits == 1).sum()),
         "share": share.value,

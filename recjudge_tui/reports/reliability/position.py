@@ -11,15 +11,16 @@ import numpy as np
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_unit
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.scales import origin_notes, rater_rank
+from recjudge_tui.reports.common.scales import origin_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.shapes import rank_of
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate
+from recjudge_tui.stats.hypotheses import holm_claims
+from recjudge_tui.stats.intervals import mean_estimate, share_estimate
 from recjudge_tui.stats.ranking import tally
-from recjudge_tui.stats.resampling.intervals import mean_estimate, share_estimate
-from recjudge_tui.stats.resampling.multiplicity import holm_claims
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.answers import Answers, load_answers
 from recjudge_tui.store.verdicts.generations import in_generation, judged_content, newest_judged
@@ -123,7 +124,7 @@ def pair_answers(db: Database, project_id: int, protocol: str) -> list[PairAnswe
     cases = load_cases(db, project_id)
     raters = project_raters(db, project_id)
     answers = load_answers(db, project_id, protocol, cases)
-    order = sorted(answers, key=lambda q: (q.aspect != OVERALL, q.aspect, rater_rank(raters[q.rater])))
+    order = sorted(answers, key=lambda q: (q.aspect != OVERALL, q.aspect, rank_of(raters[q.rater])))
     return [part for q in order for part in _by_systems(q.rater, q.aspect, answers[q], cases)]
 
 
@@ -179,9 +180,7 @@ def raw_counts_table(
     answers = pair_answers(db, project_id, protocol)
     for part in answers:
         counts = tally(part.raw)
-        agreed = position_consistency_estimate(
-            part.first, part.second, part.user, resamples=resamples, seed=seed
-        )
+        agreed = position_consistency_estimate(part.first, part.second, part.user)
         rows.append(
             _who(part)
             | {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses, "failed": counts.failed}
@@ -286,7 +285,7 @@ def _by_gap(part: PairAnswers, gaps: FloatArray) -> Iterator[tuple[float, PairAn
 
 
 def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
-    agreed = position_consistency_estimate(part.first, part.second, part.user, resamples=resamples, seed=seed)
+    agreed = position_consistency_estimate(part.first, part.second, part.user)
     both = ~(np.isnan(part.first) | np.isnan(part.second))
     first, second, user = part.first[both], part.second[both], part.user[both]
     apart = first != second
@@ -294,7 +293,7 @@ def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
     chosen = np.concatenate([first[apart], -second[apart]])
     owner = np.concatenate([user[apart], user[apart]])
     set_1, set_2 = int((chosen > 0).sum()), int((chosen < 0).sum())
-    share = share_estimate(chosen[chosen != 0] > 0, owner[chosen != 0], resamples=resamples, seed=seed)
+    share = share_estimate(chosen[chosen != 0] > 0, owner[chosen != 0])
     favour = _net_share(part, resamples, seed)
     return _who(part) | {
         "pairs": agreed.n,
@@ -315,7 +314,7 @@ def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
 
 def _net_share(part: PairAnswers, resamples: int, seed: int, level: float = LEVEL) -> Estimate:
     net = (part.first - part.second) / 2
-    return mean_estimate(net, part.user, (-1.0, 1.0), resamples=resamples, seed=seed, level=level)
+    return mean_estimate(net, part.user, (-1.0, 1.0), level=level)
 
 
 def _favoured(shown: Sequence[PairAnswers], resamples: int, seed: int) -> list[str]:

@@ -14,9 +14,8 @@ from recjudge_tui.reports.common.scales import categories, label_names, value_bo
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.trend.series import Series, series_rows
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.stats.resampling.group_means import group_means
-from recjudge_tui.stats.resampling.intervals import SHARE as SHARE_BOUNDS
-from recjudge_tui.stats.resampling.intervals import Bounds
+from recjudge_tui.stats.intervals import SHARE as SHARE_BOUNDS
+from recjudge_tui.stats.intervals import Bounds, group_means
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.dated import DatedVerdicts
 from recjudge_tui.store.verdicts.ratings import Question
@@ -129,7 +128,7 @@ def _rows(
     group = lines.line[dated] * len(periods) + lines.period[dated]
     value, count = lines.value[dated], len(lines.names) * len(periods)
     failed = np.bincount(group[np.isnan(value)], minlength=count)
-    means = group_means(value, lines.user[dated], group, count, bounds, resamples=draws.resamples)
+    means = group_means(value, lines.user[dated], group, count, bounds)
     for at, (system, opponent) in enumerate(lines.names):
         here = slice(at * len(periods), (at + 1) * len(periods))
         series = Series(figure, system, opponent, question)

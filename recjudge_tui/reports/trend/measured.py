@@ -13,7 +13,7 @@ from recjudge_tui.reports.trend.judged import Resampling
 from recjudge_tui.reports.trend.series import Series, row, series_rows
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.experiments.online import Arm, lift
-from recjudge_tui.stats.resampling.group_means import group_means
+from recjudge_tui.stats.intervals import group_means
 from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
 from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
@@ -68,7 +68,7 @@ def metric_rows(
         kept = ~np.isnan(values[name])
         means = group_means(
             values[name][kept], users[kept], group[kept], len(systems) * len(periods),
-            LIST_METRICS[name].bounds, resamples=draws.resamples,
+            LIST_METRICS[name].bounds,
         )  # fmt: skip
         figure = name if name == "auc" else f"{name}@{k}"
         for at, system in enumerate(systems):

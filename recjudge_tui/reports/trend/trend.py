@@ -8,19 +8,14 @@ from typing import NamedTuple
 
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, Over
 from recjudge_tui.domain.protocols import OVERALL, compares_lists
-from recjudge_tui.reports.common.scales import (
-    is_metric,
-    protocol_questions,
-    protocols_meeting,
-    rater_notes,
-    scale_notes,
-)
+from recjudge_tui.reports.common.scales import is_metric, rater_notes, scale_notes
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.trend.chosen_periods import PeriodRange, period_range
 from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
 from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows
 from recjudge_tui.reports.trend.series import COLUMNS
 from recjudge_tui.reports.trend.served import JudgeChange, change_cells, changes_by_period
+from recjudge_tui.shapes import protocols_meeting, under_protocol
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.store.data.catalogue import check_systems, heldout_types
@@ -155,7 +150,7 @@ def _questions(
 ) -> list[Question]:
     fitting = [
         question
-        for question in protocol_questions(questions, raters, options.protocol)
+        for question in under_protocol(questions, raters, options.protocol)
         if (question.rater == options.rater if options.rater else not is_metric(raters[question.rater]))
     ]
     if options.aspect is not None:

@@ -13,9 +13,9 @@ from recjudge_tui.stats.agreement.registry import NO_ROWS
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, complete, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.intervals import SHARE, sums_by_user
 from recjudge_tui.stats.resampling.design_effect import row_squares
-from recjudge_tui.stats.resampling.intervals import FEWEST_USERS, SHARE, sums_interval
-from recjudge_tui.stats.resampling.jackknife import sums_by_user
+from recjudge_tui.stats.resampling.intervals import FEWEST_USERS, sums_interval
 
 LABEL_STATISTICS = ("precision", "recall", "f1")
 AVERAGES = ("macro", "weighted")

@@ -32,15 +32,12 @@ from recjudge_tui.stats.arrays import (
 )
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
-from recjudge_tui.stats.intervals import Scale, jackknife_interval
+from recjudge_tui.stats.intervals import Bounds, Scale, jackknife_interval, mean_estimate, sums_by_user
 from recjudge_tui.stats.resampling.intervals import (
     FEW_USERS,
     FEWEST_USERS,
-    Bounds,
-    mean_estimate,
     sums_interval,
 )
-from recjudge_tui.stats.resampling.jackknife import sums_by_user
 
 
 @dataclass(frozen=True)
@@ -152,9 +149,7 @@ def mean_change(
     a, b, kept = complete(new, old)
     if a.size == 0:
         return Change(None, None, undefined("no case that both runs were asked about"))
-    change = mean_estimate(
-        a - b, rows_of(users, kept), _between(bounds, bounds), resamples=resamples, seed=seed, level=level
-    )
+    change = mean_estimate(a - b, rows_of(users, kept), _between(bounds, bounds), level=level)
     return Change(float(a.mean()), float(b.mean()), change)
 
 
@@ -176,12 +171,7 @@ def _interval(
     sides = groups[: users[0].size], groups[users[0].size :]
     statistic = cell_function(stat, mirrored=mirrored)
     figures = [
-        np.concatenate(
-            [
-                statistic(weights, cells)
-                for weights in left_out_weights(cells.a.size, of_row, of_side, left_out)
-            ]
-        )
+        np.concatenate([statistic(weights, cells) for weights in left_out_weights(cells.a.size, of_row, of_side, left_out)])
         for (cells, of_row), of_side in zip(both, sides, strict=True)
     ]
     change = figures[0] - figures[1]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from recjudge_tui.stats.arrays import Ids, complete, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 
 
 def position_consistency_estimate(
@@ -29,4 +29,4 @@ def position_consistency_estimate(
     if a.size == 0:
         return undefined("no pair answered in both orders")
     pair_users = rows_of(users, kept)
-    return share_estimate(a == b, pair_users, resamples=resamples, seed=seed, level=level)
+    return share_estimate(a == b, pair_users, level=level)

@@ -11,7 +11,7 @@ from recjudge_tui.stats.agreement.intervals import agreement_estimates
 from recjudge_tui.stats.arrays import BoolArray, Ids, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import share_estimate
+from recjudge_tui.stats.intervals import share_estimate
 
 
 def detection_estimates(

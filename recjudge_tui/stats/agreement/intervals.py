@@ -27,6 +27,7 @@ from recjudge_tui.stats.agreement.weighted_cells import CellFunction, Cells, mak
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, complete, encode, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
+from recjudge_tui.stats.intervals import SHARE, Bounds, mean_estimate
 from recjudge_tui.stats.resampling.design_effect import row_squares
 from recjudge_tui.stats.resampling.intervals import (
     FEW_USERS,
@@ -34,10 +35,7 @@ from recjudge_tui.stats.resampling.intervals import (
     FEWEST_USERS,
     NOT_REQUESTED,
     ONE_USER,
-    SHARE,
-    Bounds,
     interval_of,
-    mean_estimate,
 )
 from recjudge_tui.stats.resampling.jackknife import Spread, mean_spread, spread_of
 from recjudge_tui.stats.resampling.unseen import unseen_share
@@ -292,9 +290,7 @@ def _of_rows(rows: _Rows, labels: FloatArray | None, stat: str) -> Estimate:
         values, bounds = same.astype(np.float64), SHARE
     if not kept.any():
         return undefined(STATISTICS[stat].undefined, rows.a.size)
-    estimate = mean_estimate(
-        values[kept], rows.users[kept], bounds, resamples=rows.resamples, seed=rows.seed, level=rows.level
-    )
+    estimate = mean_estimate(values[kept], rows.users[kept], bounds, level=rows.level)
     return replace(estimate, n=rows.a.size)
 
 

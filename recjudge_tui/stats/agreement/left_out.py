@@ -10,7 +10,7 @@ from recjudge_tui.stats.agreement import weighted_cells
 from recjudge_tui.stats.agreement.registry import CORRELATIONS, STATISTICS
 from recjudge_tui.stats.agreement.weighted_cells import DISAGREEMENTS, Cells
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.resampling.intervals import SHARE, Bounds
+from recjudge_tui.stats.intervals import SHARE, Bounds
 
 # above these sizes users are left out in fewer groups
 _WORK = 150_000_000

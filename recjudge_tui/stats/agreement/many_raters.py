@@ -17,8 +17,9 @@ from recjudge_tui.stats.agreement.registry import MANY_RATERS
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
+from recjudge_tui.stats.intervals import sums_by_user
 from recjudge_tui.stats.resampling.intervals import FEW_USERS, FEWEST_USERS, NOT_REQUESTED, few_users
-from recjudge_tui.stats.resampling.jackknife import sums_by_user, sums_spread
+from recjudge_tui.stats.resampling.jackknife import sums_spread
 
 # with fewer of either, only 80 to 92 % of the 95 % intervals of chance-corrected figures contained the true value
 FEWEST_BY_CHANCE = 20

@@ -25,7 +25,8 @@ from recjudge_tui.stats.agreement.weighted_cells import make_cells
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode, ratio
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Interval, join_notes
-from recjudge_tui.stats.resampling.intervals import FEW_USERS, FEWEST_USERS, NOT_REQUESTED, Bounds
+from recjudge_tui.stats.intervals import Bounds
+from recjudge_tui.stats.resampling.intervals import FEW_USERS, FEWEST_USERS, NOT_REQUESTED
 from recjudge_tui.stats.resampling.jackknife import spread_of
 
 

@@ -64,6 +64,7 @@ STATISTICS: dict[str, Statistic] = {
     "alpha_nominal": Statistic("Krippendorff's α, nominal", _EQUAL, by_chance=True, nominal=True, open_below=True),
     "alpha_ordinal": Statistic("Krippendorff's α, ordinal", _EQUAL, by_chance=True, open_below=True),
     "alpha_interval": Statistic("Krippendorff's α, interval", _EQUAL, by_chance=True, open_below=True),
+    "ac1": Statistic("Gwet's AC1", _FEW_LABELS, labels=True, nominal=True, open_below=True),
     "ac2": Statistic("Gwet's AC2", _FEW_LABELS, labels=True, open_below=True),
     "pearson": Statistic("Pearson's r", _CONSTANT, correlation=True),
     "spearman": Statistic("Spearman's ρ", _CONSTANT, correlation=True),

@@ -181,18 +181,26 @@ def _of_marginals(w: FloatArray, cells: Cells, power: int) -> Disagreement:
     return Disagreement(observed, expected)
 
 
+def ac1(w: FloatArray, cells: Cells) -> FloatArray:
+    return _corrected(_unweighted_prevalence(w, cells))
+
+
 def ac2(w: FloatArray, cells: Cells) -> FloatArray:
     return _corrected(_of_prevalence(w, cells))
 
 
-def _of_prevalence(w: FloatArray, cells: Cells) -> Disagreement:
+def _unweighted_prevalence(w: FloatArray, cells: Cells) -> Disagreement:
+    return _of_prevalence(w, cells, unweighted=True)
+
+
+def _of_prevalence(w: FloatArray, cells: Cells, *, unweighted: bool = False) -> Disagreement:
     labels = cells.label_set()
     q = labels.size
     if q < 2:
         nothing = np.full(w.shape[0], np.nan)
         return Disagreement(nothing, nothing)
     cost = distances(labels, 2)
-    credit = 1 - cost / cost.max()
+    credit = np.eye(q) if unweighted else 1 - cost / cost.max()
     left, right = cells.onehot
     n = w.sum(axis=1)
     observed = ratio(w @ ((left @ credit) * right).sum(axis=1), n)
@@ -257,6 +265,7 @@ DISAGREEMENTS: dict[str, Callable[[FloatArray, Cells], Disagreement]] = {
     "kappa": lambda w, cells: _of_marginals(w, cells, 0),
     "kappa_linear": lambda w, cells: _of_marginals(w, cells, 1),
     "qwk": lambda w, cells: _of_marginals(w, cells, 2),
+    "ac1": _unweighted_prevalence,
     "ac2": _of_prevalence,
     "alpha_nominal": _nominal,
     "alpha_interval": _interval,

@@ -93,10 +93,6 @@ def test_leaderboard_of_pairs_and_of_lists(db: str) -> None:
     assert {"system", "rater", "label", "count", "share", "ci_low", "ci_high"} <= set(lists["rows"][0])
 
 
-def test_metrics_without_lists_say_what_is_missing(db: str) -> None:
-    assert "no lists yet" in table(metrics, db)["notes"][0]
-
-
 def test_csv_is_data_alone_on_stdout(db: str) -> None:
     text = run(leaderboard, "-p", "films", "--db", db, "--protocol", "pairwise", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))

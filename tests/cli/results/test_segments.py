@@ -211,24 +211,6 @@ def test_a_group_without_figures_is_named(project_db: Path, capsys: Capture) -> 
     assert "not judged for flagged items: desk" in flagged["notes"]
 
 
-@pytest.mark.parametrize(
-    ("words", "note"),
-    [
-        (("leaderboard", "--protocol", "pairwise"), "none of these pairs of lists has been judged"),
-        (("leaderboard", "--protocol", "pairwise", "--table", "matrix"), "none of these pairs of lists has been judged"),
-        (("leaderboard", "--protocol", "pointwise"), "there are no verdicts on these"),
-        (("flags",), "no rater has flagged an item of these or was asked to"),
-    ],
-)  # fmt: skip
-def test_a_note_on_a_time_without_verdicts_does_not_mention_other_times(
-    visits: Path, capsys: Capture, words: tuple[str, ...], note: str
-) -> None:
-    table = _table(visits, capsys, *words, "--from", "2031-01-01")
-    assert table["rows"] == []
-    assert note in table["notes"]
-    assert not any("yet" in note for note in table["notes"])
-
-
 def test_text_and_csv_have_the_group_first(visits: Path, capsys: Capture) -> None:
     words = ("-p", "films", "--db", str(visits), "--by", "plan", "--format", "csv")
     for command in (PAIRS, ("agreement", "--protocol", "pairwise"), ("metrics",)):

@@ -81,16 +81,6 @@ def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
     assert f"{where}2 of 8 cases (25.0%) where llm failed: left out" in table.notes
 
 
-def test_figures_of_the_built_in_rules_are_named_for_what_they_are(project: Project) -> None:
-    cases = two_people(project)
-    assert not any("not a language model" in note for note in agreement_table(project.db, project.id).notes)
-    judge_lists(project, "floor", dict(zip(cases, BEN, strict=True)), kind="rules")
-    notes = agreement_table(project.db, project.id).notes
-    assert [note for note in notes if "not a language model" in note] == [
-        "floor is not a language model: the published guidelines written as code"
-    ]
-
-
 def test_missing_values_can_be_filled_on_request(project: Project) -> None:
     cases = two_people(project)
     judge_lists(project, "llm", dict(zip(cases[:6], (2.0, 1.0, 0.0, None, None, 0.0), strict=True)))
@@ -246,25 +236,6 @@ def test_undefined_is_null_with_the_reason(project: Project) -> None:
     for row in table.rows:
         assert row["value"] is None
         assert row["note"]
-
-
-def test_skewed_marginals_are_explained(project: Project) -> None:
-    cases = [list_case(project, f"u{i}") for i in range(20)]
-    give(project, "anna", dict(zip(cases, [2.0] * 18 + [0.0, 2.0], strict=True)))
-    give(project, "ben", dict(zip(cases, [2.0] * 19 + [0.0], strict=True)))
-    row = only(agreement_table(project.db, project.id), stat="qwk")
-    assert "anna gave 2 in 95%, ben gave 2 in 95%" in str(row["note"])
-    assert "skewed marginals" in str(row["note"])
-    assert figure(row, "value") < 0.1
-
-
-def test_low_agreement_without_skew_is_not_explained_away(project: Project) -> None:
-    cases = [list_case(project, f"u{i}") for i in range(9)]
-    give(project, "anna", dict(zip(cases, [2.0, 1.0, 0.0] * 3, strict=True)))
-    give(project, "ben", dict(zip(cases, [0.0, 1.0, 2.0, 2.0, 0.0, 1.0, 1.0, 2.0, 0.0], strict=True)))
-    row = only(agreement_table(project.db, project.id), stat="qwk")
-    assert figure(row, "value") < 0.2
-    assert row["note"] == "only 9 cases: too few to conclude from"
 
 
 def test_levels_of_explanations(project: Project) -> None:
@@ -505,24 +476,3 @@ def test_an_ensemble_of_metrics_is_a_metric(project: Project) -> None:
     options = AgreementOptions(raters=("both",), truth="user", stats=("pearson",))
     table = agreement_table(project.db, project.id, options)
     assert [row["aspect"] for row in table.rows] == ["accuracy", "satisfaction"]
-
-
-def test_nobody_and_one_rater(project: Project) -> None:
-    assert "there are no verdicts" in agreement_table(project.db, project.id).notes[-1]
-    give(project, "anna", {list_case(project, "u"): 1.0})
-    assert "second rater" in agreement_table(project.db, project.id).notes[-1]
-
-
-@pytest.mark.parametrize(("common", "said"), [(60, False), (92, True)])
-def test_chance_is_named_only_where_it_explains_a_low_kappa(
-    project: Project, common: int, said: bool
-) -> None:
-    """Labels of 60 and 50 in 100 are equal by chance in half of the cases, which explains nothing; 92 and 92 do."""
-    cases = [list_case(project, f"u{at:03}") for at in range(100)]
-    anna = [2.0] * common + [1.0] * (100 - common)
-    ben = anna[7:] + anna[:7] if said else [2.0] * 20 + [1.0] * 40 + [2.0] * 30 + [1.0] * 10
-    give(project, "anna", dict(zip(cases, anna, strict=True)))
-    give(project, "ben", dict(zip(cases, ben, strict=True)))
-    row = only(agreement_table(project.db, project.id, AgreementOptions(stats=("qwk",))), stat="qwk")
-    assert figure(row, "value") < 0.2
-    assert ("skewed marginals" in str(row["note"])) is said

@@ -57,10 +57,3 @@ def test_chosen_raters_and_invalid_options(project_db: Path) -> None:
         together_table(project.db, project.id, AgreementOptions(stats=("qwk",)))
     with pytest.raises(UsageError, match="at least two raters"):
         together_table(project.db, project.id, AgreementOptions(raters=("anna",)))
-
-
-def test_without_people_there_is_a_reason(project_db: Path) -> None:
-    project = new_project(project_db)
-    judge_lists(project, "llm", {list_case(project, "u"): 1.0})
-    table = together_table(project.db, project.id, EVERY)
-    assert (table.rows, table.notes[-1][:21]) == ((), "fewer than two people")

@@ -14,7 +14,7 @@ from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.flags.kinds import kinds_table
 from recjudge_tui.reports.flags.project_flags import NOTHING, FlagOptions
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.stats.resampling.intervals import clopper_pearson
+from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.flags import make_flagged_project

@@ -86,16 +86,6 @@ def test_values(project: Project, name: str, value: float, n: int) -> None:
     assert row["k"] == (None if name == "auc" else 2)
 
 
-def test_users_without_a_figure_are_counted(project: Project) -> None:
-    table = metrics_table(project.db, project.id, 2)
-    note = str(metric(table, "ndcg_explicit")["note"])
-    assert "1 of 2 lists left out: no held-out value above 0" in note
-    assert "1 of 2 lists left out: candidates without scores, or no relevant" in str(
-        metric(table, "auc")["note"]
-    )
-    assert metric(table, "ndcg")["note"] == ""
-
-
 def test_users_with_held_out_events_and_no_list_are_named(project: Project) -> None:
     with project.db.transaction():
         add_events(import_target(project), [Event(user_id="u3", type="heldout_click", item_id="a")])

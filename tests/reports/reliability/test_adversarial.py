@@ -16,9 +16,9 @@ from recjudge_tui.reports.common.table import FORMATS, Row, Table, render
 from recjudge_tui.reports.reliability.ablation import ablation_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
 from recjudge_tui.runs.engine.engine import work
-from recjudge_tui.stats.agreement.paired import share_difference
-from recjudge_tui.stats.resampling.intervals import clopper_pearson
-from recjudge_tui.stats.resampling.multiplicity import sign_test
+from recjudge_tui.stats.hypotheses import share_difference
+from recjudge_tui.stats.intervals import clopper_pearson
+from recjudge_tui.stats.hypotheses import sign_test
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.projects.projects import project_id
@@ -108,22 +108,6 @@ def test_with_a_rater_everybody_is_counted_on_its_pairs(db: Database) -> None:
     assert not any("--rater R" in note for note in few.notes)
     with pytest.raises(NotFoundError):
         adversarial_table(db, project, AdversarialOptions(rater="nobody"))
-
-
-def test_the_notes_say_how_far_lists_give_themselves_away_and_what_the_paper_found(db: Database) -> None:
-    project = make_taste_project(db)
-    judged_pairs_run(db)
-    notes = " | ".join(adversarial_table(db, project).notes)
-    assert "of 12 foreign lists show something that the user already" in notes
-    assert "78 / 21 / 1 and 73 / 18 / 9" in notes
-    assert "rules is not a language model" in notes
-    assert "one system" not in notes
-
-
-def test_lists_of_one_system_are_said_to_be_so(db: Database) -> None:
-    project = make_taste_project(db)
-    judged_pairs_run(db, systems=("pop",))
-    assert any("from one system" in note for note in adversarial_table(db, project).notes)
 
 
 def test_failed_calls_are_counted_apart(db: Database, tmp_path: Path) -> None:

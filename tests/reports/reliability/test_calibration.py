@@ -61,7 +61,7 @@ def test_errors_before_and_after(project_db: Path) -> None:
     (found,) = stated_confidences(project.db, project.id, OPTIONS)
     right = (found.value == found.truth)[found.usable]
     expected = calibration.calibration_error(
-        found.confidence[found.usable], right, found.user[found.usable], resamples=100
+        found.confidence[found.usable], right, found.user[found.usable]
     )
     (row,) = rows(table, stage="as given", stat="ece")
     assert (row["value"], row["ci_low"], row["n"]) == (expected.value, expected.ci_low, 80)

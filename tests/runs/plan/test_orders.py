@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-from recjudge_tui.reports.leaderboard.q_matrix import q_matrix_table
-from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
 from recjudge_tui.reports.verdicts.export import write_verdicts
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
@@ -95,26 +93,6 @@ def exported_first(db: Database, project: int) -> set[tuple[str, str]]:
     out = io.StringIO()
     write_verdicts(db, project, "", "csv", out)
     return {(row["user_id"], row["shown_first"]) for row in csv.DictReader(io.StringIO(out.getvalue()))}
-
-
-def test_reports_say_that_position_is_not_controlled_for(db: Database) -> None:
-    project = project_of(db, ("apple", "mango"))
-    judged_by_position(db, project, "pairwise", "drawn", swap=False)
-    judged_by_position(db, project, "pairwise", "fixed", swap=False, baseline="apple")
-    judged_by_position(db, project, "pairwise", "both")
-    options = LeaderboardOptions("pairwise", resamples=20)
-    tables = [
-        leaderboard_table(db, project, options),
-        q_matrix_table(db, project, options),
-        raw_counts_table(db, project, resamples=20),
-        position_table(db, project, resamples=20),
-    ]
-    for table in tables:
-        told = [note for note in table.notes if "one order" in note]
-        assert [note.split(" (pairwise)")[0] for note in told] == ["drawn", "fixed"], table.title
-        assert "position is not controlled for" in told[0]
-        assert "4 of 7 calls" in told[0]
-        assert told[1].endswith("mango came first in 7 of 7 calls with apple")
 
 
 NAMES = st.permutations(["als", "bpr", "pop"]).map(tuple)

@@ -1,7 +1,7 @@
 import numpy as np
 
 from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
-from recjudge_tui.stats.resampling.intervals import clopper_pearson
+from recjudge_tui.stats.intervals import clopper_pearson
 
 
 def test_consistency_of_saer_table_2() -> None:

@@ -65,7 +65,7 @@ def concurrence(a: FloatArray, b: FloatArray) -> float:
 
 def test_values_equal_the_single_functions() -> None:
     a, b, users = preferences()
-    found = ai.agreement_estimates(a, b, users, LABELS, resamples=0)
+    found = ai.agreement_estimates(a, b, users, LABELS)
     single = {
         "percent": ag.percent(a, b),
         "kappa": cohen_kappa_score(a, b, labels=LABELS),
@@ -90,7 +90,7 @@ def test_values_equal_the_single_functions() -> None:
 def test_continuous_values_equal_the_single_functions() -> None:
     rng = np.random.default_rng(2)
     a, b = rng.normal(size=80), rng.integers(1, 6, 80).astype(float)
-    found = ai.agreement_estimates(a, b, np.arange(80), None, resamples=0)
+    found = ai.agreement_estimates(a, b, np.arange(80), None)
     for metric in ("nominal", "ordinal", "interval"):
         assert found[f"alpha_{metric}"].value == pytest.approx(krippendorff_alpha(a, b, metric))
     for method in co.GROUPED:
@@ -174,7 +174,7 @@ def test_ends_lie_on_the_scale_of_the_figure(mirrored: bool) -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         a, b = rng.choice([-1.0, 0.0, 1.0], (2, 10), p=((0.3, 0.4, 0.3), (0.1, 0.1, 0.8))[seed % 2])
-        found = ai.agreement_estimates(a, b, np.arange(10), LABELS, mirrored=mirrored, resamples=100)
+        found = ai.agreement_estimates(a, b, np.arange(10), LABELS, mirrored=mirrored)
         for stat, estimate in found.items():
             limits = STATISTICS[stat].limits
             if limits is not None and estimate.ci_low is not None and estimate.ci_high is not None:
@@ -188,9 +188,9 @@ def test_ends_lie_on_the_scale_of_the_figure(mirrored: bool) -> None:
 def test_row_order_and_other_statistics_do_not_matter(seed: int) -> None:
     a, b, users = preferences(60, seed)
     order = np.random.default_rng(seed).permutation(60)
-    whole = ai.agreement_estimates(a, b, users, LABELS, resamples=50)
-    turned = ai.agreement_estimates(a[order], b[order], users[order], LABELS, resamples=50)
-    alone = ai.agreement_estimates(a, b, users, LABELS, ["qwk"], resamples=50)
+    whole = ai.agreement_estimates(a, b, users, LABELS)
+    turned = ai.agreement_estimates(a[order], b[order], users[order], LABELS)
+    alone = ai.agreement_estimates(a, b, users, LABELS, ["qwk"])
     assert alone["qwk"] == whole["qwk"]
     for stat in NAMED:
         assert turned[stat].value == pytest.approx(whole[stat].value)
@@ -199,23 +199,23 @@ def test_row_order_and_other_statistics_do_not_matter(seed: int) -> None:
 
 def test_user_ids_may_be_texts_or_long_numbers() -> None:
     a, b, users = preferences(100)
-    numbers = ai.agreement_estimates(a, b, users + 4376251640447208384, LABELS, ["qwk"], resamples=50)
-    texts = ai.agreement_estimates(a, b, [f"u{u:03}" for u in users], LABELS, ["qwk"], resamples=50)
+    numbers = ai.agreement_estimates(a, b, users + 4376251640447208384, LABELS, ["qwk"])
+    texts = ai.agreement_estimates(a, b, [f"u{u:03}" for u in users], LABELS, ["qwk"])
     assert numbers == texts
 
 
 def test_undefined_figures_say_why() -> None:
     a = np.full(6, 4.0)
-    found = ai.agreement_estimates(a, a, np.arange(6), FIVE, resamples=50)
+    found = ai.agreement_estimates(a, a, np.arange(6), FIVE)
     assert found["percent"].value == 1
     assert found["ac2"].value == pytest.approx(1)
     assert "same single label throughout" in found["qwk"].note
     assert found["pearson"].note == STATISTICS["pearson"].undefined
     assert "all ratings are equal" in found["alpha_ordinal"].note
     assert "no direction" in found["concurrence"].note
-    strange = ai.agreement_estimates([1, 3.5], [1, 2], [1, 2], FIVE, resamples=50)
+    strange = ai.agreement_estimates([1, 3.5], [1, 2], [1, 2], FIVE)
     assert strange["qwk"].note == "values between the labels, such as 3.5: use a correlation"
-    filled = ai.agreement_estimates([1, 0], [1, 2], [1, 2], FIVE, resamples=50)
+    filled = ai.agreement_estimates([1, 0], [1, 2], [1, 2], FIVE)
     assert filled["qwk"].note == "0 is none of the labels (1 to 5)"
     assert strange["bias"].value == 0.75
 
@@ -233,7 +233,7 @@ def test_nothing_rated_by_both() -> None:
 def test_missing_rows_are_left_out_and_counted() -> None:
     a, b, users = preferences(100)
     a[:10] = np.nan
-    found = ai.agreement_estimates(a, b, users, LABELS, ["qwk"], resamples=50)["qwk"]
+    found = ai.agreement_estimates(a, b, users, LABELS, ["qwk"])["qwk"]
     assert found.n == 90
     assert "10 of 100 rows left out" in found.note
     assert found.value == ag.qwk(a[10:], b[10:], LABELS)
@@ -245,7 +245,7 @@ def test_work_in_pieces_and_groups_of_users(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(lo, "_CHUNK", 20)
     for stat, estimate in ai.agreement_estimates(a, b, users, LABELS).items():
         assert (estimate.ci_low, estimate.ci_high) == (usual[stat].ci_low, usual[stat].ci_high)
-    fewer = ai.agreement_estimates(a, b, users, LABELS, ["qwk"], resamples=25)["qwk"]
+    fewer = ai.agreement_estimates(a, b, users, LABELS, ["qwk"])["qwk"]
     assert fewer.note == "users left out in 25 groups"
     width = (usual["qwk"].ci_high or 0) - (usual["qwk"].ci_low or 0)
     assert (fewer.ci_high or 0) - (fewer.ci_low or 0) == pytest.approx(width, rel=0.4)
@@ -255,14 +255,14 @@ def test_kendall_of_very_many_distinct_values(monkeypatch: pytest.MonkeyPatch) -
     rng = np.random.default_rng(3)
     a = rng.normal(size=60)
     b = a + rng.normal(size=60)
-    usual = ai.agreement_estimates(a, b, np.arange(60), None, ["kendall"], resamples=100)["kendall"]
+    usual = ai.agreement_estimates(a, b, np.arange(60), None, ["kendall"])["kendall"]
     monkeypatch.setattr(ai, "KENDALL_CELLS", 10)
-    slow = ai.agreement_estimates(a, b, np.arange(60), None, ["kendall"], resamples=100)["kendall"]
+    slow = ai.agreement_estimates(a, b, np.arange(60), None, ["kendall"])["kendall"]
     assert slow.value == pytest.approx(usual.value)
     assert slow.ci_low == pytest.approx(usual.ci_low)
     assert (slow.note, usual.note) == ("", "")
     monkeypatch.setattr(ai, "_KENDALL_ROWS", 10)
-    none = ai.agreement_estimates(a, b, np.arange(60), None, ["kendall"], resamples=100)["kendall"]
+    none = ai.agreement_estimates(a, b, np.arange(60), None, ["kendall"])["kendall"]
     assert none.ci_low is None
     assert "mostly distinct" in none.note
 
@@ -289,7 +289,7 @@ def test_other_statistics_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [value for value in each if value is not None]
     for chunk in (4_000_000, 30):
         monkeypatch.setattr(ai, "_GROUP_CELLS", chunk)
-        found = ai.agreement_estimates(a, b, users, LABELS, ["qwk"], groups=users, resamples=50)["qwk"]
+        found = ai.agreement_estimates(a, b, users, LABELS, ["qwk"], groups=users)["qwk"]
         assert found.value == pytest.approx(np.mean(known))
         assert (found.groups, found.groups_undefined) == (len(each), len(each) - len(known))
         assert found.groups_undefined > 0

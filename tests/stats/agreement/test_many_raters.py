@@ -31,7 +31,7 @@ def _values(
 ) -> dict[str, float | None]:
     """The figures of ratings (raters, items)."""
     items = np.broadcast_to(np.arange(table.shape[1]), table.shape).ravel()
-    estimates = many_raters_estimates(table.ravel(), items, items // 2, labels, stats, resamples=0, **words)
+    estimates = many_raters_estimates(table.ravel(), items, items // 2, labels, stats, **words)
     return {stat: estimate.value for stat, estimate in estimates.items()}
 
 

@@ -44,7 +44,7 @@ def test_pairs_that_err_apart_are_more_certain_together() -> None:
 
 
 def test_reasons_why_there_is_none() -> None:
-    assert pairs_interval([pair()], LABELS, "qwk", resamples=0).note == NOT_REQUESTED
+    assert pairs_interval([pair()], LABELS, "qwk").note == NOT_REQUESTED
     assert pairs_interval([pair(4)], LABELS, "qwk").note == FEW_USERS
     a, _, users = pair()
     assert pairs_interval([RatedPair(a, np.ones(a.size), users)], LABELS, "qwk").note == ai.ONE_ALIKE

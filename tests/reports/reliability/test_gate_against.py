@@ -12,7 +12,6 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import GateOptions
-from recjudge_tui.reports.reliability.gate_sides import NoEarlierError
 from recjudge_tui.store.cases.cases import CaseKey, ensure_case
 from tests.support.verdicts import Project, give, judge_pairs, list_case, new_project
 
@@ -157,7 +156,7 @@ def test_neither_the_order_of_rows_nor_names_matter(tmp_path: Path) -> None:
 def test_sides_that_are_not_two_nights(project: Project) -> None:
     run = night(project, MONDAY, of_users([1.0] * 6))
     for rater, against, error, words in (
-        ("nightly", "nightly", NoEarlierError, "has no earlier run"),
+        ("nightly", "nightly", UsageError, "has no earlier run"),
         (f"run:{run}", f"run:{run}", UsageError, "with itself"),
         ("nightly", f"run:{run}", UsageError, "one of its own"),
         (f"run:{run}", "nightly", UsageError, "Name two runs|one of its own"),
