@@ -25,7 +25,13 @@ from recjudge_tui.stats.ranking import PairTest, UserCounts, pair_tests, user_co
 from recjudge_tui.store.prompts.prompts import finer_labels
 from recjudge_tui.store.raters.raters import find_rater, rater_row
 from recjudge_tui.store.runs.runs import run_row
-from recjudge_tui.store.verdicts.generations import CaseOccasions, in_generation, newest_judged
+from recjudge_tui.store.verdicts.changes import run_configurations
+from recjudge_tui.store.verdicts.generations import (
+    CaseOccasions,
+    case_occasions,
+    in_generation,
+    newest_judged,
+)
 from recjudge_tui.store.verdicts.ratings import (
     CaseColumns,
     Crowd,
@@ -685,7 +691,9 @@ def verdicts_of(project: Project, questions: Iterable[Question], selection: Sele
     ratings = load_questions(project.db, project.id, questions, selection.cases)
     if selection.fine:
         return ratings
-    verdicts = {q: _rolled_up(project, ratings.raters[q.rater], q, own) for q, own in ratings.verdicts.items()}
+    verdicts = {
+        q: _rolled_up(project, ratings.raters[q.rater], q, own) for q, own in ratings.verdicts.items()
+    }
     return replace(ratings, verdicts=verdicts)
 
 
@@ -737,8 +745,12 @@ def source(project: Project, word: str) -> Source:
         raise UsageError(f"“{word}” is not a run", next_step="Write a run as run:14.")
     run = run_row(project.db, int(number))
     if run["project_id"] != project.id:
-        raise NotFoundError(f"run {number} belongs to project {run['project']}", next_step="Name that project.")
-    return Source(f"{run['rater']} (run {run['id']})", run["rater"], run["rater_id"], run["id"], run["protocol"])
+        raise NotFoundError(
+            f"run {number} belongs to project {run['project']}", next_step="Name that project."
+        )
+    return Source(
+        f"{run['rater']} (run {run['id']})", run["rater"], run["rater_id"], run["id"], run["protocol"]
+    )
 
 
 @dataclass(frozen=True)
@@ -823,9 +835,7 @@ class Matched:
             means.append(np.where(n > 0, total / np.maximum(n, 1), np.nan))
         return means[0], means[1], users
 
-    def beside(
-        self, truth: Verdicts
-    ) -> tuple[list[tuple[FloatArray, FloatArray, IntArray]], Orientation]:
+    def beside(self, truth: Verdicts) -> tuple[list[tuple[FloatArray, FloatArray, IntArray]], Orientation]:
         """The later and the earlier verdicts beside the truth (value, truth, user), each on its own lists, over the keys that
         have both, all seen from one side."""
         given = np.full(self.cases.ids.size, np.nan)
@@ -847,6 +857,61 @@ def matched(cases: CaseColumns, occasions: CaseOccasions, later: Verdicts, earli
     newest, older = (_generation(cases, side) for side in (later, earlier))
     sides = _of_generation(cases, later, newest), _of_generation(cases, earlier, older)
     return _matched(cases, occasions, *sides, may_share=newest == older)
+
+
+def check_sides(later: Source, earlier: Source) -> None:
+    """Raises UsageError for one run twice, and for a rater beside one of its own runs."""
+    if later.rater != earlier.rater or later.run_id is earlier.run_id is None:
+        return
+    if later.run_id == earlier.run_id:
+        raise UsageError(f"{later.name} cannot be compared with itself", "Name another run.")
+    if later.run_id is None or earlier.run_id is None:
+        raise UsageError(
+            f"{later.name} cannot be compared with {earlier.name}: the run is one of its own",
+            "Name two runs, or the rater twice.",
+        )
+
+
+class MatchedRuns(NamedTuple):
+    """Matched verdicts, and the later and the earlier run; None for all of a rater."""
+
+    verdicts: Matched
+    runs: tuple[int | None, int | None] = (None, None)
+
+
+def matched_sides(
+    project: Project, ratings: Ratings, later: Source, earlier: Source, question: Question
+) -> MatchedRuns | None:
+    """Two sides on a question of the later one; None if one has no verdicts. `ratings`: the verdicts on every list.
+
+    A rater beside itself: its newest lists beside those that they replaced, or its newest run beside the run before,
+    whichever has more users in common.
+    """
+    occasions = case_occasions(project.db, project.id, ratings.cases.ids)
+    cases, verdicts = ratings.cases, ratings.verdicts[question]
+    if later != earlier:
+        same = question._replace(rater=earlier.rater)
+        if same not in ratings.verdicts or not earlier.answers(same):
+            return None
+        before = earlier.verdicts(project, ratings, same)
+        found = matched(cases, occasions, verdicts, before)
+        return MatchedRuns(found, (later.run_id, earlier.run_id)) if before.row.size else None
+    replaced = replaced_lists(cases, occasions, verdicts)
+    of_runs = []
+    for run in reversed(run_configurations(project.db, later.rater_id, question.protocol)):
+        own = later._replace(run_id=run.run_id).verdicts(project, ratings, question)
+        of_runs += [(run.run_id, own)] if own.row.size else []
+        if len(of_runs) == 2:
+            break
+    if len(of_runs) < 2:
+        return None if replaced is None else MatchedRuns(replaced)
+    (new_id, new), (old_id, old) = of_runs
+    by_run = matched(cases, occasions, new, old)
+    if replaced is not None:
+        of_newest = replaced.later.among(np.isin(replaced.later.row, new.row))
+        if replace(replaced, later=of_newest).users >= by_run.users:
+            return MatchedRuns(replaced)
+    return MatchedRuns(by_run, (new_id, old_id))
 
 
 def replaced_lists(cases: CaseColumns, occasions: CaseOccasions, verdicts: Verdicts) -> Matched | None:
@@ -874,7 +939,9 @@ def _of_generation(cases: CaseColumns, verdicts: Verdicts, generation: int) -> V
 def _matched(
     cases: CaseColumns, occasions: CaseOccasions, later: Verdicts, earlier: Verdicts, *, may_share: bool
 ) -> Matched:
-    by_case, by_occasion, by_user = (Matched(cases, occasions, later, earlier, rule) for rule in get_args(Rule))
+    by_case, by_occasion, by_user = (
+        Matched(cases, occasions, later, earlier, rule) for rule in get_args(Rule)
+    )
     # lists of unknown times are of no common occasion, only of one user
     timed = bool(occasions.served_at[later.row].any() and occasions.served_at[earlier.row].any())
     finer = [by_case] * may_share + [by_occasion] * timed

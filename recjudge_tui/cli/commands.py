@@ -64,7 +64,6 @@ SECTIONS = {
             "results.passport", "passport", "Print one page about a judge: trust, preferences, cost."
         ),
         "methods": Subcommand("results.methods", "methods", "Write the methods paragraphs of a paper."),
-        "gate": Subcommand("results.gate", "gate", "Check bounds, and that nothing got worse, in CI."),
         "report": Subcommand("results.report", "report", "Write a project report as one HTML file."),
         "reproduce": Subcommand(
             "results.reproduce", "reproduce", "Show a paper's figures beside recomputed ones."

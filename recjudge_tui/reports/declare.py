@@ -25,7 +25,7 @@ from recjudge_tui.domain.options import (
 )
 from recjudge_tui.errors import UsageError
 from recjudge_tui.stats.agreement.registry import MANY_RATERS, STATISTICS
-from recjudge_tui.stats.defaults import TOP_K
+from recjudge_tui.stats.defaults import LEVEL, TOP_K
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -380,6 +380,67 @@ _DECLARED = (
         ),
         own_by=("system",),
         words="kappa correlation human ceiling people confusion trust",
+    ),
+    Report(
+        "gate", "Check bounds, and that nothing got worse, in CI.", "gate:gate",
+        (
+            Option(
+                "rater", str, "The rater that must meet the bounds, or run:ID for one of its runs.", flag="--rater",
+                metavar="R", required=True, completes="rater",
+            ),
+            TRUTH.but(help="The rater to measure agreement with."),
+            Option(
+                "at_least", tuple,
+                "NAME: qwk, kappa, percent, ... (as in agreement --stat; needs --truth), win_rate (needs --systems),"
+                " failure_rate. Repeatable.",
+                (), flag="--at-least", metavar="NAME=X", repeated=True,
+            ),
+            Option(
+                "at_most", tuple, "An upper bound, written the same way. Repeatable.", (), flag="--at-most",
+                metavar="NAME=X", repeated=True,
+            ),
+            Option(
+                "certain", bool,
+                "The whole interval must meet a bound, not only the figure. If some bounds are not met, the others count as"
+                " met only after Holm's correction.",
+                False, flag="--certain",
+            ),
+            Option(
+                "against", str,
+                "The rater of an earlier run, or run:ID: check that nothing got worse. The same lists are compared case by"
+                " case, other lists of one occasion with each other, and lists of other times user by user. Give the rater"
+                " itself to compare its newest run with the run before, or new lists with those they replaced.",
+                flag="--against", metavar="R", completes="rater",
+            ),
+            Option(
+                "stats", tuple,
+                "With --against: the figures that must not get worse. Default: failure_rate, with --truth also qwk (pearson"
+                " for scores without labels), with --systems also win_rate.",
+                (), flag="--stat", metavar="NAME,...",
+            ),
+            Option(
+                "pair", tuple, "For win_rate: A's rate of wins over B; a tie counts half.", (), flag="--systems",
+                metavar="A,B", completes="systems",
+            ),
+            PROTOCOL.but(help="Only this protocol; arena is compared with people's pairwise labels."),
+            ASPECT.but(help="Only this aspect. Default: all; each must meet the bounds."),
+            Option(
+                "level", float, "Confidence level of the intervals.", LEVEL, {"gt": 0, "lt": 1}, flag="--level", metavar="L",
+            ),
+        ),
+        about="Exit 0 if every bound is met and nothing got worse, 3 if not, 1 if a change cannot be measured. A bound on an"
+        " undefined figure is not met. With --against, a figure got worse if the interval of its change excludes zero in the"
+        " bad direction, after Holm's correction for all figures and aspects of the table. The interval leaves the same users"
+        " out of both runs (the jackknife; Efron and Stein 1981). The table also shows which models were served then and now.",
+        examples=(
+            "gate -p movies --rater qwen --truth people --at-least qwk=0.6 --at-most failure_rate=0.02",
+            "gate -p movies --rater qwen-june --against qwen-may --truth people",
+            "gate -p movies --rater qwen --systems new,old --at-least win_rate=0.5 --certain",
+            "gate -p movies --rater qwen --against qwen --format junit -o gate.xml",
+            "gate -p movies --rater run:15 --against run:14 --systems new,old",
+        ),
+        formats=("junit", "github"), written="gate:written", ends="gate:ends",
+        words="bound ci regression check served model exit code",
     ),
 )  # fmt: skip
 REPORTS: dict[str, Report] = {report.name: report for report in _DECLARED}
