@@ -79,6 +79,11 @@ class Base:
     def rater(self, question: Question) -> Rater:
         return self.ratings.raters[question.rater]
 
+    def is_nominal(self, question: Question) -> bool:
+        """Whether a question is answered by categories without an order."""
+        scale = stored_scales(self.project.db, self.project.id).get((question.protocol, question.aspect))
+        return scale is not None and not scale.ordered
+
 
 def base(project: Project, selection: Selection, *, newest: bool = True) -> Base:
     """The verdicts of a selection; without `newest` on all lists, for reports that align raters themselves.

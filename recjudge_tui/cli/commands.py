@@ -52,7 +52,6 @@ SECTIONS = {
         "estimate": Subcommand(
             "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
         ),
-        "trend": Subcommand("results.trend", "trend", "Show each system's figures over time."),
         "biases": Subcommand(
             "results.biases", "biases", "Show whether raters favour longer, popular or uniform lists."
         ),

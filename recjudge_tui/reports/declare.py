@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from recjudge_tui.domain.occasions import OVER as PERIODS
 from recjudge_tui.domain.options import (
     ASPECT,
     BY,
     CASES,
+    CONTEXTS,
     FINE,
     OCCASIONS,
     OVER,
@@ -441,6 +443,46 @@ _DECLARED = (
         ),
         formats=("junit", "github"), written="gate:written", ends="gate:ends",
         words="bound ci regression check served model exit code",
+    ),
+    Report(
+        "trend", "Show each system's figures over time.", "trend:trend",
+        (
+            Option(
+                "over", str,
+                "Days, ISO weeks or months (UTC) in which lists were served, or the imports in which they came.", "day",
+                choices=PERIODS, flag="--over",
+            ),
+            Option(
+                "of", tuple,
+                "Only these systems, and pairs of two of them; with one system, all its pairs. Default: all.", (),
+                flag="--systems,--system", metavar="A,B,...", completes="systems",
+            ),
+            PROTOCOL.but(help="Only this protocol. Default: all."),
+            RATER.but(help="Only this rater. Default: all but metrics."), READERS,
+            ASPECT.but(help="Only this aspect. Default: overall, where a rater gave it."),
+            Option(
+                "metrics", tuple,
+                "Offline metrics to show; “none” for none. Default: ndcg, where events are held out.", (),
+                flag="--metrics", metavar="A,B,...",
+            ),
+            K.but(help="How many items of a list count in metrics."), CONTEXTS,
+            Option(
+                "since", str, "The first period: 2026-03, 2026-W10, 2026-03-31; by import, its number.", "", flag="--from",
+                metavar="PERIOD",
+            ),
+            Option("until", str, "The last period, written the same way.", "", flag="--to", metavar="PERIOD"),
+        ),
+        about="The judged figures of each system, with flags, offline metrics and live outcomes. A line compares like with"
+        " like: pairs are shown as the win rate of one system against another, and with more than two systems as ratings"
+        " (Bradley and Terry's) of the periods in which all of them met; labels as the share of the best label, scores as"
+        " their mean. Lists are dated by served_at; those without one are counted and left out (by import they are shown)."
+        " Experiments appear on the day their result was recorded. A note marks each period in which another model or prompt"
+        " version answered than before.",
+        examples=(
+            "trend -p shop --over week",
+            "trend -p shop --protocol pairwise --systems new,old --format csv -o trend.csv",
+        ),
+        words="time day week month import drift history over",
     ),
 )  # fmt: skip
 REPORTS: dict[str, Report] = {report.name: report for report in _DECLARED}

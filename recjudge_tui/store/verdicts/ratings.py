@@ -322,10 +322,15 @@ def _placed(db: Database, sql: str, parameters: Sequence[object], cases: CaseCol
     return Verdicts(row[known], value[known], flipped[known])
 
 
-def flags_and_runs(
-    db: Database, rater_id: int, question: Question, cases: CaseColumns
-) -> tuple[IntArray, IntArray]:
-    """By verdict of `load_questions`: the number of flagged items, and the run (0 without one)."""
+class FlagsAndRuns(NamedTuple):
+    """By verdict: the case's index in CaseColumns, the number of flagged items, and the run (0 without one)."""
+
+    row: IntArray
+    flags: IntArray
+    run: IntArray
+
+
+def flags_and_runs(db: Database, rater_id: int, question: Question, cases: CaseColumns) -> FlagsAndRuns:
     columns = columns_of(
         db,
         """SELECT case_id, flag_count, ifnull(run_id, 0) FROM verdicts
@@ -333,8 +338,11 @@ def flags_and_runs(
         (rater_id, question.protocol, question.aspect),
         [("case_id", "i8"), ("flags", "i8"), ("run", "i8")],
     )
-    known = np.isin(columns["case_id"], cases.ids)
-    return columns["flags"][known], columns["run"][known]
+    # another process may have added cases since they were read
+    known = columns[np.isin(columns["case_id"], cases.ids)]
+    return FlagsAndRuns(
+        np.searchsorted(cases.ids, known["case_id"]), known["flags"].copy(), known["run"].copy()
+    )
 
 
 def columns_of(
