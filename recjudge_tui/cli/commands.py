@@ -45,15 +45,8 @@ SECTIONS = {
         ),
     },
     "Results": {
-        "metrics": Subcommand("results.metrics", "metrics", "Show offline metrics against held-out events."),
-        "flags": Subcommand(
-            "results.flags", "flags", "Show which issues are flagged in each system's lists."
-        ),
         "estimate": Subcommand(
             "results.estimate", "estimate", "Estimate people's verdict from a few labels and a judge."
-        ),
-        "biases": Subcommand(
-            "results.biases", "biases", "Show whether raters favour longer, popular or uniform lists."
         ),
         "cost": Subcommand("results.cost", "cost", "Show the cost of a judged case by judge and prompt."),
         "outcome": Subcommand(

@@ -34,15 +34,21 @@ from recjudge_tui.reports.rater_pairs import (
 from recjudge_tui.reports.sanity import sanity
 from recjudge_tui.reports.words import borrowed_notes, few_cases, left_out_notes
 from recjudge_tui.shapes import Base, Meeting, Met, Orientation, Pairs, Side, meet, pairs, under_protocol
-from recjudge_tui.stats.agreement.by_label import label_scores
-from recjudge_tui.stats.agreement.coefficients import ac2, confusion, percent
-from recjudge_tui.stats.agreement.correlation import kendall, pearson, spearman
-from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of
+from recjudge_tui.stats.agreement import (
+    ac2,
+    confusion,
+    kendall,
+    label_scores,
+    many_raters_estimates,
+    pearson,
+    percent,
+    spearman,
+)
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.ensembles import MOST_RATERS, subset_figures
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.registry import CORRELATIONS, MANY_RATERS, NO_ORDER, STATISTICS, label_of
 from recjudge_tui.store.occasions import untimed_note
 from recjudge_tui.store.verdicts.ratings import Question
 
@@ -232,7 +238,7 @@ def _figures(
     level: str,
     people: People,
 ) -> Iterator[Row]:
-    reasons = {stat: unfit(stat, meeting, met, labels) for stat in stats}
+    reasons = {stat: unfit(stat, meeting, met) for stat in stats}
     able = tuple(stat for stat in stats if not reasons[stat])
     figures = pair_estimates(both, labels, able, level)
     top = people.ceiling(meeting, both, labels, able, level)
@@ -461,6 +467,8 @@ _WORDS = (
     (0.0, "barely"),
 )
 _SYMBOLS = {"qwk": "κ", "kappa": "κ", "kappa_linear": "κ", "pearson": "r", "spearman": "ρ", "kendall": "τ"}
+# columns that fit 80 cells
+_WIDEST = 5
 _UNITS = {"list": "list", "pair": "pair", "explanation": "text"}
 
 
@@ -471,15 +479,20 @@ def short(value: float) -> str:
 
 
 def _against_people(rows: Sequence[Row], met: Met) -> list[Row]:
-    """The rows about machines and the best kind of reference that there is; without any, all rows."""
-    raters = met.ratings.raters
-
-    def kind(row: Row) -> str:
-        return raters[str(row["rater_b"])].kind
-
-    about = [r for r in rows if raters[str(r["rater_a"])].kind not in REFERENCES and kind(r) in REFERENCES]
-    best = next((k for k in REFERENCES if any(kind(row) == k for row in about)), "")
-    return [row for row in about if kind(row) == best] or list(rows)
+    """The rows about machines and, of each protocol, the best kind of reference that there is; without any, all rows."""
+    kinds = {name: rater.kind for name, rater in met.ratings.raters.items()}
+    of_machines = [row for row in rows if kinds[str(row["rater_a"])] not in REFERENCES]
+    best: dict[object, int] = {}
+    for row in of_machines:
+        if (kind := kinds[str(row["rater_b"])]) in REFERENCES:
+            place = REFERENCES.index(kind)
+            best[row["protocol"]] = min(place, best.get(row["protocol"], place))
+    told = [
+        row
+        for row in of_machines
+        if row["protocol"] in best and kinds[str(row["rater_b"])] == REFERENCES[best[row["protocol"]]]
+    ]
+    return told or list(rows)
 
 
 def _spread(values: Sequence[float]) -> str:
@@ -532,51 +545,50 @@ def _size(rows: Sequence[Row], protocol: str, level: str) -> str:
 
 
 def _brief(rows: Sequence[Row], met: Met) -> Table:
-    """One row a rater, one column an aspect, or of one aspect a column for each statistic; then what people reach."""
+    """One row a rater, one column an aspect, or of one aspect a column for each statistic; then what people reach. What would
+    be too wide has one row a rater and aspect."""
     told = _against_people(rows, met)
     aspects = list(dict.fromkeys(str(row["aspect"]) for row in told))
     by_stat = len(aspects) == 1
     if not by_stat:
-        first: dict[tuple[object, ...], object] = {}
-        for row in told:
-            first.setdefault((row["rater_a"], row["rater_b"], row["protocol"], row["aspect"]), row["stat"])
-        told = [r for r in told if first[r["rater_a"], r["rater_b"], r["protocol"], r["aspect"]] == r["stat"]]
-    cells = [
-        name
-        for name in ("rater_b", "protocol", "system", "level", "stat")
-        if not (by_stat and name == "stat")
-    ]
-    kept = ["rater_a", *(name for name in cells if len({row.get(name) for row in told}) > 1)]
+        firsts: dict[tuple[object, ...], object] = {}
+        told = [row for row in told if firsts.setdefault(_pair(row), row["stat"]) == row["stat"]]
+    several = ("rater_b", "protocol", "system", "level", *(() if by_stat else ("stat",)))
+    about = [name for name in several if len({row.get(name) for row in told}) > 1]
+    long = len({row["protocol"] for row in told}) > 1 or (not by_stat and len(aspects) + len(about) > _WIDEST)
+    about += ["aspect"] if long and not by_stat else []
     lines: dict[tuple[object, ...], Row] = {}
-    tops: dict[str, Row] = {}
+    tops: dict[tuple[object, ...], Row] = {}
+    names: dict[str, None] = {}
     for row in told:
-        key = tuple(row.get(name) for name in kept)
-        line = lines.setdefault(key, {name: row.get(name) for name in kept} | {"note": ""})
-        column = label_of(str(row["stat"])) if by_stat else str(row["aspect"])
+        where = tuple(row.get(name) for name in about)
+        same: Row = dict(zip(about, where, strict=True))
+        column = label_of(str(row["stat"])) if by_stat else "agreement" if long else str(row["aspect"])
+        line = lines.setdefault((row["rater_a"], *where), {"rater_a": row["rater_a"], **same, "note": ""})
         line[column] = _cell(row, "value", "ci")
-        least = few_cases(int(str(row["n"]))) if row["level"] != SYSTEM else ""
-        line["note"] = join_notes(str(line["note"]), str(row["note"]) if row["value"] is None else least)
-        if row.get("ceiling") is not None and int(str(row["ceiling_n"])) >= int(
-            str(tops.get(column, {}).get("ceiling_n", 0))
-        ):
-            tops[column] = row
-    if tops:
-        lines["people",] = {
-            "rater_a": "people",
-            **{c: _cell(row, "ceiling", "ceiling") for c, row in tops.items()},
-        }
-    names = [label_of(s) for s in dict.fromkeys(str(row["stat"]) for row in told)] if by_stat else aspects
+        little = few_cases(int(str(row["n"]))) if row["level"] != SYSTEM else ""
+        line["note"] = join_notes(str(line["note"]), str(row["note"]) if row["value"] is None else little)
+        names[column] = None
+        if row.get("ceiling") is not None:
+            cell = _cell(row, "ceiling", "ceiling")
+            if long and not by_stat:
+                line["people"] = cell
+            else:
+                tops.setdefault(where, {"rater_a": "people", **same})[column] = cell
+    shown: list[Row] = []
+    for where in dict.fromkeys(key[1:] for key in lines):
+        shown += [line for key, line in lines.items() if key[1:] == where]
+        shown += [tops[where]] if where in tops else []
+    names |= {"people": None} if any("people" in line for line in shown) else {}
+    stats = list(dict.fromkeys(label_of(str(row["stat"])) for row in told))
     by_name = {column.name: column for column in _COLUMNS}
-    columns = [*(by_name[name] for name in kept), *(Column(name, name) for name in names)]
-    if any(line.get("note") for line in lines.values()):
-        columns.append(by_name["note"])
+    columns = [*(by_name[name] for name in ("rater_a", *about)), *(Column(name, name) for name in names)]
+    columns += [by_name["note"]] if any(line.get("note") for line in shown) else []
     known = {column.name for column in columns}
-    shown = tuple({name: value for name, value in line.items() if name in known} for line in lines.values())
-    stats = list(dict.fromkeys(str(row["stat"]) for row in told))
-    title = f"Agreement · {label_of(stats[0])}" if not by_stat and len(stats) == 1 else "Agreement"
-    if len({row["rater_b"] for row in told}) == 1:
-        title += f" with {told[0]['rater_b']}"
-    return Table(title, tuple(columns), shown)
+    title = f"Agreement · {stats[0]}" if not by_stat and len(stats) == 1 else "Agreement"
+    title += "" if "rater_b" in about else f" with {told[0]['rater_b']}"
+    kept = tuple({name: value for name, value in line.items() if name in known} for line in shown)
+    return Table(title, tuple(columns), kept)
 
 
 def _cell(row: Row, name: str, ends: str) -> str:

@@ -45,8 +45,7 @@ from recjudge_tui.shapes import (
     under_protocol,
     verdicts_of,
 )
-from recjudge_tui.stats.agreement.change import RatedCases, agreement_change
-from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
+from recjudge_tui.stats.agreement import RatedCases, agreement_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import (
@@ -60,6 +59,7 @@ from recjudge_tui.stats.hypotheses import (
     users_for_each,
 )
 from recjudge_tui.stats.intervals import mean_estimate
+from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import prompt_text
 from recjudge_tui.store.runs.judges import newest_judges

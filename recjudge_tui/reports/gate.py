@@ -36,13 +36,13 @@ from recjudge_tui.shapes import (
     under_protocol,
     verdicts_of,
 )  # fmt: skip
-from recjudge_tui.stats.agreement.change import Change, RatedCases, agreement_change
-from recjudge_tui.stats.agreement.registry import STATISTICS
+from recjudge_tui.stats.agreement import Change, RatedCases, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm_claims
-from recjudge_tui.stats.intervals import ALL_EQUAL, mean_estimate, share_estimate
+from recjudge_tui.stats.intervals import ALL_EQUAL, share_estimate
 from recjudge_tui.stats.ranking import outcome_estimates
+from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.data.catalogue import check_systems
 from recjudge_tui.store.runs.judges import ServedModel, served_models
 from recjudge_tui.store.verdicts.ratings import (
@@ -304,7 +304,7 @@ def _figure(
     """The cell that the figure's own report has; None where the rater did not compare the two systems."""
     if meeting is not None:
         both, labels = made.met.pairs(meeting).complete, made.labels[meeting]
-        if reason := unfit(name, meeting, made.met, labels):
+        if reason := unfit(name, meeting, made.met):
             return undefined(reason, both.n)
         figure = pair_estimates(both, labels, (name,), confidence=level)[name]
         return replace(figure, note=join_notes(figure.note, both.seen.words()))
@@ -350,15 +350,13 @@ def _change(made: Gate, name: str, question: Question, meeting: Meeting | None, 
     match = made.compared[question].verdicts
     if meeting is None:
         new, old, users = match.values(lambda verdicts: made.values(name, verdicts))
-        kept = ~np.isnan(new - old)
-        if not kept.any():
+        if np.isnan(new - old).all():
             both = "no case that both runs were asked about"
             reason = both if match.rule == "case" else "no user and systems that both runs judged"
             return Change(None, None, undefined(reason))
-        change = mean_estimate(new[kept] - old[kept], users[kept], (-1.0, 1.0), level=level)
-        return Change(float(new[kept].mean()), float(old[kept].mean()), change)
+        return mean_change(new, old, users, (0.0, 1.0), level=level)
     labels = made.labels[meeting]
-    if reason := unfit(name, meeting, made.met, labels):
+    if reason := unfit(name, meeting, made.met):
         return Change(None, None, undefined(reason))
     sides, seen = match.beside(made.met.ratings.verdicts[meeting.b])
     later, earlier = (RatedCases(*side) for side in sides)

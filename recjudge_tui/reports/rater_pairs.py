@@ -18,19 +18,17 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import label_names
 from recjudge_tui.shapes import Meeting, Met, Orientation, Pairs, meet, meetings, verdicts_of
-from recjudge_tui.stats.agreement.intervals import agreement_estimates
-from recjudge_tui.stats.agreement.rater_pairs import RatedPair, pairs_interval
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
+from recjudge_tui.stats.agreement import RatedPair, agreement_estimates, pairs_interval
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.consensus import conservative, majority, median, strict
-from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, join_notes
+from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.ratings import Question, Rater, Ratings
 
 ALL = "all"
 OF_METRICS = "a metric has its own scale: only correlations apply"
-NO_CATEGORIES = "the values are no categories: use a correlation"
 
 
 # ---- statistics ------------------------------------------------------------------------------------------------------
@@ -94,14 +92,11 @@ def between_labels(meeting: Meeting, met: Met, labels: Sequence[float] | None) -
     return out
 
 
-def unfit(stat: str, meeting: Meeting, met: Met, labels: Sequence[float] | None) -> str:
+def unfit(stat: str, meeting: Meeting, met: Met) -> str:
     """Why a statistic cannot be computed for two raters; empty if it can."""
     if (meeting.protocol, meeting.aspect) in met.nominal and not STATISTICS[stat].nominal:
         return NO_ORDER
-    if stat not in CORRELATIONS and not by_labels(meeting, met):
-        return OF_METRICS
-    no_labels = labels is None or between_labels(meeting, met, labels)
-    return NO_CATEGORIES if stat == "percent" and no_labels else ""
+    return "" if stat in CORRELATIONS or by_labels(meeting, met) else OF_METRICS
 
 
 def fitting(
@@ -113,7 +108,7 @@ def fitting(
         return tuple(
             stat
             for stat, statistic in STATISTICS.items()
-            if not unfit(stat, meeting, met, labels) and (directed or not statistic.directed)
+            if not unfit(stat, meeting, met) and (directed or not statistic.directed)
         )
     if asked:
         return tuple(dict.fromkeys(asked))
@@ -140,14 +135,12 @@ def estimates(
     seen: Orientation,
     groups: IntArray | None = None,
     *,
-    intervals: bool = True,
     confidence: float = LEVEL,
 ) -> dict[str, Estimate]:
     """The statistics of two raters' values (cases,), intervals over users; of a share, n counts the cases in it."""
     found = agreement_estimates(
-        a, b, user, seen.labels(labels), tuple(stats), mirrored=seen.mirrored, groups=groups,
-        resamples=RESAMPLES if intervals else 0, level=confidence,
-    )  # fmt: skip
+        a, b, user, seen.labels(labels), tuple(stats), mirrored=seen.mirrored, groups=groups, level=confidence
+    )
     for stat in found:
         if STATISTICS[stat].directed:
             found[stat] = replace(found[stat], n=int((b != 0).sum()))
@@ -284,8 +277,8 @@ def _weighted(
         user = pairs.user[kept]
         groups = pairs.groups(level)
         found = estimates(
-            a[kept], b[kept], user, labels, stats, pairs.seen, None if groups is None else groups[kept], intervals=not whole
-        )  # fmt: skip
+            a[kept], b[kept], user, labels, stats, pairs.seen, None if groups is None else groups[kept]
+        )
         for stat, estimate in found.items():
             if estimate.value is not None:
                 figures.setdefault(stat, []).append(estimate)

@@ -14,7 +14,7 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.scales import origin_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.shapes import rank_of
-from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
+from recjudge_tui.stats.agreement import position_consistency_estimate
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate

@@ -14,7 +14,7 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.plan_options import PlanOptions, check_options
 from recjudge_tui.reports.words import earlier_notes
 from recjudge_tui.shapes import protocols_meeting, rank_of, under_protocol
-from recjudge_tui.stats.agreement.correlation import pearson
+from recjudge_tui.stats.agreement import pearson
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.experiments.power import (

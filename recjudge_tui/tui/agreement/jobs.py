@@ -9,7 +9,7 @@ from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms
-from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
+from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 
 DEFAULT_LEVEL = "dataset"
