@@ -93,7 +93,7 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
         else:
             why = "neither a reply nor the server named a model"
             yield missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
-    known = {(model.name, model.digest, model.models) for model in served if _served(model)}
+    known = {(model.name, model.digest, model.models) for model in served if model.replies and _served(model)}
     if len(known) > 1:
         yield text_entry(JUDGE, "served model changed", f"{len(known)} different models answered these runs")
 
