@@ -75,7 +75,7 @@ def running_agreement(
         values = np.array([vote.value for vote in cast])
         names = label_names(db, project_id, protocol, cast[0].aspect, values)
         labels = None if names is None else sorted(names)
-    stat = usual_statistic(bool(protocol_facts(protocol).labels) and (labels is not None or not pairs))
+    stat = usual_statistic(labels is not None or (not pairs and bool(protocol_facts(protocol).labels)))
     first, second = ([getattr(mine, name) for mine, _ in pairs] for name in ("system_a", "system_b"))
     systems, codes = np.unique([*first, *second], return_inverse=True)
     a, b = np.split(codes.astype(np.int64), 2)

@@ -18,6 +18,7 @@ from recjudge_tui.domain.roles import (
 )
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.stats.arrays import FloatArray
+from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import run_prompts
 from recjudge_tui.store.runs.call_statistics import one_order_counts
@@ -162,6 +163,12 @@ def value_bounds(
 def categories(db: Database, project_id: int) -> set[tuple[str, str]]:
     """(protocol, aspect) of all questions that are answered by categories without an order."""
     return {key for key, scale in stored_scales(db, project_id).items() if not scale.ordered}
+
+
+def statistic_of(db: Database, project_id: int, protocol: str, aspect: str) -> str:
+    """The one statistic by which raters of a question are compared everywhere, unless another is asked for."""
+    names = label_names(db, project_id, protocol, aspect, np.zeros(0))
+    return usual_statistic(names is not None, ordered=(protocol, aspect) not in categories(db, project_id))
 
 
 def scale_notes(db: Database, project_id: int, asked: Iterable[tuple[str, str]]) -> list[str]:
