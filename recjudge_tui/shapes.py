@@ -551,7 +551,7 @@ class Pairs:
     """Several raters on the cases that at least one of them was asked about, on the newest lists that most of them judged
     together: what is missing stays visible.
 
-    `row` (cases,): places in `cases`; `stored` and `state` (raters, cases): values, NaN if missing, and ABSENT, OK or FAILED.
+    `row` (cases,): places in `cases`; `stored`, `state` (raters, cases): values, NaN if missing, and ABSENT, OK or FAILED.
     `filled` (raters,) counts values put in for missing ones. `other`: places of cases of other lists, `later` of them newer.
     """
 
@@ -711,7 +711,7 @@ class Met:
     ratings: Ratings
     meetings: tuple[Meeting, ...]
     questions: tuple[Question, ...]
-    left_out: LeftOut = LeftOut()
+    left_out: LeftOut
 
     @cached_property
     def nominal(self) -> set[tuple[str, str]]:
@@ -795,7 +795,7 @@ def under_protocol(
 def meetings(
     questions: Iterable[Question], raters: Mapping[str, Rater], selection: Selection, truth: str | None = None
 ) -> list[Meeting]:
-    """Every two raters on one scale and aspect, in the order of protocols, aspects and raters; with a truth everyone with it.
+    """Every two raters on one scale and aspect, by protocol, aspect and rater; with a truth everyone with it.
 
     A metric meets every aspect that others judged on its kind of case, and other metrics.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -32,7 +32,13 @@ from recjudge_tui.reports.rater_pairs import (
     unfit,
 )
 from recjudge_tui.reports.sanity import sanity
-from recjudge_tui.reports.words import borrowed_notes, few_cases, left_out_notes
+from recjudge_tui.reports.words import (
+    borrowed_notes,
+    few_cases,
+    lacking_notes,
+    left_out_notes,
+    orientation_notes,
+)
 from recjudge_tui.shapes import Base, Meeting, Met, Orientation, Pairs, Side, meet, pairs, under_protocol
 from recjudge_tui.stats.agreement import (
     ac2,
@@ -333,42 +339,6 @@ def _about(met: Met) -> Iterator[Note]:
     yield from (Note(text) for text in scale_notes(met.project.db, met.project.id, asked))
 
 
-def orientation_notes(by_where: Mapping[str, Orientation]) -> list[Note]:
-    """One note for each side from which figures see pairs; `by_where` names the figures that do."""
-    wheres: dict[str, list[str]] = {}
-    for where, how in by_where.items():
-        if how.words():
-            wheres.setdefault(how.words(), []).append(where)
-    if len(wheres) == 1:
-        return [definition(words) for words in wheres]
-    return [definition(f"{', '.join(places)}: {words}") for words, places in wheres.items()]
-
-
-def lacking_notes(lacks: Iterable[tuple[Meeting, str, Pairs]]) -> list[Note]:
-    """What is missing from each comparison (its system, empty for all of them): one note for all with the same text.
-
-    Sentences are joined only for exactly the same raters, so that no note claims more than was counted.
-    """
-    raters: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
-    for meeting, system, outer in lacks:
-        who = meeting.a.rater, meeting.b.rater
-        for sentence in outer.lacking(who):
-            place = f"{meeting.aspect}, {system}" if system else meeting.aspect
-            raters.setdefault((sentence, meeting.protocol, place), []).append(who)
-    places: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[str]] = {}
-    for (sentence, protocol, place), met in raters.items():
-        places.setdefault((sentence, protocol, tuple(met)), []).append(place)
-    notes = []
-    for (sentence, protocol, pairs_), where in places.items():
-        shared = set(pairs_[0]).intersection(*pairs_)
-        who_ = ", ".join(f"{a} and {b}" for a, b in pairs_)
-        if len(pairs_) > 1 and len(shared) == 1:
-            (common,) = shared
-            who_ = f"{common} with {', '.join(b if a == common else a for a, b in pairs_)}"
-        notes.append(Note(f"{who_} ({protocol}, {'; '.join(where)}): {sentence}"))
-    return notes
-
-
 def _definitions(rows: Sequence[Row]) -> Iterator[Note]:
     if any(row.get("ceiling") is not None for row in rows):
         yield definition(
@@ -381,8 +351,8 @@ def _definitions(rows: Sequence[Row]) -> Iterator[Note]:
         )
     if any(row["level"] == SYSTEM for row in rows):
         yield definition(
-            "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases that"
-            " both judged; n: systems, interval by Fisher's z"
+            "level system: the systems' mean scores, or win rates, by one rater against those by the other, on the cases"
+            " that both judged; n: systems, interval by Fisher's z"
         )
     if rows:
         yield definition(
@@ -518,7 +488,9 @@ def _answer(rows: Sequence[Row], met: Met) -> str:
     if len(ordered) > 2:
         worst = ordered[-1]
         names = f"{worst[0]['rater_a']} and {worst[0]['rater_b']}"
-        said.append(f"{len(ordered) - 1} more, down to {names} ({_symbol(worst[0])} {_spread(_values(worst))})")
+        said.append(
+            f"{len(ordered) - 1} more, down to {names} ({_symbol(worst[0])} {_spread(_values(worst))})"
+        )
     tops = [row["ceiling"] for row in told if isinstance(row.get("ceiling"), float)]
     said += [f"people reach {_spread([float(str(top)) for top in tops])}"] if tops else []
     return f"{'; '.join(said)}. {_size(told, str(protocol), str(level))}."
@@ -584,7 +556,9 @@ def _brief(rows: Sequence[Row], met: Met) -> Table:
             if long and isinstance(row["ceiling"], float):
                 line["people"] = short(row["ceiling"])
             else:
-                tops.setdefault(where, {"rater_a": "people", **same})[column] = _cell(row, "ceiling", "ceiling")
+                tops.setdefault(where, {"rater_a": "people", **same})[column] = _cell(
+                    row, "ceiling", "ceiling"
+                )
     shown: list[Row] = []
     for where in dict.fromkeys(key[1:] for key in lines):
         shown += [line for key, line in lines.items() if key[1:] == where]
@@ -606,7 +580,9 @@ def _question(row: Row, rows: Sequence[Row]) -> str:
     aspect, protocol = str(row["aspect"]), str(row["protocol"])
     if aspect == OVERALL:
         return protocol
-    return aspect if len({r["protocol"] for r in rows if r["aspect"] == aspect}) == 1 else f"{protocol} {aspect}"
+    return (
+        aspect if len({r["protocol"] for r in rows if r["aspect"] == aspect}) == 1 else f"{protocol} {aspect}"
+    )
 
 
 def _cell(row: Row, name: str, ends: str) -> str:
@@ -871,7 +847,7 @@ def together_table(project: Project, choose: Options) -> Table:
 
 
 def _fitting_together(asked: Sequence[str], nominal: bool) -> tuple[tuple[str, ...], list[str]]:
-    """The statistics that fit a question, and those asked for that do not: categories without an order have the nominal ones."""
+    """The statistics that fit a question, and those asked for that do not (categories have the nominal ones)."""
     stats = tuple(MANY_RATERS) if ALL in asked else tuple(dict.fromkeys(asked)) or _USUAL_TOGETHER
     if not nominal:
         return stats, []

@@ -67,7 +67,8 @@ def test_documented_keys_and_default_statistics(project: Project) -> None:
     row = only(table, stat="qwk")
     assert row["value"] == qwk(ANNA, BEN, (0, 1, 2))
     assert row["n"] == 8
-    assert row["ci_low"] is None and "no interval" in str(row["note"])
+    assert row["ci_low"] is None
+    assert "no interval" in str(row["note"])
     assert only(table, stat="percent")["value"] == 5 / 8
 
 
@@ -521,8 +522,8 @@ def test_finer_labels_roll_up_for_everybody_unless_they_are_asked_for(project: P
     cases = [list_case(project, f"u{at}") for at in range(6)]
     give(project, "anna", dict(zip(cases, (2.0, 1.0, 1.0, 0.0, 2.0, 1.0), strict=True)))
     judge_lists(project, "llm", dict(zip(cases, (2.0, 1.0, 1.0, 0.0, 2.0, 1.0), strict=True)))
-    name, content = project.db.row("SELECT id, content FROM prompts WHERE id = (SELECT prompt_id FROM runs)")
-    prompt = json.loads(content)
+    name = project.db.value("SELECT prompt_id FROM runs")
+    prompt = json.loads(project.db.value("SELECT content FROM prompts WHERE id = ?", (name,)))
     finer = {"name": "Partial+", "reply": "Partial+", "value": 1.5, "meaning": "", "rolls_up": "Partial"}
     prompt["labels"].append(finer)
     project.db.execute("UPDATE prompts SET content = ? WHERE id = ?", (json.dumps(prompt), name))

@@ -219,7 +219,7 @@ def test_made_raters_are_members_only_when_named(scored: Project) -> None:
 
 
 def test_bounds_and_invalid_options(scored: Project) -> None:
-    wrong = (
+    wrong: tuple[dict[str, object], ...] = (
         {},
         {"truth": "user", "stats": ("qwk",)},
         {"truth": "user", "raters": ("one",)},
@@ -285,9 +285,9 @@ def test_correlations_by_default_with_the_reason(means: Project) -> None:
 
 def test_people_beside_it_keep_their_kappa(means: Project) -> None:
     table = agreement(means)
-    stats = {frozenset((row["rater_a"], row["rater_b"])): set() for row in table.rows}
+    stats: dict[object, set[object]] = {}
     for row in table.rows:
-        stats[frozenset((row["rater_a"], row["rater_b"]))].add(row["stat"])
+        stats.setdefault(frozenset((row["rater_a"], row["rater_b"])), set()).add(row["stat"])
     assert stats[frozenset(("anna", "ben"))] == {"qwk", "percent"}
     assert stats[frozenset(("anna", "llm"))] == {"pearson", "spearman", "kendall"}
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists
-from recjudge_tui.reports.agreement import orientation_notes
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_columns
 from recjudge_tui.reports.common.scales import categories, label_names, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.words import orientation_notes
 from recjudge_tui.shapes import Orientation, Side, pairs
 from recjudge_tui.stats.agreement import mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
