@@ -84,7 +84,7 @@ def agreement(project: Project, choose: Options) -> Table:
     }  # fmt: skip
     made = tables[chosen[0]](project, choose) if chosen else pairs_table(project, choose)
     filled = {name: choose[name] for name in ("missing_truth", "missing_judge") if choose[name] is not None}
-    return replace(made, settings=filled)
+    return replace(made, settings={**made.settings, **filled})
 
 
 # the options that a table has no use for

@@ -66,10 +66,7 @@ def combined_notes(raters: Iterable[Rater]) -> list[str]:
     A mean of metrics is not a reference.
     """
     names = sorted({rater.name for rater in raters if rater.kind in COMBINED and not is_metric(rater)})
-    return [
-        f"{name} is made from other raters: it counts as right, although nobody has checked it"
-        for name in names
-    ]
+    return [f"{name} is made from other raters" for name in names]
 
 
 def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
