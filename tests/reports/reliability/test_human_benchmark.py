@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 
+from recjudge_tui.cli.declared import report_command
 from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.common.table import Row, Table
+from recjudge_tui.reports.declare import REPORTS
 from recjudge_tui.reports.reliability.benchmark_table import benchmark_table
 from recjudge_tui.reports.reliability.human_benchmark import human_benchmark, pair_counts_table
 from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
@@ -28,6 +29,8 @@ from tests.support.verdicts import (
     new_project,
     pair_case,
 )
+
+agreement_command = report_command(REPORTS["agreement"])
 
 A, TIE, B = 1.0, 0.0, -1.0
 
@@ -212,7 +215,7 @@ def test_a_strict_annotator_is_found_and_one_alone_has_no_bias(project_db: Path)
 def test_the_benchmark_in_one_table(judged: Project) -> None:
     """The figures of SAER's Table 2 by the command."""
     words = ["-p", "films", "--db", str(judged.db.path), "--format", "json", "--benchmark"]
-    done = CliRunner().invoke(agreement, [*words, "--truth", "people-lists,people"])
+    done = CliRunner().invoke(agreement_command, [*words, "--truth", "people-lists,people"])
     assert done.exit_code == 0, done.output
     rows: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
 
@@ -232,7 +235,7 @@ def test_the_benchmark_in_one_table(judged: Project) -> None:
     )
     assert one(part="agreement", rater="llm", protocol="pointwise", figure="qwk")["of"] == "people-lists"
     # with one consensus of each sort nobody needs to name them
-    assert CliRunner().invoke(agreement, words).exit_code == 0
+    assert CliRunner().invoke(agreement_command, words).exit_code == 0
 
 
 def test_who_takes_part_must_be_clear(judged: Project) -> None:
