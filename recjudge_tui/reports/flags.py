@@ -244,16 +244,17 @@ def _answer(rows: Sequence[Row], unit: str) -> str:
     for row in named:
         counts[row["issue"], row.get("rank")] += int(str(row["count"]))
     if not counts.total():
-        (only, *others) = dict.fromkeys(row["issue"] for row in mine)
-        return (
-            f"{mine[0]['rater']} {'flags nothing' if others or only == ANY_ISSUE else f'never flags {only}'}."
-        )
+        issues = list(dict.fromkeys(row["issue"] for row in mine))
+        nothing = len(issues) > 1 or issues == [ANY_ISSUE]
+        return f"{mine[0]['rater']} {'flags nothing' if nothing else f'never flags {issues[0]}'}."
     ((issue, rank), _) = counts.most_common(1)[0]
     here = [row for row in named if (row["issue"], row.get("rank")) == (issue, rank)]
     here.sort(key=lambda row: (-float(str(row["share"])), str(row["system"])))
-    first, *others = here if len(here) <= _MOST_COLUMNS else (here[0], here[-1])
-    parts = [f"{first['count']} of {first['n']} {unit} of {first['system']}"]
-    parts += [f"{row['count']} of {row['n']} of {row['system']}" for row in others]
+    shown = here if len(here) <= _MOST_COLUMNS else [here[0], here[-1]]
+    parts = [
+        f"{row['count']} of {row['n']}{f' {unit}' if row is here[0] else ''} of {row['system']}"
+        for row in shown
+    ]
     what = " at ".join(
         [*([] if issue == ANY_ISSUE else [str(issue)]), *([] if rank is None else [f"rank {rank}"])]
     )
