@@ -269,8 +269,11 @@ def _brief(title: str, rows: Sequence[Row], by_rank: bool) -> Table:
         key = row["rater"], row["protocol"], row[head[1].name]
         line = lines.setdefault(key, {"rater": row["rater"], head[1].name: row[head[1].name]})
         line[f"of {row['system']}"] = figure_text(row, "share", 1, percent=True)
-    systems = list(dict.fromkeys(str(row["system"]) for row in rows))
-    of = [Column(f"of {name}", f"{name} %", minor=at >= _MOST_COLUMNS) for at, name in enumerate(systems)]
+    sizes: dict[str, set[object]] = {}
+    for row in rows:
+        sizes.setdefault(str(row["system"]), set()).add(row["n"])
+    labels = {name: f"{name} %" + (f" of {n.pop()}" if len(n) == 1 else "") for name, n in sizes.items()}
+    of = [Column(f"of {name}", labels[name], minor=at >= _MOST_COLUMNS) for at, name in enumerate(labels)]
     return Table(title, (*head, *of), tuple(lines.values()))
 
 
