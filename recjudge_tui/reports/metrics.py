@@ -190,7 +190,7 @@ def measure(
 
     def read(system: str) -> SystemLists:
         # the groups of one report use the same lists, which are read and measured once
-        of_all = CaseSelection(cases.occasions)
+        of_all = CaseSelection(cases.occasions, cases.segment if cases.imported else None)
         key = (measure, project.id, system, of_all, k, names, rule)
         return db.kept(key, lambda: values(system, list(lists_of(db, project.id, system, of_all))))
 

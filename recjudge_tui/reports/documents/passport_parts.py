@@ -11,13 +11,14 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.domain.run import RunSettings, sampling_of
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.project import Project
+from recjudge_tui.reports.biases import RATING, biases_table
 from recjudge_tui.reports.common.scales import is_people, speaks_for_people
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
 from recjudge_tui.reports.projects.cost import cost_table
 from recjudge_tui.reports.reliability.adversarial import AdversarialOptions, adversarial_table
-from recjudge_tui.reports.biases import RATING, biases_table
 from recjudge_tui.reports.reliability.calibration import (
     CALIBRATED,
     CalibrationOptions,
@@ -26,12 +27,12 @@ from recjudge_tui.reports.reliability.calibration import (
 )
 from recjudge_tui.reports.reliability.position import pair_answers
 from recjudge_tui.stats.agreement import position_consistency_estimate
-from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import mean_estimate, quantile_estimate, share_estimate
+from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.call_statistics import (
     RaterRun,
@@ -92,7 +93,7 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
         else:
             why = "neither a reply nor the server named a model"
             yield missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
-    known = {(model.name, model.digest, model.models) for model in served if _served(model)}
+    known = {(model.name, model.digest, model.models) for model in served if model.replies and _served(model)}
     if len(known) > 1:
         yield text_entry(JUDGE, "served model changed", f"{len(known)} different models answered these runs")
 
@@ -122,8 +123,8 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
         why = "it only judged adversarial pairs"
         yield missing(AGREEMENT, "agreement", why, of.commands.run(SAER[0]))
     if people and of.protocols:
-        options = AgreementOptions(raters=(of.rater.name, *people), resamples=of.resamples, seed=of.seed)
-        for row in agreement_table(of.db, of.project_id, options).rows:
+        project = Project.numbered(of.db, of.project_id)
+        for row in table_of(project, "agreement", raters=(of.rater.name, *people)).rows:
             if row["rater_a"] == of.rater.name and str(row["protocol"]) in _scales(of.protocols):
                 met.add(str(row["protocol"]))
                 where = {

@@ -9,9 +9,10 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import rater_notes, rater_rank
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.words import earlier_notes
+from recjudge_tui.shapes import rank_of
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
 from recjudge_tui.stats.defaults import ALPHA, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
@@ -241,7 +242,7 @@ def _predictions(ratings: Ratings, outcome: Outcome, options: OutcomeOptions) ->
     if outcome.system_a not in systems or outcome.system_b not in systems:
         return
     a, b = systems.index(outcome.system_a), systems.index(outcome.system_b)
-    order = sorted(ratings.verdicts, key=lambda q: (rater_rank(ratings.raters[q.rater]), q.protocol))
+    order = sorted(ratings.verdicts, key=lambda q: (rank_of(ratings.raters[q.rater]), q.protocol))
     for question in order:
         for verdict in (
             _of_pairs(ratings, question, a, b),
