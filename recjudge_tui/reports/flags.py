@@ -21,7 +21,7 @@ from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, figure_text, rater_notes
-from recjudge_tui.shapes import ANY_ISSUE, Items, items
+from recjudge_tui.shapes import ANY_ISSUE, Items, Side, items, pairs
 from recjudge_tui.stats.agreement import detection_estimates
 from recjudge_tui.stats.arrays import BoolArray, IntArray, encode
 from recjudge_tui.stats.estimate import undefined
@@ -304,14 +304,9 @@ def _agreement(found: Items, choose: Options) -> Table:
     notes: list[Note] = []
     chosen = found.issue(choose.issue) if choose.issue else None
     for a, b in _pairs(found, choose.truth):
-        both, left_out = found.judged_by_both(a, b)
-        if left_out:
-            notes.append(
-                Note(
-                    f"{a.rater} and {b.rater}: {quantity(left_out, 'list')} that not both of them judged left out"
-                )
-            )
-        here = np.flatnonzero(found.shown(a) & found.shown(b) & np.isin(found.case, both))
+        met = pairs(found.ratings.cases, [Side(found.ratings.verdicts[question]) for question in (a, b)])
+        notes += [Note(f"{a.rater} and {b.rater}: {text}") for text in met.lacking((a.rater, b.rater))]
+        here = np.flatnonzero(found.shown(a) & found.shown(b) & np.isin(found.case, met.complete.row))
         for issue in (chosen,) if choose.issue else (None, *range(len(found.lists.issues))):
             by_a, by_b = (found.flagged(question, issue)[here] for question in (a, b))
             if issue is None or choose.issue or (by_a | by_b).any():
