@@ -405,18 +405,6 @@ class Items:
         mask[flags.row if issue is None else flags.row[flags.issue == issue]] = True
         return mask
 
-    def judged_by_both(self, a: Question, b: Question) -> tuple[IntArray, int]:
-        """The cases that two raters judged, on the newest lists that they judged in common; and how many cases that one
-        of them was asked about are left out."""
-        cases, (left, right) = self.ratings.cases, (self.ratings.verdicts[question] for question in (a, b))
-        every, met = np.union1d(left.row, right.row), np.intersect1d(left.row, right.row)
-        valid = np.intersect1d(left.row[~np.isnan(left.value)], right.row[~np.isnan(right.value)])
-        if cases.selected is not None:
-            every, valid = every[cases.selected[every]], valid[cases.selected[valid]]
-        if cases.lifetimes is not None:
-            valid = valid[in_generation(cases.lifetimes, valid, newest_judged(cases.lifetimes, met))]
-        return valid, every.size - valid.size
-
 
 def items(project: Project, selection: Selection) -> Items:
     """The flags of the raters of a selection under the protocols that judge single lists, judges before people, on all lists
