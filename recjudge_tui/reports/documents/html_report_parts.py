@@ -191,16 +191,19 @@ def flags(context: SectionInput) -> Part:
 
 
 def position(context: SectionInput) -> Part:
-    from recjudge_tui.reports.reliability.position import position_table
+    from recjudge_tui.project import Project
+    from recjudge_tui.reports.declare import make
 
+    project = Project.numbered(context.db, context.project_id)
     tables = [
-        position_table(context.db, context.project_id, name, resamples=context.resamples, seed=context.seed)
+        made
         for name in context.protocols
         if compares_lists(name)
+        and isinstance(made := make(project, "robustness position", protocol=name, gap=False), Table)
     ]
     if context.raters:
         tables = [
-            replace(table, rows=tuple(row for row in table.rows if row["rater"] in context.raters))
+            replace(table, rows=tuple(row for row in table.rows if row["rater"] in context.raters), brief=None)
             for table in tables
         ]
     return Part(tables=_filled(tables))
