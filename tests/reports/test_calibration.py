@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,13 +41,8 @@ def made(project_db: Path) -> Project:
     return new_project(project_db)
 
 
-def stated(made: Project, **options: str) -> list[Stated]:
-    return stated_confidences(
-        Opened(made.db, made.id, "films"),
-        options.pop("rater", "llm"),
-        options.pop("truth", "anna"),
-        **options,
-    )  # type: ignore[arg-type]
+def stated(made: Project, rater: str = "llm", truth: str = "anna", **options: Any) -> list[Stated]:
+    return stated_confidences(Opened(made.db, made.id, "films"), rater, truth, **options)
 
 
 def set_confidence(made: Project, cases: list[int], sure: Values) -> None:
