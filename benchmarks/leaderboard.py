@@ -79,9 +79,9 @@ def made_up(n: int, systems: int) -> Rows:
 def _fits(rows: Rows, rounds: int) -> list[Row]:
     import evalica
     from evalica import _brzo
-
     from recjudge_tui.stats.ranking.battles import pair_counts
-    from recjudge_tui.stats.ranking.bradley_terry import bradley_terry
+
+    from recjudge_tui.stats.ranking import bradley_terry
 
     a, b = rows.a.tolist(), rows.b.tolist()
     index = evalica.indexing(a, b)[2]
@@ -124,8 +124,7 @@ def _row(name: str, ours: float, theirs: float, called: str, bare: float, rounds
 
 
 def _intervals(rows: Rows, rounds: int) -> list[Row]:
-    from recjudge_tui.stats.ranking.battles import user_counts
-    from recjudge_tui.stats.ranking.bradley_terry import bradley_terry, rating_intervals
+    from recjudge_tui.stats.ranking import bradley_terry, rating_intervals, user_counts
 
     def all_of_it() -> object:
         counts = user_counts(*rows, MANY)

@@ -50,7 +50,7 @@ def measure(quick: bool = False) -> list[Row]:
 
 
 def _intervals(days: int, users: int) -> Callable[[], object]:
-    from recjudge_tui.stats.resampling.group_means import group_means
+    from recjudge_tui.stats.intervals import group_means
 
     groups = days * SYSTEMS
     user, group = np.tile(np.arange(users), groups), np.repeat(np.arange(groups), users)

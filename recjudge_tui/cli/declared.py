@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from recjudge_tui.cli.options import Command, FiniteRange, names, project_option, split_names
-from recjudge_tui.cli.report_command import project_report
+from recjudge_tui.cli.options import FORMATS, Command, FiniteRange, names, project_option, split_names
+from recjudge_tui.cli.report_command import ReportWithExit, project_report
 
 if TYPE_CHECKING:
     from recjudge_tui.cli.report_command import Output
@@ -40,12 +40,23 @@ def report_command(
 
     def run(database: Database, project_id: int, **given: Any) -> Output:
         from recjudge_tui.project import Project
-        from recjudge_tui.reports.declare import make
+        from recjudge_tui.reports.declare import function, make
 
         values = given if first is None else first(database, project_id, given)
-        return None if values is None else make(Project.numbered(database, project_id), report, **values)
+        if values is None:
+            return None
+        made = make(Project.numbered(database, project_id), report, **values)
+        code, said = function(report.ends)(made) if report.ends else (0, "")
+        if not report.written:
+            return ReportWithExit(made, code, said)
 
-    command: Callable[..., Any] = project_report(run)
+        def written(fmt: str) -> Any:
+            text = function(report.written)(made, fmt)
+            return made if text is None else text
+
+        return ReportWithExit(written, code, said)
+
+    command: Callable[..., Any] = project_report(run, (*FORMATS, *report.formats))
     command = with_options(report.options)(command)
     command = command if options is None else options(cast(Command, command))
     command = project_option(command)

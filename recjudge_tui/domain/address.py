@@ -1,7 +1,7 @@
 """Where a judge answers: the options that say so, each declared once.
 
-The record (`domain.judge.JudgeAddress`), the command line, the forms of the app, the settings file, watch files and the
-Python interface derive from here. This module loads nothing heavy, because `recjudge run --help` reads it.
+The record (`domain.judge.JudgeAddress`), the command line, the forms of the app, the settings file and the Python
+interface derive from here. This module loads nothing heavy, because `recjudge run --help` reads it.
 """
 
 from __future__ import annotations

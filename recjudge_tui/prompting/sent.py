@@ -20,7 +20,6 @@ from recjudge_tui.store.prompts.prompts import list_prompts
 from recjudge_tui.store.runs.calls import CallKey, calls_of_verdict
 from recjudge_tui.store.runs.runs import run_row
 
-FORMATS = ("text", "json", "curl")
 _NUMBERS = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "latency_s")
 
 
@@ -158,7 +157,7 @@ def _curl(setup: Setup, request: Request, parameters: dict[str, Any], dropped: S
 
 
 def sent_text(sent: SentVerdict, form: str) -> str:
-    """All calls as text to read, as JSON, or as command lines (FORMATS)."""
+    """All calls as text to read, as JSON, or as command lines."""
     if form == "json":
         calls = finite([_as_json(sent, call) for call in sent.calls])
         return json.dumps(calls, ensure_ascii=False, allow_nan=False, indent=2)

@@ -89,6 +89,16 @@ METHODS: dict[str, Method] = {
     ),
 }  # fmt: skip
 _ALONE = ("share", "mean")
+
+
+def methods_of(protocol: str) -> tuple[str, ...]:
+    """The methods that rank by a protocol, the usual one first."""
+    if compares_lists(protocol):
+        return tuple(METHODS)
+    usual = _USUAL[protocol_facts(protocol).leaderboard]
+    return (usual, *(method for method in _ALONE if method != usual))
+
+
 _USUAL = {"wins": "winrate", "means": "mean", "shares": "share"}
 
 
@@ -262,7 +272,8 @@ def ranking(project: Project, choose: Options) -> Table:
         for c in COLUMNS
     ]
     title = f"Leaderboard: {choose.protocol}"
-    table = Table(title, tuple(columns), tuple(rows), tuple(lines), {}, facts, answer(ranked, beside))
+    settings = {"method": choose.method}
+    table = Table(title, tuple(columns), tuple(rows), tuple(lines), settings, facts, answer(ranked, beside))
     return replace(table, brief=_brief(table, ranked, method))
 
 
@@ -362,7 +373,7 @@ def _score(counts: FloatArray, value: float | None, interval: Interval, reason: 
 
 def _ndcg(chosen: Base, ranked: Sequence[Board]) -> list[dict[str, float | None]]:
     """For each board nDCG@10 of the lists that its rater judged, by system; empty where nothing is held out."""
-    from recjudge_tui.reports.judged_lists import JudgedLists
+    from recjudge_tui.reports.metrics import JudgedLists
 
     judged = JudgedLists.where_held_out(chosen)
     if judged is None:

@@ -4,30 +4,29 @@ Sections of a passport and a figure; everything is computed from the verdicts, n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists
-from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
+from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.comparison import Side, align, generation_notes
 from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_cells, interval_columns
-from recjudge_tui.reports.common.orientation import Orientation, orientation, orientation_notes, sided
-from recjudge_tui.reports.common.pairing import Pair, judge_and_truth, label_sets
 from recjudge_tui.reports.common.scales import categories, combined_notes, label_names, value_bounds
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
-from recjudge_tui.stats.agreement.registry import NO_ORDER
+from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
+from recjudge_tui.shapes import ABSENT, Meeting, Orientation, Side, generation_notes, pairs
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.confidence import calibration
 from recjudge_tui.stats.defaults import BINS, FOLDS
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate, share_estimate
+from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.store.verdicts.answers import verdict_confidences
-from recjudge_tui.store.verdicts.ratings import Ratings, load_questions, load_ratings, newest_lists
+from recjudge_tui.store.verdicts.ratings import Ratings, load_ratings, newest_lists
 
 GIVEN, CALIBRATED = "as given", "calibrated"
 STAGES = (GIVEN, CALIBRATED)
@@ -58,7 +57,7 @@ class Stated:
     is the map learned on all labels. `off_scale`: labels off the scale; `notes`: what is left out, and on the reference.
     """
 
-    pair: Pair
+    pair: Meeting
     labels: tuple[float, ...]
     case: IntArray
     user: IntArray
@@ -101,23 +100,22 @@ def stated_confidences(
     """
     if method not in calibration.METHODS:
         raise UsageError(f"no method “{method}”", f"Available: {', '.join(calibration.METHODS)}.")
-    pairs = judge_and_truth(project.db, project.id, rater, truth, protocol, aspect)
-    ratings = load_questions(project.db, project.id, [q for pair in pairs for q in (pair.a, pair.b)], cases)
-    if ratings.raters[rater].of_metrics:
+    met = judge_and_truth(project, Selection(protocol, aspect, (rater,), cases=cases), truth)
+    if met.ratings.raters[rater].of_metrics:
         raise UsageError(f"{rater} is a metric and gives no labels", next_step="Name a judge.")
-    scales = label_sets(project.db, project.id, ratings, pairs)
-    labelled = [(pair, labels) for pair in pairs if (labels := scales[pair]) is not None]
+    labelled = [(pair, labels) for pair, labels in label_sets(met).items() if labels is not None]
     if not labelled:
-        raise UsageError(
-            f"{pairs[0].protocol} scores have no labels, so their confidence cannot be right or wrong"
-        )
-    return [_stated(project, ratings, pair, np.array(labels), method) for pair, labels in labelled]
+        asked = met.meetings[0].protocol
+        raise UsageError(f"{asked} scores have no labels, so their confidence cannot be right or wrong")
+    return [_stated(project, met.ratings, pair, np.array(labels), method) for pair, labels in labelled]
 
 
-def _stated(project: Project, ratings: Ratings, pair: Pair, labels: FloatArray, method: str) -> Stated:
+def _stated(project: Project, ratings: Ratings, pair: Meeting, labels: FloatArray, method: str) -> Stated:
     cases, (judge, reference) = ratings.cases, (ratings.raters[q.rater] for q in (pair.a, pair.b))
-    met = align(cases, [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in (pair.a, pair.b)])
-    given = np.where((met.status > 0).all(axis=0), met.values[1], np.nan)
+    met = pairs(cases, [Side(ratings.verdicts[question]) for question in pair[:2]])
+    both = met.among((met.state != ABSENT).all(axis=0))
+    given = np.full(cases.ids.size, np.nan)
+    given[both.row] = both.stored[1]
     # a verdict counts if it has a label on the newest lists in common, or is about the newest lists that the judge judged
     wanted = ~np.isnan(given)
     wanted[newest_lists(ratings).verdicts[pair.a].row] = True
@@ -257,26 +255,26 @@ def strictness_table(
     for protocol, aspect in sorted(asked, key=lambda q: (protocols.index(q[0]), q[1] != OVERALL, q[1])):
         alike = [q for q in ratings.verdicts if (q.protocol, q.aspect) == (protocol, aspect)]
         alike.sort(key=lambda q: order[q.rater])
-        met = align(ratings.cases, [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in alike])
-        known = np.flatnonzero(~np.isnan(met.values).all(axis=0))
-        seen[f"{protocol}, {aspect}"] = how = orientation(ratings.cases, known)
-        bounds = value_bounds(db, project_id, alike[0], met.values)
-        names = label_names(db, project_id, protocol, aspect, met.values.reshape(-1))
+        met = pairs(ratings.cases, [Side(ratings.verdicts[q]) for q in alike])
+        known = met.judged_by(1)
+        seen[f"{protocol}, {aspect}"] = how = known.seen
+        bounds = value_bounds(db, project_id, alike[0], met.stored)
+        names = label_names(db, project_id, protocol, aspect, met.stored.reshape(-1))
         no_bias = (
             NO_ORDER if (protocol, aspect) in categories(db, project_id) else NO_SIDE if how.mirrored else ""
         )
         where = {"protocol": protocol, "aspect": aspect}
-        values = met.values[:, known] * how.turn
+        values, users = known.matrix, known.user
         for place, question in enumerate(alike):
             others = [at for at, q in enumerate(alike) if q.rater in annotators and at != place]
             against = OTHERS if question.rater in annotators else ALL_OF_THEM
-            bias = _bias(values[place], values[others], ratings.cases.user[known], bounds, no_bias)
+            bias = _bias(values[place], values[others], users, bounds, no_bias)
             head = where | {"rater": question.rater}
             rows.append(head | {"figure": "bias", "against": against, "label": ""} | estimate_cells(bias))
             given = ~np.isnan(values[place])
             answers = np.abs(values[place][given]) if how.mirrored else values[place][given]
-            for value, name in (sided(names or {}) if how.mirrored else names or {}).items():
-                share = share_estimate(answers == value, ratings.cases.user[known][given])
+            for value, name in (_sided(names or {}) if how.mirrored else names or {}).items():
+                share = share_estimate(answers == value, users[given])
                 count = {
                     "figure": "share",
                     "against": "",
@@ -285,7 +283,8 @@ def strictness_table(
                 }
                 rows.append(head | count | estimate_cells(share))
         left_out += [f"{protocol}, {aspect}: {note}" for note in met.left_out]
-    notes = [*orientation_notes(seen), *left_out, definition(_ABOUT_BIAS)]
+    sides = [definition(f"{where}: {how.words()}") for where, how in seen.items() if how.words()]
+    notes = [*left_out, *sides, definition(_ABOUT_BIAS)]
     if any(compares_lists(str(row["protocol"])) for row in rows):
         notes.append(
             definition("bias on pairs: above 0, the rater favours A more than the other annotators do")
@@ -296,6 +295,11 @@ def strictness_table(
         tuple(rows),
         tuple(notes) if rows else ("none of these raters has judged anything",),
     )
+
+
+def _sided(names: Mapping[float, str]) -> dict[float, str]:
+    """The labels of pairs without a common side: a label and its mirror are one."""
+    return {v: f"{name} or {names[-v]}" if -v in names and v else name for v, name in names.items() if v >= 0}
 
 
 def _bias(

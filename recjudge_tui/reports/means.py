@@ -70,7 +70,7 @@ def board(project: Project, choose: Options, method: str) -> Table:
         for text in scale_notes(project.db, project.id, ((q.protocol, q.aspect) for q in chosen.questions))
     ]
     notes = (*warnings, *table.notes, *empty, *about_base(chosen), *scales, *rater_notes(chosen))
-    return replace(table, notes=notes)
+    return replace(table, notes=notes, settings={"method": method})
 
 
 def _ordered(chosen: Base) -> tuple[list[Question], list[Note]]:

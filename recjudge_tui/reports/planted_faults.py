@@ -26,12 +26,12 @@ from recjudge_tui.reports.robustness import (
     verdicts_on_made,
 )
 from recjudge_tui.reports.words import rater_notes
-from recjudge_tui.shapes import Base
+from recjudge_tui.shapes import Base, Items
 from recjudge_tui.stats.arrays import BoolArray, IntArray
 from recjudge_tui.store.cases.made_lists import PlantedCase, judged_faults
 from recjudge_tui.store.cases.snapshots import load_material
 from recjudge_tui.store.raters.raters import rater_row
-from recjudge_tui.store.verdicts.flags import FlaggedLists, Flagger, folded, load_flags
+from recjudge_tui.store.verdicts.flags import folded, load_flags
 from recjudge_tui.store.verdicts.generations import in_generation, list_lifetimes, newest_judged
 from recjudge_tui.store.verdicts.ratings import Question
 
@@ -75,20 +75,17 @@ def injected(project: Project, choose: Options) -> Table:
     if not faults:
         nothing = Note("no list with a planted fault has been judged yet", "data", Step("planted"))
         return Table(title, _INJECTED, (), (nothing,))
-    flaggers = {question: Flagger(rater, PLANTED) for question, rater in raters.items()}
-    flags = load_flags(project.db, project.id, chosen.ratings.cases, flaggers.values())
-    lists = _made_lists(chosen, flags, faults)
+    flags = load_flags(project.db, project.id, chosen.ratings.cases, raters)
+    items = Items(project, chosen.selection, chosen.ratings, chosen.questions, flags)
+    lists = _made_lists(items, faults)
     systems = sorted({*lists.system}) if choose.by_system and len({*lists.system}) > 1 else []
     rows = [
         {"rater": question.rater} | row
-        for question, flagger in flaggers.items()
-        for row in _fault_rows(chosen, question, flags, flagger, lists, (None, *systems))
+        for question in chosen.questions
+        for row in _fault_rows(items, question, lists, (None, *systems))
     ]
     notes = [*left_out]
-    if (
-        len({np.isin(lists.row, chosen.ratings.verdicts[question].row).tobytes() for question in flaggers})
-        > 1
-    ):
+    if len({np.isin(lists.row, chosen.ratings.verdicts[question].row).tobytes() for question in raters}) > 1:
         notes.append(Note("the raters judged different lists", "data", Step("choose", {"option": "rater"})))
     notes += rater_notes(chosen)
     if any(rater.kind == "rules" for rater in raters.values()):
@@ -140,15 +137,15 @@ def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[PlantedCase],
     return kept, [Note(f"{quantity(left_out, 'list')} made from earlier lists left out")] if left_out else []
 
 
-def _made_lists(chosen: Base, flags: FlaggedLists, faults: Sequence[PlantedCase]) -> _Lists:
+def _made_lists(items: Items, faults: Sequence[PlantedCase]) -> _Lists:
     """The made lists as they were shown."""
-    cases, items = chosen.ratings.cases, flags.items
+    cases = items.ratings.cases
     row = np.searchsorted(cases.ids, [case.case_id for case in faults])
-    free = {kind: np.zeros(items.row.size, dtype=np.bool_) for kind in FAULT_KINDS}
+    free = {kind: np.zeros(items.case.size, dtype=np.bool_) for kind in FAULT_KINDS}
     planted = []
-    for case, start in zip(faults, np.searchsorted(items.row, row).tolist(), strict=True):
+    for case, start in zip(faults, np.searchsorted(items.case, row).tolist(), strict=True):
         # a made list contains only the shown part of the original list
-        material = load_material(chosen.project.db, case.run_id, case.case_id, int(items.rank.max()))
+        material = load_material(items.project.db, case.run_id, case.case_id, int(items.rank.max()))
         shown = material.slates[0].items
         places = {item: start + at for at, item in enumerate(dict.fromkeys(item.item_id for item in shown))}
         planted.append(places[case.fault.item_id])
@@ -163,34 +160,28 @@ def _made_lists(chosen: Base, flags: FlaggedLists, faults: Sequence[PlantedCase]
 
 
 def _fault_rows(
-    chosen: Base,
-    question: Question,
-    flags: FlaggedLists,
-    flagger: Flagger,
-    lists: _Lists,
-    systems: tuple[str | None, ...],
+    items: Items, question: Question, lists: _Lists, systems: tuple[str | None, ...]
 ) -> Iterator[Row]:
     """A row for each of OUTCOMES, of all faults and of each kind, by system (None: all)."""
-    own, items, user = flags.by_rater[flagger], flags.items, chosen.ratings.cases.user
-    issues = {folded(issue): at for at, issue in enumerate(flags.issues)}
-
-    def flagged(of_issue: BoolArray) -> BoolArray:
-        return np.isin(np.arange(items.row.size), own.item[(own.item >= 0) & of_issue])
-
-    marked = [flagged(own.issue == issues.get(folded(ISSUE_OF[kind]), -1)) for kind in FAULT_KINDS]
+    user, issues = (
+        items.ratings.cases.user,
+        {folded(issue): at for at, issue in enumerate(items.lists.issues)},
+    )
+    # an issue that nobody flags has no index
+    marked = [items.flagged(question, issues.get(folded(ISSUE_OF[kind]), -1)) for kind in FAULT_KINDS]
     right = np.choose(lists.kind, [mask[lists.planted] for mask in marked])
-    any_issue = flagged(own.issue >= 0)[lists.planted]
+    any_issue = items.flagged(question)[lists.planted]
     outcome = np.where(right, DETECTED, np.where(any_issue, OTHER_ISSUE, MISSED))
     # by made list: 1 if the rater's verdict is valid, NaN if it failed, 0 if there is none
-    verdicts = chosen.ratings.verdicts[question]
+    verdicts = items.ratings.verdicts[question]
     value = np.zeros(user.size)
     value[verdicts.row] = np.where(np.isnan(verdicts.value), np.nan, 1.0)
     value = value[lists.row]
-    shown = items.rank <= own.depth[items.row]
+    shown = items.shown(question)
     met = np.unique(lists.kind).tolist()
     for system in systems:
         of_system = np.array([system in (None, name) for name in lists.system])
-        valid = shown & np.isin(items.row, lists.row[of_system & (value == 1)])
+        valid = shown & np.isin(items.case, lists.row[of_system & (value == 1)])
         for kinds in (met, *([kind] for kind in met if len(met) > 1)):
             asked = of_system & (value != 0) & np.isin(lists.kind, kinds)
             if not asked.any():
@@ -207,6 +198,6 @@ def _fault_rows(
                 )
             free = [lists.free[FAULT_KINDS[kind]] & valid for kind in kinds]
             hits = np.concatenate([marked[kind][here] for kind, here in zip(kinds, free, strict=True)])
-            users = np.concatenate([user[items.row[here]] for here in free])
+            users = np.concatenate([user[items.case[here]] for here in free])
             counted = share_cells(hits.astype(np.float64), users)
             yield head | {"outcome": FALSE_ALARM} | counted | {"users": np.unique(users).size, "failed": None}

@@ -24,8 +24,18 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import position_decides, sanity
-from recjudge_tui.reports.words import generation_notes, interval_text, origin_notes, rater_notes
-from recjudge_tui.shapes import Answers, Base, BothOrders, LeftOut, answers, base, battles, rank_of
+from recjudge_tui.reports.words import interval_text, origin_notes, rater_notes
+from recjudge_tui.shapes import (
+    Answers,
+    Base,
+    BothOrders,
+    LeftOut,
+    answers,
+    base,
+    battles,
+    generation_notes,
+    rank_of,
+)
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import join_notes, undefined

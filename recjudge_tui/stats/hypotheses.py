@@ -12,7 +12,16 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, complete, encode, rows_of
+from recjudge_tui.stats.arrays import (
+    BoolArray,
+    FloatArray,
+    Ids,
+    IntArray,
+    as_floats,
+    complete,
+    encode,
+    rows_of,
+)
 from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, mean_estimate
@@ -28,17 +37,20 @@ _ROUNDING = 1e-12
 
 
 def sign_flip_test(differences: npt.ArrayLike) -> float | None:
-    """Two-sided p of a mean difference of 0: the share of the assignments of signs to the differences (n,) of the users whose
+    """Two-sided p of a mean difference of 0: the share of the assignments of signs to the users' differences (n,) whose
     sum is at least as far from 0 (Fisher 1935). NaN and 0 are left out. None if no user differs.
 
     Up to 14 users all 2^n assignments are counted; up to 500 9,999 are drawn with a fixed seed, and the observed one
     counts as one more; above, and where fewer than ten reach the observed sum, the normal distribution of the sum is used.
+    Where all users differ by the same amount it is the exact sign test.
     """
     array = as_floats(differences)
     # sorted and without signs, so that neither the order of users nor the side matters
     sizes = np.sort(np.abs(array[~np.isnan(array) & (array != 0)]))
     if not sizes.size:
         return None
+    if sizes[-1] - sizes[0] <= 1e-9 * sizes[-1]:
+        return sign_test(int((array > 0).sum()), int((array < 0).sum()))
     # the same sum in another order may differ in its last digit
     seen = abs(float(array[~np.isnan(array)].sum())) - 1e-9 * float(sizes.sum())
     if sizes.size <= _ENUMERATED:
@@ -224,7 +236,9 @@ def users_for_each(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids) -> t
     return int((net > 0).sum()), int((net < 0).sum())
 
 
-def share_difference(first: npt.ArrayLike, second: npt.ArrayLike, users: Ids, level: float = LEVEL) -> Estimate:
+def share_difference(
+    first: npt.ArrayLike, second: npt.ArrayLike, users: Ids, level: float = LEVEL
+) -> Estimate:
     """Share right of the first minus that of the second over the cases that both have, with an interval over users.
 
     Arrays of 0 and 1, NaN where missing, in the same order as `users`. Undefined without a common case.
@@ -314,7 +328,9 @@ def _square(table: npt.ArrayLike) -> FloatArray:
     return counts
 
 
-def units_for_power(effect: float, error: float, units: float, *, alpha: float = ALPHA, power: float = 0.8) -> int | None:
+def units_for_power(
+    effect: float, error: float, units: float, *, alpha: float = ALPHA, power: float = 0.8
+) -> int | None:
     """How many users a two-sided test needs to show `effect` with this power, if with `units` users its standard error, over
     users, is `error`: n ((z_(1-alpha/2) + z_power) error / effect)². The error holds the design effect of users with several
     rows. None if the effect is 0 or more than ten million users would be needed."""

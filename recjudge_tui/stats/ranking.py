@@ -76,7 +76,8 @@ class Tally(NamedTuple):
 def tally(outcomes: npt.ArrayLike) -> Tally:
     """Counts of 1, 0, -1 and NaN. Raises ValueError for any other value."""
     array = as_floats(outcomes)
-    counts = Tally(*(int((array == value).sum()) for value in (1, 0, -1)), int(np.isnan(array).sum()))
+    wins, ties, losses = (int((array == value).sum()) for value in (1, 0, -1))
+    counts = Tally(wins, ties, losses, int(np.isnan(array).sum()))
     if counts.n + counts.failed != array.size:
         raise ValueError("an outcome is 1 (win), 0 (tie), -1 (loss) or missing")
     return counts
@@ -171,13 +172,21 @@ class UserCounts:
         total = self.total
         system = np.concatenate([total.first[pair], total.second[pair]])
         user = np.concatenate([table.row, table.row]).astype(np.int64)
-        return _cells(user, system, np.concatenate([result, 2 - result]), np.tile(table.data, 2), total.systems)
+        return _cells(
+            user, system, np.concatenate([result, 2 - result]), np.tile(table.data, 2), total.systems
+        )
 
     def of_pairs(self) -> tuple[FloatArray, IntArray, IntArray]:
         """The same of each pair, from the view of its first system."""
         table = self.rows.tocoo()
         pair, user = table.col.astype(np.int64) // 3, table.row.astype(np.int64)
         return _cells(user, pair, table.col % 3, table.data, self.total.first.size)
+
+    def users_for_and_against(self) -> IntArray:
+        """(pairs, 2): users with more wins than losses of the pair's first system, and with fewer."""
+        record, _, pair = self.of_pairs()
+        net, size = record[:, 0] - record[:, 2], self.total.first.size
+        return np.stack([np.bincount(pair[side * net > 0], minlength=size) for side in (1, -1)], axis=1)
 
     def users_of_systems(self) -> IntArray:
         """How many users judged each system (systems,)."""
@@ -259,7 +268,10 @@ def _intervals(
     above, below = (_Q_PARTS if figure == "q" else _win_rate_parts(count_ties)) @ record.T
     some = below > 0
     shares = ratios(UserSums(above[some], below[some], below[some], thing[some]), things, SHARE, level)
-    return [_q_interval(share) if figure == "q" else Interval(share.ci_low, share.ci_high, share.note) for share in shares]
+    return [
+        _q_interval(share) if figure == "q" else Interval(share.ci_low, share.ci_high, share.note)
+        for share in shares
+    ]
 
 
 def _q_interval(share: Estimate) -> Interval:
@@ -376,7 +388,7 @@ def _reason(system: int, met: FloatArray, reach: BoolArray, joined: BoolArray, c
     return BELOW if core.size and reach[core[0], system] else ONE_WAY
 
 
-def _largest(sizes: IntArray, battles: FloatArray) -> IntArray:
+def _largest(sizes: IntArray, battles: npt.NDArray[np.integer | np.floating]) -> IntArray:
     """The sets with the most systems, and of these those with the most battles; several if only names tell them apart."""
     most = np.flatnonzero(sizes == sizes.max(initial=0))
     largest: IntArray = most[battles[most] == battles[most].max(initial=0)]
@@ -432,8 +444,8 @@ class BradleyTerry:
 def bradley_terry(pairs: PairCounts, ties: Ties = "davidson") -> BradleyTerry:
     """Ratings of systems: 1000 + 400 log10 of the strength, with a mean of 1000 over the rated systems.
 
-    Bradley and Terry (1952): i beats j with probability p_i / (p_i + p_j). Davidson (1970): with a tie parameter v, "i wins",
-    "tie" and "j wins" have the proportions p_i : v sqrt(p_i p_j) : p_j. Alternatively, a tie counts as half a win for each.
+    Bradley and Terry (1952): i beats j with probability p_i / (p_i + p_j). Davidson (1970): with a tie parameter v, "i
+    wins", "tie" and "j wins" have the proportions p_i : v sqrt(p_i p_j) : p_j. Or a tie counts as half a win for each.
     The likelihood is maximised by Newton's method on the counts; the cost does not depend on the number of battles.
     Systems without a finite rating (only won, only lost, not connected) are left out, each with the reason. Raises
     RuntimeError if the maximum is not found, which should not happen with any data.
@@ -502,7 +514,9 @@ class _Model:
         win, draw = self.chances(at)
         n, design, size = self.n, self.design, self.pairs.systems
         mean = win + draw / 2
-        gradient = np.append((self.lead - n * (mean - 0.5)) @ design, (self.drawn - n * draw).sum() if self.tied else 0.0)
+        gradient = np.append(
+            (self.lead - n * (mean - 0.5)) @ design, (self.drawn - n * draw).sum() if self.tied else 0.0
+        )
         information = np.zeros((size + 1, size + 1))
         of_strength = (design.T * (n * (win + draw / 4 - mean * mean))) @ design
         # only differences matter: the mean is fixed at 0
@@ -605,7 +619,7 @@ def pair_tests(users: UserCounts, groups: int = 1) -> dict[Pair, PairTest]:
     Two systems: sign flips of the users' mean outcomes. More: the contrast of their Bradley-Terry ratings (Davidson's ties,
     half-wins where these have no fit) over its standard error by the sandwich over users (Wald), with Student's t, which
     also counts indirect battles. A system without a finite rating, and all with fewer than FEWEST_USERS users, are tested by
-    their direct battles as two systems are. The tests are the same for every ranking, so rankings cannot disagree about them.
+    their direct battles as two systems are. The tests are the same for every ranking, so rankings cannot disagree.
     """
     found = _direct_tests(users) if users.total.systems <= 2 else _rated_tests(users)
     adjusted = holm([test.p for test in found], groups)
@@ -618,11 +632,14 @@ def _direct_tests(users: UserCounts, without: frozenset[Pair] = frozenset()) -> 
     record, _, pair = users.of_pairs()
     order = np.argsort(pair, kind="stable")
     mean = ((record[:, 0] - record[:, 2]) / record.sum(axis=1))[order]
-    parts = np.split(mean, np.cumsum(np.bincount(pair, minlength=users.total.first.size))[:-1])
+    ends = np.cumsum(np.bincount(pair, minlength=users.total.first.size)).tolist()
     tests = []
-    for first, second, lead in zip(users.total.first.tolist(), users.total.second.tolist(), parts, strict=True):
+    for at, (first, second) in enumerate(
+        zip(users.total.first.tolist(), users.total.second.tolist(), strict=True)
+    ):
         if (first, second) in without:
             continue
+        lead = mean[ends[at - 1] if at else 0 : ends[at]]
         p = sign_flip_test(lead)
         error = float(lead.std(ddof=1) / math.sqrt(lead.size)) if lead.size > 1 else math.nan
         note = NO_PREFERENCE if p is None else ""
@@ -661,23 +678,33 @@ def neighbours(order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int
 
     They are separable if the adjusted p is below 5 % and the upper one is ahead.
     """
-    pairs = [(upper, lower, tests.get((min(upper, lower), max(upper, lower)))) for upper, lower in pairwise(order)]
+    pairs = [
+        (upper, lower, tests.get((min(upper, lower), max(upper, lower)))) for upper, lower in pairwise(order)
+    ]
     adjusted = holm([test.p if test else None for _, _, test in pairs], groups)
     tested = sum(p is not None for p in adjusted) * groups
-    out = []
-    for (upper, lower, test), p in zip(pairs, adjusted, strict=True):
-        if test is None or test.p is None or p is None:
-            out.append(Neighbours(upper, lower, None, None, False, None, test.note if test else NEVER_MET))
-            continue
-        contrary = test.ahead(upper) < 0
-        separable = p < ALPHA and not contrary
-        needed = units_for_power(test.lead, test.error, test.users, alpha=ALPHA / tested, power=POWER)
-        more = None if separable or contrary or needed is None else max(1, needed - test.users)
-        out.append(Neighbours(upper, lower, test.p, p, separable, more, CONTRARY if contrary else ""))
-    return out
+    return [_compared(*pair, p, tested) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
-def rank_ranges(order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1) -> dict[int, tuple[int, int]]:
+def compared(upper: int, lower: int, tests: Mapping[Pair, PairTest]) -> Neighbours:
+    """Any two systems, with p adjusted over all pairs."""
+    test = tests.get((min(upper, lower), max(upper, lower)))
+    return _compared(upper, lower, test, test.p_holm if test else None, len(tests))
+
+
+def _compared(upper: int, lower: int, test: PairTest | None, p: float | None, tested: int) -> Neighbours:
+    if test is None or test.p is None or p is None:
+        return Neighbours(upper, lower, None, None, False, None, test.note if test else NEVER_MET)
+    contrary = test.ahead(upper) < 0
+    separable = p < ALPHA and not contrary
+    needed = units_for_power(test.lead, test.error, test.users, alpha=ALPHA / tested, power=POWER)
+    more = None if separable or contrary or needed is None else max(1, needed - test.users)
+    return Neighbours(upper, lower, test.p, p, separable, more, CONTRARY if contrary else "")
+
+
+def rank_ranges(
+    order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1
+) -> dict[int, tuple[int, int]]:
     """The best and the worst rank of each system in `order` that the tests leave open, as in Chatbot Arena (Chiang et al.
     2024): 1 + the number of systems significantly better, and k - the number significantly worse.
 

@@ -14,7 +14,7 @@ from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, lea
 from recjudge_tui.project import Project as Opened
 from recjudge_tui.reports.calibration import strictness_table
 from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
-from recjudge_tui.stats.resampling.intervals import mean_estimate
+from recjudge_tui.stats.intervals import mean_estimate
 from tests.support.verdicts import Project, cases_of, give, list_case, new_project
 
 USERS = ("u 1", "u 2", "u 3")

@@ -184,30 +184,26 @@ def test_a_person_who_always_says_tie_is_no_judge(tmp_path: Path) -> None:
 
 
 ANSWERS = {
-    "position": (lambda at: "Set 1", lambda at: f"reason {at}", "position decides"),
-    "one reason": (
-        lambda at: ("Set 1", "Set 2 Better")[at % 2],
-        lambda at: "Both sets fit well.",
-        "the same sentence",
-    ),
+    "position": (lambda _: "Set 1", lambda at: f"reason {at}", "position decides"),
+    "one reason": (lambda body: "Set 1" if body.rfind(b"x1") < body.rfind(b"y1") else "Set 2", lambda _: "Both sets fit.", "the same"),
 }
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_a_judge_that_follows_the_place_or_repeats_itself_ranks_nobody(tmp_path: Path, kind: str) -> None:
-    """Twenty users with two lists each, judged in both orders by a server; the answers to both orders of a user follow each
-    other, so one that alternates prefers the same system each time."""
+    """Twenty users with two lists each, judged in both orders by a server: it prefers the first list, or always system x."""
     label, reason, why = ANSWERS[kind]
 
     def reply(_: str, at: int) -> bytes:
-        return answer(200, completion(json.dumps({"reasoning": reason(at), "winner": label(at)})))
+        content = {"reasoning": reason(at), "winner": label(server.bodies[-1])}
+        return answer(200, completion(json.dumps(content)))
 
     users = [f"u{at}" for at in range(20)]
     with serving(reply) as server:
         built = project(
             tmp_path / "judged.db",
             lists={(user, system): [f"{system}1", f"{system}2"] for user, system in product(users, "xy")},
-            events=[{"user_id": user, "item_id": "x1", "type": "purchase"} for user in users],
+            events=[{"user_id": user, "item_id": "z1", "type": "purchase"} for user in users],
             runs=[f"pairwise --judge openai:stub --base-url {server.url} --name stub --concurrency 1"],
         )
     told = built.table("leaderboard --protocol pairwise")

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
+from recjudge_tui.stats.estimate import Estimate, undefined
 
 
 def test_an_estimate_is_never_nan() -> None:
@@ -12,20 +12,10 @@ def test_an_estimate_is_never_nan() -> None:
         Estimate(0.5, float("-inf"), 1.0, 3)
 
 
-def test_an_undefined_estimate_says_why() -> None:
-    with pytest.raises(ValueError, match="reason"):
-        Estimate(None, None, None, 0)
-    assert undefined("no cases", 4) == Estimate(None, None, None, 4, note="no cases")
-
-
 def test_an_estimate_is_frozen() -> None:
     estimate, name = undefined("no cases"), "n"
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(estimate, name, 5)
-
-
-def test_notes_are_joined_once_each() -> None:
-    assert join_notes("", "one", "two", "one") == "one; two"
 
 
 def test_a_rounding_error_is_zero() -> None:

@@ -80,7 +80,9 @@ def test_with_one_row_a_user_it_is_mcnemars_exact_test(first: int, second: int) 
     rows = np.array([(1, 1)] * 30 + [(1, 0)] * first + [(0, 1)] * second + [(0, 0)] * 4)
     n, less = first + second, min(first, second)
     tail = sum(comb(n, k) for k in range(less + 1)) / 2**n
-    assert hy.sign_test(*hy.users_for_each(*rows.T, np.arange(len(rows)))) == pytest.approx(min(1.0, 2 * tail))
+    assert hy.sign_test(*hy.users_for_each(*rows.T, np.arange(len(rows)))) == pytest.approx(
+        min(1.0, 2 * tail)
+    )
     assert hy.paired_counts(*rows.T) == hy.PairedCounts(30, first, second, 4)
 
 
@@ -94,7 +96,11 @@ def test_wrong_input_is_refused() -> None:
         hy.paired_counts([1, 0], [1])
     with pytest.raises(ValueError, match=r"1 \(right\) or 0 \(wrong\)"):
         hy.paired_counts([0.5], [1])
-    for table, words in (([[1, 2, 3], [4, 5, 6]], "not square"), ([[1, -2], [3, 4]], "counts"), ([[1, 0.5], [3, 4]], "counts")):
+    for table, words in (
+        ([[1, 2, 3], [4, 5, 6]], "not square"),
+        ([[1, -2], [3, 4]], "counts"),
+        ([[1, 0.5], [3, 4]], "counts"),
+    ):
         with pytest.raises(ValueError, match=words):
             hy.stuart_maxwell(table)
 
@@ -105,7 +111,23 @@ def test_holm_and_benjamini_hochberg_by_hand() -> None:
     assert hy.holm([None, 0.02, None, 0.03]) == [None, 0.04, None, 0.04]
     assert hy.holm([0.01, 0.04, None, 0.03], 3) == pytest.approx([0.09, 0.18, None, 0.18])
     # Benjamini and Hochberg 1995, their example: four of fifteen are found at .05
-    p = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.324, 0.4262, 0.5719, 0.6528, 0.759, 1.0]
+    p = [
+        0.0001,
+        0.0004,
+        0.0019,
+        0.0095,
+        0.0201,
+        0.0278,
+        0.0298,
+        0.0344,
+        0.0459,
+        0.324,
+        0.4262,
+        0.5719,
+        0.6528,
+        0.759,
+        1.0,
+    ]
     assert sum((q or 1) < 0.05 for q in hy.benjamini_hochberg(p)) == 4
     assert sum((q or 1) < 0.05 for q in hy.holm(p)) == 3
 

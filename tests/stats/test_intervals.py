@@ -96,7 +96,9 @@ def test_ends_stay_in_range_and_names_and_order_say_nothing(rows: list[tuple[int
     order, names = rng.permutation(users.size), rng.permutation(13)
     again = iv.mean_estimate(values[order], names[users[order]], (0, 4))
     assert (again.note, again.n) == (found.note, found.n)
-    pairs = zip((again.value, again.ci_low, again.ci_high), (found.value, found.ci_low, found.ci_high), strict=True)
+    pairs = zip(
+        (again.value, again.ci_low, again.ci_high), (found.value, found.ci_low, found.ci_high), strict=True
+    )
     assert all(a == (None if b is None else pytest.approx(b, abs=1e-9)) for a, b in pairs)
 
 
@@ -147,7 +149,9 @@ def test_groups_are_what_each_is_alone() -> None:
         here = groups == at
         alone = iv.mean_estimate(values[here], users[here], bounds[at])
         found = together[at]
-        assert (found.value, found.ci_low, found.ci_high) == pytest.approx((alone.value, alone.ci_low, alone.ci_high))
+        assert (found.value, found.ci_low, found.ci_high) == pytest.approx(
+            (alone.value, alone.ci_low, alone.ci_high)
+        )
         assert (found.n, found.note) == (alone.n, alone.note)
 
 
@@ -166,7 +170,9 @@ def test_the_interval_of_a_quantile_covers_as_often_as_it_says(p: float, n: int)
     rng = np.random.default_rng(11)
     truth = -np.log(1 - p)
     found = [iv.quantile_estimate(rng.exponential(size=n), p) for _ in range(2000)]
-    covered = np.mean([e.ci_low <= truth <= e.ci_high for e in found if e.ci_low is not None and e.ci_high is not None])
+    covered = np.mean(
+        [e.ci_low <= truth <= e.ci_high for e in found if e.ci_low is not None and e.ci_high is not None]
+    )
     # at least 95 % for any distribution, and not much more than the steps of the binomial make it
     assert 0.94 <= covered <= 0.985
 

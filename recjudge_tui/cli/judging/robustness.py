@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from recjudge_tui.cli.declared import report_command, setting_options
+from recjudge_tui.cli.judging.judge_choice import chosen_judge
 from recjudge_tui.cli.judging.start import (
     exit_if_interrupted,
     exit_if_nothing_judged,
@@ -95,7 +96,7 @@ def _judged_first(
         return values
     if values[own] and test in ("ablation", "position"):
         raise click.UsageError(f"give either --judge to ask a judge, or --{own} to analyse stored verdicts")
-    judge = given["address"].judge_named(given["spec"])
+    judge = chosen_judge(given["spec"], given["address"])
     runs = [(judge, given.get("new_rater", ""), given.get("prompt", ""))]
     if test == "ablation":
         arms = arms_of(database, project_id, judge, names(given["prompts"]))

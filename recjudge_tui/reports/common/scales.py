@@ -7,18 +7,16 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from recjudge_tui.domain.prompt import Prompt
-from recjudge_tui.domain.protocols import offered, protocol_facts, question_of, same_question
+from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.roles import (
     COMBINED,
     FIRST_HAND,
-    RATER_KINDS,
     READERS,
     REFERENCES,
     RUN_RATERS,
     rules_note,
 )
 from recjudge_tui.domain.scales import MOST_LABELS
-from recjudge_tui.errors import UsageError
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts.prompts import run_prompts
@@ -113,49 +111,22 @@ def _one_order_notes(db: Database, project_id: int, questions: Iterable[Question
     return notes
 
 
-def rater_rank(rater: Rater) -> tuple[int, str]:
-    """Judges first, then people, then the consensus; in a pair the later one is the reference."""
-    return RATER_KINDS.index(rater.kind), rater.name
-
-
 def is_metric(rater: Rater) -> bool:
     """A metric, or an ensemble of metrics."""
     return rater.of_metrics
 
 
-def protocol_questions(
-    questions: Iterable[Question], raters: Mapping[str, Rater], protocol: str | None
-) -> list[Question]:
-    """The questions of a protocol: by the protocol itself for judges, by its question for other raters. None: all."""
-    return [
-        q
-        for q in questions
-        if protocol is None
-        or q.protocol == protocol
-        or (question_of(q.protocol) == question_of(protocol) and not is_judging(raters[q.rater]))
-    ]
-
-
-def protocols_meeting(protocol: str | None) -> list[str] | None:
-    """The protocols whose verdicts may be used in a report about `protocol`; UsageError for an unknown one."""
-    if protocol is None:
-        return None
-    if protocol not in offered():
-        raise UsageError(f"no protocol “{protocol}”", f"Available: {', '.join(offered())}.")
-    return list(same_question(protocol))
-
-
 def label_names(
-    db: Database, project_id: int, protocol: str, aspect: str, values: FloatArray
+    db: Database, project_id: int, protocol: str, aspect: str, values: FloatArray, *, fine: bool = False
 ) -> dict[float, str] | None:
     """The label set of a question, value -> name, highest value first; None for a scale without labels. It comes from
     the scale that a file of labels gave to the aspect, else from the prompts of the project's runs, else from the
-    protocol. It is extended by other whole numbers that people gave.
+    protocol. It is extended by other whole numbers that people gave. Labels that roll up to another are in it if `fine`.
     """
     given = stored_scales(db, project_id).get((protocol, aspect))
     if given is not None:
         return _extended(given.names, given.names, values) if given.names else None
-    names = _offered(run_prompts(db, project_id, protocol), aspect)
+    names = _offered(run_prompts(db, project_id, protocol), aspect, fine)
     own = dict(protocol_facts(protocol).labels)
     if not own and not names:
         return None
@@ -204,9 +175,10 @@ def scale_notes(db: Database, project_id: int, asked: Iterable[tuple[str, str]])
     return [f"scales: {'; '.join(own)}"] if own else []
 
 
-def _offered(prompts: list[Prompt], aspect: str) -> dict[float, str]:
+def _offered(prompts: list[Prompt], aspect: str, fine: bool) -> dict[float, str]:
     names: dict[float, str] = {}
     for prompt in prompts:
         if any(spec.name == aspect for spec in prompt.aspects):
-            names |= {label.value: label.name for label in prompt.labels_of(aspect)}
+            labels = prompt.labels_of(aspect)
+            names |= {label.value: label.name for label in labels if fine or label.rolls_up is None}
     return names

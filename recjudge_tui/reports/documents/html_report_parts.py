@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.roles import PEOPLE
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.table import Column, Row, Table, readable
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.database import SQLITE_VERSION, Database
 from recjudge_tui.version import VERSION
 
@@ -95,69 +97,39 @@ def runs(context: SectionInput) -> Part:
 
 
 def leaderboards(context: SectionInput) -> Part:
-    from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-
     tables = [
-        leaderboard_table(
-            context.db,
-            context.project_id,
-            LeaderboardOptions(
-                name,
-                raters=context.raters,
-                method="" if compares_lists(name) else "mean",
-                resamples=context.resamples,
-                seed=context.seed,
-                selection=context.selection,
-            ),
-        )
+        _declared(context, "leaderboard", protocol=name, method="" if compares_lists(name) else "mean")
         for name in context.protocols
     ]
     return Part(tables=_filled(tables))
 
 
+def _declared(context: SectionInput, report: str, **options: Any) -> Table:
+    """A declared report about the systems and raters of the page, as people read it."""
+    project = Project.numbered(context.db, context.project_id)
+    made = table_of(project, report, systems=context.selection.systems, raters=context.raters, **options)
+    return readable(made)[0]
+
+
 def agreement(context: SectionInput) -> Part:
     """Every rater against every person and consensus; every pair of raters if no person judged or was named."""
-    from recjudge_tui.reports.agreement.agreement import agreement_table
-    from recjudge_tui.reports.common.pairing import AgreementOptions
     from recjudge_tui.store.verdicts.ratings import project_raters
 
     raters = project_raters(context.db, context.project_id)
     people = {name for name, rater in raters.items() if rater.kind in PEOPLE}
     people &= set(context.raters) or people
-    tables = []
-    for name in context.protocols:
-        options = AgreementOptions(
-            protocol=name,
-            raters=context.raters,
-            resamples=context.resamples,
-            seed=context.seed,
-            selection=context.selection,
-        )
-        table = agreement_table(context.db, context.project_id, options)
-        kept = tuple(row for row in table.rows if not people or row["rater_b"] in people)
-        tables.append(replace(table, title=f"Agreement: {name}", rows=kept))
+    tables = [
+        replace(_declared(context, "agreement", protocol=name), title=f"Agreement: {name}")
+        for name in context.protocols
+    ]
     lead = () if people or context.raters else (_NO_PERSON,)
     return Part(lead, _filled(tables))
 
 
 def shares(context: SectionInput) -> Part:
-    from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
-
     tables = [
         replace(
-            leaderboard_table(
-                context.db,
-                context.project_id,
-                LeaderboardOptions(
-                    name,
-                    raters=context.raters,
-                    method="share",
-                    resamples=context.resamples,
-                    seed=context.seed,
-                    selection=context.selection,
-                ),
-            ),
-            title=f"Rating shares: {name}",
+            _declared(context, "leaderboard", protocol=name, method="share"), title=f"Rating shares: {name}"
         )
         for name in context.protocols
         if protocol_facts(name).labels and not compares_lists(name)
@@ -167,43 +139,25 @@ def shares(context: SectionInput) -> Part:
 
 def metrics(context: SectionInput) -> Part:
     """Offline metrics of the lists, where there are any."""
-    from recjudge_tui.reports.metrics import metrics_table
-
-    selection = context.selection
-    table = metrics_table(
-        context.db, context.project_id, among=selection.systems, chosen=selection, resamples=context.resamples
-    )
-    measured = tuple(row for row in table.rows if row["value"] is not None)
-    return Part(tables=(replace(table, rows=measured),) if measured else ())
+    project = Project.numbered(context.db, context.project_id)
+    table = table_of(project, "metrics", systems=context.selection.systems)
+    return Part(tables=_filled([readable(table)[0]]))
 
 
 def flags(context: SectionInput) -> Part:
     """The items flagged in single lists, and the agreement of raters on them."""
-    from recjudge_tui.reports.flags.agreement import flag_agreement_table
-    from recjudge_tui.reports.flags.kinds import kinds_table
-    from recjudge_tui.reports.flags.project_flags import FlagOptions
-
-    options = FlagOptions(
-        raters=context.raters, resamples=context.resamples, seed=context.seed, selection=context.selection
-    )
-    reports = (kinds_table, flag_agreement_table)
-    return Part(tables=_filled(report(context.db, context.project_id, options) for report in reports))
+    return Part(tables=_filled(_declared(context, "flags", agreement=agreed) for agreed in (False, True)))
 
 
 def position(context: SectionInput) -> Part:
-    from recjudge_tui.project import Project
-    from recjudge_tui.reports.declare import make
-
     project = Project.numbered(context.db, context.project_id)
-    tables = [
-        made
-        for name in context.protocols
-        if compares_lists(name)
-        and isinstance(made := make(project, "robustness position", protocol=name, gap=False), Table)
-    ]
+    of_pairs = [name for name in context.protocols if compares_lists(name)]
+    tables = [table_of(project, "robustness position", protocol=name, gap=False) for name in of_pairs]
     if context.raters:
         tables = [
-            replace(table, rows=tuple(row for row in table.rows if row["rater"] in context.raters), brief=None)
+            replace(
+                table, rows=tuple(row for row in table.rows if row["rater"] in context.raters), brief=None
+            )
             for table in tables
         ]
     return Part(tables=_filled(tables))

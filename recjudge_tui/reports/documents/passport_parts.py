@@ -12,19 +12,18 @@ import numpy as np
 from recjudge_tui.domain.protocols import SAER, compares_lists, offered, protocol_facts, question_of
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.project import Project
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.reports.biases import RATING, biases_table
 from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences
 from recjudge_tui.reports.common.scales import is_people, speaks_for_people
-from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.declare import make
+from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.documents.passport_rows import BEYOND, Commands, figure, missing, text_entry
 from recjudge_tui.reports.projects.cost import cost_table
-from recjudge_tui.reports.reliability.biases import RATING, biases_table
-from recjudge_tui.stats.agreement.registry import SHARE, STATISTICS
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.hypotheses import holm
-from recjudge_tui.stats.resampling.intervals import mean_estimate, quantile_estimate, share_estimate
+from recjudge_tui.stats.intervals import mean_estimate, quantile_estimate, share_estimate
+from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.call_statistics import (
     RaterRun,
@@ -62,12 +61,6 @@ class PassportSource:
     resamples: int
     seed: int
 
-    def report(self, name: str, **options: Any) -> Table:
-        """A declared report of this project."""
-        made = make(Project.numbered(self.db, self.project_id), name, **options)
-        assert isinstance(made, Table), name
-        return made
-
     @property
     def drawn(self) -> dict[str, int]:
         return {"resamples": self.resamples, "seed": self.seed}
@@ -91,7 +84,7 @@ def identity_rows(of: PassportSource) -> Iterator[Row]:
         else:
             why = "neither a reply nor the server named a model"
             yield missing(JUDGE, "served model", f"{why} ({at})", protocol=protocol[model.run_id])
-    known = {(model.name, model.digest, model.models) for model in served if _served(model)}
+    known = {(model.name, model.digest, model.models) for model in served if model.replies and _served(model)}
     if len(known) > 1:
         yield text_entry(JUDGE, "served model changed", f"{len(known)} different models answered these runs")
 
@@ -121,8 +114,8 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
         why = "it only judged adversarial pairs"
         yield missing(AGREEMENT, "agreement", why, of.commands.run(SAER[0]))
     if people and of.protocols:
-        options = AgreementOptions(raters=(of.rater.name, *people), resamples=of.resamples, seed=of.seed)
-        for row in agreement_table(of.db, of.project_id, options).rows:
+        project = Project.numbered(of.db, of.project_id)
+        for row in table_of(project, "agreement", raters=(of.rater.name, *people)).rows:
             if row["rater_a"] == of.rater.name and str(row["protocol"]) in _scales(of.protocols):
                 met.add(str(row["protocol"]))
                 where = {
@@ -156,12 +149,18 @@ def position_rows(of: PassportSource) -> Iterator[Row]:
         yield missing(POSITION, "position consistency", why, of.commands.run(SAER[1]))
     answered: list[Row] = []
     for protocol in of_pairs:
-        rows = of.report("robustness position", protocol=protocol, rater=of.rater.name, gap=False).rows
+        asked = {"protocol": protocol, "rater": of.rater.name, "gap": False}
+        rows = table_of(Project.numbered(of.db, of.project_id), "robustness position", **asked).rows
         # the row about all systems is the first of its aspect
         answered += {row["aspect"]: row | {"protocol": protocol} for row in reversed(rows)}.values()
     adjusted = holm([p if isinstance(p := row["p"], float) else None for row in answered])
     for row, p in zip(answered, adjusted, strict=True):
-        where: Row = {"protocol": row["protocol"], "aspect": row["aspect"], "n": row["pairs"], "unit": "share"}
+        where: Row = {
+            "protocol": row["protocol"],
+            "aspect": row["aspect"],
+            "n": row["pairs"],
+            "unit": "share",
+        }
         if row["consistency"] is None:
             why = "no pair was answered in both orders"
             again = of.commands.run(str(row["protocol"]), "--swap", f"{of.rater.name} swapped")
@@ -182,7 +181,9 @@ def adversarial_rows(of: PassportSource) -> Iterator[Row]:
     """Own list against a foreign one: correct, wrong and tie, as published and without hints."""
     rows = [
         row
-        for row in of.report("robustness adversarial", rater=of.rater.name).rows
+        for row in table_of(
+            Project.numbered(of.db, of.project_id), "robustness adversarial", rater=of.rater.name
+        ).rows
         if row["rater"] == of.rater.name and row["system"] is None
     ]
     if not rows:
@@ -292,9 +293,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
         return
     raters = project_raters(of.db, of.project_id)
     people = [name for name, rater in raters.items() if is_people(rater)]
-    rows = biases_table(
-        of.db, of.project_id, (of.rater.name,), people, resamples=of.resamples, seed=of.seed
-    ).rows
+    rows = biases_table(of.db, of.project_id, (of.rater.name,), people).rows
     beyond = {
         (row["protocol"], row["aspect"], row["covariate"]): row for row in rows if row["figure"] != RATING
     }

@@ -7,13 +7,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import protocol_facts
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.domain.selection import EVERY_CASE
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.scales import combined_notes
 from recjudge_tui.reports.common.table import Row
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.figures.options import (
     FigureContext,
     FigureOptions,
@@ -22,8 +24,6 @@ from recjudge_tui.reports.figures.options import (
     project_topics,
     topic_terms,
 )
-from recjudge_tui.reports.flags.kinds import kinds_table
-from recjudge_tui.reports.flags.project_flags import ANY, FlagOptions
 from recjudge_tui.reports.home.results import (
     AlikePair,
     Board,
@@ -34,21 +34,9 @@ from recjudge_tui.reports.home.results import (
     Trend,
     TrendLine,
 )
-from recjudge_tui.reports.leaderboard.battles import battles
-from recjudge_tui.reports.leaderboard.leaderboard import (
-    LeaderboardOptions,
-    board_ratings,
-    leaderboard_table,
-    ranked_questions,
-)
-from recjudge_tui.reports.mean_pairs import unshown_pairs
-from recjudge_tui.reports.leaderboard.mean_scores import mean_families
-from recjudge_tui.reports.leaderboard.rows import board_rows
-from recjudge_tui.reports.leaderboard.scores import q_scores
-from recjudge_tui.reports.leaderboard.separable import more_users, short_reason, tested_neighbours
-from recjudge_tui.reports.trend.judged import FLAGS
-from recjudge_tui.reports.trend.trend import TrendOptions, trend_table
-from recjudge_tui.stats.agreement.registry import label_of, usual_statistic
+from recjudge_tui.reports.trend import FLAGS, trend_of
+from recjudge_tui.shapes import ANY_ISSUE
+from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.contents import DataCounts
 from recjudge_tui.store.verdicts.ratings import project_raters
@@ -84,54 +72,29 @@ def subject(db: Database, project_id: int, judge: str) -> Subject | None:
 
 
 def board(db: Database, project_id: int, about: Subject) -> Board:
-    """The ranking, with intervals and the pairs that are not separable. Resamples users, so call it in a worker."""
-    options = LeaderboardOptions(about.topic.protocol, raters=(about.rater,), aspect=about.topic.aspect)
-    kind = protocol_facts(about.topic.protocol).leaderboard
-    if kind == "wins":
-        return _of_wins(db, project_id, about, options)
-    table = leaderboard_table(db, project_id, options)
+    """The ranking of the report "leaderboard" by one rater on one question, and the neighbours it does not separate."""
+    topic = about.topic
+    kind = protocol_facts(topic.protocol).leaderboard
+    project = Project.numbered(db, project_id)
+    table = table_of(project, "leaderboard", protocol=topic.protocol, aspect=topic.aspect, rater=about.rater)
+    rows = [row for row in table.rows if row.get("opponent") is None]
     if kind == "shares":
         # the first row of each system is about its best label
-        rows = [next(alike) for _, alike in groupby(table.rows, key=lambda row: row["system"])]
-        rows.sort(key=_undefined_last)
+        rows = [next(alike) for _, alike in groupby(rows, key=lambda row: row["system"])]
+        rows.sort(key=lambda row: (_maybe(row["share"]) is None, -(_maybe(row["share"]) or 0.0)))
         lines = [_line(about, {**row, "score": row["share"], "rank": None}) for row in rows]
-        figure = f"share of {rows[0]['label']}" if rows else ""
-        return Board(about.topic, about.rater, figure, tuple(lines))
-    ratings = board_ratings(db, project_id, options)
-    questions = ranked_questions(ratings, about.topic.protocol)
-    families = mean_families(db, project_id, ratings, questions, 1) if table.rows else []
-    measured = [pairs for family in families for pairs in family]
-    alike = [
-        AlikePair(upper, lower, None, why) for pairs in measured for upper, lower, why in unshown_pairs(pairs)
-    ]
-    tested = any(pairs.tests for pairs in measured)
-    lines = [_line(about, row) for row in table.rows]
-    return Board(about.topic, about.rater, "mean", tuple(lines), tested, tuple(alike))
-
-
-def _undefined_last(row: Row) -> tuple[bool, float]:
-    share = _maybe(row["share"])
-    return share is None, -(share or 0.0)
-
-
-def _of_wins(db: Database, project_id: int, about: Subject, options: LeaderboardOptions) -> Board:
-    ratings = board_ratings(db, project_id, options)
-    question = next(iter(ranked_questions(ratings, about.topic.protocol)), None)
-    if question is None:
-        return Board(about.topic, about.rater)
-    contests = battles(ratings, question, options.resamples)
-    scores = q_scores(contests)
-    tested = tested_neighbours(contests, scores)
-    names = contests.systems
-    alike = [
-        AlikePair(
-            names[pair.upper], names[pair.lower], more_users(contests, pair), short_reason(contests, pair)
+        return Board(
+            topic,
+            about.rater,
+            f"share of {rows[0]['label']}" if rows else "",
+            tuple(lines),
+            answer=table.answer,
         )
-        for pair in tested
-        if not pair.separable
-    ]
-    lines = [_line(about, row) for row in board_rows(contests, scores, None)]
-    return Board(about.topic, about.rater, "Q", tuple(lines), bool(tested), tuple(alike))
+    facts = cast("list[dict[str, Any]]", table.facts.get("neighbours", []))
+    alike = [AlikePair(f["upper"], f["lower"], f["more"], f["note"]) for f in facts if not f["separable"]]
+    lines = [_line(about, row) for row in rows]
+    figure = {"wins": "win rate", "means": "mean"}[kind]
+    return Board(topic, about.rater, figure, tuple(lines), bool(facts), tuple(alike), table.answer)
 
 
 def _line(about: Subject, row: Row) -> BoardLine:
@@ -157,19 +120,16 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
     people = [name for name in about.context.people if name != about.rater]
     if not people or about.rater in about.context.people:
         return PeopleAgreement()
-    stat = usual_statistic(not protocol_facts(about.topic.protocol).scores)
-    options = AgreementOptions(
-        about.topic.protocol, about.topic.aspect, raters=(about.rater, people[0]), stats=(stat,)
-    )
-    rows = [
-        row for row in agreement_table(db, project_id, options).rows if row["aspect"] == about.topic.aspect
-    ]
+    rows = table_of(
+        Project.numbered(db, project_id), "agreement", protocol=about.topic.protocol, aspect=about.topic.aspect,
+        raters=(about.rater, people[0]),
+    ).rows  # fmt: skip
     if not rows or not rows[0]["n"]:
         return PeopleAgreement()
     row = rows[0]
     disagree = (whole_term("judge", people[0]), Term("why", ":", "disagree"))
     return PeopleAgreement(
-        label_of(stat),
+        label_of(str(row["stat"])),
         about.rater,
         people[0],
         _maybe(row["value"]),
@@ -185,7 +145,7 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
 
 def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
     """The flags of the rater of the other figures if it flags items, else of the first rater that does."""
-    rows = kinds_table(db, project_id, FlagOptions(resamples=0)).rows
+    rows = table_of(Project.numbered(db, project_id), "flags").rows
     raters = list(dict.fromkeys(str(row["rater"]) for row in rows))
     if not raters:
         return FlagShares()
@@ -204,24 +164,22 @@ def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
         )
         kinds.setdefault(str(row["issue"]), {})[str(row["system"])] = count
     ordered = sorted(
-        kinds.items(), key=lambda kind: (kind[0] != ANY, -sum(count.flagged for count in kind[1].values()))
+        kinds.items(),
+        key=lambda kind: (kind[0] != ANY_ISSUE, -sum(count.flagged for count in kind[1].values())),
     )
     return FlagShares(rater, tuple(dict.fromkeys(str(row["system"]) for row in own)), tuple(ordered))
 
 
 def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Trend:
     """The rater's figure of each system over days, or over imports if no list has a time."""
-    options = TrendOptions(
-        "day" if data.last_served else "import",
-        about.topic.protocol,
-        about.rater,
-        about.topic.aspect,
-        metrics=(),
-        resamples=0,
-    )
+    over = "day" if data.last_served else "import"
+    table = trend_of(
+        Project.numbered(db, project_id), EVERY_CASE, over=over, protocol=about.topic.protocol, rater=about.rater,
+        aspect=about.topic.aspect, metrics=("none",),
+    )  # fmt: skip
     rows = [
         row
-        for row in trend_table(db, project_id, options).rows
+        for row in table.rows
         if row["figure"] != FLAGS
         and row["opponent"] is None
         and row["rater"] == about.rater
@@ -233,7 +191,7 @@ def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Tr
     periods = tuple(dict.fromkeys(str(row["period"]) for row in rows))
     if not rows:
         return Trend()
-    return Trend(options.over, str(rows[0]["figure"]), periods, tuple(_trend_lines(rows)))
+    return Trend(over, str(rows[0]["figure"]), periods, tuple(_trend_lines(rows)))
 
 
 def _trend_lines(rows: list[Row]) -> Iterator[TrendLine]:

@@ -41,7 +41,7 @@ class AlikePair(NamedTuple):
 class Board:
     """The ranking by one rater on the project's first question; empty without verdicts.
 
-    `figure` names the figure in `value`. `tested`: whether neighbours were compared by a test.
+    `answer`: what it says, in one sentence. `figure` names the figure in `value`. `tested`: whether neighbours were compared by a test.
     """
 
     topic: Topic | None = None
@@ -50,6 +50,7 @@ class Board:
     lines: tuple[BoardLine, ...] = ()
     tested: bool = False
     alike: tuple[AlikePair, ...] = ()
+    answer: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from recjudge_tui.domain.protocols import OVERALL, SAER
 from recjudge_tui.domain.roles import rules_note
 from recjudge_tui.domain.text import money
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.stats.agreement.registry import label_of
 from recjudge_tui.stats.defaults import POWER, level_text
-from recjudge_tui.stats.ranking import Neighbours, Pair, PairTest, neighbours
+from recjudge_tui.stats.hypotheses import Pair
+from recjudge_tui.stats.ranking import Neighbours, PairTest, compared
+from recjudge_tui.stats.registry import label_of
 
 _MOST = 8
 _EVEN = 0.5
@@ -147,7 +148,7 @@ def _pair_with_baseline(findings: Findings, row: Row) -> tuple[bool, Neighbours]
     number = {name: at for at, name in enumerate(findings.numbered)}
     two = number[str(row["system"])], number[findings.baseline]
     ahead = _number(row["score"]) >= _EVEN
-    return ahead, neighbours(two if ahead else two[::-1], findings.tests)[0]
+    return ahead, compared(*(two if ahead else two[::-1]), findings.tests)
 
 
 def _test(pair: Neighbours | None) -> str:
@@ -156,7 +157,7 @@ def _test(pair: Neighbours | None) -> str:
         return ""
     if pair.p_holm is None:
         return f" Not tested: {pair.note}."
-    return f" Sign test over users: p = {pair.p_holm:.2g}{f'; {pair.note}' if pair.note else ''}."
+    return f" Test over users: p = {pair.p_holm:.2g}{f'; {pair.note}' if pair.note else ''}."
 
 
 def _decides(row: Row, pair: Neighbours) -> str:

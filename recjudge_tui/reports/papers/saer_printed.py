@@ -7,8 +7,9 @@ from itertools import chain, repeat
 from typing import NamedTuple
 
 from recjudge_tui.domain.protocols import SAER
-from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.papers.published import (
     NOT_DETERMINED,
@@ -36,8 +37,7 @@ from recjudge_tui.reports.papers.saer_rebuilt import (
     rebuilt_answers,
 )
 from recjudge_tui.reports.papers.saer_statements import statement_rows
-from recjudge_tui.stats.agreement.coefficients import qwk
-from recjudge_tui.stats.agreement.consistency import position_consistency_estimate
+from recjudge_tui.stats.agreement import position_consistency_estimate, qwk
 from recjudge_tui.stats.ranking import tally
 from recjudge_tui.store.database import Database
 
@@ -168,7 +168,7 @@ def _on_pairs(db: Database, project_id: int) -> Iterator[tuple[Place, Recomputed
     raw = dict(zip((*SYSTEMS, "Tie"), (calls.wins, calls.losses, calls.ties), strict=True))
     for name, count in raw.items():
         yield ("2", "SAER Raw (N=400 calls)", name), _share(count, calls.n, "calls")
-    both = position_consistency_estimate(*answers, range(CASES), resamples=0)
+    both = position_consistency_estimate(*answers, range(CASES))
     consistent = round((both.value or 0) * both.n)
     position_ties = both.n - consistent
     for row, rater in (("SAER Adjudicated (N=200)", JUDGE), ("Human Merged (N=200)", MERGED)):
@@ -234,8 +234,8 @@ def _agreement(
     db: Database, project_id: int, raters: tuple[str, ...], stat: str, protocol: str = SAER[1]
 ) -> dict[str, float]:
     """`value` and `n` of one statistic of two raters; the second is the reference."""
-    options = AgreementOptions(
-        protocol=protocol, raters=raters[:1], truth=raters[1], stats=(stat,), resamples=0
-    )
-    (row,) = agreement_table(db, project_id, options).rows
+    project = Project.numbered(db, project_id)
+    (row,) = table_of(
+        project, "agreement", protocol=protocol, raters=raters[:1], truth=raters[1], stats=(stat,)
+    ).rows
     return {name: float(str(row[name])) for name in ("value", "n")}

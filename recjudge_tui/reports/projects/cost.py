@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from itertools import groupby
 
-import numpy as np
-
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.arrays import encode, ratio
 from recjudge_tui.stats.defaults import RESAMPLES
-from recjudge_tui.stats.resampling.intervals import sums_interval
-from recjudge_tui.stats.resampling.jackknife import sums_by_user
+from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.costs import CaseCost, case_costs
 
@@ -117,20 +113,13 @@ def _row(costs: list[CaseCost], human_price: float | None, resamples: int, seed:
     if unpriced:
         return row | _unknown([f"price unknown for {unpriced:,} of {done:,} calls", *notes])
     per_case = sum(cost.cost_usd for cost in uncached) / judged
-    users, count = encode([cost.user_id for cost in uncached])
-    columns = np.array([[cost.cost_usd for cost in uncached], [float(cost.done > 0) for cost in uncached]])
-    ends = sums_interval(
-        sums_by_user(columns, users, count),
-        lambda sums: ratio(sums[:, 0], sums[:, 1]),
-        row_counts=np.bincount(users),
-        resamples=resamples,
-        seed=seed,
-    )
+    usd, judged_cases = [cost.cost_usd for cost in uncached], [float(cost.done > 0) for cost in uncached]
+    ends = ratio_of_sums(usd, judged_cases, [cost.user_id for cost in uncached])
     return row | {
         "cost_usd": per_case * judged,
         "cost_per_case": per_case,
-        "ci_low": ends.low,
-        "ci_high": ends.high,
+        "ci_low": ends.ci_low,
+        "ci_high": ends.ci_high,
         "human_ratio": None if human_price is None else per_case / human_price,
         "note": "; ".join(note for note in (ends.note, *notes) if note),
     }

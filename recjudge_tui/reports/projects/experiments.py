@@ -9,11 +9,10 @@ import numpy as np
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import rater_notes, rater_rank
+from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
-from recjudge_tui.stats.agreement.change import difference_of_means
-from recjudge_tui.stats.agreement.paired import users_for_each
+from recjudge_tui.reports.words import earlier_notes
+from recjudge_tui.shapes import rank_of
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
 from recjudge_tui.stats.defaults import ALPHA, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
@@ -24,10 +23,9 @@ from recjudge_tui.stats.experiments.online import (
     lift,
     two_proportions,
 )
+from recjudge_tui.stats.hypotheses import sign_flip_test, sign_test, users_for_each
+from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
 from recjudge_tui.stats.ranking import outcome_estimates
-from recjudge_tui.stats.resampling.intervals import clopper_pearson
-from recjudge_tui.stats.resampling.multiplicity import sign_test
-from recjudge_tui.stats.resampling.sign_flips import sign_flip_test
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
@@ -244,7 +242,7 @@ def _predictions(ratings: Ratings, outcome: Outcome, options: OutcomeOptions) ->
     if outcome.system_a not in systems or outcome.system_b not in systems:
         return
     a, b = systems.index(outcome.system_a), systems.index(outcome.system_b)
-    order = sorted(ratings.verdicts, key=lambda q: (rater_rank(ratings.raters[q.rater]), q.protocol))
+    order = sorted(ratings.verdicts, key=lambda q: (rank_of(ratings.raters[q.rater]), q.protocol))
     for question in order:
         for verdict in (
             _of_pairs(ratings, question, a, b),
@@ -282,7 +280,7 @@ def _of_lists(
         return ExperimentVerdict(question, False, undefined("judged only one of the two systems"))
     here = of_a | of_b
     values, first, users = verdicts.value[here], of_a[here], cases.user[verdicts.row[here]]
-    figure = difference_of_means(values, first, users, resamples=options.resamples, seed=options.seed)
+    figure = difference_of_means(values, first, users)
     return ExperimentVerdict(question, False, figure, sign_flip_test(_user_differences(values, first, users)))
 
 

@@ -61,14 +61,12 @@ def benchmark_table(
             next_step="Import labels with “recjudge import FILE --as labels”.",
         )
     consensus = {protocol: _consensus(saer_questions, known, truth, protocol) for protocol in SAER}
-    tables = human_benchmark(
-        db, project_id, judge, annotators, *consensus.values(), resamples=resamples, seed=seed
-    )
+    tables = human_benchmark(db, project_id, judge, annotators, *consensus.values())
     rows = list(_rows(tables, {judge, *annotators, *consensus.values()}))
     missing = [
         p for p, name in consensus.items() if not name and any(q.protocol == p for q in saer_questions)
     ]
-    notes = [f"no consensus of {p} labels: “recjudge rater consensus” creates one" for p in missing]
+    notes = [f"no consensus of {p} labels: “recjudge rater combine” creates one" for p in missing]
     notes += dict.fromkeys(note for table in tables for note in table.notes)
     settings: dict[str, object] = {"judge": judge, "annotators": list(annotators), **consensus}
     settings |= {"resamples": resamples, "seed": seed}

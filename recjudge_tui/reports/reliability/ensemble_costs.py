@@ -9,42 +9,29 @@ from itertools import combinations
 import numpy as np
 
 from recjudge_tui.domain.roles import COMBINED
+from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.agreement.agreement import settings_of, side_of
-from recjudge_tui.reports.common.comparison import AlignedVerdicts, align
+from recjudge_tui.project import Project
+from recjudge_tui.reports.agreement import orientation_notes
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.orientation import Orientation, labels_seen, orientation, orientation_notes
-from recjudge_tui.reports.common.pairing import (
-    AgreementOptions,
-    Pair,
-    check_aspect,
-    check_options,
-    label_sets,
-    pairs_of,
-    questions_in,
-)
-from recjudge_tui.reports.common.scales import categories, combined_notes, is_judging, is_metric
+from recjudge_tui.reports.common.scales import combined_notes, is_judging, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.projects.cost import check_price, spent_a_case
-from recjudge_tui.stats.agreement.intervals import agreement_estimates
-from recjudge_tui.stats.agreement.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
-from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.combining.consensus import majority, mean
-from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
-from recjudge_tui.stats.combining.ensemble_labels import ensemble_labels
+from recjudge_tui.reports.rater_pairs import label_sets
+from recjudge_tui.shapes import Meeting, Orientation, Pairs, meet, pairs
+from recjudge_tui.stats.agreement import agreement_estimates
+from recjudge_tui.stats.combining.consensus import Rule, joint
+from recjudge_tui.stats.combining.dawid_skene import MOST_LABELS
 from recjudge_tui.stats.defaults import RESAMPLES
+from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
-    CaseColumns,
     Question,
     Ratings,
-    load_questions,
-    project_questions,
-    project_raters,
 )
 
 MOST_JUDGES = 8
-ENSEMBLE_RULES = ("majority", "mean", "dawid-skene")
+ENSEMBLE_RULES: tuple[Rule, ...] = ("majority", "mean", "dawid-skene")
 _LABELLED = "scores between the labels: use --rule mean"
 _NOTES = (
     "only cases with a value from all these judges and the truth count; agreement is over those with a joint verdict (n)",
@@ -74,7 +61,7 @@ class EnsembleCostOptions:
     without labels."""
 
     truth: str
-    rule: str = "majority"
+    rule: Rule = "majority"
     raters: tuple[str, ...] = ()
     protocol: str | None = None
     aspect: str | None = None
@@ -89,56 +76,49 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
     `truth`, and dollars per case.
 
     Rules: `majority` (more than half; a split vote is no answer), `mean`, `dawid-skene` (learnt without the truth from
-    all cases that all judges answered; for three or more judges). `human_price` is the cost of a person in the set.
+    all cases that all judges answered). `human_price` is the cost of a person in the set.
     Raises UsageError for an unknown rule or statistic, an impossible price, the truth or a combined rater among the
     judges, or more than 8 judges; NotFoundError for an unknown rater.
     """
-    agreement = AgreementOptions(
-        protocol=options.protocol,
-        aspect=options.aspect,
-        raters=options.raters,
-        truth=options.truth,
-        stats=(options.stat,) if options.stat else (),
-        resamples=options.resamples,
-        seed=options.seed,
-    )
     _check(options)
-    check_options(db, project_id, agreement)
-    questions, raters = project_questions(db, project_id), project_raters(db, project_id)
-    check_aspect(questions, raters, agreement)
+    project, about = (
+        Project.numbered(db, project_id),
+        Selection(options.protocol, options.aspect, options.raters),
+    )
+    raters = meet(project, about, options.truth).ratings.raters
     for name in options.raters:
         if raters[name].kind in COMBINED or is_metric(raters[name]):
             raise UsageError(f"“{name}” is itself made from other raters; an ensemble needs judges or people")
     chosen = options.raters or tuple(name for name, rater in raters.items() if is_judging(rater))
     members = tuple(name for name in chosen if name != options.truth)
-    pairs = pairs_of(questions, raters, replace(agreement, raters=members)) if members else []
-    ratings = load_questions(db, project_id, questions_in(pairs))
-    labels = label_sets(db, project_id, ratings, pairs)
-    unordered = categories(db, project_id)
+    met = meet(project, replace(about, raters=members or (options.truth,)), options.truth)
+    ratings, labels = met.ratings, label_sets(met)
     prices = spent_a_case(db, project_id)
     rows: list[Row] = []
     left_out: list[str] = []
     sides_seen: dict[str, Orientation] = {}
-    for alike in _by_question(pairs):
+    for alike in _by_question(met.meetings):
         costs = [_price(pair.a, ratings, prices, options.human_price) for pair in alike]
-        sides = [side_of(ratings, pair.a, agreement) for pair in alike]
-        met = align(ratings.cases, [*sides, side_of(ratings, alike[0].b, agreement)])
+        outer = pairs(ratings.cases, [*(met.side(pair.a) for pair in alike), met.side(alike[0].b)])
         where = f"{alike[0].protocol}, {alike[0].aspect}"
-        ordered = (alike[0].protocol, alike[0].aspect) not in unordered
+        ordered = (alike[0].protocol, alike[0].aspect) not in met.nominal
         if refused := _needs_order(options, ordered=ordered):
             left_out.append(f"{where}: {refused}")
             continue
-        measured = list(_measured(met, ratings.cases, alike, labels[alike[0]], costs, options, ordered))
+        measured = list(_measured(outer, alike, labels[alike[0]], costs, options, ordered))
         rows += _ranked([row for row, _ in measured])
         views = {seen.words(): seen for _, seen in measured}
         sides_seen |= {f"{where}, {row['jury']}" if len(views) > 1 else where: seen for row, seen in measured}
-        left_out += [f"{where}: {note}" for note in met.left_out]
+        left_out += [f"{where}: {note}" for note in outer.left_out]
     notes = (
         (*combined_notes([raters[options.truth]]), *_NOTES, *orientation_notes(sides_seen), *left_out)
         if rows
         else tuple(left_out) or ("no judge answered a question that the truth answered",)
     )
-    settings = settings_of(agreement) | {"rule": options.rule, "human_price": options.human_price}
+    settings = {"protocol": options.protocol, "truth": options.truth} | {
+        "rule": options.rule,
+        "human_price": options.human_price,
+    }
     return Table(
         f"Ensembles by {options.rule}: cost against accuracy", _COLUMNS, tuple(rows), notes, settings
     )
@@ -168,8 +148,8 @@ def _needs_order(options: EnsembleCostOptions, *, ordered: bool) -> str:
     return NO_ORDER if options.stat and not STATISTICS[options.stat].nominal else ""
 
 
-def _by_question(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-    by_question: dict[tuple[str, Question, str], list[Pair]] = {}
+def _by_question(pairs: Sequence[Meeting]) -> Iterator[list[Meeting]]:
+    by_question: dict[tuple[str, Question, str], list[Meeting]] = {}
     for pair in pairs:
         by_question.setdefault((pair.protocol, pair.b, pair.aspect), []).append(pair)
     for alike in by_question.values():
@@ -193,19 +173,15 @@ def _price(
 
 
 def _measured(
-    met: AlignedVerdicts,
-    cases: CaseColumns,
-    alike: list[Pair],
+    outer: Pairs,
+    alike: list[Meeting],
     labels: list[float] | None,
     costs: list[float | None],
     options: EnsembleCostOptions,
     ordered: bool,
 ) -> Iterator[tuple[Row, Orientation]]:
     """Each set of judges, and the side from which its pairs are seen."""
-    votes, truth = np.where(met.included, met.values, np.nan)[:-1], met.values[-1]
-    complete = ~np.isnan(votes).any(axis=0)
-    rows = np.flatnonzero(complete)
-    votes, truth = votes[:, rows], truth[rows]
+    answered = outer.among(np.asarray(~np.isnan(outer.stored[:-1]).any(axis=0)))
     by_labels = labels is not None and options.rule != "mean"
     stat = options.stat or usual_statistic(by_labels, ordered=ordered)
     for size in range(1, len(alike) + 1):
@@ -220,40 +196,33 @@ def _measured(
                 "stat": stat,
                 "cost_per_case": None if None in prices else sum(price or 0.0 for price in prices),
             }
-            names = [alike[at].a.rater for at in members]
-            figures, seen = _agreement(votes[list(members)], names, truth, cases, rows, labels, stat, options)
+            figures, seen = _agreement(answered, list(members), labels, stat, options)
             yield row | figures, seen
 
 
 def _agreement(
-    votes: FloatArray,
-    names: Sequence[str],
-    truth: FloatArray,
-    cases: CaseColumns,
-    rows: IntArray,
+    outer: Pairs,
+    members: list[int],
     labels: list[float] | None,
     stat: str,
     options: EnsembleCostOptions,
 ) -> tuple[Row, Orientation]:
-    unseen = orientation(cases, rows[:0])
-    refused = _refused(votes, options.rule)
-    if refused:
-        return {"n": 0, "note": refused}, unseen
-    verdicts, refused = _joined(votes, names, options.rule, bool(cases.is_pair[rows].any()))
-    if refused:
-        return {"n": 0, "note": refused}, unseen
+    votes, truth, unseen = outer.stored[members], outer.stored[-1], outer.among(np.zeros(outer.n, dtype=np.bool_)).seen
+    if options.rule == "dawid-skene" and np.unique(votes).size > MOST_LABELS:
+        return {"n": 0, "note": _LABELLED}, unseen
+    of_pairs = bool(outer.cases.is_pair[outer.row].any())
+    verdicts = joint(options.rule, votes, votes.shape[0], of_pairs=of_pairs).values
     known = ~np.isnan(truth)
     answered = known & ~np.isnan(verdicts)
-    seen = orientation(cases, rows[answered])
+    both = outer.among(answered)
+    seen = both.seen
     estimate = agreement_estimates(
         verdicts[answered] * seen.turn,
         truth[answered] * seen.turn,
-        cases.user[rows[answered]],
-        labels_seen(labels, seen),
+        both.user,
+        seen.labels(labels),
         (stat,),
         mirrored=seen.mirrored,
-        resamples=options.resamples,
-        seed=options.seed,
     )[stat]
     return {
         "value": estimate.value,
@@ -262,23 +231,6 @@ def _agreement(
         "answered": float(answered.sum() / known.sum()) if known.any() else None,
         "note": estimate.note,
     }, seen
-
-
-def _refused(votes: FloatArray, rule: str) -> str:
-    """The reason why a rule cannot use these votes; empty if it can."""
-    if rule != "dawid-skene":
-        return ""
-    if 1 < votes.shape[0] < FEWEST_RATERS:
-        return f"dawid-skene needs {FEWEST_RATERS} judges"
-    return _LABELLED if np.unique(votes).size > MOST_LABELS else ""
-
-
-def _joined(votes: FloatArray, names: Sequence[str], rule: str, of_pairs: bool) -> tuple[FloatArray, str]:
-    """The joint verdicts, or the reason why the rule gives none."""
-    if rule == "dawid-skene":
-        labels = ensemble_labels(votes, names, of_pairs=of_pairs)
-        return labels.values, labels.refused
-    return (majority if rule == "majority" else mean)(votes, votes.shape[0]), ""
 
 
 def _ranked(ensembles: list[Row]) -> list[Row]:

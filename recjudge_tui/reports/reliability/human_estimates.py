@@ -10,19 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts
+from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.comparison import Side, align
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_columns
-from recjudge_tui.reports.common.pairing import Pair, by_labels, judge_and_truth, label_sets
-from recjudge_tui.reports.common.scales import (
-    categories,
-    combined_notes,
-    is_metric,
-    label_names,
-    protocols_meeting,
-)
+from recjudge_tui.reports.common.scales import categories, combined_notes, is_metric, label_names
 from recjudge_tui.reports.common.table import Column, Kind, Row, Table
+from recjudge_tui.reports.rater_pairs import judge_and_truth, label_sets
+from recjudge_tui.shapes import Meeting, Side, pairs, protocols_meeting
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate
@@ -32,9 +28,9 @@ from recjudge_tui.stats.experiments.prediction_powered import (
     Scale,
     prediction_powered_mean,
 )
-from recjudge_tui.stats.resampling.multiplicity import holm
+from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.verdicts.ratings import CaseColumns, Ratings, load_questions
+from recjudge_tui.store.verdicts.ratings import CaseColumns, Ratings
 
 MEASURES = ("win_rate", "share", "mean")
 _OUTCOMES = {1.0: "win", 0.0: "tie", -1.0: "loss"}
@@ -109,19 +105,19 @@ def human_estimates_table(db: Database, project_id: int, options: EstimateOption
     common question; NotFoundError for an unknown rater.
     """
     protocols_meeting(options.protocol)
-    pairs = judge_and_truth(db, project_id, options.rater, options.truth, options.protocol, options.aspect)
-    ratings = load_questions(db, project_id, [q for pair in pairs for q in (pair.a, pair.b)])
-    scales = label_sets(db, project_id, ratings, pairs)
+    asked = Selection(options.protocol, options.aspect, (options.rater,))
+    met = judge_and_truth(Project.numbered(db, project_id), asked, options.truth)
+    meetings, ratings, scales = met.meetings, met.ratings, label_sets(met)
     unordered = categories(db, project_id)
-    without = [pair.aspect for pair in pairs if (pair.protocol, pair.aspect) in unordered]
-    measure = _measure(options, scales[pairs[0]], without if len(without) == len(pairs) else [])
+    without = [pair.aspect for pair in meetings if (pair.protocol, pair.aspect) in unordered]
+    measure = _measure(options, scales[meetings[0]], without if len(without) == len(meetings) else [])
     rows: list[Row] = []
     notes = combined_notes([ratings.raters[options.truth]])
     if measure == "mean" and without:
         notes.append(f"{', '.join(without)}: categories without an order have no mean: use --measure share")
-        pairs = [pair for pair in pairs if pair.aspect not in without]
+        pairs = [pair for pair in meetings if pair.aspect not in without]
     looked_at: list[Balance] = []
-    for pair in pairs:
+    for pair in meetings:
         question_rows, question_notes, balances = _question_rows(
             db, project_id, ratings, pair, measure, options
         )
@@ -174,12 +170,11 @@ def _measure(options: EstimateOptions, labels: list[float] | None, unordered: li
 
 
 def _question_rows(
-    db: Database, project_id: int, ratings: Ratings, pair: Pair, measure: str, options: EstimateOptions
+    db: Database, project_id: int, ratings: Ratings, pair: Meeting, measure: str, options: EstimateOptions
 ) -> tuple[list[Row], list[str], list[Balance]]:
-    sides = [Side(ratings.raters[q.rater], ratings.verdicts[q]) for q in (pair.a, pair.b)]
-    met = align(ratings.cases, sides)
-    judge, human = np.where(met.included, met.values, np.nan)
-    alike = by_labels(pair, ratings)
+    met = pairs(ratings.cases, [Side(ratings.verdicts[q]) for q in pair[:2]])
+    judge, human = met.wide
+    alike = compares_lists(pair.protocol) or not ratings.raters[pair.a.rater].of_metrics
     values = np.concatenate([human, judge] if alike else [human])
     names = label_names(db, project_id, pair.protocol, pair.aspect, values)
     rows: list[Row] = []
@@ -254,7 +249,7 @@ def _estimates(
     part: _Part,
     names: dict[float, str] | None,
     measure: str,
-    pair: Pair,
+    pair: Meeting,
     ratings: Ratings,
     alike: bool,
 ) -> Iterator[tuple[str | None, PredictionPoweredMean, Estimate | None]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, offered, protocol_facts
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.scales import protocols_meeting
+from recjudge_tui.shapes import protocols_meeting
 from recjudge_tui.stats.defaults import ALPHA, DIFFERENCES, POWER
 
 

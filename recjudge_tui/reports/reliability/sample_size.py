@@ -9,18 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.missing_notes import earlier_notes
-from recjudge_tui.reports.common.scales import (
-    is_metric,
-    label_names,
-    protocol_questions,
-    protocols_meeting,
-    rater_notes,
-    rater_rank,
-)
+from recjudge_tui.reports.common.scales import is_metric, label_names, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.plan_options import PlanOptions, check_options
-from recjudge_tui.stats.agreement.correlation import pearson
+from recjudge_tui.reports.words import earlier_notes
+from recjudge_tui.shapes import protocols_meeting, rank_of, under_protocol
+from recjudge_tui.stats.agreement import pearson
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.stats.experiments.power import (
@@ -160,8 +154,8 @@ def project_plan(db: Database, project_id: int, options: PlanOptions) -> Table:
     )  # fmt: skip
     check_systems(db, project_id, options.systems)
     rows: list[Row] = []
-    questions = protocol_questions(ratings.verdicts, ratings.raters, options.protocol)
-    for question in sorted(questions, key=lambda q: (rater_rank(ratings.raters[q.rater]), q.protocol)):
+    questions = under_protocol(ratings.verdicts, ratings.raters, options.protocol)
+    for question in sorted(questions, key=lambda q: (rank_of(ratings.raters[q.rater]), q.protocol)):
         for system, opponent, pilot in _situations(db, project_id, ratings, question, options):
             head: Row = {"rater": question.rater, "system": system, "opponent": opponent}
             rows += [head | row for row in _rows(pilot, options)]

@@ -13,21 +13,10 @@ import numpy.typing as npt
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode
 from recjudge_tui.stats.defaults import BINS, FOLDS, LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.intervals import SHARE, mean_estimate, share_estimate, sums_by_user
 from recjudge_tui.stats.resampling.folds import user_folds
-from recjudge_tui.stats.resampling.intervals import (
-    NOT_REQUESTED,
-    SHARE,
-    interval_of,
-    mean_estimate,
-    share_estimate,
-)
-from recjudge_tui.stats.resampling.jackknife import (
-    UNEVEN,
-    grouped_users,
-    mean_spread,
-    sums_by_user,
-    uneven,
-)
+from recjudge_tui.stats.resampling.intervals import NOT_REQUESTED, interval_of
+from recjudge_tui.stats.resampling.jackknife import UNEVEN, grouped_users, mean_spread, uneven
 from recjudge_tui.stats.resampling.unseen import unseen_share
 
 METHODS = ("isotonic", "temperature")
@@ -81,11 +70,7 @@ def reliability(
     for at in range(bins):
         here = place == at
         n = int(here.sum())
-        share = (
-            share_estimate(right[here], of_users[here], resamples=resamples, seed=seed)
-            if n
-            else undefined("no verdicts in this bin")
-        )
+        share = share_estimate(right[here], of_users[here]) if n else undefined("no verdicts in this bin")
         curve.append(Bin(at / bins, (at + 1) / bins, n, float(sure[here].mean()) if n else None, share))
     return curve
 
@@ -165,7 +150,7 @@ def brier_score(
     """
     sure, right, _ = _binned(confidence, correct, 1)
     errors = (sure - right) ** 2
-    shown = mean_estimate(errors, users, SHARE, resamples=resamples, seed=seed)
+    shown = mean_estimate(errors, users, SHARE)
     shown = _with_unseen(shown, right, encode(users)[1], float((2 * sure - 1).mean()))
     if folds < 2 or shown.ci_low is None or shown.ci_high is None:
         return shown
@@ -190,7 +175,7 @@ def overconfidence(
     Unlike the ECE, it is not biased.
     """
     sure, right, _ = _binned(confidence, correct, 1)
-    shown = mean_estimate(sure - right, users, (-1.0, 1.0), resamples=resamples, seed=seed)
+    shown = mean_estimate(sure - right, users, (-1.0, 1.0))
     return _with_unseen(shown, right, encode(users)[1], 1.0)
 
 

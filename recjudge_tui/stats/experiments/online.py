@@ -10,7 +10,7 @@ import numpy as np
 
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import clopper_pearson
+from recjudge_tui.stats.intervals import clopper_pearson
 
 FEWEST_EXPECTED = 20
 FEWEST_IMPRESSIONS = 10_000

@@ -16,7 +16,8 @@ from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_f
 from recjudge_tui.stats.defaults import ALPHA, LEVEL
 from recjudge_tui.stats.estimate import Estimate, Interval, undefined
 from recjudge_tui.stats.experiments.balance import balance_p
-from recjudge_tui.stats.resampling.intervals import interval_of, mean_estimate
+from recjudge_tui.stats.intervals import mean_estimate
+from recjudge_tui.stats.resampling.intervals import interval_of
 from recjudge_tui.stats.resampling.jackknife import UNEVEN, Spread, spreads, uneven
 
 FEWEST_USERS = 10

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from recjudge_tui.stats.arrays import FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, Interval, join_notes, undefined
+from recjudge_tui.stats.intervals import sums_by_user
 from recjudge_tui.stats.resampling.design_effect import mean_squares
-from recjudge_tui.stats.resampling.jackknife import Spread, sums_by_user, sums_spread
+from recjudge_tui.stats.resampling.jackknife import Spread, sums_spread
 from recjudge_tui.stats.resampling.unseen import distances, unseen_share, with_unseen
 
 FEWEST_USERS = 5

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from recjudge_tui.domain.filters import Term, VerdictFilter, occasion_terms, whole_term
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter
-from recjudge_tui.domain.protocols import compares_lists, protocol_facts
-from recjudge_tui.domain.selection import CaseSelection
+from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.reports.common.usual_raters import INCLUDE_THEM
 from recjudge_tui.reports.figures.options import Topic, project_topics, topic_terms
-from recjudge_tui.stats.agreement.registry import STATISTICS, usual_statistic
+from recjudge_tui.stats.registry import STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 
 DEFAULT_LEVEL = "dataset"
@@ -61,11 +58,9 @@ def load_agreement(
     method does not fit the topic, or the statistic does not have the chosen level. Loads NumPy and SciPy and
     resamples, so call it in a worker. Raises NotFoundError for an unknown context.
     """
-    from recjudge_tui.reports.agreement.agreement import agreement_table
-    from recjudge_tui.reports.common.pairing import AgreementOptions
+    from recjudge_tui.project import Project
     from recjudge_tui.reports.common.scales import categories, is_people
-    from recjudge_tui.reports.common.segments import segmented
-    from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
+    from recjudge_tui.reports.declare import table_of
     from recjudge_tui.store.verdicts.ratings import project_raters
 
     raters = project_raters(db, project_id)
@@ -75,19 +70,12 @@ def load_agreement(
     if topic is None:
         return Agreement((), None, choice.stat, choice.level, people, (), "", None, None)
     stat, level, methods, method = _fitting(choice, topic, ordered=topic not in categories(db, project_id))
-    ranking = LeaderboardOptions(topic.protocol, aspect=topic.aspect, method=method, readers=choice.readers)
-    compared = AgreementOptions(
-        topic.protocol, topic.aspect, stats=(stat,), levels=(level,), readers=choice.readers
-    )
-
-    def ranked(cases: CaseSelection) -> Table:
-        return _own_words(leaderboard_table(db, project_id, replace(ranking, selection=cases)))
-
-    def paired(cases: CaseSelection) -> Table:
-        return _own_words(agreement_table(db, project_id, replace(compared, selection=cases)))
-
-    board = segmented(db, project_id, ranked, occasions=occasions)
-    pairs = segmented(db, project_id, paired, occasions=occasions)
+    project, about = Project.numbered(db, project_id), {
+        "protocol": topic.protocol, "aspect": topic.aspect, "readers": choice.readers, "contexts": occasions.contexts,
+        "served_from": occasions.start, "served_to": occasions.end,
+    }  # fmt: skip
+    board = table_of(project, "leaderboard", method=method, **about)
+    pairs = table_of(project, "agreement", stats=(stat,), levels=(level,), **about)
     used = str(board.settings.get("method", ""))
     return Agreement(topics, topic, stat, level, people, methods, used, pairs, board, occasions)
 
@@ -96,20 +84,14 @@ def _fitting(
     choice: AgreementChoice, topic: Topic, *, ordered: bool
 ) -> tuple[str, str, tuple[str, ...], str]:
     """The statistic and its level, the methods of ranking that fit the topic, and the one to use (empty: the usual)."""
-    from recjudge_tui.reports.leaderboard.leaderboard import METHODS
+    from recjudge_tui.reports.boards import methods_of
 
     facts = protocol_facts(topic.protocol)
     stat = choice.stat or usual_statistic(not facts.scores, ordered=ordered)
     level = choice.level if STATISTICS[stat].correlation else DEFAULT_LEVEL
-    of_pairs = compares_lists(topic.protocol)
-    methods = tuple(name for name, ranking in METHODS.items() if ranking.of_pairs == of_pairs)
+    methods = methods_of(topic.protocol)
     method = choice.method if choice.method in methods else "" if ordered else "share"
     return stat, level, methods, method
-
-
-def _own_words(table: Table) -> Table:
-    """The table with the key of this screen instead of the option of the command line."""
-    return replace(table, notes=tuple(note.replace(INCLUDE_THEM, "m counts them") for note in table.notes))
 
 
 def pair_filter(agreement: Agreement, rater_a: str, rater_b: str) -> str:

@@ -14,18 +14,17 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.reports.common.table import Row, Table
+from recjudge_tui.reports.boards import METHODS
+from recjudge_tui.reports.common.table import Row, Table, note_kind
 from recjudge_tui.reports.figures.label_shares import shares_sentence
 from recjudge_tui.reports.figures.leaderboard import EVEN, system_sentence
 from recjudge_tui.reports.figures.marks import Sentence
 from recjudge_tui.reports.figures.words import CI, METHOD_NAMES
-from recjudge_tui.reports.leaderboard.leaderboard import METHODS
-from recjudge_tui.reports.leaderboard.rows import TIES_NOTE
 from recjudge_tui.tui.agreement.matrix import short_number
 from recjudge_tui.tui.kit.charts import interval, is_ascii, place_of, tick
 from recjudge_tui.tui.kit.glyphs import Glyphs, middle, number, short_label
 
-OF_PAIRS = tuple(name for name, method in METHODS.items() if method.of_pairs)
+OF_PAIRS = tuple(METHODS)
 _SCORE_HEADS = {"q": "Q", "mean": "mean"}
 _TIES = "T (flips)"
 _COUNT_HEADS = ("W", _TIES, "L")
@@ -73,9 +72,9 @@ def ranking(table: Table, width: int, look: Glyphs) -> Ranking:
     return Ranking(f"{one_line(table.title, 50)} by {by}, {CI}", heads, lines, many)
 
 
-def notes_on(ranking: Ranking, notes: Sequence[str]) -> list[str]:
-    """The notes without those on a column that the panel left out."""
-    return [note for note in notes if note != TIES_NOTE or _TIES in ranking.heads]
+def notes_on(notes: Sequence[str]) -> list[str]:
+    """The notes about these data; what the figures mean is behind a key."""
+    return [note for note in notes if note_kind(note) != "definition"]
 
 
 def _by_rater(table: Table, cells: Sequence[Sequence[Text]], look: Glyphs) -> tuple[RankingLine, ...]:

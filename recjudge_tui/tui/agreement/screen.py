@@ -16,11 +16,11 @@ from textual.widgets import DataTable, Static
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.common.few_cases import FEWEST_CASES
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.figures.marks import Sentence
 from recjudge_tui.reports.figures.words import LEVEL_NAMES, METHOD_NAMES
-from recjudge_tui.stats.agreement.registry import STATISTICS, label_of
+from recjudge_tui.shapes import FEWEST_CASES
+from recjudge_tui.stats.registry import STATISTICS, label_of
 from recjudge_tui.store.runs.progress import ActiveRun
 from recjudge_tui.tui.agreement.jobs import (
     DEFAULT_LEVEL,
@@ -250,7 +250,7 @@ class AgreementScreen(OccasionScreen):
         table = agreement.board if self._on_board else agreement.pairs
         notes = notes_about(table, self._row()) if table is not None else []
         if self._on_board and self._ranking is not None:
-            notes = notes_on(self._ranking, notes)
+            notes = notes_on(notes)
         notes = notes[:_LONGEST_NOTES]
         if self._on_board and not self._matrix and agreement.pairs is not None:
             notes = [*agreement.pairs.notes, *notes]

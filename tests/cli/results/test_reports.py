@@ -19,9 +19,7 @@ from recjudge_tui.cli.people.raters import rater
 from recjudge_tui.cli.results.agreement import agreement
 from recjudge_tui.cli.results.biases import biases
 from recjudge_tui.cli.results.cost import cost
-from recjudge_tui.cli.results.flags import flags
 from recjudge_tui.cli.results.leaderboard import leaderboard
-from recjudge_tui.cli.results.metrics import metrics
 from recjudge_tui.errors import NotFoundError, UsageError
 from tests.support.verdicts import give, judge_pairs, list_case, new_project, pair_case
 
@@ -29,9 +27,7 @@ COMMANDS: tuple[click.Command, ...] = (
     agreement,
     cost,
     biases,
-    flags,
     leaderboard,
-    metrics,
     rater,
 )
 
@@ -91,10 +87,6 @@ def test_leaderboard_of_pairs_and_of_lists(db: str) -> None:
     assert {"system", "rater", "label", "count", "share", "ci_low", "ci_high"} <= set(lists["rows"][0])
 
 
-def test_metrics_without_lists_say_what_is_missing(db: str) -> None:
-    assert "no lists yet" in table(metrics, db)["notes"][0]
-
-
 def test_csv_is_data_alone_on_stdout(db: str) -> None:
     text = run(leaderboard, "-p", "films", "--db", db, "--protocol", "pairwise", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -112,7 +104,7 @@ def test_to_a_file(db: str, tmp_path: Path) -> None:
 
 def test_rater_consensus_list_and_delete(db: str) -> None:
     place = ("-p", "films", "--db", db)
-    result = CliRunner().invoke(rater, ["consensus", "gold", "--rule", "strict", "anna", "ben", *place])
+    result = CliRunner().invoke(rater, ["combine", "gold", "--rule", "strict", "anna", "ben", *place])
     assert result.exit_code == 0
     assert result.stdout == ""
     assert "created: 6 verdicts by rule strict" in result.stderr
@@ -146,7 +138,7 @@ def test_help_has_an_example(command: click.Command) -> None:
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys\nfrom recjudge_tui.cli.people import raters\n"
-        "from recjudge_tui.cli.results import agreement, leaderboard, metrics\n"
+        "from recjudge_tui.cli.results import agreement\n"
         "print([m for m in ('numpy', 'scipy', 'pydantic', 'rich', 'sqlite_utils', 'httpx') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -48,13 +48,6 @@ def test_zhang2024_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "mine.db").exists()
 
 
-def test_zhang2024_fits_a_narrow_screen(tmp_path: Path) -> None:
-    text = run("zhang2024", "--data", write_joined(tmp_path / "data", joined_rows()))
-    assert max(map(len, text.splitlines())) <= 80
-    assert "ROUGE-1 F1 of single words" in text
-    assert "300 + 5 printed figures" in text
-
-
 def test_invalid_options() -> None:
     for words, says in (
         (["nothing"], "'saer', 'arena', 'zhang2024'"),

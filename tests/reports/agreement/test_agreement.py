@@ -10,12 +10,11 @@ import pytest
 
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import NotFoundError, UsageError
-from recjudge_tui.raters.consensus import make_consensus
-from recjudge_tui.raters.ensemble import make_ensemble
+from recjudge_tui.raters.combine import combine
 from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement_table
 from recjudge_tui.reports.common.table import Row, Table
-from recjudge_tui.stats.agreement.coefficients import qwk
-from recjudge_tui.stats.agreement.correlation import pearson
+from recjudge_tui.stats.agreement import qwk
+from recjudge_tui.stats.agreement import pearson
 from tests.support.verdicts import (
     Project,
     give,
@@ -81,16 +80,6 @@ def test_missing_and_failed_are_left_out_and_counted(project: Project) -> None:
     assert f"{where}2 of 8 cases (25.0%) where llm failed: left out" in table.notes
 
 
-def test_figures_of_the_built_in_rules_are_named_for_what_they_are(project: Project) -> None:
-    cases = two_people(project)
-    assert not any("not a language model" in note for note in agreement_table(project.db, project.id).notes)
-    judge_lists(project, "floor", dict(zip(cases, BEN, strict=True)), kind="rules")
-    notes = agreement_table(project.db, project.id).notes
-    assert [note for note in notes if "not a language model" in note] == [
-        "floor is not a language model: the published guidelines written as code"
-    ]
-
-
 def test_missing_values_can_be_filled_on_request(project: Project) -> None:
     cases = two_people(project)
     judge_lists(project, "llm", dict(zip(cases[:6], (2.0, 1.0, 0.0, None, None, 0.0), strict=True)))
@@ -128,7 +117,7 @@ def test_the_ceiling_of_a_consensus_is_that_of_its_own_raters_on_the_judges_case
     """A third person who clicks at random on a few cases changes nothing, nor do cases that the judge never saw."""
     cases = two_people(project)
     give(project, "random", dict(zip(cases[:4], (0.0, 2.0, 2.0, 0.0), strict=True)))
-    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
     judge_lists(project, "llm", dict(zip(cases[:6], BEN[:6], strict=True)))
     table = agreement_table(
         project.db, project.id, AgreementOptions(raters=("llm",), truth="gold", stats=("qwk",))
@@ -142,7 +131,7 @@ def test_cases_without_a_consensus_are_counted_beside_the_ceiling(project: Proje
     """A majority of two is where they agree, so their own agreement there is 1 whatever they did elsewhere."""
     cases = two_people(project)
     differ = sum(a != b for a, b in zip(ANNA, BEN, strict=True))
-    make_consensus(project.db, project.id, "gold", "majority", ["anna", "ben"])
+    combine(project.db, project.id, "gold", "majority", ["anna", "ben"])
     judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
     options = AgreementOptions(raters=("llm",), truth="gold", stats=("percent",))
     row = only(agreement_table(project.db, project.id, options), rater_a="llm")
@@ -161,7 +150,7 @@ def test_each_person_is_compared_with_the_consensus_of_the_others(project: Proje
     cases = two_people(project)
     cleo = [2.0, 1.0, 1.0, 0.0, 1.0, 2.0, 0.0, 2.0]
     give(project, "cleo", dict(zip(cases, cleo, strict=True)))
-    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben", "cleo"])
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben", "cleo"])
     judge_lists(project, "llm", dict(zip(cases, BEN, strict=True)))
     options = AgreementOptions(raters=("llm",), truth="gold", stats=("percent", "qwk"))
     row = only(agreement_table(project.db, project.id, options), stat="percent")
@@ -248,25 +237,6 @@ def test_undefined_is_null_with_the_reason(project: Project) -> None:
         assert row["note"]
 
 
-def test_skewed_marginals_are_explained(project: Project) -> None:
-    cases = [list_case(project, f"u{i}") for i in range(20)]
-    give(project, "anna", dict(zip(cases, [2.0] * 18 + [0.0, 2.0], strict=True)))
-    give(project, "ben", dict(zip(cases, [2.0] * 19 + [0.0], strict=True)))
-    row = only(agreement_table(project.db, project.id), stat="qwk")
-    assert "anna gave 2 in 95%, ben gave 2 in 95%" in str(row["note"])
-    assert "skewed marginals" in str(row["note"])
-    assert figure(row, "value") < 0.1
-
-
-def test_low_agreement_without_skew_is_not_explained_away(project: Project) -> None:
-    cases = [list_case(project, f"u{i}") for i in range(9)]
-    give(project, "anna", dict(zip(cases, [2.0, 1.0, 0.0] * 3, strict=True)))
-    give(project, "ben", dict(zip(cases, [0.0, 1.0, 2.0, 2.0, 0.0, 1.0, 1.0, 2.0, 0.0], strict=True)))
-    row = only(agreement_table(project.db, project.id), stat="qwk")
-    assert figure(row, "value") < 0.2
-    assert row["note"] == "only 9 cases: too few to conclude from"
-
-
 def test_levels_of_explanations(project: Project) -> None:
     scores = {"u1": ((1, 2, 3), (1, 2, 4)), "u2": ((5, 4, 3), (3, 4, 5)), "u3": ((2, 2, 2), (1, 2, 3))}
     for user, (truth, judge) in scores.items():
@@ -326,7 +296,7 @@ def test_by_system(project: Project) -> None:
 
 def test_a_consensus_is_a_reference(project: Project) -> None:
     cases = two_people(project)
-    make_consensus(project.db, project.id, "gold", "strict", ["anna", "ben"])
+    combine(project.db, project.id, "gold", "strict", ["anna", "ben"])
     judge_lists(project, "llm", dict(zip(cases, ANNA, strict=True)))
     table = agreement_table(project.db, project.id, AgreementOptions(truth="gold"))
     assert {row["rater_a"] for row in table.rows} == {"llm", "anna", "ben"}
@@ -501,28 +471,7 @@ def test_a_metric_of_pairs_answers_with_their_labels(project: Project) -> None:
 def test_an_ensemble_of_metrics_is_a_metric(project: Project) -> None:
     cases = scored(project)
     give(project, "bleu", dict.fromkeys(cases[:8], 0.5), protocol_name="explanation", kind="metric")
-    make_ensemble(project.db, project.id, "both", "mean", ["rouge_l", "bleu"], quorum=1)
+    combine(project.db, project.id, "both", "mean", ["rouge_l", "bleu"], quorum=1)
     options = AgreementOptions(raters=("both",), truth="user", stats=("pearson",))
     table = agreement_table(project.db, project.id, options)
     assert [row["aspect"] for row in table.rows] == ["accuracy", "satisfaction"]
-
-
-def test_nobody_and_one_rater(project: Project) -> None:
-    assert "there are no verdicts" in agreement_table(project.db, project.id).notes[-1]
-    give(project, "anna", {list_case(project, "u"): 1.0})
-    assert "second rater" in agreement_table(project.db, project.id).notes[-1]
-
-
-@pytest.mark.parametrize(("common", "said"), [(60, False), (92, True)])
-def test_chance_is_named_only_where_it_explains_a_low_kappa(
-    project: Project, common: int, said: bool
-) -> None:
-    """Labels of 60 and 50 in 100 are equal by chance in half of the cases, which explains nothing; 92 and 92 do."""
-    cases = [list_case(project, f"u{at:03}") for at in range(100)]
-    anna = [2.0] * common + [1.0] * (100 - common)
-    ben = anna[7:] + anna[:7] if said else [2.0] * 20 + [1.0] * 40 + [2.0] * 30 + [1.0] * 10
-    give(project, "anna", dict(zip(cases, anna, strict=True)))
-    give(project, "ben", dict(zip(cases, ben, strict=True)))
-    row = only(agreement_table(project.db, project.id, AgreementOptions(stats=("qwk",))), stat="qwk")
-    assert figure(row, "value") < 0.2
-    assert ("skewed marginals" in str(row["note"])) is said

@@ -48,15 +48,6 @@ def test_people_beside_it_keep_their_kappa(project: Project) -> None:
     assert stats[frozenset(("anna", "llm"))] == {"pearson", "spearman", "kendall"}
 
 
-def test_a_kappa_that_is_asked_for_says_why_it_is_missing(project: Project) -> None:
-    options = AgreementOptions(raters=("llm",), truth="anna", stats=("qwk", "pearson"))
-    table = agreement_table(project.db, project.id, options)
-    assert table.rows[0]["note"] == (
-        "values between the labels, such as 2.2: use a correlation; only 6 cases: too few to conclude from"
-    )
-    assert not any("correlations are shown" in note for note in table.notes)
-
-
 def test_probabilities_of_pairs(project: Project) -> None:
     cases = [pair_case(project, f"p{at}") for at in range(5)]
     give(

@@ -9,8 +9,8 @@ import pytest
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.agreement.together import USUAL, together_table
 from recjudge_tui.reports.common.pairing import AgreementOptions
-from recjudge_tui.stats.agreement.many_raters import many_raters_estimates
-from recjudge_tui.stats.agreement.registry import MANY_RATERS
+from recjudge_tui.stats.agreement import many_raters_estimates
+from recjudge_tui.stats.registry import MANY_RATERS
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
 
 GIVEN = {
@@ -57,10 +57,3 @@ def test_chosen_raters_and_invalid_options(project_db: Path) -> None:
         together_table(project.db, project.id, AgreementOptions(stats=("qwk",)))
     with pytest.raises(UsageError, match="at least two raters"):
         together_table(project.db, project.id, AgreementOptions(raters=("anna",)))
-
-
-def test_without_people_there_is_a_reason(project_db: Path) -> None:
-    project = new_project(project_db)
-    judge_lists(project, "llm", {list_case(project, "u"): 1.0})
-    table = together_table(project.db, project.id, EVERY)
-    assert (table.rows, table.notes[-1][:21]) == ((), "fewer than two people")

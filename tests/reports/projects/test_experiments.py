@@ -9,7 +9,7 @@ import pytest
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.projects.experiments import OutcomeOptions, outcomes_table, prediction_log_table
-from recjudge_tui.stats.resampling.intervals import clopper_pearson
+from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.projects.experiments import Outcome, add_outcome
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
 

@@ -14,7 +14,7 @@ from recjudge_tui.reports.agreement.agreement import AgreementOptions, agreement
 from recjudge_tui.reports.common.table import Row, Screen, Table, render
 from recjudge_tui.reports.reliability.gate import gate_table
 from recjudge_tui.reports.reliability.gate_options import Bound, GateOptions
-from recjudge_tui.stats.resampling.multiplicity import sign_test
+from recjudge_tui.stats.hypotheses import sign_test
 from tests.support.verdicts import (
     Project,
     give,

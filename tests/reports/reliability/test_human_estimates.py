@@ -154,17 +154,6 @@ def test_failed_verdicts_and_labels_without_one_are_left_out_and_said(project_db
     assert "x, overall: 3 labels of cases without a verdict of llm left out" in table.notes
 
 
-def test_a_sample_that_is_none_is_pointed_out(project_db: Path) -> None:
-    project = new_project(project_db)
-    cases = [list_case(project, f"u{at:03}") for at in range(100)]
-    judge_lists(project, "llm", {case: 2.0 if at < 30 else float(at % 2) for at, case in enumerate(cases)})
-    give(project, "anna", {case: float(at % 3) for at, case in enumerate(cases[:30])})
-    table = human_estimates_table(
-        project.db, project.id, EstimateOptions("llm", "anna", "pointwise", measure="mean")
-    )
-    assert any("differently from the others" in note for note in table.notes)
-
-
 def test_all_labelled_and_none_labelled(project_db: Path) -> None:
     project = new_project(project_db)
     cases = [list_case(project, f"u{at:02}", "xy"[at % 2]) for at in range(40)]

@@ -49,23 +49,3 @@ def test_periods_hold_the_verdicts_of_their_lists_and_the_others_are_counted(
 @pytest.fixture
 def project_db_path(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return new_project(tmp_path_factory.mktemp("dated") / "a.db")
-
-
-@pytest.mark.parametrize(("systems", "counted"), [(("x",), False), (("x", "y"), True)])
-def test_one_interval_needs_no_warning(
-    project_db_path: Project, systems: tuple[str, ...], counted: bool
-) -> None:
-    project = project_db_path
-    with project.db.transaction():
-        cases = [
-            ensure_case(
-                project.db, project.id,
-                CaseKey("list", f"u{at}", system, served_at=f"{NIGHTS[0]}T08:00:00+00:00"),
-            )
-            for at in range(12)
-            for system in systems
-        ]  # fmt: skip
-    give(project, "llm", {case: float(at % 3) for at, case in enumerate(cases)}, kind="judge")
-    table = trend_table(project.db, project.id, TrendOptions(resamples=50))
-    assert any("misses the true value" in note for note in table.notes) is counted
-    _counts_its_intervals(table)

@@ -13,8 +13,7 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import Progress
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.early_stopping import (
-    decided_notes,
+from recjudge_tui.reports.leaderboard.early_stopping import (
     run_stopping_status,
     saved_line,
     stop_lines,
@@ -26,11 +25,9 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from recjudge_tui.store.runs.runs import reset_failed, run_progress, run_row
 from recjudge_tui.store.runs.runs import set_wanted as ask_to
-from recjudge_tui.store.verdicts.ratings import Question
 from tests.support.kills import asked, kill_at_random
 from tests.support.requests import sent_request
 from tests.support.runs import (
-    RULES,
     calls,
     intact,
     make_project,
@@ -297,26 +294,6 @@ def test_a_user_counts_when_all_calls_of_the_user_have_ended(
     final = [v[6] for v in verdicts(db, run) if v[4] == "overall" and v[1] in counted]
     assert len(final) == stands.users
     assert stands.compared[0].value == pytest.approx(sum((1 + value) / 2 for value in final) / len(final))
-
-
-def test_a_note_says_which_interval_is_valid(db: Database, tmp_path: Path) -> None:
-    project = make_project(db, users=60)
-    run = replayed(db, tmp_path / "r.jsonl", "pairwise", lambda *_: "als", rater="judge")
-    work(db.path, run)
-    work(db.path, planned(db, RULES, "pairwise"))
-    questions = [Question(name, "pairwise", "overall") for name in ("judge", "rules")]
-    (note,) = decided_notes(db, project, questions)
-    assert note.startswith(f"judge: run {run} was checked after every user")
-    assert "decided after 10 of 60 users: als above pop, win rate 1.000 [0.5" in note
-    assert "anytime-valid 95% interval" in note
-    assert "too narrow" in note
-    assert decided_notes(db, project, questions[1:]) == []
-    code, out, _ = ran("runs", "show", run, "--format", "json", "--db", db.path)
-    notes = json.loads(out)["notes"]
-    assert code == 0
-    assert any(line.startswith("decided after 10 of 60") for line in notes)
-    assert any(line.startswith("saved ") for line in notes)
-    assert not any(line.startswith("error") for line in notes)
 
 
 def test_money_saved_is_the_estimates_share(db: Database, tmp_path: Path) -> None:

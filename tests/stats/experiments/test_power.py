@@ -23,7 +23,7 @@ from recjudge_tui.stats.experiments.power import (
     user_sizes,
     win_rate_discordance,
 )
-from recjudge_tui.stats.resampling.multiplicity import sign_test
+from recjudge_tui.stats.hypotheses import sign_test
 
 Draws = npt.NDArray[Any]
 

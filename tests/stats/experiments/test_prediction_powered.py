@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import t
 
 from recjudge_tui.stats.experiments import prediction_powered as pp
-from recjudge_tui.stats.resampling.intervals import clopper_pearson
+from recjudge_tui.stats.intervals import clopper_pearson
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

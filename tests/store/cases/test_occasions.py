@@ -212,16 +212,3 @@ def test_events_without_a_time_are_shown_and_counted(films: Database) -> None:
         said[context] = set(re.findall(r"\d of \d events have no time", page + panel))
         assert (not said[context]) == ("have no time" not in panel)
     assert said == {"": set(), "home": {"2 of 4 events have no time"}, "cart": {"2 of 6 events have no time"}}
-
-
-def test_where_all_events_have_a_time_nothing_is_said(films: Database) -> None:
-    add(films, ("a", "i10", "home", MAY))
-    assert plan(films, RULES, "pointwise").estimate.undated_note == ""
-
-
-def test_one_event_without_a_time(films: Database) -> None:
-    load(films, "events", [EVENTS, ("u", "i15", "purchase", "")])
-    add(films, ("a", "i10", "home", MAY))
-    assert plan(films, RULES, "pointwise").estimate.undated_note == (
-        "1 event of 1 user has no time: it is shown, although it may be later than the list"
-    )
