@@ -61,9 +61,7 @@ def benchmark_table(
             next_step="Import labels with “recjudge import FILE --as labels”.",
         )
     consensus = {protocol: _consensus(saer_questions, known, truth, protocol) for protocol in SAER}
-    tables = human_benchmark(
-        db, project_id, judge, annotators, *consensus.values(), resamples=resamples, seed=seed
-    )
+    tables = human_benchmark(db, project_id, judge, annotators, *consensus.values())
     rows = list(_rows(tables, {judge, *annotators, *consensus.values()}))
     missing = [
         p for p, name in consensus.items() if not name and any(q.protocol == p for q in saer_questions)

@@ -1,4 +1,4 @@
-"""Adversarial pairs: the lists made for them, and every rater's verdicts on them."""
+"""Lists made to test judges: storing them, what was planted where, and who judged them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from recjudge_tui.domain.adversarial import ADVERSARIAL, PREFIXES
 from recjudge_tui.domain.event_types import owned
+from recjudge_tui.domain.made_lists import PLANTED, PREFIXES, FaultKind
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.store.cases.cases import CaseKey
 from recjudge_tui.store.database import Database
-from recjudge_tui.store.facts import shown_event
+from recjudge_tui.store.facts import held_out_type, shown_event
 
 # a condition on the columns of `cases`: ordinary systems do not have such names on both sides
 ADVERSARIAL_CASE = (
@@ -23,20 +23,15 @@ ADVERSARIAL_CASE = (
 )
 
 
-class PairVerdict(NamedTuple):
-    """One rater's verdict on one adversarial pair. `value` is None if it failed, `order` is empty for people.
-
-    `run_id` is the run that gave the verdict, None for a label.
-    """
-
-    rater: str
-    case_id: int
-    user_id: str
-    system_a: str
-    system_b: str
-    value: float | None
-    order: str
-    run_id: int | None
+def who_judged(db: Database, project_id: int, protocol: str) -> dict[str, str]:
+    """Each rater with verdicts on cases of such a protocol, and the aspect that counts: overall, else a judge's first."""
+    rows = db.rows(
+        f"""SELECT DISTINCT r.name, v.aspect FROM raters r JOIN verdicts v ON v.rater_id = r.id
+           WHERE r.project_id = ? AND v.protocol = ? AND (v.run_id IS NOT NULL OR v.aspect = '{OVERALL}')
+           ORDER BY r.name, v.aspect = '{OVERALL}', v.aspect DESC""",
+        (project_id, protocol),
+    )
+    return {row[0]: row[1] for row in rows}
 
 
 def slate_item_ids(db: Database, slate_id: int) -> list[str]:
@@ -108,25 +103,78 @@ def newest_pair(db: Database, project_id: int, key: CaseKey) -> CaseKey:
     return key if row is None else key._replace(**dict(row))
 
 
-def pair_verdicts(db: Database, project_id: int) -> list[PairVerdict]:
-    """Every overall verdict on an adversarial pair, by rater and case."""
-    rows = db.rows(
-        f"""SELECT r.name, v.case_id, c.user_id, c.system_a, c.system_b, v.value,
-             ifnull((SELECT k.list_order FROM calls k WHERE k.run_id = v.run_id AND k.case_id = v.case_id
-               AND k.list_order <> '' ORDER BY k.id LIMIT 1), ''), v.run_id
-           FROM raters r JOIN verdicts v ON v.rater_id = r.id JOIN cases c ON c.id = v.case_id
-           WHERE r.project_id = ? AND v.protocol = ? AND (v.run_id IS NOT NULL OR v.aspect = '{OVERALL}')
-           ORDER BY r.name, v.case_id""",
-        (project_id, ADVERSARIAL),
-    )
-    return [PairVerdict(*row) for row in rows]
+class ForeignList(NamedTuple):
+    """The items shown of an adversarial pair's foreign list, and the user whose own list is beside it."""
+
+    user_id: str
+    items: tuple[str, ...]
 
 
-def foreign_items(db: Database, cases: Iterable[int]) -> dict[int, tuple[str, ...]]:
-    """The items shown of each case's foreign list, in the newest run that contains the case."""
+def foreign_lists(db: Database, cases: Iterable[int]) -> dict[int, ForeignList]:
+    """By case, as shown in the newest run that contains it."""
     rows = db.rows(
-        """SELECT rc.case_id, s.content FROM run_cases rc JOIN snapshots s ON s.id = rc.slate_a_snapshot
+        """SELECT rc.case_id, c.user_id, s.content FROM run_cases rc JOIN cases c ON c.id = rc.case_id
+           JOIN snapshots s ON s.id = rc.slate_a_snapshot
            WHERE rc.case_id IN (SELECT value FROM json_each(?)) ORDER BY rc.run_id""",
         (json.dumps(sorted(cases)),),
     )
-    return {row[0]: tuple(item["item_id"] for item in json.loads(row[1])["items"]) for row in rows}
+    return {
+        row[0]: ForeignList(row[1], tuple(item["item_id"] for item in json.loads(row[2])["items"]))
+        for row in rows
+    }
+
+
+class PlantedFault(NamedTuple):
+    """The fault planted into a list: the item at `rank` (from 1) replaces the item `displaced` of the
+    imported list."""
+
+    slate_id: int
+    source_slate_id: int
+    kind: FaultKind
+    item_id: str
+    rank: int
+    displaced: str
+
+
+class PlantedCase(NamedTuple):
+    """A made list that was judged, with its fault and a run in which it was shown."""
+
+    case_id: int
+    user_id: str
+    run_id: int
+    fault: PlantedFault
+
+
+def save_fault(db: Database, fault: PlantedFault) -> None:
+    """Store what was planted; does nothing if the list is already stored. Call inside a transaction."""
+    db.execute(
+        "INSERT INTO planted_faults VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (slate_id) DO NOTHING", fault
+    )
+
+
+def judged_faults(db: Database, project_id: int) -> list[PlantedCase]:
+    """The made lists of a project that were judged, by case."""
+    rows = db.rows(
+        """SELECT c.id, c.user_id, max(rc.run_id), p.* FROM cases c
+           JOIN planted_faults p ON p.slate_id = c.slate_a JOIN run_cases rc ON rc.case_id = c.id
+           WHERE c.project_id = ? AND c.kind = 'list'
+             AND EXISTS (SELECT 1 FROM verdicts v WHERE v.case_id = c.id AND v.protocol = ?)
+           GROUP BY c.id ORDER BY c.id""",
+        (project_id, PLANTED),
+    )
+    return [PlantedCase(row[0], row[1], row[2], PlantedFault(*tuple(row)[3:])) for row in rows]
+
+
+def catalogue_ids(db: Database, project_id: int) -> list[str]:
+    """Every item of a project, by id."""
+    rows = db.rows("SELECT DISTINCT item_id FROM items WHERE project_id = ? ORDER BY item_id", (project_id,))
+    return [row[0] for row in rows]
+
+
+def held_out_items(db: Database, project_id: int, user_id: str) -> set[str]:
+    """The items of the user's held-out events."""
+    rows = db.rows(
+        f"SELECT DISTINCT item_id FROM events WHERE project_id = ? AND user_id = ? AND {held_out_type()}",
+        (project_id, user_id),
+    )
+    return {row[0] for row in rows}
