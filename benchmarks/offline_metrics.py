@@ -20,9 +20,9 @@ from benchmarks.projects import load, write_tables
 from benchmarks.rows import Row, run_command
 from recjudge_tui.reports.leaderboard.metrics import metrics_table
 from recjudge_tui.stats.retrieval import list_arrays, offline_rows
-from recjudge_tui.stats.retrieval.held_out import GroundTruth
-from recjudge_tui.stats.retrieval.list_metrics import EvaluationData, RankedList
-from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
+from recjudge_tui.stats.retrieval import GroundTruth
+from recjudge_tui.stats.retrieval import EvaluationData, RankedList
+from recjudge_tui.stats.retrieval import evaluation_arrays, list_values
 from recjudge_tui.store.opening import connect
 
 ITEMS, TOP, HELD = 2000, 10, 8

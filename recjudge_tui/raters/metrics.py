@@ -12,10 +12,10 @@ from typing import NamedTuple
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import OVERALL, protocol_facts, with_unit
 from recjudge_tui.errors import RunError, UsageError
+from recjudge_tui.stats.arrays import none_if_nan
 from recjudge_tui.stats.defaults import TOP_K
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
-from recjudge_tui.stats.text.metrics import TEXT_METRICS, Score, text_metric
-from recjudge_tui.stats.text.words import TOKENS, Tokens
+from recjudge_tui.stats.retrieval import LIST_METRICS, list_values
+from recjudge_tui.stats.text import TEXT_METRICS, TOKENS, Score, Tokens, text_metric
 from recjudge_tui.store.cases.metric_inputs import (
     ListCase,
     ReferredText,
@@ -34,17 +34,19 @@ NAMES: tuple[str, ...] = (*TEXT_METRICS, *LIST_METRICS)
 _NOT_KNOWN = "the list or text was never imported"
 _NO_REFERENCE = "no reference was imported"
 _NO_RELEVANT = "nothing relevant is held out for the user"
-_NO_GAINS = "the user's held-out events have no value above 0, or have a negative one"
+_NO_GAINS = "the user's held-out events have no value above 0, or one too large"
 _NO_CATEGORY = "no item of the list has a category"
 # why a metric is undefined on a list
 _UNDEFINED: Mapping[str, str] = {
     "auc": "an item has no score, or the list lacks relevant or other items",
-    **dict.fromkeys(("ndcg", "precision", "recall", "map", "map_min", "mrr", "hit_rate"), _NO_RELEVANT),
-    **dict.fromkeys(("ndcg_exp", "ndcg_explicit"), _NO_GAINS),
+    **dict.fromkeys(
+        ("ndcg", "precision", "recall", "rprec", "map", "map_min", "mrr", "hit_rate"), _NO_RELEVANT
+    ),
+    **dict.fromkeys(("ndcg_exp", "ndcg_explicit", "err"), _NO_GAINS),
     "urd": _NO_CATEGORY,
     "ild": "fewer than two items of the list have categories",
     "novelty": "no item of the list occurs in an event",
-    "popularity": "the list is empty",
+    "popularity": "the list is empty, or there are no training events",
     "title_ild": "fewer than two items of the list have titles",
     "near_duplicates": "the list is empty",
     "category_coverage": _NO_CATEGORY,
@@ -115,11 +117,9 @@ def read_metric(text: str, k: int = TOP_K, tokens: Tokens = "auto") -> Metric:
         if tokenisation is None:
             raise UsageError(f"“{text}”: unknown tokens “{chosen}”", f"Available: {', '.join(TOKENS)}.")
         return Metric(name, tokens=tokenisation)
-    if name == "auc":
+    if name in ("auc", "rprec"):
         if at:
-            raise UsageError(
-                f"“{text}”: AUC uses all candidates of a list and has no cutoff", next_step="Write auc."
-            )
+            raise UsageError(f"“{text}”: {name} has no cutoff", next_step=f"Write {name}.")
         return Metric(name)
     if at:
         if not (chosen.isascii() and chosen.isdigit() and len(chosen) <= 9):
@@ -237,12 +237,14 @@ def _list_values(
     db: Database, project_id: int, metrics: Sequence[Metric]
 ) -> dict[Metric, dict[int, float | None]]:
     """metric -> slate id -> value, None if undefined."""
-    by_metric: dict[Metric, dict[int, float | None]] = {metric: {} for metric in metrics}
-    if metrics:
-        data = load_evaluation_data(db, project_id)
-        for slate_id, ranked in ranked_slates(db, project_id):
-            for metric in metrics:
-                by_metric[metric][slate_id] = LIST_METRICS[metric.name].of(ranked, data, metric.k or 0)
+    if not metrics:
+        return {}
+    slates = dict(ranked_slates(db, project_id))
+    data, lists = load_evaluation_data(db, project_id), list(slates.values())
+    by_metric = {}
+    for metric in metrics:
+        values = list_values(lists, data, metric.k or 1, [metric.name])[metric.name].tolist()
+        by_metric[metric] = {slate: none_if_nan(value) for slate, value in zip(slates, values, strict=True)}
     return by_metric
 
 

@@ -687,7 +687,8 @@ def pairs_interval(
     return Interval(found.low, found.high, found.note)
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True)
+class Change:
     """A figure of the later and of the earlier run on the same cases, and later - earlier with its interval."""
 
     later: float | None

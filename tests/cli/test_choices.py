@@ -24,7 +24,7 @@ from recjudge_tui.reports.projects.data_export import RANKINGS
 from recjudge_tui.reports.projects.ranking_files import RankingFormat
 from recjudge_tui.reports.reliability.human_estimates import MEASURES
 from recjudge_tui.stats.ranking import Ties
-from recjudge_tui.stats.text.words import TOKENS
+from recjudge_tui.stats.text import TOKENS
 from recjudge_tui.store.verdicts.listing import SORTS
 from recjudge_tui.store.verdicts.triage_log import Action
 

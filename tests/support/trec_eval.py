@@ -12,6 +12,7 @@ MEASURES = {
     "ndcg_exp": "ndcg_cut",
     "precision": "P",
     "recall": "recall",
+    "rprec": "Rprec",
     "map": "map_cut",
     "mrr": "recip_rank",
     "hit_rate": "success",
@@ -30,8 +31,9 @@ def trec_eval(truth: Scores, lists: Scores, metric: str, k: int) -> dict[str, fl
         for user, items in truth.items()
     }
     first = {
-        user: dict(sorted(items.items(), key=lambda pair: -pair[1])[:k]) for user, items in lists.items()
+        user: items if measure == "Rprec" else dict(sorted(items.items(), key=lambda pair: -pair[1])[:k])
+        for user, items in lists.items()
     }
-    asked = measure if measure == "recip_rank" else f"{measure}.{k}"
+    asked = measure if measure in ("recip_rank", "Rprec") else f"{measure}.{k}"
     found = pytrec_eval.RelevanceEvaluator(gains, {asked}).evaluate(first)
     return {user: row[asked.replace(".", "_")] for user, row in found.items()}

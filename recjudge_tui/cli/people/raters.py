@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recjudge_tui.raters.consensus import Rule
     from recjudge_tui.raters.ensemble import EnsembleRule
     from recjudge_tui.reports.common.table import Table
-    from recjudge_tui.stats.text.words import Tokens
+    from recjudge_tui.stats.text import Tokens
     from recjudge_tui.store.database import Database
 
 

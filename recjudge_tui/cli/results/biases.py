@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.names import complete_raters
 from recjudge_tui.cli.options import names, project_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.stats.defaults import TOP_K
@@ -19,12 +18,11 @@ if TYPE_CHECKING:
 @click.command()
 @project_option
 @click.option(
-    "--rater", metavar="R", shell_complete=complete_raters, help="Only this rater. Default: all but metrics."
+    "--rater", metavar="R", help="Only this rater. Default: all but metrics."
 )
 @click.option(
     "--truth",
     metavar="T",
-    shell_complete=complete_raters,
     help="Also the slope beyond this rater's, on the same cases; of several (A,B) beyond their mean.",
 )
 @click.option("--protocol", metavar="P", help="pointwise, pairwise, ... Default: all.")

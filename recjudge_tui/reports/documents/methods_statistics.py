@@ -14,8 +14,8 @@ from recjudge_tui.reports.documents.statistic_sentences import (
     OFFLINE,
     SENTENCES,
 )
-from recjudge_tui.stats.registry import CORRELATIONS, STATISTICS, usual_statistic
 from recjudge_tui.stats.defaults import RESAMPLES, level_text
+from recjudge_tui.stats.registry import CORRELATIONS, STATISTICS, usual_statistic
 
 # in place of a name: every statistic that the data allow
 ALL = "all"

@@ -27,12 +27,12 @@ from recjudge_tui.reports.reliability.calibration import (
 )
 from recjudge_tui.reports.reliability.position import pair_answers
 from recjudge_tui.stats.agreement import position_consistency_estimate
-from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import mean_estimate, quantile_estimate, share_estimate
+from recjudge_tui.stats.registry import SHARE, STATISTICS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.call_statistics import (
     RaterRun,

@@ -164,9 +164,7 @@ def _same_issue(
     common = np.zeros(flagged.lists.items.row.size, dtype=np.bool_)
     for issue in range(len(flagged.lists.issues)):
         common |= flagged.items_with(pair[0], issue) & flagged.items_with(pair[1], issue)
-    return share_estimate(
-        common[items.row[both]], items.user[both]
-    )
+    return share_estimate(common[items.row[both]], items.user[both])
 
 
 def _nothing(flagged: ProjectFlags) -> str:

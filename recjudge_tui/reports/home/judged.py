@@ -124,9 +124,7 @@ def _of_wins(db: Database, project_id: int, about: Subject, options: Leaderboard
     tested = tested_neighbours(contests, scores)
     names = contests.systems
     alike = [
-        AlikePair(
-            names[pair.upper], names[pair.lower], more_users(pair), short_reason(contests, pair)
-        )
+        AlikePair(names[pair.upper], names[pair.lower], more_users(pair), short_reason(contests, pair))
         for pair in tested
         if not pair.separable
     ]

@@ -11,7 +11,7 @@ from recjudge_tui.reports.common.table import Table
 from recjudge_tui.reports.leaderboard.measured_lists import ListsOfSystems
 from recjudge_tui.reports.leaderboard.metrics import metrics_table
 from recjudge_tui.stats.arrays import IntArray
-from recjudge_tui.stats.retrieval.list_metrics import RankedList
+from recjudge_tui.stats.retrieval import RankedList
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.generations import judged_content

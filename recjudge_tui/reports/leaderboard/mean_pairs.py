@@ -70,7 +70,8 @@ def compared(measured: Sequence[SystemMeans], groups: int) -> list[MeasuredPairs
     such tables examined.
     """
     return [
-        MeasuredPairs(m.name, m.systems, _order(m), mean_tests(m.values, m.users, m.bounds, groups)) for m in measured
+        MeasuredPairs(m.name, m.systems, _order(m), mean_tests(m.values, m.users, m.bounds, groups))
+        for m in measured
     ]
 
 

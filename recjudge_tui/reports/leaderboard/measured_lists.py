@@ -13,16 +13,21 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.leaderboard.mean_pairs import MeasuredPairs, SystemMeans, compared, occasions
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
-from recjudge_tui.stats.retrieval import offline
-from recjudge_tui.stats.retrieval.held_out import TruthKey
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, REDUNDANCY, RankedList
-from recjudge_tui.stats.retrieval.list_values import EvaluationArrays, evaluation_arrays, list_values
+from recjudge_tui.stats.retrieval import (
+    LIST_METRICS,
+    ON_REQUEST,
+    EvaluationData,
+    RankedList,
+    TruthKey,
+    coverage,
+    list_values,
+)
 from recjudge_tui.store.data.catalogue import check_judgeable, systems
 from recjudge_tui.store.data.heldout import lists_of, load_evaluation_data
 from recjudge_tui.store.database import Database
 
 COVERAGE = "coverage"
-METRICS = (*(name for name in LIST_METRICS if name not in REDUNDANCY), COVERAGE)
+METRICS = (*(name for name in LIST_METRICS if name not in ON_REQUEST), COVERAGE)
 ListsOfSystems = Mapping[str, Sequence[RankedList]]
 
 
@@ -72,8 +77,8 @@ def measured_lists(
     Raises UsageError for an unknown metric and NotFoundError for an unknown system.
     """
     for name in metrics:
-        if name not in (*METRICS, *REDUNDANCY):
-            raise UsageError(f"no metric “{name}”", f"Available: {', '.join((*METRICS, *REDUNDANCY))}.")
+        if name not in (*METRICS, *ON_REQUEST):
+            raise UsageError(f"no metric “{name}”", f"Available: {', '.join((*METRICS, *ON_REQUEST))}.")
     known = systems(db, project_id) if lists is None else list(lists)
     check_judgeable(db, project_id, among, known)
     named = [name for name in known if not among or name in among]
@@ -88,7 +93,7 @@ def measured_lists(
             read = partial(_read_values, db, project_id, name, of_all, k, tuple(metrics))
             values = db.kept((_read_values, project_id, name, of_all, k, tuple(metrics)), read)
         else:
-            values = _values(lists[name], _arrays(db, project_id), k, metrics)
+            values = _values(lists[name], load_evaluation_data(db, project_id), k, metrics)
         measured.append(
             _measure(name, _of_segment(values, chosen.segment), users, met, k, metrics, data.categories)
         )
@@ -97,7 +102,7 @@ def measured_lists(
 
 
 def metric_pairs(measured: MeasuredLists, metrics: Sequence[str], groups: int = 1) -> list[MeasuredPairs]:
-    """For each metric of lists the test of every pair of systems, Holm-adjusted over all pairs and metrics; two systems are
+    """For each metric of lists the test of every pair of systems, Holm-adjusted within one metric; two systems are
     compared on the occasions for which both have a list."""
     names = [system.system for system in measured.systems]
     figures = []
@@ -110,19 +115,15 @@ def metric_pairs(measured: MeasuredLists, metrics: Sequence[str], groups: int = 
     return compared(figures, groups)
 
 
-def _arrays(db: Database, project_id: int) -> EvaluationArrays:
-    return db.kept((_arrays, project_id), lambda: evaluation_arrays(load_evaluation_data(db, project_id)))
-
-
 def _read_values(
     db: Database, project_id: int, system: str, chosen: CaseSelection, k: int, metrics: Sequence[str]
 ) -> _ListValues:
-    return _values(list(lists_of(db, project_id, system, chosen)), _arrays(db, project_id), k, metrics)
+    return _values(
+        list(lists_of(db, project_id, system, chosen)), load_evaluation_data(db, project_id), k, metrics
+    )
 
 
-def _values(
-    lists: Sequence[RankedList], data: EvaluationArrays, k: int, metrics: Sequence[str]
-) -> _ListValues:
+def _values(lists: Sequence[RankedList], data: EvaluationData, k: int, metrics: Sequence[str]) -> _ListValues:
     items: dict[str, str] = {}
     return _ListValues(
         [ranked.user_id for ranked in lists],
@@ -158,7 +159,7 @@ def _measure(
     codes = np.array([users.setdefault(user, len(users)) for user in lists.users], dtype=np.int64)
     occasions = list(zip(lists.users, lists.contexts, strict=True))
     where = np.array([met.setdefault(occasion, len(met)) for occasion in occasions], dtype=np.int64)
-    covered = offline.coverage(lists.shown, catalogue, k) if COVERAGE in metrics else None
+    covered = coverage(lists.shown, catalogue, k) if COVERAGE in metrics else None
     return SystemMetrics(system, codes, where, frozenset(occasions), lists.values, covered)
 
 

@@ -24,8 +24,7 @@ from recjudge_tui.reports.leaderboard.measured_lists import (
 from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.intervals import mean_estimates
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, REDUNDANCY
-from recjudge_tui.stats.retrieval.redundancy import NEAR
+from recjudge_tui.stats.retrieval import LIST_METRICS, NEAR, REDUNDANCY
 from recjudge_tui.store.data.held_out_copies import held_out_copies
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.occasions import untimed_count, untimed_note
@@ -147,9 +146,7 @@ def _cutoff(metric: str, k: int) -> int | None:
     return None if metric == "auc" else k
 
 
-def _rows(
-    measured: list[SystemMetrics], k: int, metrics: Sequence[str]
-) -> Iterator[Row]:
+def _rows(measured: list[SystemMetrics], k: int, metrics: Sequence[str]) -> Iterator[Row]:
     columns = [
         (values, system_metrics.users)
         for system_metrics in measured

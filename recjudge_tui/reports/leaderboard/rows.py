@@ -11,7 +11,7 @@ from recjudge_tui.reports.common.estimate_cells import interval_columns
 from recjudge_tui.reports.common.table import Column, Row
 from recjudge_tui.reports.leaderboard.battles import Battles
 from recjudge_tui.reports.leaderboard.scores import Scores, q_of, win_rate_of
-from recjudge_tui.stats.arrays import FloatArray, none_if_nan
+from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.ranking import NEVER_LOST, NO_CASES, pair_intervals
 
@@ -60,7 +60,7 @@ def _place(battles: Battles, scores: Scores, at: int) -> tuple[bool, int, str]:
     return place is None, place or 0, battles.systems[at]
 
 
-def _overall(battles: Battles, scores: Scores, at: int, users: FloatArray) -> Row:
+def _overall(battles: Battles, scores: Scores, at: int, users: IntArray) -> Row:
     counts = battles.counts.total.tallies()[at]
     value = none_if_nan(float(scores.value[at]))
     interval = Interval(None, None) if value is None else scores.intervals[at]

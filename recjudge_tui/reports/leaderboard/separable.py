@@ -12,9 +12,7 @@ SEPARABLE_NOTE = (
     "separable: two systems by sign flips of the users' means; more by the contrast of their Bradley-Terry ratings over its"
     f" standard error over users, Holm-adjusted p < {ALPHA:g} over the neighbours, the same for every method"
 )
-MORE_NOTE = (
-    f"more users: the number with which the same test has power {POWER:.0%}, if the difference seen is the true one"
-)
+MORE_NOTE = f"more users: the number with which the same test has power {POWER:.0%}, if the difference seen is the true one"
 _MOST_NAMED = 10
 
 

@@ -15,15 +15,9 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
 from recjudge_tui.stats.defaults import ALPHA, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
-from recjudge_tui.stats.experiments.online import (
-    FEWEST_EXPECTED,
-    FEWEST_IMPRESSIONS,
-    Arm,
-    lift,
-    two_proportions,
-)
 from recjudge_tui.stats.hypotheses import sign_flip_test, sign_test, users_for_each
 from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
+from recjudge_tui.stats.planning import FEWEST_EXPECTED, FEWEST_IMPRESSIONS, Arm, lift, two_proportions
 from recjudge_tui.stats.ranking import outcome_estimates
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects.experiments import Outcome, list_outcomes, unknown_outcome

@@ -14,7 +14,7 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 
@@ -27,14 +27,13 @@ from recjudge_tui.reports.common.estimate_cells import estimate_cells, interval_
 from recjudge_tui.reports.common.scales import categories, is_metric, protocol_questions, rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.common.usual_raters import usual_questions
-from recjudge_tui.stats.agreement.registry import NO_ORDER
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan, ratio
 from recjudge_tui.stats.defaults import LEVEL, RESAMPLES, TOP_K
 from recjudge_tui.stats.estimate import Estimate, undefined
-from recjudge_tui.stats.resampling.intervals import sums_interval
-from recjudge_tui.stats.resampling.jackknife import sums_by_user
-from recjudge_tui.stats.resampling.multiplicity import holm_claims
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS, RankedList
+from recjudge_tui.stats.hypotheses import holm_claims
+from recjudge_tui.stats.intervals import ratio_of_sums
+from recjudge_tui.stats.registry import NO_ORDER
+from recjudge_tui.stats.retrieval import list_values
 from recjudge_tui.store.cases.metric_inputs import ranked_slates
 from recjudge_tui.store.data.explanations import text_lengths
 from recjudge_tui.store.data.heldout import load_evaluation_data
@@ -97,21 +96,10 @@ class Slope:
     sd: float
     reason: str = ""
 
-    def estimate(self, resamples: int = RESAMPLES, seed: int = 0, level: float = LEVEL) -> Estimate:
+    def estimate(self, level: float = LEVEL) -> Estimate:
         if self.reason:
             return undefined(self.reason, self.y.size)
-        users, codes = np.unique(self.user, return_inverse=True)
-        sums = sums_by_user(np.stack([self.x * self.y, self.x**2]), codes, users.size)
-        ends = sums_interval(
-            sums,
-            lambda s: ratio(s[:, 0], s[:, 1]),
-            row_counts=np.bincount(codes),
-            resamples=resamples,
-            seed=seed,
-            level=level,
-        )
-        value = float(ratio(*sums.sum(axis=0)[:, None])[0])
-        return Estimate(value, ends.low, ends.high, self.y.size, note=ends.note)
+        return ratio_of_sums(self.x * self.y, self.x**2, self.user, level=level)
 
 
 def biases_table(
@@ -147,10 +135,10 @@ def biases_table(
         and (aspect == q.aspect if aspect else _counts(q))
     ]
     slopes = measured_slopes(db, project_id, asked, truth, k)
-    found = [slope.estimate(resamples, seed) for slope in slopes]
+    found = [slope.estimate() for slope in slopes]
 
     def excluded(level: float) -> list[bool | None]:
-        again = found if level == LEVEL else [slope.estimate(resamples, seed, level) for slope in slopes]
+        again = found if level == LEVEL else [slope.estimate(level) for slope in slopes]
         return [
             None if e.ci_low is None or e.ci_high is None else not e.ci_low <= 0 <= e.ci_high for e in again
         ]
@@ -267,27 +255,22 @@ def _covariates(db: Database, project_id: int, ratings: Ratings, k: int) -> Mapp
     slates = np.unique(np.concatenate([content.slate_a[judged], content.slate_b[judged]]))
     ranked = dict(ranked_slates(db, project_id, slates[slates > 0].tolist()))
     data = load_evaluation_data(db, project_id)
-    ild = LIST_METRICS["ild" if any(data.categories.values()) else "title_ild"]
+    ild = "ild" if any(data.categories.values()) else "title_ild"
+    measured = list_values(list(ranked.values()), data, k, ["popularity", ild])
 
-    def of_lists(measure: Callable[[RankedList], float | None]) -> _Covariate:
-        known = {slate: measure(shown) for slate, shown in ranked.items()}
+    def of_lists(values: Iterable[float]) -> _Covariate:
+        known = dict(zip(ranked, values, strict=True))
         return _looked_up(known, content.slate_a), _looked_up(known, content.slate_b)
 
-    def popularity(shown: RankedList) -> float | None:
-        return LIST_METRICS["popularity"].of(shown, data, k) if data.events else None
-
-    def uniformity(shown: RankedList) -> float | None:
-        varied = ild.of(shown, data, k)
-        return None if varied is None else 1 - varied
-
-    def length(shown: RankedList) -> float:
-        return float(sum(len(data.titles.get(item) or item) for item in shown.items[:k]))
-
-    of_titles, of_texts = of_lists(length), _looked_up(text_lengths(db, project_id), content.explanation)
+    lengths = (
+        float(sum(len(data.titles.get(item) or item) for item in shown.items[:k]))
+        for shown in ranked.values()
+    )
+    of_titles, of_texts = of_lists(lengths), _looked_up(text_lengths(db, project_id), content.explanation)
     return {
         "length": (np.where(content.explanation > 0, of_texts, of_titles[0]), of_titles[1]),
-        "popularity": of_lists(popularity),
-        "homogeneity": of_lists(uniformity),
+        "popularity": of_lists(measured["popularity"].tolist()),
+        "homogeneity": of_lists((1 - measured[ild]).tolist()),
     }
 
 

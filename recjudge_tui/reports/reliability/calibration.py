@@ -18,8 +18,8 @@ from recjudge_tui.reports.common.estimate_cells import interval_cells, interval_
 from recjudge_tui.reports.common.pairing import Pair, judge_and_truth, label_sets
 from recjudge_tui.reports.common.scales import combined_notes, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.stats import calibration
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.stats.confidence import calibration
 from recjudge_tui.stats.defaults import BINS, FOLDS, RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import share_estimate
@@ -219,7 +219,7 @@ def error_table(questions: Sequence[StatedConfidences], options: CalibrationOpti
     notes = _about_truth(questions)
     for question in questions:
         for stage, sure, right, users, reason in _stages(question):
-            for stat, estimate in _figures(stage, sure, right, users, options).items():
+            for stat, estimate in _figures(sure, right, users, options).items():
                 rows.append(
                     _where(question)
                     | {"stage": stage, "stat": stat, "value": estimate.value, "n": estimate.n}
@@ -242,9 +242,7 @@ def reliability_table(questions: Sequence[StatedConfidences], options: Calibrati
     notes = _about_truth(questions)
     for question in questions:
         for stage, sure, right, users, _ in _stages(question):
-            bins = calibration.reliability(
-                sure, right, users, options.bins
-            )
+            bins = calibration.reliability(sure, right, users, options.bins)
             rows += [_where(question) | {"stage": stage} | _bin_row(part) for part in bins if part.n]
         notes += _notes(question)
     return Table(
@@ -272,18 +270,15 @@ def _stages(question: StatedConfidences) -> Iterator[tuple[str, FloatArray, Floa
 
 
 def _figures(
-    stage: str, sure: FloatArray, right: FloatArray, users: FloatArray, options: CalibrationOptions
+    sure: FloatArray, right: FloatArray, users: FloatArray, options: CalibrationOptions
 ) -> dict[str, Estimate]:
     if sure.size == 0:
         return {"ece": undefined(calibration.NO_CONFIDENCE)}
-    draw = {"resamples": options.resamples, "seed": options.seed}
     return {
-        "ece": calibration.calibration_error(sure, right, users, options.bins, **draw),
-        "overconfidence": calibration.overconfidence(sure, right, users, **draw),
-        "brier": calibration.brier_score(
-            sure, right, users, folds=options.folds if stage == CALIBRATED else 0, **draw
-        ),
-        "accuracy": share_estimate(right, users, **draw),
+        "ece": calibration.calibration_error(sure, right, users, options.bins),
+        "overconfidence": calibration.overconfidence(sure, right, users),
+        "brier": calibration.brier_score(sure, right, users),
+        "accuracy": share_estimate(right, users),
     }
 
 

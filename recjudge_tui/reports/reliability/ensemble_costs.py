@@ -27,12 +27,12 @@ from recjudge_tui.reports.common.scales import categories, combined_notes, is_ju
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.projects.cost import check_price, spent_a_case
 from recjudge_tui.stats.agreement import agreement_estimates
-from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.consensus import majority, mean
 from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
 from recjudge_tui.stats.combining.ensemble_labels import ensemble_labels
 from recjudge_tui.stats.defaults import RESAMPLES
+from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
     CaseColumns,

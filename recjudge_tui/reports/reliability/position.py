@@ -179,9 +179,7 @@ def raw_counts_table(
     answers = pair_answers(db, project_id, protocol)
     for part in answers:
         counts = tally(part.raw)
-        agreed = position_consistency_estimate(
-            part.first, part.second, part.user
-        )
+        agreed = position_consistency_estimate(part.first, part.second, part.user)
         rows.append(
             _who(part)
             | {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses, "failed": counts.failed}

@@ -13,11 +13,11 @@ from recjudge_tui.reports.common.orientation import Orientation, orientation, or
 from recjudge_tui.reports.common.scales import categories, label_names, value_bounds
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement import mean_change
-from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, share_estimate
+from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import Question, Ratings, load_ratings
 
@@ -121,9 +121,7 @@ def _rows(
         if not ordered or how.mirrored:
             bias = undefined(NO_SIDE if ordered else NO_ORDER, int(known.sum()))
         elif known.any():
-            bias = mean_change(
-                values[place], _mean(values[others]), users, bounds
-            ).change
+            bias = mean_change(values[place], _mean(values[others]), users, bounds).change
         else:
             bias = undefined("no case that another annotator also judged")
         against = OTHERS if question.rater in annotators else ALL_OF_THEM

@@ -12,10 +12,9 @@ from recjudge_tui.reports.common.table import Row
 from recjudge_tui.reports.trend.judged import Resampling
 from recjudge_tui.reports.trend.series import Series, row, series_rows
 from recjudge_tui.stats.estimate import Estimate
-from recjudge_tui.stats.experiments.online import Arm, lift
 from recjudge_tui.stats.intervals import group_means
-from recjudge_tui.stats.retrieval.list_metrics import LIST_METRICS
-from recjudge_tui.stats.retrieval.list_values import evaluation_arrays, list_values
+from recjudge_tui.stats.planning import Arm, lift
+from recjudge_tui.stats.retrieval import LIST_METRICS, list_values
 from recjudge_tui.store.cases.metric_inputs import current_list_ids, ranked_slates
 from recjudge_tui.store.data.catalogue import slate_systems
 from recjudge_tui.store.data.heldout import load_evaluation_data
@@ -54,7 +53,7 @@ def metric_rows(
     if not ranked:
         return
     lists = [slate_list for _, slate_list in ranked]
-    values = list_values(lists, evaluation_arrays(load_evaluation_data(db, project_id)), k, metrics)
+    values = list_values(lists, load_evaluation_data(db, project_id), k, metrics)
     periods = sorted({period_by_slate[slate] for slate, _ in ranked}, key=period_order)
     systems = sorted({system_by_slate[slate] for slate, _ in ranked})
     period_places = {name: at for at, name in enumerate(periods)}

@@ -9,7 +9,7 @@ import pytest
 
 from recjudge_tui.cli.people.raters import metric
 from recjudge_tui.raters.metrics import NAMES
-from recjudge_tui.stats.text.words import TOKENS
+from recjudge_tui.stats.text import TOKENS
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.opening import connect
 from tests.support.runs import load, ran

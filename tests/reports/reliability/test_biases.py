@@ -14,7 +14,7 @@ from recjudge_tui.errors import NotFoundError, UsageError
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.leaderboard.metrics import metrics_table
 from recjudge_tui.reports.reliability.biases import BEYOND, RATING, Slope, biases_table
-from recjudge_tui.stats.retrieval.list_metrics import REDUNDANCY
+from recjudge_tui.stats.retrieval import REDUNDANCY
 from recjudge_tui.store.verdicts.ratings import Question
 from tests.support.runs import load
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case

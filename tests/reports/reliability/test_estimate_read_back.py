@@ -17,7 +17,7 @@ from recjudge_tui.reports.reliability.human_estimates import (
     balance_notes,
     human_estimates_table,
 )
-from recjudge_tui.stats.experiments.balance import balance_p
+from recjudge_tui.stats.planning import balance_p
 from tests.support.verdicts import Project, give, judge_lists, list_case, new_project
 
 Values = npt.NDArray[np.float64]
