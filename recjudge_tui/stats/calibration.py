@@ -77,7 +77,7 @@ def calibration_error(
     Sources: Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017. The figure is biased upwards, because noise in a bin counts
     whatever its sign, so no jackknife fits it and an interval must be lopsided. The noise of the bins' gaps is drawn, with a
     fixed seed, from the normal distribution with the jackknife's covariance over users, widened by Student's t. The upper
-    end is the 97.5th percentile of the figure with the noise added; the lower end is the figure minus the 97.5th percentile of
+    end is the 97.5th percentile of the figure with the noise added; the lower end is the figure minus that of
     the noise alone, summed over bins: by the triangle inequality the figure is too high by no more than that. No interval
     with fewer than FEWEST_USERS users. Errors as in `reliability`.
     """

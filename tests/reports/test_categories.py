@@ -76,7 +76,7 @@ def _said(table: Table) -> str:
 
 
 def test_changes_have_no_direction(tones: Project) -> None:
-    changes = compare_raters(tones.db, tones.id, ChangeOptions("ann", "ben", resamples=0))
+    changes = compare_raters(tones.db, tones.id, ChangeOptions("ann", "ben"))
     (row,) = summary_table(changes).rows
     assert row["test"] == STUART_MAXWELL
     assert row["p"] is not None
@@ -103,13 +103,13 @@ def test_changes_between_two_categories_are_tested_over_users(
 ) -> None:
     project = _project(tmp_path / "a.db", worded(words, ordered=False), items)
     (row,) = summary_table(
-        compare_raters(project.db, project.id, ChangeOptions("ann", "ben", resamples=0))
+        compare_raters(project.db, project.id, ChangeOptions("ann", "ben"))
     ).rows
     assert (row["test"], row["note"]) == (test, note)
     turned = _project(tmp_path / "b.db", worded(words[::-1], ordered=False), items)
     turned.db.execute("UPDATE verdicts SET value = ? - value", (len(words) - 1,))
     (same,) = summary_table(
-        compare_raters(turned.db, turned.id, ChangeOptions("ann", "ben", resamples=0))
+        compare_raters(turned.db, turned.id, ChangeOptions("ann", "ben"))
     ).rows
     assert {**same, "statistic": None} == {**row, "statistic": None}
 
@@ -126,7 +126,7 @@ def test_a_trend_has_a_share_of_each_category(tones: Project) -> None:
 
 
 def test_calibration_works(tones: Project) -> None:
-    options = CalibrationOptions("one", "ann", resamples=0)
+    options = CalibrationOptions("one", "ann")
     questions = stated_confidences(tones.db, tones.id, options)
     right = next(row for row in error_table(questions, options).rows if row["stat"] == "accuracy")
     same = [a == b for a, b in zip(_values(tones, "one"), _values(tones, "ann"), strict=True)]
@@ -134,7 +134,7 @@ def test_calibration_works(tones: Project) -> None:
 
 
 def test_strictness_has_shares_only(tones: Project) -> None:
-    table = strictness_table(tones.db, tones.id, ["one"], ["ann", "ben"], ["explanation"], resamples=0)
+    table = strictness_table(tones.db, tones.id, ["one"], ["ann", "ben"], ["explanation"])
     bias = [row for row in table.rows if row["figure"] == "bias"]
     assert {(row["value"], row["note"]) for row in bias} == {(None, NO_ORDER)}
     shares = [row["value"] for row in table.rows if row["figure"] == "share" and row["rater"] == "ben"]

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @project_option
-@click.option(
-    "--rater", metavar="R", help="Only this rater. Default: all but metrics."
-)
+@click.option("--rater", metavar="R", help="Only this rater. Default: all but metrics.")
 @click.option(
     "--truth",
     metavar="T",

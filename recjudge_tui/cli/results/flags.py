@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import interval_options, names, project_option, segment_option, systems_option
+from recjudge_tui.cli.options import names, project_option, segment_option, systems_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.setting_options import occasion_options
 
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     help="How often raters flag the same items: precision, recall, F1, kappa, and the same issue.",
 )
 @click.option("--truth", metavar="RATER", help="--agreement: compare everyone with this rater.")
-@interval_options()
 @systems_option
 @segment_option("“system” (the default); “rank”: the share of items at each place of the lists.")
 @occasion_options
@@ -63,8 +62,6 @@ def flags(
     issue: str | None,
     agreement: bool,
     truth: str | None,
-    resamples: int,
-    seed: int,
     systems: tuple[str, ...],
     by: str | None,
     occasions: OccasionFilter,
@@ -89,9 +86,7 @@ def flags(
         raise click.UsageError("--truth needs --agreement")
     if agreement and (by == "rank" or of != "lists"):
         raise click.UsageError("--agreement is about items; it cannot be combined with --by rank or --of")
-    options = FlagOptions(
-        protocol, names(raters), of, by == "rank", issue, truth, resamples=resamples, seed=seed
-    )
+    options = FlagOptions(protocol, names(raters), of, by == "rank", issue, truth)
 
     def table(chosen: CaseSelection) -> Table:
         from recjudge_tui.reports.flags.agreement import flag_agreement_table

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from recjudge_tui.cli.options import (
-    interval_options,
     names,
     project_option,
     readers_option,
@@ -73,7 +72,6 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     help=f"Cutoff of the offline metrics of --table metrics.  [default: {TOP_K}]",
 )  # fmt: skip
-@interval_options(" and no tests of means")
 @systems_option
 @segment_option()
 @occasion_options
@@ -91,8 +89,6 @@ def leaderboard(
     table: str,
     ties: Literal["davidson", "half"],
     k: int | None,
-    resamples: int,
-    seed: int,
     systems: tuple[str, ...],
     by: str | None,
     occasions: OccasionFilter,
@@ -124,7 +120,7 @@ def leaderboard(
 
     named = (*((rater,) if rater else ()), *names(raters))
     options = LeaderboardOptions(
-        protocol, raters=named, aspect=aspect, method=method, resamples=resamples, seed=seed, ties=ties,
+        protocol, raters=named, aspect=aspect, method=method, ties=ties,
         crowd=names(crowd),
         readers=readers,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from recjudge_tui.cli.options import interval_options, names, project_option
+from recjudge_tui.cli.options import names, project_option
 from recjudge_tui.cli.report_command import project_report
 from recjudge_tui.cli.setting_options import setting_options
 from recjudge_tui.domain.occasions import OVER, Over
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     help="The first period: 2026-03, 2026-W10, 2026-03-31; by import, its number.",
 )
 @click.option("--to", "until", metavar="PERIOD", default="", help="The last period, written the same way.")
-@interval_options()
 @project_report
 def trend(
     database: Database,
@@ -64,8 +63,6 @@ def trend(
     contexts: tuple[str, ...],
     since: str,
     until: str,
-    resamples: int,
-    seed: int,
 ) -> Table:
     """Show each system's figures over time.
 
@@ -85,7 +82,7 @@ def trend(
 
     metrics = () if metric_names == "none" else names(metric_names) or None
     options = TrendOptions(
-        over, protocol, rater, aspect, names(systems), metrics, k, since, until, resamples, seed,
+        over, protocol, rater, aspect, names(systems), metrics, k, since, until,
         OccasionFilter(tuple(dict.fromkeys(contexts))),
     )  # fmt: skip
     return trend_table(database, project_id, options)

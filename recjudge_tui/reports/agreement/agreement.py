@@ -199,8 +199,6 @@ def settings_of(options: AgreementOptions) -> dict[str, object]:
         "truth": options.truth,
         "missing_truth": options.missing_truth,
         "missing_judge": options.missing_judge,
-        "resamples": options.resamples,
-        "seed": options.seed,
     }
 
 
@@ -241,9 +239,7 @@ def _rows(
     skewed = _skew(pair, compared, labels)
     users = np.unique(ratings.cases.user[compared.row]).size
     for level in options.levels:
-        by_stat = estimates(
-            ratings.cases, compared, labels, able, level, resamples=options.resamples, seed=options.seed
-        )
+        by_stat = estimates(ratings.cases, compared, labels, able, level)
         human = top(able, level)
         for stat in stats:
             estimate = by_stat.get(stat) or undefined(reasons[stat], compared.row.size)

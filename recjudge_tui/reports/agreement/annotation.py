@@ -56,9 +56,7 @@ def annotation_table(db: Database, project_id: int) -> Table:
     return Table("Annotation", _COLUMNS, tuple(rows), notes)
 
 
-def running_agreement(
-    db: Database, project_id: int, rater_id: int, protocol: str, *, resamples: int = 0
-) -> RunningAgreement:
+def running_agreement(db: Database, project_id: int, rater_id: int, protocol: str) -> RunningAgreement:
     """One annotator against all others on tasks that both finished; every pair and aspect is a row of its own.
 
     Quadratic weighted kappa on labels (SAER), Pearson's r on scores without labels; intervals over users on request.
@@ -99,10 +97,9 @@ def _pairs(cast: list[Vote], rater_id: int) -> list[tuple[Vote, Vote]]:
 
 
 def _row(db: Database, project_id: int, assignment: Assignment) -> Row:
-    from recjudge_tui.stats.defaults import RESAMPLES
 
     times = done_seconds(db, assignment.rater_id, assignment.protocol)
-    so_far = running_agreement(db, project_id, assignment.rater_id, assignment.protocol, resamples=RESAMPLES)
+    so_far = running_agreement(db, project_id, assignment.rater_id, assignment.protocol)
     return {
         "annotator": assignment.rater,
         "protocol": assignment.protocol,

@@ -41,12 +41,12 @@ def by_label_table(db: Database, project_id: int, options: AgreementOptions) -> 
     `stats`, `levels` and `by_system` are ignored. Raises as `agreement_table`.
     """
     chosen = labelled_pairs(db, project_id, options)
-    rows = [row for labelled in chosen.pairs for row in _rows(labelled, options)]
+    rows = [row for labelled in chosen.pairs for row in _rows(labelled)]
     notes = (_ABOUT, *chosen.notes) if rows else chosen.notes
     return Table("Agreement by label", _COLUMNS, tuple(rows), notes, settings_of(options))
 
 
-def _rows(labelled: LabelledPair, options: AgreementOptions) -> Iterator[Row]:
+def _rows(labelled: LabelledPair) -> Iterator[Row]:
     if labelled.values.size == 0:
         return
     scores = label_scores(

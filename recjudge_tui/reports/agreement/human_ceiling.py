@@ -125,7 +125,7 @@ def ceiling(
     symmetric = tuple(stat for stat in stats if STATISTICS[stat].symmetric)
     if is_people(ratings.raters[pair.b.rater]):
         sides = [(row, compared.b) for row in table]
-        return Ceiling(_weighted(ratings, compared, sides, labels, symmetric, level, options), {})
+        return Ceiling(_weighted(ratings, compared, sides, labels, symmetric, level), {})
     rule = _RULES.get(behind.rules.get(pair.b.rater, ""))
     rest = []
     if rule is not None and len(members) > 2:
@@ -134,8 +134,8 @@ def ceiling(
         rest = [(row, rule(np.delete(table, at, axis=0), quorum)) for at, row in enumerate(table)]
     among = list(combinations(table, 2))
     return Ceiling(
-        _weighted(ratings, compared, among, labels, symmetric, level, options),
-        _weighted(ratings, compared, rest, labels, symmetric, level, options),
+        _weighted(ratings, compared, among, labels, symmetric, level),
+        _weighted(ratings, compared, rest, labels, symmetric, level),
         0 if options.by_system else _undecided(ratings, pair, members),
     )
 
@@ -171,7 +171,6 @@ def _weighted(
     labels: list[float] | None,
     stats: tuple[str, ...],
     level: str,
-    options: AgreementOptions,
 ) -> dict[str, Estimate]:
     """The mean of each statistic over these pairs of raters, weighted by their n; intervals over users.
 
@@ -190,8 +189,6 @@ def _weighted(
             labels,
             stats,
             level,
-            resamples=0 if whole else options.resamples,
-            seed=options.seed,
         )
         rated = RatedPair(both.a, both.b, ratings.cases.user[both.row])
         for stat, estimate in figures.items():

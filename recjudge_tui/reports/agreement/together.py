@@ -105,7 +105,7 @@ def together_table(db: Database, project_id: int, options: AgreementOptions) -> 
             continue
         here: Row = {"protocol": protocol, "aspect": aspect}
         fitting = _fitting(stats, named, (protocol, aspect) in unordered)
-        figures, seen[about] = _figures(ratings, by_rater, known, fitting, options)
+        figures, seen[about] = _figures(ratings, by_rater, known, fitting)
         rows += [{**here, **row} for row in figures]
         refused = [stat for stat in stats if stat not in fitting]
         if named and refused:
@@ -141,7 +141,6 @@ def _figures(
     by_rater: Mapping[str, Question],
     labels: list[float],
     stats: tuple[str, ...],
-    options: AgreementOptions,
 ) -> tuple[list[Row], Orientation]:
     sides = [Side(ratings.raters[name], ratings.verdicts[question]) for name, question in by_rater.items()]
     values = align(ratings.cases, sides).values

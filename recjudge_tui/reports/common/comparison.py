@@ -210,8 +210,6 @@ def estimates(
     stats: tuple[str, ...],
     level: str,
     *,
-    resamples: int,
-    seed: int,
     confidence: float = LEVEL,
 ) -> dict[str, Estimate]:
     """The statistics of one comparison at a level (dataset, user, pair); for a share, n is the number of cases that it

@@ -40,7 +40,6 @@ from recjudge_tui.reports.common.sources import RUN, Source, source_of
 from recjudge_tui.reports.compare.run_differences import PromptChange, prompt_change, run_differences
 from recjudge_tui.reports.compare.tests import Tally, tallied
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs.judges import newest_judges
 from recjudge_tui.store.runs.runs import list_runs
@@ -64,8 +63,6 @@ class ChangeOptions:
     protocol: str | None = None
     aspect: str | None = None
     by_system: bool = False
-    resamples: int = RESAMPLES
-    seed: int = 0
     selection: CaseSelection = EVERY_CASE
 
 
@@ -258,8 +255,6 @@ def _parts(
             cases,
             levels,
             labelled,
-            options.resamples,
-            options.seed,
             ordered=not unordered,
             bounds=bounds,
         )

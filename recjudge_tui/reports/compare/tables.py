@@ -235,8 +235,6 @@ def _table(
         "prompt_b": changes.prompt.second,
         "protocol": options.protocol,
         "aspect": options.aspect,
-        "resamples": options.resamples,
-        "seed": options.seed,
     }
     return Table(f"{title}: {changes.first.name} to {changes.second.name}", (*_WHO, *system, *columns), rows, notes,
                  settings)  # fmt: skip

@@ -90,8 +90,6 @@ def tallied(
     cases: CaseColumns,
     lines: Sequence[Line],
     labelled: bool,
-    resamples: int,
-    seed: int,
     *,
     ordered: bool = True,
     bounds: Bounds | None = None,

@@ -50,8 +50,6 @@ class SectionInput(NamedTuple):
     db: Database
     project_id: int
     protocols: tuple[str, ...]
-    resamples: int
-    seed: int
     selection: CaseSelection
     raters: tuple[str, ...] = ()
 
@@ -70,8 +68,6 @@ def about(context: SectionInput) -> Part:
         ("written, UTC", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")),
         ("systems", ", ".join(context.selection.systems) or "all"),
         ("raters", ", ".join(context.raters) or "all"),
-        ("users left out one by one, at most", str(context.resamples)),
-        ("seed of the groups of users", str(context.seed)),
     ]
     rows: tuple[Row, ...] = tuple({"what": what, "found": finding} for what, finding in facts)
     made_with = Table("Versions", (Column("what", "What"), Column("found", "Version or value")), rows)
@@ -105,8 +101,6 @@ def leaderboards(context: SectionInput) -> Part:
                 name,
                 raters=context.raters,
                 method="" if compares_lists(name) else "mean",
-                resamples=context.resamples,
-                seed=context.seed,
                 selection=context.selection,
             ),
         )
@@ -129,8 +123,6 @@ def agreement(context: SectionInput) -> Part:
         options = AgreementOptions(
             protocol=name,
             raters=context.raters,
-            resamples=context.resamples,
-            seed=context.seed,
             selection=context.selection,
         )
         table = agreement_table(context.db, context.project_id, options)
@@ -152,8 +144,6 @@ def shares(context: SectionInput) -> Part:
                     name,
                     raters=context.raters,
                     method="share",
-                    resamples=context.resamples,
-                    seed=context.seed,
                     selection=context.selection,
                 ),
             ),
@@ -170,9 +160,7 @@ def metrics(context: SectionInput) -> Part:
     from recjudge_tui.reports.leaderboard.metrics import metrics_table
 
     selection = context.selection
-    table = metrics_table(
-        context.db, context.project_id, among=selection.systems, chosen=selection, resamples=context.resamples
-    )
+    table = metrics_table(context.db, context.project_id, among=selection.systems, chosen=selection)
     measured = tuple(row for row in table.rows if row["value"] is not None)
     return Part(tables=(replace(table, rows=measured),) if measured else ())
 
@@ -183,9 +171,7 @@ def flags(context: SectionInput) -> Part:
     from recjudge_tui.reports.flags.kinds import kinds_table
     from recjudge_tui.reports.flags.project_flags import FlagOptions
 
-    options = FlagOptions(
-        raters=context.raters, resamples=context.resamples, seed=context.seed, selection=context.selection
-    )
+    options = FlagOptions(raters=context.raters, selection=context.selection)
     reports = (kinds_table, flag_agreement_table)
     return Part(tables=_filled(report(context.db, context.project_id, options) for report in reports))
 
@@ -194,7 +180,7 @@ def position(context: SectionInput) -> Part:
     from recjudge_tui.reports.reliability.position import position_table
 
     tables = [
-        position_table(context.db, context.project_id, name, resamples=context.resamples, seed=context.seed)
+        position_table(context.db, context.project_id, name)
         for name in context.protocols
         if compares_lists(name)
     ]
@@ -215,7 +201,7 @@ def failures(context: SectionInput) -> Part:
 def cost(context: SectionInput) -> Part:
     from recjudge_tui.reports.projects.cost import cost_table
 
-    table = cost_table(context.db, context.project_id, resamples=context.resamples, seed=context.seed)
+    table = cost_table(context.db, context.project_id)
     return Part(tables=(table,))
 
 

@@ -14,7 +14,7 @@ from recjudge_tui.reports.documents.statistic_sentences import (
     OFFLINE,
     SENTENCES,
 )
-from recjudge_tui.stats.defaults import RESAMPLES, level_text
+from recjudge_tui.stats.defaults import level_text
 from recjudge_tui.stats.registry import CORRELATIONS, STATISTICS, usual_statistic
 
 # in place of a name: every statistic that the data allow
@@ -45,9 +45,8 @@ _INTERVALS: Sentence = (
     ),
     cite("efron1993"),
     (
-        f" (with more than {RESAMPLES:,} users, over {RESAMPLES:,} random groups of users, seed 0), and intervals of"
-        " shares, means of bounded scales and coefficients are those of Clopper and Pearson for the effective number of"
-        " users "
+        ", on the logit scale for shares, Q and bounded means and on Fisher's scale for coefficients, with Student's t;"
+        " shares at 0 or 1 and rare ones have the interval of Korn and Graubard "
     ),
     cite("clopper1934", "korn1998"),
     ".",

@@ -67,12 +67,10 @@ class PassportSource:
     runs: list[RaterRun]
     protocols: tuple[str, ...]
     commands: Commands
-    resamples: int
-    seed: int
 
     @property
     def drawn(self) -> dict[str, int]:
-        return {"resamples": self.resamples, "seed": self.seed}
+        return {}
 
 
 def identity_rows(of: PassportSource) -> Iterator[Row]:
@@ -123,7 +121,7 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
         why = "it only judged adversarial pairs"
         yield missing(AGREEMENT, "agreement", why, of.commands.run(SAER[0]))
     if people and of.protocols:
-        options = AgreementOptions(raters=(of.rater.name, *people), resamples=of.resamples, seed=of.seed)
+        options = AgreementOptions(raters=(of.rater.name, *people))
         for row in agreement_table(of.db, of.project_id, options).rows:
             if row["rater_a"] == of.rater.name and str(row["protocol"]) in _scales(of.protocols):
                 met.add(str(row["protocol"]))
@@ -291,7 +289,7 @@ def confidence_rows(of: PassportSource) -> Iterator[Row]:
     for name in (name for name, rater in raters.items() if speaks_for_people(rater)):
         if not any(q._replace(rater=of.rater.name) in answered for q in questions if q.rater == name):
             continue
-        options = CalibrationOptions(of.rater.name, name, resamples=of.resamples, seed=of.seed)
+        options = CalibrationOptions(of.rater.name, name)
         table = error_table(stated_confidences(of.db, of.project_id, options), options)
         for row in table.rows:
             if row["value"] is None:
@@ -335,9 +333,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
         return
     raters = project_raters(of.db, of.project_id)
     people = [name for name, rater in raters.items() if is_people(rater)]
-    rows = biases_table(
-        of.db, of.project_id, (of.rater.name,), people, resamples=of.resamples, seed=of.seed
-    ).rows
+    rows = biases_table(of.db, of.project_id, (of.rater.name,), people).rows
     beyond = {
         (row["protocol"], row["aspect"], row["covariate"]): row for row in rows if row["figure"] != RATING
     }

@@ -133,7 +133,7 @@ def cases_of_bin(
     """The cases behind one row, by id."""
     options = CalibrationOptions(
         chosen["rater"], chosen["truth"], protocol=str(row["protocol"]), aspect=str(row["aspect"]),
-        method=chosen["method"], resamples=0, selection=selection,
+        method=chosen["method"], selection=selection,
     )  # fmt: skip
     ids: list[int] = []
     for group in stated_confidences(db, project_id, options):

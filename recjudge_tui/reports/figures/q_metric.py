@@ -38,7 +38,7 @@ def choices(context: FigureContext, options: FigureOptions) -> dict[str, Choice]
     measured = (
         _measured(context, rater.value)
         if rater.value
-        else metrics_table(context.db, context.project_id, TOP_K, resamples=0, chosen=context.selection)
+        else metrics_table(context.db, context.project_id, TOP_K, chosen=context.selection)
     )
     names = list(dict.fromkeys(_metric_name(row) for row in measured.rows if isinstance(row["value"], float)))
     natural = NATURAL.get(context.topic.aspect, "")

@@ -146,9 +146,7 @@ def _run_estimate(
     compared = compare_pair(ratings, pair, options, np.isin(ratings.cases.ids, run.cases))
     if compared.row.size == 0:
         return undefined("no case that both judged" if run.cases else "no verdict is from this run")
-    estimate = estimates(
-        ratings.cases, compared, labels, (stat,), "dataset", resamples=options.resamples, seed=options.seed
-    )[stat]
+    estimate = estimates(ratings.cases, compared, labels, (stat,), "dataset")[stat]
     return replace(estimate, note=join_notes(estimate.note, compared.seen.words()))
 
 

@@ -85,7 +85,7 @@ def flag_agreement_table(db: Database, project_id: int, options: FlagOptions) ->
         for issue in issues:
             marks = [flagged.items_with(flagger, issue)[items.row] for flagger in (a, b)]
             if issue is None or options.issue is not None or (marks[0] | marks[1]).any():
-                rows += _rows(flagged, (a, b), issue, items, marks[0], marks[1], options)
+                rows += _rows(flagged, (a, b), issue, items, marks[0], marks[1])
     notes = [_ABOUT, *missing_notes(lacks), *untimed_notes(flagged.ratings)] if rows else [_nothing(flagged)]
     notes += silent_notes(flagged)
     notes += rater_notes(flagger.rater for pair in pairs for flagger in pair)
@@ -94,7 +94,7 @@ def flag_agreement_table(db: Database, project_id: int, options: FlagOptions) ->
         "truth": options.truth,
         "issue": options.issue,
     }
-    settings |= {"resamples": options.resamples, "seed": options.seed}
+    settings |= {}
     return Table("Agreement on flagged items", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 
@@ -132,13 +132,11 @@ def _rows(
     items: _Items,
     by_a: BoolArray,
     by_b: BoolArray,
-    options: FlagOptions,
 ) -> Iterator[Row]:
     a, b = pair
-    draws = {"resamples": options.resamples, "seed": options.seed}
-    estimates = detection_estimates(by_a, by_b, items.user, **draws)
+    estimates = detection_estimates(by_a, by_b, items.user)
     if issue is None:
-        estimates[SAME_ISSUE] = _same_issue(flagged, pair, items, by_a & by_b, options)
+        estimates[SAME_ISSUE] = _same_issue(flagged, pair, items, by_a & by_b)
     for stat, estimate in estimates.items():
         yield {
             "rater_a": a.rater.name,
@@ -156,7 +154,7 @@ def _rows(
 
 
 def _same_issue(
-    flagged: ProjectFlags, pair: tuple[Flagger, Flagger], items: _Items, both: BoolArray, options: FlagOptions
+    flagged: ProjectFlags, pair: tuple[Flagger, Flagger], items: _Items, both: BoolArray
 ) -> Estimate:
     """Of the items that both flagged, the share with an issue in common."""
     if not both.any():

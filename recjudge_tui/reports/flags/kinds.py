@@ -83,7 +83,7 @@ def kinds_table(db: Database, project_id: int, options: FlagOptions) -> Table:
         "protocol": options.protocol,
         "of": "items" if options.by_rank else options.of,
     }
-    settings |= {"issue": options.issue, "resamples": options.resamples, "seed": options.seed}
+    settings |= {"issue": options.issue}
     return Table(
         f"Flagged items: share of {what}",
         _BY_RANK if options.by_rank else _COLUMNS,

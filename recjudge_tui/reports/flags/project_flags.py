@@ -13,7 +13,6 @@ from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.scales import is_metric, protocol_questions, protocols_meeting, rater_rank
 from recjudge_tui.stats.arrays import BoolArray
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
 from recjudge_tui.store.verdicts.flags import FlaggedLists, Flagger, folded, load_flags
@@ -47,8 +46,6 @@ class FlagOptions:
     issue: str | None = None
     truth: str | None = None
     selection: CaseSelection = EVERY_CASE
-    resamples: int = RESAMPLES
-    seed: int = 0
 
 
 @dataclass(frozen=True)

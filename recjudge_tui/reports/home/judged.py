@@ -119,7 +119,7 @@ def _of_wins(db: Database, project_id: int, about: Subject, options: Leaderboard
     question = next(iter(ranked_questions(ratings, about.topic.protocol)), None)
     if question is None:
         return Board(about.topic, about.rater)
-    contests = battles(ratings, question, options.resamples)
+    contests = battles(ratings, question)
     scores = q_scores(contests)
     tested = tested_neighbours(contests, scores)
     names = contests.systems
@@ -183,7 +183,7 @@ def people_agreement(db: Database, project_id: int, about: Subject) -> PeopleAgr
 
 def flag_shares(db: Database, project_id: int, about: Subject) -> FlagShares:
     """The flags of the rater of the other figures if it flags items, else of the first rater that does."""
-    rows = kinds_table(db, project_id, FlagOptions(resamples=0)).rows
+    rows = kinds_table(db, project_id, FlagOptions()).rows
     raters = list(dict.fromkeys(str(row["rater"]) for row in rows))
     if not raters:
         return FlagShares()
@@ -215,7 +215,6 @@ def trend(db: Database, project_id: int, about: Subject, data: DataCounts) -> Tr
         about.rater,
         about.topic.aspect,
         metrics=(),
-        resamples=0,
     )
     rows = [
         row

@@ -23,7 +23,6 @@ class Battles:
     counts: UserCounts
     failed: IntArray
     position_ties: IntArray
-    resamples: int
     groups: int
 
     @cached_property
@@ -45,7 +44,7 @@ class Battles:
         return bool(self.grid[system, opponent].any() or self.failed[system, opponent])
 
 
-def battles(ratings: Ratings, question: Question, resamples: int, groups: int = 1) -> Battles:
+def battles(ratings: Ratings, question: Question, groups: int = 1) -> Battles:
     """The verdicts of one question on pairs, or of a crowd; only the sign of a value counts.
 
     `groups`: how many such tables are examined; the p values are corrected for this number.
@@ -64,8 +63,7 @@ def battles(ratings: Ratings, question: Question, resamples: int, groups: int = 
     counts = user_counts(a, b, outcome, user, size)
     return Battles(
         question, names, counts,
-        _meetings(a, b, np.isnan(outcome), size), _meetings(a, b, flipped & (outcome == 0), size),
-        resamples, groups,
+        _meetings(a, b, np.isnan(outcome), size), _meetings(a, b, flipped & (outcome == 0), size), groups,
     )  # fmt: skip
 
 

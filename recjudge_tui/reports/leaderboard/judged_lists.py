@@ -62,7 +62,7 @@ class JudgedLists:
         ids = {slate for _, slates in lists for slate in slates}
         ranked = dict(ranked_slates(self._db, self._project_id, ids))
         of_systems: ListsOfSystems = {system: _present(ranked, slates) for system, slates in lists}
-        return metrics_table(self._db, self._project_id, k, metrics=metrics, lists=of_systems, resamples=0)
+        return metrics_table(self._db, self._project_id, k, metrics=metrics, lists=of_systems)
 
 
 def _present(ranked: dict[int, RankedList], slates: Sequence[int]) -> list[RankedList]:

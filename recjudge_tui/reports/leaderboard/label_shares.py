@@ -33,14 +33,7 @@ _INTERVAL = "interval over users: jackknife on the logit scale, Korn and Graubar
 
 
 def share_table(
-    db: Database,
-    project_id: int,
-    ratings: Ratings,
-    questions: Sequence[Question],
-    protocol: str,
-    *,
-    resamples: int,
-    seed: int,
+    db: Database, project_id: int, ratings: Ratings, questions: Sequence[Question], protocol: str
 ) -> Table:
     """One row per system, rater, aspect and label, best label first; failed verdicts are not in n."""
     rows: list[Row] = []
@@ -60,7 +53,7 @@ def share_table(
                 continue
             for system in np.unique(ratings.cases.system_a[ratings.verdicts[question].row]):
                 here = _of_system(ratings, question, int(system))
-                rows += _rows(ratings, question, int(system), here, names, resamples, seed)
+                rows += _rows(ratings, question, int(system), here, names)
                 notes += _failed(ratings, question, int(system), here)
     rows.sort(key=lambda row: (str(row["aspect"]) != OVERALL, str(row["aspect"]), str(row["system"])))
     if rows:
@@ -70,7 +63,7 @@ def share_table(
         notes += rater_notes(ratings.raters[question.rater] for question in questions)
     elif not notes:
         notes.append(no_verdicts(ratings))
-    settings = {"protocol": protocol, "method": "share", "resamples": resamples, "seed": seed}
+    settings = {"protocol": protocol, "method": "share"}
     return Table(f"Shares of labels: {protocol}", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 
@@ -93,8 +86,6 @@ def _rows(
     system: int,
     here: IntArray,
     names: dict[float, str],
-    resamples: int,
-    seed: int,
 ) -> Iterator[Row]:
     verdicts = ratings.verdicts[question]
     values = verdicts.value[here]

@@ -44,7 +44,6 @@ from recjudge_tui.reports.leaderboard.separable import (
     neighbour_facts,
     separability_notes,
 )
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.ranking import Ties
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.raters.raters import rater_row
@@ -70,8 +69,6 @@ class LeaderboardOptions:
     raters: tuple[str, ...] = ()
     aspect: str | None = None
     method: str = ""
-    resamples: int = RESAMPLES
-    seed: int = 0
     ties: Ties = "davidson"
     selection: CaseSelection = EVERY_CASE
     crowd: tuple[str, ...] = ()
@@ -183,7 +180,7 @@ def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Buil
         tested = counted = False
         questions = ranked_questions(ratings, options.protocol)
         for question in questions:
-            contests = battles(ratings, question, options.resamples, options.selection.groups)
+            contests = battles(ratings, question, options.selection.groups)
             scores = scoring(contests, options.ties)
             rows += board_rows(contests, scores, method if pairs else None)
             close_calls, some = separability_notes(contests, scores)
@@ -195,8 +192,8 @@ def _by_score(method: str, scoring: Scoring, about: str, *, pairs: bool) -> Buil
         notes += [MORE_NOTE] if counted else []
         notes += earlier_notes(ratings, questions)
         notes += rater_notes(ratings.raters[q.rater] for q in questions)
-        settings = {"protocol": options.protocol, "method": method, "resamples": options.resamples}
-        settings |= {"seed": options.seed} | ({"ties": options.ties} if method == "bt" else {})
+        settings = {"protocol": options.protocol, "method": method}
+        settings |= {"ties": options.ties} if method == "bt" else {}
         columns = COLUMNS if method == "q" else WIN_RATE_COLUMNS if pairs else RATING_COLUMNS
         title = f"Leaderboard: {options.protocol}"
         return Table(title, columns, tuple(rows), tuple(notes), settings, {"neighbours": facts})
@@ -218,8 +215,6 @@ def _by_aspect(make: Callable[..., Table], *, corrected: bool) -> Builder:
             ratings,
             ranked_questions(ratings, options.protocol),
             options.protocol,
-            resamples=options.resamples,
-            seed=options.seed,
             **({"groups": options.selection.groups} if corrected else {}),
         )
 

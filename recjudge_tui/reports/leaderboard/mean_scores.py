@@ -54,8 +54,6 @@ def mean_table(
     questions: Sequence[Question],
     protocol: str,
     *,
-    resamples: int,
-    seed: int,
     groups: int = 1,
 ) -> Table:
     """One row per aspect, rater and system, best first; no row for a system without cases.
@@ -63,13 +61,9 @@ def mean_table(
     `groups` is the number of such tables examined.
     """
     ordered, no_mean = _with_means(db, project_id, questions)
-    rows = [
-        row for question in ordered for row in _ranked(db, project_id, ratings, question, resamples, seed)
-    ]
+    rows = [row for question in ordered for row in _ranked(db, project_id, ratings, question)]
     about_rules = rater_notes(ratings.raters[question.rater] for question in questions)
-    tested = (
-        mean_families(db, project_id, ratings, ordered, groups) if resamples and not ratings.crowds else []
-    )
+    tested = mean_families(db, project_id, ratings, ordered, groups) if not ratings.crowds else []
     notes = (
         (*pair_notes(tested, "aspects"), ABOUT, *earlier_notes(ratings, questions), *about_rules)
         if rows
@@ -78,7 +72,7 @@ def mean_table(
         else (no_verdicts(ratings),)
     )
     notes = (*notes, *scale_notes(db, project_id, ((q.protocol, q.aspect) for q in ordered)), *no_mean)
-    settings = {"protocol": protocol, "method": "mean", "resamples": resamples, "seed": seed}
+    settings = {"protocol": protocol, "method": "mean"}
     return Table(f"Mean scores: {protocol}", _COLUMNS, tuple(rows), notes, settings)
 
 
@@ -144,9 +138,7 @@ def _measured(db: Database, project_id: int, ratings: Ratings, question: Questio
     return SystemMeans(title, names, occasions(rows, owners), owners, means, bounds)
 
 
-def _ranked(
-    db: Database, project_id: int, ratings: Ratings, question: Question, resamples: int, seed: int
-) -> list[Row]:
+def _ranked(db: Database, project_id: int, ratings: Ratings, question: Question) -> list[Row]:
     verdicts, cases = ratings.verdicts[question], ratings.cases
     bounds = value_bounds(db, project_id, question, verdicts.value)
     of = cases.system_a[verdicts.row]

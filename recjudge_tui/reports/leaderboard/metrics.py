@@ -21,7 +21,7 @@ from recjudge_tui.reports.leaderboard.measured_lists import (
     metric_pairs,
     without_list,
 )
-from recjudge_tui.stats.defaults import RESAMPLES, TOP_K
+from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.intervals import mean_estimates
 from recjudge_tui.stats.retrieval import LIST_METRICS, NEAR, REDUNDANCY
@@ -80,8 +80,6 @@ def metrics_table(
     among: Sequence[str] = (),
     lists: ListsOfSystems | None = None,
     chosen: CaseSelection = EVERY_CASE,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> Table:
     """One row per system and metric: the mean over lists for which it is defined; coverage over all lists.
 
@@ -93,7 +91,7 @@ def metrics_table(
     """
     measured = measured_lists(db, project_id, k, metrics, among=among, lists=lists, chosen=chosen)
     rows = list(_rows(measured.systems, k, metrics))
-    tested = metric_pairs(measured, metrics, chosen.groups) if resamples else []
+    tested = metric_pairs(measured, metrics, chosen.groups)
     notes = [
         *pair_notes([tested], "metrics"),
         RELEVANCE,
@@ -112,7 +110,7 @@ def metrics_table(
         notes += filter(None, (without_list(system, measured) for system in measured.systems))
     elif untimed := untimed_count(db, project_id, "lists", chosen):
         notes.append(untimed_note(untimed, "lists"))
-    settings = {"k": k, "resamples": resamples, "seed": seed}
+    settings = {"k": k}
     return Table(f"Offline metrics at {k}", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 

@@ -49,13 +49,13 @@ def q_matrix_table(db: Database, project_id: int, options: LeaderboardOptions, _
     questions = ranked_questions(ratings, options.protocol)
     rows: list[Row] = []
     for question in questions:
-        contests = battles(ratings, question, options.resamples, options.selection.groups)
+        contests = battles(ratings, question, options.selection.groups)
         rows += _rows(contests)
     notes = [_Q_NOTE, TIES_NOTE, _P_NOTE] if rows else [no_pairs(ratings)]
     notes += earlier_notes(ratings, questions)
     notes += rater_notes(ratings.raters[q.rater] for q in questions)
     notes += [*crowd_notes(ratings), *origin_notes(db, project_id, ratings.single_questions)]
-    settings = {"protocol": options.protocol, "resamples": options.resamples, "seed": options.seed}
+    settings = {"protocol": options.protocol}
     return Table(f"Q matrix: {options.protocol}", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 

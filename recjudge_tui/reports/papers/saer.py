@@ -16,7 +16,6 @@ from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, boa
 from recjudge_tui.reports.leaderboard.scores import win_rate_scores
 from recjudge_tui.reports.leaderboard.separable import tested_neighbours
 from recjudge_tui.reports.papers.saer_conclusion import Findings, Stages, conclusion
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.hypotheses import Pair
 from recjudge_tui.stats.ranking import Neighbours, PairTest
 from recjudge_tui.store.database import Database
@@ -41,12 +40,10 @@ _COST = (
 _UNPRICED = "the price of this judge is unknown"
 
 
-def saer_page(
-    db: Database, project_id: int, stages: Stages, *, resamples: int = RESAMPLES, seed: int = 0
-) -> Page:
+def saer_page(db: Database, project_id: int, stages: Stages) -> Page:
     """The tables and their conclusion: label shares of every list alone, the leaderboard of pairs (win rate, ties
     counting half), agreement with people if there are any, cost and time."""
-    findings = _findings(db, project_id, stages, resamples, seed)
+    findings = _findings(db, project_id, stages)
     tables = [replace(findings.shares, title="Every list alone: shares of labels")]
     if stages.second is not None:
         tables.append(replace(findings.board, title="Lists in pairs: leaderboard"))
@@ -58,8 +55,6 @@ def saer_page(
         "runs": [run for run in (stages.first, stages.second) if run is not None],
         "drop_poor_over": stages.threshold,
         "left_out": dict(stages.left_out),
-        "resamples": resamples,
-        "seed": seed,
     }
     rules = run_row(db, stages.first)["rater_kind"] == "rules"
     project = run_row(db, stages.first)["project"]
@@ -71,10 +66,8 @@ def saer_page(
     )
 
 
-def _findings(db: Database, project_id: int, stages: Stages, resamples: int, seed: int) -> Findings:
-    options = LeaderboardOptions(
-        SAER[1], (stages.rater,), OVERALL, method="winrate", resamples=resamples, seed=seed
-    )
+def _findings(db: Database, project_id: int, stages: Stages) -> Findings:
+    options = LeaderboardOptions(SAER[1], (stages.rater,), OVERALL, method="winrate")
     shares = leaderboard_table(db, project_id, replace(options, protocol=SAER[0], method="share"))
     board = leaderboard_table(db, project_id, options)
     ratings = board_ratings(db, project_id, options)
@@ -83,7 +76,7 @@ def _findings(db: Database, project_id: int, stages: Stages, resamples: int, see
     numbered: tuple[str, ...] = ()
     tests: Mapping[Pair, PairTest] = {}
     if stages.second is not None and question in ratings.verdicts:
-        fought: Battles = battles(ratings, question, resamples, options.selection.groups)
+        fought: Battles = battles(ratings, question, options.selection.groups)
         tested = tested_neighbours(fought, win_rate_scores(fought))
         numbered, tests = fought.systems, fought.tests
     ranked = tuple(
@@ -93,7 +86,7 @@ def _findings(db: Database, project_id: int, stages: Stages, resamples: int, see
         stages,
         shares,
         board,
-        _people(db, project_id, stages, resamples, seed),
+        _people(db, project_id, stages),
         _cost(db, stages),
         "" if stages.second is None else _baseline(db, stages.second),
         ranked,
@@ -108,10 +101,10 @@ def _baseline(db: Database, run_id: int) -> str:
     return str(json.loads(run_row(db, run_id)["settings"])["baseline"])
 
 
-def _people(db: Database, project_id: int, stages: Stages, resamples: int, seed: int) -> Table:
+def _people(db: Database, project_id: int, stages: Stages) -> Table:
     """The judge against every person and consensus, on the lists and on the pairs."""
     people = [n for n, r in project_raters(db, project_id).items() if speaks_for_people(r)]
-    options = AgreementOptions(raters=(stages.rater, *people), resamples=resamples, seed=seed)
+    options = AgreementOptions(raters=(stages.rater, *people))
     tables = [
         agreement_table(db, project_id, replace(options, protocol=name))
         for name, run in zip(SAER, (stages.first, stages.second), strict=True)

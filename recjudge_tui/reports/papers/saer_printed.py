@@ -110,7 +110,7 @@ def _row(figure: PrintedFigure, figures: Mapping[Place, RecomputedFigure]) -> Ro
 
 
 def _on_lists(db: Database, project_id: int) -> Iterator[tuple[Place, RecomputedFigure]]:
-    options = LeaderboardOptions(SAER[0], method="share", resamples=0)
+    options = LeaderboardOptions(SAER[0], method="share")
     for row in leaderboard_table(db, project_id, options).rows:
         place = ("1", str(row["system"]), f"{row['label']} Match", str(row["rater"]))
         yield place, _share(row["count"], row["n"], "lists")
@@ -216,14 +216,14 @@ def _why_people_differ() -> str:
 
 def _wins(db: Database, project_id: int, rater: str) -> dict[str, int]:
     """The wins of both systems, and the ties."""
-    options = LeaderboardOptions(SAER[1], (rater,), resamples=0)
+    options = LeaderboardOptions(SAER[1], (rater,))
     rows = {str(row["system"]): row for row in leaderboard_table(db, project_id, options).rows}
     wins = {system: int(str(rows[system]["wins"])) for system in SYSTEMS}
     return wins | {"Tie": int(str(rows[SYSTEMS[0]]["ties"]))}
 
 
 def _adversarial(db: Database, project_id: int) -> Iterator[tuple[Place, RecomputedFigure]]:
-    for row in leaderboard_table(db, project_id, LeaderboardOptions(SAER[1], resamples=0)).rows:
+    for row in leaderboard_table(db, project_id, LeaderboardOptions(SAER[1])).rows:
         if row["system"] == OWN:
             for name, counted in (("Correct", "wins"), ("Wrong", "losses"), ("Tie", "ties")):
                 yield ("3", str(row["rater"]), name), _share(row[counted], row["n"], "pairs")
@@ -233,8 +233,6 @@ def _agreement(
     db: Database, project_id: int, raters: tuple[str, ...], stat: str, protocol: str = SAER[1]
 ) -> dict[str, float]:
     """`value` and `n` of one statistic of two raters; the second is the reference."""
-    options = AgreementOptions(
-        protocol=protocol, raters=raters[:1], truth=raters[1], stats=(stat,), resamples=0
-    )
+    options = AgreementOptions(protocol=protocol, raters=raters[:1], truth=raters[1], stats=(stat,))
     (row,) = agreement_table(db, project_id, options).rows
     return {name: float(str(row[name])) for name in ("value", "n")}

@@ -13,7 +13,7 @@ from recjudge_tui.reports.common.missing_notes import earlier_notes
 from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode, ratio
-from recjudge_tui.stats.defaults import ALPHA, RESAMPLES
+from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import sign_flip_test, sign_test, users_for_each
 from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
@@ -98,8 +98,6 @@ class OutcomeOptions:
     name: str | None = None
     aspect: str = OVERALL
     alpha: float = ALPHA
-    resamples: int = RESAMPLES
-    seed: int = 0
 
 
 _USUAL = OutcomeOptions()
@@ -178,7 +176,7 @@ def prediction_log_table(db: Database, project_id: int, options: OutcomeOptions 
         head = {name: online[name] for name in ("experiment", "system_a", "system_b", "lift", "p", "winner")}
         predictions = [
             _log_row(ratings, outcome, online["winner"], prediction, tallies)
-            for prediction in _predictions(ratings, outcome, options)
+            for prediction in _predictions(ratings, outcome)
         ]
         if outcome.name in wanted:
             empty: Row = {"rater": None, "pointed": None, "note": "no rater has compared the two systems"}
@@ -192,7 +190,7 @@ def prediction_log_table(db: Database, project_id: int, options: OutcomeOptions 
         *rater_notes(rater for name, rater in ratings.raters.items() if name in judging),
     )
     settings = {"aspect": options.aspect, "alpha": options.alpha}
-    settings |= {"resamples": options.resamples, "seed": options.seed}
+    settings |= {}
     return Table("Judges against online outcomes", _LOG, tuple(rows), notes if judging else (), settings)
 
 
@@ -229,7 +227,7 @@ def _online(outcome: Outcome, alpha: float) -> Row:
     }
 
 
-def _predictions(ratings: Ratings, outcome: Outcome, options: OutcomeOptions) -> Iterator[ExperimentVerdict]:
+def _predictions(ratings: Ratings, outcome: Outcome) -> Iterator[ExperimentVerdict]:
     """The raters that judged both systems, judges before people."""
     systems = ratings.cases.systems
     if outcome.system_a not in systems or outcome.system_b not in systems:
@@ -239,7 +237,7 @@ def _predictions(ratings: Ratings, outcome: Outcome, options: OutcomeOptions) ->
     for question in order:
         for verdict in (
             _of_pairs(ratings, question, a, b),
-            _of_lists(ratings, question, a, b, options),
+            _of_lists(ratings, question, a, b),
         ):
             if verdict is not None:
                 yield verdict
@@ -259,9 +257,7 @@ def _of_pairs(ratings: Ratings, question: Question, a: int, b: int) -> Experimen
     return ExperimentVerdict(question, True, outcome_estimates(seen, users)["win_rate"], sign_test(*sides))
 
 
-def _of_lists(
-    ratings: Ratings, question: Question, a: int, b: int, options: OutcomeOptions
-) -> ExperimentVerdict | None:
+def _of_lists(ratings: Ratings, question: Question, a: int, b: int) -> ExperimentVerdict | None:
     """Mean value of a's lists or texts minus that of b's, with the sign-flip test over the users of both; None if the
     rater judged neither."""
     cases, verdicts = ratings.cases, ratings.verdicts[question]

@@ -28,7 +28,7 @@ from recjudge_tui.reports.common.scales import categories, is_metric, protocol_q
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.common.usual_raters import usual_questions
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan, ratio
-from recjudge_tui.stats.defaults import LEVEL, RESAMPLES, TOP_K
+from recjudge_tui.stats.defaults import LEVEL, TOP_K
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import ratio_of_sums
@@ -111,8 +111,6 @@ def biases_table(
     protocol: str | None = None,
     aspect: str | None = None,
     k: int = TOP_K,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> Table:
     """One row per rater, question and covariate: the slope of the rating and, of the cases that somebody of `truth`
     judged, the slope beyond it.
@@ -165,7 +163,7 @@ def biases_table(
         notes.append(f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows")
     notes += [] if raters else usual.notes()
     notes += rater_notes(known[name] for name in dict.fromkeys([*(q.rater for q in asked), *truth]))
-    settings = {"truth": against, "k": k, "resamples": resamples, "seed": seed}
+    settings = {"truth": against, "k": k}
     return Table("Biases", _COLUMNS, tuple(rows), tuple(notes), settings)
 
 

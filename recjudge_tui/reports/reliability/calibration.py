@@ -20,7 +20,7 @@ from recjudge_tui.reports.common.scales import combined_notes, is_metric
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats import calibration
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.stats.defaults import BINS, FOLDS, RESAMPLES
+from recjudge_tui.stats.defaults import BINS, FOLDS
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.database import Database
@@ -72,8 +72,6 @@ class CalibrationOptions:
     method: str = "isotonic"
     bins: int = BINS
     folds: int = FOLDS
-    resamples: int = RESAMPLES
-    seed: int = 0
     selection: CaseSelection = EVERY_CASE
 
 
@@ -205,7 +203,6 @@ def _calibrated(
         user[known],
         labels,
         folds=options.folds,
-        seed=options.seed,
     )
     return calibration.fit(options.method, confidence[taught], right[taught], user[taught], labels), out
 
@@ -344,6 +341,4 @@ def _settings(options: CalibrationOptions) -> dict[str, object]:
         "method": options.method,
         "bins": options.bins,
         "folds": options.folds,
-        "resamples": options.resamples,
-        "seed": options.seed,
     }

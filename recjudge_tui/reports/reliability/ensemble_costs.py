@@ -31,7 +31,6 @@ from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.combining.consensus import majority, mean
 from recjudge_tui.stats.combining.dawid_skene import FEWEST_RATERS, MOST_LABELS
 from recjudge_tui.stats.combining.ensemble_labels import ensemble_labels
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.registry import CORRELATIONS, NO_ORDER, STATISTICS, usual_statistic
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.verdicts.ratings import (
@@ -80,8 +79,6 @@ class EnsembleCostOptions:
     aspect: str | None = None
     stat: str = ""
     human_price: float | None = None
-    resamples: int = RESAMPLES
-    seed: int = 0
 
 
 def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOptions) -> Table:
@@ -99,8 +96,6 @@ def ensemble_costs_table(db: Database, project_id: int, options: EnsembleCostOpt
         raters=options.raters,
         truth=options.truth,
         stats=(options.stat,) if options.stat else (),
-        resamples=options.resamples,
-        seed=options.seed,
     )
     _check(options)
     check_options(db, project_id, agreement)

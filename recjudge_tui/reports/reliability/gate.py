@@ -21,7 +21,6 @@ from recjudge_tui.reports.common.pairing import (
 from recjudge_tui.reports.common.scales import rater_notes
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.reliability.gate_changes import (
-    Draw,
     change_of_agreement,
     change_of_means,
 )
@@ -91,7 +90,7 @@ def gate_table(db: Database, project_id: int, options: GateOptions) -> Table:
     settings: dict[str, object] = {
         "rater": options.rater, "truth": options.truth, "against": options.against, "systems": list(options.systems),
         "protocol": options.protocol, "aspect": options.aspect, "certain": options.certain,
-        "level": options.level, "resamples": options.resamples, "seed": options.seed,
+        "level": options.level,
     }  # fmt: skip
     if options.against is not None:
         changes = _corrected_changes(judged)
@@ -213,7 +212,6 @@ def _nothing(judged: GateQuestions, name: str) -> str:
 def _figures(judged: GateQuestions, name: str) -> Iterator[tuple[Question, str, str | None, Estimate]]:
     """(question, aspect, reference, figure) of everything that a bound on `name` applies to."""
     options, ratings = judged.options, judged.newest
-    again = {"resamples": options.resamples, "seed": options.seed}
     reference = _reference(judged, name)
     if name in STATISTICS:
         for pair in judged.pairs:
@@ -223,7 +221,7 @@ def _figures(judged: GateQuestions, name: str) -> Iterator[tuple[Question, str, 
         verdicts = ratings.verdicts[question]
         users = ratings.cases.user[verdicts.row]
         if name == "failure_rate":
-            failed = share_estimate(np.isnan(verdicts.value), users, level=options.level, **again)
+            failed = share_estimate(np.isnan(verdicts.value), users, level=options.level)
             yield question, question.aspect, reference, failed
             continue
         seen, here = _from_first(judged, verdicts)
@@ -239,8 +237,7 @@ def _agreement(judged: GateQuestions, pair: Pair, name: str) -> Estimate:
     if reason := unfit(name, pair, ratings, judged.unordered):
         return undefined(reason, compared.row.size)
     estimate = estimates(
-        ratings.cases, compared, judged.labels[pair], (name,), "dataset",
-        resamples=options.resamples, seed=options.seed, confidence=options.level,
+        ratings.cases, compared, judged.labels[pair], (name,), "dataset", confidence=options.level,
     )[name]  # fmt: skip
     return replace(estimate, note=join_notes(estimate.note, compared.seen.words()))
 
@@ -304,21 +301,20 @@ def _change_cells(changed: Change, name: str) -> Row:
 def _changes(judged: GateQuestions, name: str) -> Iterator[tuple[Question, str, Change]]:
     """(question, aspect, change)."""
     options, ratings = judged.options, judged.ratings
-    draw = Draw(options.resamples, options.seed, options.level)
     of_pairs = {pair.a: pair for pair in judged.pairs}
     for question in (pair.a for pair in judged.pairs) if name in STATISTICS else judged.mine:
         pair, match = of_pairs.get(question), judged.compared.get(question)
         if match is None:
             change = _undefined(judged.sides.unanswered)
         elif name not in STATISTICS:
-            change = change_of_means(match.runs, partial(_SEEN[name], judged), draw)
+            change = change_of_means(match.runs, partial(_SEEN[name], judged), options.level)
         elif pair is None:
             change = _undefined(OF_METRICS)
         elif reason := unfit(name, pair, ratings, judged.unordered):
             change = _undefined(reason)
         else:
             change = change_of_agreement(
-                match.runs, ratings.verdicts[pair.b], judged.labels[pair], name, draw
+                match.runs, ratings.verdicts[pair.b], judged.labels[pair], name, options.level
             )
         yield question, pair.aspect if pair else question.aspect, change
 

@@ -117,12 +117,6 @@ class ComparedRuns:
         return BY_CASE if self.rule == "case" else BY_OCCASION
 
 
-class Draw(NamedTuple):
-    resamples: int
-    seed: int
-    level: float
-
-
 def compared_runs(
     cases: CaseColumns, occasions: CaseOccasions, later: Verdicts, earlier: Verdicts
 ) -> ComparedRuns:
@@ -176,7 +170,7 @@ def _holds(runs: ComparedRuns, by_user: ComparedRuns) -> bool:
     return 0 < by_user.users <= 2 * runs.users
 
 
-def change_of_means(runs: ComparedRuns, seen: Seen, draw: Draw) -> Change:
+def change_of_means(runs: ComparedRuns, seen: Seen, level: float) -> Change:
     """The change of the mean of the value that `seen` takes from each verdict, 0..1; several verdicts of one key are
     averaged.
     """
@@ -185,7 +179,7 @@ def change_of_means(runs: ComparedRuns, seen: Seen, draw: Draw) -> Change:
     sides = [_by_key(side, seen, keys, size) for side in (runs.later, runs.earlier)]
     users = np.zeros(size, dtype=np.int64)
     users[keys[keys >= 0]] = runs.cases.user[keys >= 0]
-    change = mean_change(sides[0], sides[1], users, SHARE, **draw._asdict())
+    change = mean_change(sides[0], sides[1], users, SHARE, level=level)
     if change.later is None:
         return Change(None, None, undefined(NO_CASE if runs.rule == "case" else NO_USER))
     return change
@@ -201,7 +195,7 @@ def _by_key(verdicts: Verdicts, seen: Seen, keys: IntArray, size: int) -> FloatA
 
 
 def change_of_agreement(
-    runs: ComparedRuns, truth: Verdicts, labels: list[float] | None, stat: str, draw: Draw
+    runs: ComparedRuns, truth: Verdicts, labels: list[float] | None, stat: str, level: float
 ) -> Change:
     """The change of the agreement with the truth, each run on its own lists, over the users of both."""
     given = np.full(runs.cases.ids.size, np.nan)
@@ -218,7 +212,7 @@ def change_of_agreement(
         for side, turn in zip(shared, turns, strict=True)
     )
     change = agreement_change(
-        later, earlier, labels_seen(labels, seen), stat, mirrored=seen.mirrored, **draw._asdict()
+        later, earlier, labels_seen(labels, seen), stat, mirrored=seen.mirrored, level=level
     )
     return replace(change, change=replace(change.change, note=join_notes(change.change.note, seen.words())))
 

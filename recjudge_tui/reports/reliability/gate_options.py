@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.pairing import AgreementOptions
-from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.registry import STATISTICS
 
 FIGURES = (*STATISTICS, "win_rate", "failure_rate")
@@ -51,13 +51,10 @@ class GateOptions:
     aspect: str | None = None
     certain: bool = False
     level: float = LEVEL
-    resamples: int = RESAMPLES
-    seed: int = 0
 
     def agreement_of(self, rater: str) -> AgreementOptions:
         return AgreementOptions(
             protocol=self.protocol, aspect=self.aspect, raters=(rater,), truth=self.truth,
-            resamples=self.resamples, seed=self.seed,
         )  # fmt: skip
 
 

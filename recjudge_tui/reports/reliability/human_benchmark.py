@@ -11,7 +11,6 @@ from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.leaderboard.leaderboard import LeaderboardOptions, leaderboard_table
 from recjudge_tui.reports.reliability.position import position_table, raw_counts_table
 from recjudge_tui.reports.reliability.strictness import strictness_table
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.store.database import Database
 
 _PAIR_COLUMNS = (
@@ -31,18 +30,14 @@ _PAIR_COLUMNS = (
 )
 
 
-def pair_counts_table(
-    db: Database, project_id: int, judge: str, *, resamples: int = RESAMPLES, seed: int = 0
-) -> Table:
+def pair_counts_table(db: Database, project_id: int, judge: str) -> Table:
     """For each pair of systems: verdicts after adjudication, then single calls, with position consistency.
 
     `system` is the first of the two by name; `wins` are its wins.
     """
-    raw = raw_counts_table(db, project_id, resamples=resamples, seed=seed)
-    position = position_table(db, project_id, resamples=resamples, seed=seed)
-    board = leaderboard_table(
-        db, project_id, LeaderboardOptions(SAER[1], raters=(judge,), resamples=resamples, seed=seed)
-    )
+    raw = raw_counts_table(db, project_id)
+    position = position_table(db, project_id)
+    board = leaderboard_table(db, project_id, LeaderboardOptions(SAER[1], raters=(judge,)))
     adjudicated = {(r["system"], r["opponent"]): r for r in _between(board)}
     rows: list[Row] = []
     for counts, place in zip(raw.rows, position.rows, strict=True):
@@ -79,9 +74,6 @@ def human_benchmark(
     annotators: tuple[str, ...],
     consensus: str,
     pair_consensus: str = "",
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> tuple[Table, ...]:
     """Agreement among people and of the judge with their consensus, each rater's strictness, shares of labels, pairs.
 
@@ -89,16 +81,16 @@ def human_benchmark(
     listed beside people without that reference. Figures: qwk, percent; for pairs concurrence, raw and adjudicated
     counts.
     """
-    usual = AgreementOptions(resamples=resamples, seed=seed)
+    usual = AgreementOptions()
     tables = [
         _people_and_judge(db, project_id, judge, annotators, reference, replace(usual, protocol=protocol))
         for protocol, reference in zip(SAER, (consensus, pair_consensus), strict=True)
     ]
     tables += [
-        strictness_table(db, project_id, (judge,), annotators, resamples=resamples, seed=seed),
-        leaderboard_table(db, project_id, LeaderboardOptions(SAER[0], resamples=resamples, seed=seed)),
-        pair_counts_table(db, project_id, judge, resamples=resamples, seed=seed),
-        position_table(db, project_id, resamples=resamples, seed=seed),
+        strictness_table(db, project_id, (judge,), annotators),
+        leaderboard_table(db, project_id, LeaderboardOptions(SAER[0])),
+        pair_counts_table(db, project_id, judge),
+        position_table(db, project_id),
     ]
     return tuple(tables)
 

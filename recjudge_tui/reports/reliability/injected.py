@@ -17,7 +17,6 @@ from recjudge_tui.reports.common.scales import rater_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.flags.project_flags import ProjectFlags, folded_issues
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.store.cases.planted import PlantedCase, fault_raters, judged_faults
 from recjudge_tui.store.cases.snapshots import load_material
@@ -63,8 +62,6 @@ class InjectedOptions:
 
     rater: str | None = None
     by_system: bool = False
-    resamples: int = RESAMPLES
-    seed: int = 0
 
 
 class _Lists(NamedTuple):
@@ -88,7 +85,7 @@ def injected_table(db: Database, project_id: int, options: InjectedOptions | Non
         rater_row(db, project_id, options.rater)
     flagged = _load(db, project_id)
     settings: dict[str, object] = {"rater": options.rater, "by_system": options.by_system}
-    settings |= {"resamples": options.resamples, "seed": options.seed}
+    settings |= {}
     faults = judged_faults(db, project_id)
     chosen, left_out = _chosen(db, project_id, flagged, faults, options.rater)
     if not chosen:
@@ -195,12 +192,12 @@ def _rows(flagged: ProjectFlags, flagger: Flagger, lists: _Lists, options: Injec
                 yield {
                     **head,
                     "outcome": name,
-                    **_share(hits, lists.user[asked], options),
+                    **_share(hits, lists.user[asked]),
                     "failed": int(failed.sum()),
                 }
             alarms = [_alarms(flagged, flagger, lists, valid, kind, place_of[kind]) for kind in kinds]
             hits, users = (np.concatenate(parts) for parts in zip(*alarms, strict=True))
-            yield {**head, "outcome": FALSE_ALARM, **_share(hits, users, options), "failed": None}
+            yield {**head, "outcome": FALSE_ALARM, **_share(hits, users), "failed": None}
 
 
 def _values(flagged: ProjectFlags, flagger: Flagger, lists: _Lists) -> FloatArray:
@@ -227,7 +224,7 @@ def _alarms(
     return marked.astype(np.float64), flagged.ratings.cases.user[items.row[here]]
 
 
-def _share(hits: FloatArray, users: IntArray, options: InjectedOptions) -> Row:
+def _share(hits: FloatArray, users: IntArray) -> Row:
     share = share_estimate(hits, users)
     return {
         "count": int((hits == 1).sum()),

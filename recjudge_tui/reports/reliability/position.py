@@ -15,7 +15,7 @@ from recjudge_tui.reports.common.scales import origin_notes, rater_rank
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement import position_consistency_estimate
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.stats.defaults import LEVEL, RESAMPLES
+from recjudge_tui.stats.defaults import LEVEL
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
@@ -171,9 +171,7 @@ def _both_orders(answers: Answers, here: BoolArray) -> tuple[FloatArray, FloatAr
     )
 
 
-def raw_counts_table(
-    db: Database, project_id: int, protocol: str = SAER[1], *, resamples: int = RESAMPLES, seed: int = 0
-) -> Table:
+def raw_counts_table(db: Database, project_id: int, protocol: str = SAER[1]) -> Table:
     """Wins, ties and losses of single calls (two per pair), and how often both orders agreed."""
     rows: list[Row] = []
     answers = pair_answers(db, project_id, protocol)
@@ -189,7 +187,7 @@ def raw_counts_table(
     notes = ["every call counts separately, before the two orders are adjudicated"] if rows else [_NO_PAIRS]
     notes += _earlier_notes(answers)
     notes += origin_notes(db, project_id, _questions(db, project_id, protocol, rows))
-    settings = {"protocol": protocol, "resamples": resamples, "seed": seed}
+    settings = {"protocol": protocol}
     return Table(f"Raw counts: {protocol}", _RAW, tuple(rows), tuple(notes), settings)
 
 
@@ -199,8 +197,6 @@ def position_table(
     protocol: str = SAER[1],
     *,
     options: PositionOptions | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> Table:
     """Position consistency, true ties and position ties, and the favoured set, by pair of systems.
 
@@ -219,7 +215,7 @@ def position_table(
     ]
     for part in answers:
         shown.append(part)
-        rows.append(_position_row(part, resamples, seed))
+        rows.append(_position_row(part))
         if options.by_gap:
             name = options.quality or part.rater
             if name not in quality:
@@ -227,8 +223,8 @@ def position_table(
             by_gap = list(_by_gap(part, quality[name]))
             gapped = gapped or bool(by_gap)
             shown += [alike for _, alike in by_gap]
-            rows += [_position_row(alike, resamples, seed) | {"gap": gap} for gap, alike in by_gap]
-    favoured = _favoured(shown, resamples, seed)
+            rows += [_position_row(alike) | {"gap": gap} for gap, alike in by_gap]
+    favoured = _favoured(shown)
     rows = [row | {"favoured": name} for row, name in zip(rows, favoured, strict=True)]
     correction = f", after Holm's correction for {len(rows)} rows" if len(rows) > 1 else ""
     notes = [*_POSITION_NOTES, _FAVOURED + correction]
@@ -236,7 +232,7 @@ def position_table(
         notes.append(_GAP_NOTE if gapped else _NO_GAP_NOTE)
     notes += _earlier_notes(answers)
     notes += origin_notes(db, project_id, _questions(db, project_id, protocol, rows))
-    settings: dict[str, object] = {"protocol": protocol, "resamples": resamples, "seed": seed}
+    settings: dict[str, object] = {"protocol": protocol}
     settings |= {"rater": options.rater, "aspect": options.aspect, "quality": options.quality}
     return Table(
         f"Position: {protocol}", _POSITION, tuple(rows), tuple(notes) if rows else (_NO_PAIRS,), settings
@@ -283,7 +279,7 @@ def _by_gap(part: PairAnswers, gaps: FloatArray) -> Iterator[tuple[float, PairAn
         )
 
 
-def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
+def _position_row(part: PairAnswers) -> Row:
     agreed = position_consistency_estimate(part.first, part.second, part.user)
     both = ~(np.isnan(part.first) | np.isnan(part.second))
     first, second, user = part.first[both], part.second[both], part.user[both]
@@ -293,7 +289,7 @@ def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
     owner = np.concatenate([user[apart], user[apart]])
     set_1, set_2 = int((chosen > 0).sum()), int((chosen < 0).sum())
     share = share_estimate(chosen[chosen != 0] > 0, owner[chosen != 0])
-    favour = _net_share(part, resamples, seed)
+    favour = _net_share(part)
     return _who(part) | {
         "pairs": agreed.n,
         "consistent": int((~apart).sum()),
@@ -311,22 +307,22 @@ def _position_row(part: PairAnswers, resamples: int, seed: int) -> Row:
     }
 
 
-def _net_share(part: PairAnswers, resamples: int, seed: int, level: float = LEVEL) -> Estimate:
+def _net_share(part: PairAnswers, level: float = LEVEL) -> Estimate:
     net = (part.first - part.second) / 2
     return mean_estimate(net, part.user, (-1.0, 1.0), level=level)
 
 
-def _favoured(shown: Sequence[PairAnswers], resamples: int, seed: int) -> list[str]:
+def _favoured(shown: Sequence[PairAnswers]) -> list[str]:
     """For each row the set that the whole interval favours, after Holm's correction for all rows; empty if none."""
 
     def excluded(level: float) -> list[bool | None]:
-        favours = [_net_share(part, resamples, seed, level) for part in shown]
+        favours = [_net_share(part, level) for part in shown]
         return [
             None if f.ci_low is None or f.ci_high is None else not f.ci_low <= 0 <= f.ci_high for f in favours
         ]
 
     claims = holm_claims(excluded, LEVEL)
-    sets = ["Set 1" if (_net_share(part, 0, seed).value or 0.0) > 0 else "Set 2" for part in shown]
+    sets = ["Set 1" if (_net_share(part).value or 0.0) > 0 else "Set 2" for part in shown]
     return [name if claimed else "" for name, claimed in zip(sets, claims, strict=True)]
 
 

@@ -14,7 +14,6 @@ from recjudge_tui.reports.common.scales import categories, label_names, value_bo
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.stats.agreement import mean_change
 from recjudge_tui.stats.arrays import FloatArray, IntArray
-from recjudge_tui.stats.defaults import RESAMPLES
 from recjudge_tui.stats.estimate import Estimate, undefined
 from recjudge_tui.stats.intervals import Bounds, share_estimate
 from recjudge_tui.stats.registry import NO_ORDER
@@ -49,9 +48,6 @@ def strictness_table(
     judges: Sequence[str],
     annotators: Sequence[str],
     protocols: Sequence[str] = SAER,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> Table:
     """For each protocol, aspect and rater, one row `bias` and one row `share` per label, the best label first.
 
@@ -80,7 +76,7 @@ def strictness_table(
             ordered = (protocol, aspect) not in unordered
             bounds = value_bounds(db, project_id, alike[0], met.values)
             for row in _rows(
-                met.values[:, known], users, how, alike, annotators, names, resamples, seed,
+                met.values[:, known], users, how, alike, annotators, names,
                 ordered=ordered, bounds=bounds,
             ):  # fmt: skip
                 rows.append({"protocol": protocol, "aspect": aspect, **row})
@@ -90,7 +86,7 @@ def strictness_table(
     )
     if any(compares_lists(str(row["protocol"])) for row in rows):
         notes.append(PAIR_BIAS)
-    return Table("Strictness", _COLUMNS, tuple(rows), tuple(notes), {"resamples": resamples, "seed": seed})
+    return Table("Strictness", _COLUMNS, tuple(rows), tuple(notes), {})
 
 
 def _names(
@@ -107,8 +103,6 @@ def _rows(
     alike: Sequence[Question],
     annotators: Sequence[str],
     names: dict[float, str] | None,
-    resamples: int,
-    seed: int,
     *,
     ordered: bool,
     bounds: Bounds | None,

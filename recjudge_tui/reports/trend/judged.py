@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
@@ -23,14 +22,6 @@ from recjudge_tui.store.verdicts.ratings import Question
 WIN_RATE, MEAN, SHARE, FLAGS = "win_rate", "mean", "share", "flags"
 
 
-@dataclass(frozen=True)
-class Resampling:
-    """How many resamples of users, and their seed."""
-
-    resamples: int
-    seed: int
-
-
 class _Lines(NamedTuple):
     """Values to average: `line` is the index of each row's (system, opponent) in `names`."""
 
@@ -41,9 +32,7 @@ class _Lines(NamedTuple):
     value: FloatArray
 
 
-def judged_rows(
-    db: Database, project_id: int, question: Question, verdicts: DatedVerdicts, draws: Resampling
-) -> Iterator[Row]:
+def judged_rows(db: Database, project_id: int, question: Question, verdicts: DatedVerdicts) -> Iterator[Row]:
     """The rows of one question: each system; for pairs of more than two systems also each system against each later
     one by name; and the flagged items per verdict if any item was flagged.
     """
@@ -52,16 +41,16 @@ def judged_rows(
         lines = _of_systems(verdicts, value)
         if len(verdicts.systems) > 2:
             lines = _both(lines, _of_pairs(verdicts, value))
-        yield from _rows(WIN_RATE, question, lines, verdicts.periods, draws, SHARE_BOUNDS)
+        yield from _rows(WIN_RATE, question, lines, verdicts.periods, SHARE_BOUNDS)
     else:
         scale = value_bounds(db, project_id, question, verdicts.value)
         for figure, value in _levels(db, project_id, question, verdicts.value):
             bounds = scale if figure == MEAN else SHARE_BOUNDS
-            yield from _rows(figure, question, _of_lists(verdicts, value), verdicts.periods, draws, bounds)
+            yield from _rows(figure, question, _of_lists(verdicts, value), verdicts.periods, bounds)
     if verdicts.flags.any():
         flags = np.where(np.isnan(verdicts.value), np.nan, verdicts.flags)
         of_cases = _of_pairs if compares_lists(question.protocol) else _of_lists
-        yield from _rows(FLAGS, question, of_cases(verdicts, flags), verdicts.periods, draws, None)
+        yield from _rows(FLAGS, question, of_cases(verdicts, flags), verdicts.periods, None)
 
 
 def _levels(
@@ -121,7 +110,6 @@ def _rows(
     question: Question,
     lines: _Lines,
     periods: tuple[str, ...],
-    draws: Resampling,
     bounds: Bounds | None,
 ) -> Iterator[Row]:
     dated: BoolArray = lines.period >= 0

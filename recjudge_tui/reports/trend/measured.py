@@ -9,7 +9,6 @@ import numpy as np
 from recjudge_tui.domain.occasions import EVERY_OCCASION, OccasionFilter, Over, period_of
 from recjudge_tui.errors import UsageError
 from recjudge_tui.reports.common.table import Row
-from recjudge_tui.reports.trend.judged import Resampling
 from recjudge_tui.reports.trend.series import Series, row, series_rows
 from recjudge_tui.stats.estimate import Estimate
 from recjudge_tui.stats.intervals import group_means
@@ -36,7 +35,6 @@ def metric_rows(
     metrics: Sequence[str],
     k: int,
     over: Over,
-    draws: Resampling,
     occasions: OccasionFilter = EVERY_OCCASION,
 ) -> Iterator[Row]:
     """The mean of each metric over the lists of a system in a period for which it is defined: by import, over all

@@ -17,11 +17,11 @@ from recjudge_tui.reports.common.scales import (
 )
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.trend.chosen_periods import PeriodRange, period_range
-from recjudge_tui.reports.trend.judged import FLAGS, Resampling, judged_rows
+from recjudge_tui.reports.trend.judged import FLAGS, judged_rows
 from recjudge_tui.reports.trend.measured import check_metrics, metric_rows, outcome_rows
 from recjudge_tui.reports.trend.series import COLUMNS
 from recjudge_tui.reports.trend.served import JudgeChange, change_cells, changes_by_period
-from recjudge_tui.stats.defaults import LEVEL, RESAMPLES, TOP_K
+from recjudge_tui.stats.defaults import LEVEL, TOP_K
 from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.store.data.catalogue import check_systems, heldout_types
 from recjudge_tui.store.database import Database
@@ -56,8 +56,6 @@ class TrendOptions:
     k: int = TOP_K
     since: str = ""
     until: str = ""
-    resamples: int = RESAMPLES
-    seed: int = 0
     occasions: OccasionFilter = EVERY_OCCASION
 
 
@@ -70,12 +68,11 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
     """
     _check(db, project_id, options)
     periods = period_range(options.over, options.since, options.until)
-    draws = Resampling(options.resamples, options.seed)
-    judged = _judgements(db, project_id, options, draws)
+    judged = _judgements(db, project_id, options)
     metrics = _metrics(db, project_id, options)
     rows = [
         *judged.rows,
-        *metric_rows(db, project_id, metrics, options.k, options.over, draws, options.occasions),
+        *metric_rows(db, project_id, metrics, options.k, options.over, options.occasions),
     ]
     notes = list(judged.notes)
     if options.over != "import":
@@ -85,7 +82,7 @@ def trend_table(db: Database, project_id: int, options: TrendOptions) -> Table:
             notes.append(_NOT_OF_OCCASIONS)
     kept = tuple(row for row in rows if _is_chosen(row, options, periods))
     settings: dict[str, object] = {
-        "over": options.over, "k": options.k, "resamples": options.resamples, "seed": options.seed,
+        "over": options.over, "k": options.k,
         "changes": [change_cells(change) for change in judged.changes],
     }  # fmt: skip
     return Table(
@@ -102,7 +99,7 @@ class _Judgements(NamedTuple):
     about_raters: list[str]
 
 
-def _judgements(db: Database, project_id: int, options: TrendOptions, draws: Resampling) -> _Judgements:
+def _judgements(db: Database, project_id: int, options: TrendOptions) -> _Judgements:
     raters = project_raters(db, project_id)
     questions = _questions(project_questions(db, project_id), raters, options)
     rows: list[Row] = []
@@ -118,7 +115,7 @@ def _judgements(db: Database, project_id: int, options: TrendOptions, draws: Res
         )  # fmt: skip
         own = list(changes_by_period(question, verdicts, identities)) if verdicts.run.size else []
         by_period = {change.period: change.change.change for change in own}
-        for row in judged_rows(db, project_id, question, verdicts, draws):
+        for row in judged_rows(db, project_id, question, verdicts):
             change = by_period.get(str(row["period"]), "")
             rows.append({**row, "note": join_notes(change, str(row["note"] or ""))})
         changes += own

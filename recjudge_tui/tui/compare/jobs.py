@@ -84,7 +84,7 @@ def compared(db: Database, project_id: int, request: ComparisonRequest) -> Compa
     summary = about_occasions(summary_table(changes), request.occasions)
     adjusted = changes
     if len(pairs) > 1:
-        adjusted = compare_on(db, project_id, sides, pairs, replace(options, resamples=0))
+        adjusted = compare_on(db, project_id, sides, pairs, replace(options))
     tested = summary_table(adjusted).rows[pairs.index(pair) if len(pairs) > 1 else 0]
     return Comparison(
         offered,

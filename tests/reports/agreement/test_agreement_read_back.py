@@ -70,7 +70,7 @@ def rows(project: Project) -> list[tuple[Drawn, str, dict[str, Row]]]:
         make_consensus(project.db, project.id, f"gold{draw}", rule, names)  # type: ignore[arg-type]
         options = AgreementOptions(
             "pointwise", raters=(f"llm{draw}",), truth=f"gold{draw}",
-            stats=("percent", "kappa", "qwk", "ac2", "bias"), resamples=100,
+            stats=("percent", "kappa", "qwk", "ac2", "bias"),
         )  # fmt: skip
         table = agreement_table(project.db, project.id, options)
         made.append((labels, rule, {str(row["stat"]): row for row in table.rows}))
@@ -191,7 +191,7 @@ def test_notes_on_pairs_count_the_preferred_systems_and_name_the_side(project: P
         give(project, f"eve{draw}", dict(zip(cases, truth.tolist(), strict=True)), protocol_name="pairwise")
         judge_pairs(project, f"judge{draw}", {c: (v, v) for c, v in zip(cases, said.tolist(), strict=True)})
         options = AgreementOptions(
-            raters=(f"judge{draw}",), truth=f"eve{draw}", stats=("concurrence", "bias"), resamples=50
+            raters=(f"judge{draw}",), truth=f"eve{draw}", stats=("concurrence", "bias")
         )
         by_stat = {row["stat"]: row for row in agreement_table(project.db, project.id, options).rows}
         preferred = truth != 0
@@ -224,7 +224,7 @@ def test_only_what_is_high_is_named_beside_a_low_kappa(
     cases = [list_case(made, f"u{at}") for at in range(len(said))]
     judge_lists(made, "llm", {case: float(label) for case, label in zip(cases, said, strict=True)})
     give(made, "anna", {case: float(label) for case, label in zip(cases, truth, strict=True)})
-    options = AgreementOptions(raters=("llm",), truth="anna", stats=("qwk",), resamples=0)
+    options = AgreementOptions(raters=("llm",), truth="anna", stats=("qwk",))
     (row,) = agreement_table(made.db, made.id, options).rows
     assert row["value"] < 0.2  # type: ignore[operator]
     assert ("low although" in str(row["note"])) == bool(remark)

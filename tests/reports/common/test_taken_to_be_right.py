@@ -64,9 +64,9 @@ def calibrated(project: Project, options: CalibrationOptions, table: Callable[..
 def tables(project: Project, truth: str) -> dict[str, Table]:
     """Every table that takes a reference."""
     db, identity = project.db, project.id
-    compared = AgreementOptions(*TOPIC, raters=("good",), truth=truth, resamples=20)
-    several = AgreementOptions(*TOPIC, raters=("good", "poor"), truth=truth, resamples=20)
-    stated = CalibrationOptions("good", truth, *TOPIC, resamples=20)
+    compared = AgreementOptions(*TOPIC, raters=("good",), truth=truth)
+    several = AgreementOptions(*TOPIC, raters=("good", "poor"), truth=truth)
+    stated = CalibrationOptions("good", truth, *TOPIC)
     by_stage = {
         table.__name__: calibrated(project, stated, table) for table in (error_table, reliability_table)
     }
@@ -75,18 +75,18 @@ def tables(project: Project, truth: str) -> dict[str, Table]:
         "confusion": confusion_table(db, identity, compared),
         "by label": by_label_table(db, identity, compared),
         "together": together_table(
-            db, identity, AgreementOptions(*TOPIC, raters=("good", truth), resamples=20)
+            db, identity, AgreementOptions(*TOPIC, raters=("good", truth))
         ),
         "ensembles": ensembles_table(db, identity, several),
         "costs": ensemble_costs_table(
-            db, identity, EnsembleCostOptions(truth, "mean", ("good", "poor"), *TOPIC, resamples=20)
+            db, identity, EnsembleCostOptions(truth, "mean", ("good", "poor"), *TOPIC)
         ),
         "estimates": human_estimates_table(db, identity, EstimateOptions("good", truth, *TOPIC)),
         "gate": gate_table(
             db,
             identity,
             GateOptions(
-                "good", (Bound("qwk", 0.1, least=True),), truth=truth, protocol="pairwise", resamples=20
+                "good", (Bound("qwk", 0.1, least=True),), truth=truth, protocol="pairwise"
             ),
         ),
     }
@@ -100,8 +100,8 @@ def test_each_table_says_it_of_its_reference(project: Project) -> None:
 
 def test_each_ensemble_is_named_once(project: Project) -> None:
     for table in (
-        agreement_table(project.db, project.id, AgreementOptions(*TOPIC, resamples=20)),
-        leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise", resamples=20)),
+        agreement_table(project.db, project.id, AgreementOptions(*TOPIC)),
+        leaderboard_table(project.db, project.id, LeaderboardOptions("pairwise")),
     ):
         assert [note for note in table.notes if ABOUT in note] == ["crowd" + ABOUT, "jury" + ABOUT]
 
@@ -119,9 +119,9 @@ def test_the_command_says_it_in_its_notes(project: Project, tmp_path: Path) -> N
 
 
 def test_report_and_passport_say_it(project: Project) -> None:
-    page = project_report(project.db, project.id, ReportOptions(("agreement",), resamples=20)).text
+    page = project_report(project.db, project.id, ReportOptions(("agreement",))).text
     assert "crowd" + ABOUT in page
-    assert "crowd" + ABOUT in passport_table(project.db, project.id, "good", resamples=20).notes
+    assert "crowd" + ABOUT in passport_table(project.db, project.id, "good").notes
 
 
 def test_the_home_says_it_of_its_reference(project: Project) -> None:

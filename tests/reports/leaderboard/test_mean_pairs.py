@@ -142,7 +142,7 @@ def test_the_four_aspects_of_explanations_are_counted_together(project_db: Path)
         (aspect, 4 * 2 / 2**9) for aspect in aspects
     ]
     assert (
-        arena_table(project.db, project.id, LeaderboardOptions("explanation", resamples=0))
+        arena_table(project.db, project.id, LeaderboardOptions("explanation"))
         .notes[0]
         .startswith("score")
     )

@@ -87,7 +87,7 @@ def _auc(liked: Values, scores: Values) -> list[float]:
 
 def test_equal_to_trec_eval_and_scikit_learn(project: Project, folder: Path) -> None:
     held, liked = _truths(folder)
-    table = metrics_table(project.db, project.id, 10, resamples=0)
+    table = metrics_table(project.db, project.id, 10)
     rows = {(str(row["system"]), str(row["metric"])): row for row in table.rows}
     for system in SYSTEMS:
         ranks, scores = _lists(folder, system)
@@ -101,7 +101,7 @@ def test_equal_to_trec_eval_and_scikit_learn(project: Project, folder: Path) -> 
 
 
 def test_a_valid_name(project: Project) -> None:
-    table = metrics_table(project.db, project.id, 10, resamples=200)
+    table = metrics_table(project.db, project.id, 10)
     by_name = {name: [row for row in table.rows if row["metric"] == name] for name in METRICS}
     figures = {name: np.array([_numbers(row) for row in rows]) for name, rows in by_name.items()}
     for name, rows in figures.items():

@@ -74,7 +74,7 @@ def _holm(counts: Counts) -> dict[tuple[str, str], float | None]:
 
 
 def _board(project: Project, rater: str, method: str) -> Table:
-    options = LeaderboardOptions("pairwise", raters=(rater,), method=method, resamples=0)
+    options = LeaderboardOptions("pairwise", raters=(rater,), method=method)
     return leaderboard_table(project.db, project.id, options)
 
 
@@ -136,7 +136,7 @@ def test_each_sentence_about_neighbours_follows_from_the_counts(project: Project
 
 
 def test_boards_and_matrix_have_one_p_value_for_a_pair(project: Project) -> None:
-    options = LeaderboardOptions("pairwise", resamples=0)
+    options = LeaderboardOptions("pairwise")
     matrix = q_matrix_table(project.db, project.id, options)
     for draw in range(DRAWS):
         p_holm = _holm(_counts(project, f"r{draw}"))

@@ -37,7 +37,6 @@ def test_annotator_1_against_the_users(project_db: Path, tmp_path: Path) -> None
             stats=("pearson",),
             levels=("dataset", "user", "pair"),
             missing_truth=3,
-            resamples=200,
         )
         table = agreement_table(db, 1, options)
     found = {(row["aspect"], row["level"]): row for row in table.rows}

@@ -50,7 +50,7 @@ def both(
 
 
 def lead(project: Project, stages: Stages) -> str:
-    return "\n".join(saer_page(project.db, project.id, stages, resamples=400).lead)
+    return "\n".join(saer_page(project.db, project.id, stages).lead)
 
 
 WON: Both = (1.0, 1.0)
@@ -114,7 +114,7 @@ def test_sentences_and_leaderboard_take_the_same_test(project: Project, seed: in
             "UPDATE runs SET settings = json_set(settings, '$.baseline', ?) WHERE id = ?",
             (baseline, stages.second),
         )
-    told = "\n".join(saer_page(project.db, project.id, stages, resamples=200).lead)
+    told = "\n".join(saer_page(project.db, project.id, stages).lead)
     claims = {
         (upper, lower)
         for upper, lower in re.findall(
@@ -151,7 +151,7 @@ def test_no_sentence_contradicts_another_or_the_counts(project: Project, seed: i
     systems = ("a", "b", "c")[: rng.choice((2, 3))]
     pairs = {two: rng.choices((WON, LOST, TIED, FLIPPED), weights, k=n) for two in combinations(systems, 2)}
     rated = {system: rng.choices((2.0, 1.0, 0.0), weights[:3], k=n) for system in systems}
-    page = saer_page(project.db, project.id, both(project, systems, pairs, rated), resamples=200)
+    page = saer_page(project.db, project.id, both(project, systems, pairs, rated))
     told = "\n".join(page.lead)
     first = re.findall(r"^(\w+) is judged better than", told, re.M)
     same = re.findall(r"Both stages put (\w+) first", told)
@@ -226,7 +226,7 @@ def test_people_are_named_and_a_consensus_stands_for_them(project: Project) -> N
     told = lead(project, stages)
     assert "lists, people: " in told
     assert "lists, ann" not in told
-    page = saer_page(project.db, project.id, stages, resamples=0)
+    page = saer_page(project.db, project.id, stages)
     assert [t.title for t in page.tables] == [
         "Every list alone: shares of labels", "Lists in pairs: leaderboard", "Agreement with people", "Cost and time",
     ]  # fmt: skip

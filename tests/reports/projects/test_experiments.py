@@ -13,7 +13,7 @@ from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.store.projects.experiments import Outcome, add_outcome
 from tests.support.verdicts import Project, give, list_case, new_project, pair_case
 
-FEW = OutcomeOptions(resamples=200)
+FEW = OutcomeOptions()
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_the_running_hit_rate(project: Project) -> None:
 def test_one_experiment_still_counts_those_before_it(project: Project) -> None:
     add(project, "one", "a", "b", (150, 100))
     add(project, "two", "a", "b", (100, 150))
-    table = prediction_log_table(project.db, project.id, OutcomeOptions("two", resamples=200))
+    table = prediction_log_table(project.db, project.id, OutcomeOptions("two"))
     assert {row["experiment"] for row in table.rows} == {"two"}
     assert [row["decided"] for row in table.rows if row["rater"] == "sure"] == [2]
     with pytest.raises(NotFoundError, match="three"):
@@ -101,7 +101,7 @@ def test_the_experiments_themselves(project: Project) -> None:
 
 def test_in_sentences_for_one_experiment(project: Project) -> None:
     add(project, "june", "a", "b", (150, 100))
-    notes = outcomes_table(project.db, project.id, OutcomeOptions("june", resamples=200)).notes
+    notes = outcomes_table(project.db, project.id, OutcomeOptions("june")).notes
     assert any(n.startswith("sure (pairwise, win rate): 0.800 [") and n.endswith("same way") for n in notes)
     assert any(n.startswith("other (") and n.endswith("points to b: the other way") for n in notes)
 

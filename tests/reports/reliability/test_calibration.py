@@ -27,7 +27,7 @@ from tests.support.verdicts import (
     text_case,
 )
 
-OPTIONS = CalibrationOptions("llm", "anna", protocol="pointwise", resamples=100)
+OPTIONS = CalibrationOptions("llm", "anna", protocol="pointwise")
 
 
 def lists(path: Path, users: int = 60, labelled: int = 40) -> tuple[Project, list[int]]:
@@ -91,7 +91,7 @@ def test_a_position_tie_is_left_out_of_calibration(project_db: Path) -> None:
         protocol_name="pairwise",
     )  # fmt: skip
     project.db.execute("UPDATE verdicts SET confidence = 0.9 WHERE run_id IS NOT NULL")
-    options = CalibrationOptions("llm", "anna", resamples=50)
+    options = CalibrationOptions("llm", "anna")
     (found,) = stated_confidences(project.db, project.id, options)
     assert found.flipped.sum() == 3
     assert found.usable.sum() == 18

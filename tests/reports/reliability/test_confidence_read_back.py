@@ -79,7 +79,7 @@ def _temperature(sure: Values, right: Values) -> float:
 def test_calibration_says_what_the_confidences_show(project: Project, draw: int) -> None:
     said, sure, truth = _GIVEN[draw]
     options = CalibrationOptions(
-        f"llm{draw}", f"anna{draw}", "pointwise", method="temperature", resamples=100
+        f"llm{draw}", f"anna{draw}", "pointwise", method="temperature"
     )
     questions = stated_confidences(project.db, project.id, options)
     table = error_table(questions, options)
@@ -129,7 +129,7 @@ def test_a_temperature_is_explained_by_what_it_does(project_db: Path, exponent: 
     judge_lists(made, "llm", dict.fromkeys(cases, 2.0))
     give(made, "anna", {case: 2.0 if hit else 0.0 for case, hit in zip(cases, right.tolist(), strict=True)})
     _set_confidence(made, cases, np.full(200, stated))
-    options = CalibrationOptions("llm", "anna", "pointwise", method="temperature", resamples=20)
+    options = CalibrationOptions("llm", "anna", "pointwise", method="temperature")
     (note,) = (
         n
         for n in error_table(stated_confidences(made.db, made.id, options), options).notes

@@ -52,7 +52,7 @@ def judged(
 
 
 def check(project: Project, rater: str, *bounds: Bound, **more: object) -> Table:
-    options = GateOptions(rater, bounds, truth="people", resamples=300)
+    options = GateOptions(rater, bounds, truth="people")
     return gate_table(project.db, project.id, GateOptions(**{**options.__dict__, **more}))
 
 
@@ -63,7 +63,7 @@ def only(table: Table, figure: str) -> Row:
 
 def test_a_bound_on_agreement_checks_the_figure_of_the_agreement_report(project: Project) -> None:
     judged(project, "llm", *labelled(project), 0.7, 2)
-    options = AgreementOptions(raters=("llm",), truth="people", stats=("qwk",), resamples=300)
+    options = AgreementOptions(raters=("llm",), truth="people", stats=("qwk",))
     (told,) = agreement_table(project.db, project.id, options).rows
     value, low = told["value"], told["ci_low"]
     assert isinstance(value, float)
@@ -119,7 +119,7 @@ def test_a_win_rate_is_that_of_the_first_system(project: Project) -> None:
     cases = [pair_case(project, f"u{at}") for at in range(10)]
     judge_pairs(project, "llm", dict(zip(cases, [(1.0, 1.0)] * 6 + [(0.0, 0.0)] * 4, strict=True)))
     for systems, value in ((("a", "b"), 0.8), (("b", "a"), 0.2)):
-        options = GateOptions("llm", (Bound("win_rate", 0.5, True),), systems=systems, resamples=100)
+        options = GateOptions("llm", (Bound("win_rate", 0.5, True),), systems=systems)
         (row,) = gate_table(project.db, project.id, options).rows
         assert row["value"] == pytest.approx(value)
         assert row["state"] == ("met" if value > 0.5 else "not met")
@@ -195,7 +195,7 @@ def test_a_win_rate_that_falls(project: Project) -> None:
     judge_pairs(project, "may", dict.fromkeys(cases, (1.0, 1.0)))
     judge_pairs(project, "june", dict(zip(cases, [(1.0, 1.0), (-1.0, -1.0)] * 15, strict=True)))
     for systems, state in ((("a", "b"), "not met"), (("b", "a"), "met")):
-        options = GateOptions("june", against="may", systems=systems, resamples=300)
+        options = GateOptions("june", against="may", systems=systems)
         table = gate_table(project.db, project.id, options)
         assert [row["figure"] for row in table.rows] == ["win_rate", "failure_rate"]
         assert only(table, "win_rate")["state"] == state

@@ -34,7 +34,7 @@ def test_periods_hold_the_verdicts_of_their_lists_and_the_others_are_counted(
             values[case] = None if rng.random() < 0.1 else float(rng.integers(0, 3))
             of[case] = day, system
     give(project, "llm", values, kind="judge")
-    table = trend_table(project.db, project.id, TrendOptions(resamples=50))
+    table = trend_table(project.db, project.id, TrendOptions())
     for row in table.rows:
         here = [values[case] for case, where in of.items() if where == (row["period"], row["system"])]
         known = [value for value in here if value is not None]
@@ -66,6 +66,6 @@ def test_one_interval_needs_no_warning(
             for system in systems
         ]  # fmt: skip
     give(project, "llm", {case: float(at % 3) for at, case in enumerate(cases)}, kind="judge")
-    table = trend_table(project.db, project.id, TrendOptions(resamples=50))
+    table = trend_table(project.db, project.id, TrendOptions())
     assert any("misses the true value" in note for note in table.notes) is counted
     _counts_its_intervals(table)

@@ -102,12 +102,12 @@ def test_reports_say_that_position_is_not_controlled_for(db: Database) -> None:
     judged_by_position(db, project, "pairwise", "drawn", swap=False)
     judged_by_position(db, project, "pairwise", "fixed", swap=False, baseline="apple")
     judged_by_position(db, project, "pairwise", "both")
-    options = LeaderboardOptions("pairwise", resamples=20)
+    options = LeaderboardOptions("pairwise")
     tables = [
         leaderboard_table(db, project, options),
         q_matrix_table(db, project, options),
-        raw_counts_table(db, project, resamples=20),
-        position_table(db, project, resamples=20),
+        raw_counts_table(db, project),
+        position_table(db, project),
     ]
     for table in tables:
         told = [note for note in table.notes if "one order" in note]
@@ -143,7 +143,7 @@ def board(path: Path, systems: tuple[str, ...], baseline: str, seed: int) -> lis
     with connect(path) as db:
         project = project_of(db, systems)
         judged_by_position(db, project, "pairwise", "first", swap=False, seed=seed, baseline=baseline)
-        rows = leaderboard_table(db, project, LeaderboardOptions("pairwise", resamples=20)).rows
+        rows = leaderboard_table(db, project, LeaderboardOptions("pairwise")).rows
     keys = [(place[str(row["system"])], place.get(str(row["opponent"]), -1)) for row in rows]
     cells = [
         (*key, *(row[name] for name in ("wins", "ties", "losses", "n", "score")))
